@@ -7,7 +7,7 @@ taking turns.
 Float32, one thread, time of the processor, on a busy Cascade Lake Xeon (load 4 to 5 on two cores,
 OpenBLAS with AVX-512), 2026-11-21, torch 2.13 in its own layout. Each cell: ms of the compiled
 loop, then how many times as long columns and torch take (above 1: the loop is faster). Which way
-each goes: rushlight/fast/conv/__init__.py and thresholds.py. Other layers of nets:
+each goes: rushlight/fast/conv/__init__.py and fast/index.py. Other layers of nets:
 benchmarks/layers.py.
 
     images, channels, size, filters,
@@ -55,7 +55,7 @@ from time import process_time
 import numpy as np
 import torch
 
-from rushlight.fast.conv import CONV, CONV_INPUT_GRAD, CONV_WEIGHT_GRAD
+from rushlight.fast.conv import conv_input_grad_of_plan, conv_of_plan, conv_weight_grad_of_plan
 from rushlight.kernels.conv import (
     conv_im2col,
     conv_input_grad_im2col,
@@ -124,21 +124,21 @@ def compare(
     return [
         fastest(
             [
-                lambda: CONV(p, x, w),
+                lambda: conv_of_plan(p, x, w),
                 lambda: conv_im2col(p, x, w),
                 lambda: torch.nn.functional.conv2d(tx, tw, None, *how, groups),
             ]
         ),
         fastest(
             [
-                lambda: CONV_INPUT_GRAD(back, g, w),
+                lambda: conv_input_grad_of_plan(back, g, w),
                 lambda: conv_input_grad_im2col(back, g, w),
                 by_torch(True, False, False),
             ]
         ),
         fastest(
             [
-                lambda: CONV_WEIGHT_GRAD(weights, g, x),
+                lambda: conv_weight_grad_of_plan(weights, g, x),
                 lambda: conv_weight_grad_im2col(weights, g, x),
                 by_torch(False, True, False),
             ]

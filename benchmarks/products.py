@@ -6,7 +6,7 @@
 Each cell: 1e9 operations in a second of the processor's time with x y, x y^T (as linear layers have
 it), and x^T y (as the gradients of their weights); then how many times as long OpenBLAS and torch
 take (above 1: rushlight is faster). Shapes are (..., m, k, n). The rule `suits` in
-rushlight/kernels/matmul.py was read off such a table of the loops alone.
+rushlight/fast/matmul.py was read off such a table of the loops alone.
 
 Cascade Lake, AVX-512, one thread, on a busy machine (load 6 on two cores), 2026-11-21, NumPy 2 with
 OpenBLAS 0.3, torch 2.13:
@@ -102,6 +102,7 @@ from time import thread_time
 import numpy as np
 import torch
 
+from rushlight.fast import policy
 from rushlight.kernels import matmul
 
 ROUNDS, BLOCK = 10, 0.004  # seconds
@@ -198,7 +199,7 @@ def in_turns(product: Callable, given: list) -> None:
 
 def main() -> None:
     torch.set_num_threads(1)
-    matmul.spent.left = 0  # loops from the first product on
+    policy.products.left = 0  # loops from the first product on
     for shape in FEW + SHAPES + STACKS:
         show(shape)
     print("cold")

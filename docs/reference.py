@@ -15,10 +15,10 @@ from tempfile import TemporaryDirectory
 
 import rushlight
 import rushlight.nn.functional
-from rushlight.creation import factories
+from rushlight.base.lazy import complete
 from rushlight.core.build import FUNCTIONS
-from rushlight.core.lazy import complete
 from rushlight.core.table import TABLE, Op
+from rushlight.creation import factories
 
 START = """\
 # Operators

@@ -48,8 +48,8 @@ def load_pair(folder: Path, name: str) -> tuple[torch.Tensor, torch.Tensor] | No
     images, labels = map(read_idx, files)
     if images.dim() != 3 or labels.shape != images.shape[:1]:
         raise ValueError(
-            f"{files[0]}: {tuple(images.shape)} images and {tuple(labels.shape)} labels do not go "
-            "together"
+            f"{files[0]}: {tuple(images.shape)} images and {tuple(labels.shape)} labels do not "
+            "belong together"
         )
     return (images.float().unsqueeze(1) / 255 - 0.1307) / 0.3081, labels.long()
 

@@ -19,8 +19,9 @@ _collects = gc.isenabled()
 gc.disable()
 try:
     from rushlight import autograd, ops
-    from rushlight.base import dtypes
-    from rushlight.core import docstring, tensor_copy_pickle
+    from rushlight.base import docstring, dtypes, lazy
+    from rushlight.core import backward as _backward
+    from rushlight.core import engine as _engine
     from rushlight.creation import factories
 
     if (
@@ -53,7 +54,6 @@ from rushlight.base.dtypes import (
 )
 from rushlight.base.memory_format import FORMATS, memory_format
 from rushlight.base.size import Size
-from rushlight.core import lazy
 from rushlight.core.build import offered as _offered
 from rushlight.core.mode import (
     enable_grad,
@@ -66,9 +66,11 @@ from rushlight.core.mode import (
 from rushlight.core.table import in_namespace as _in_namespace
 from rushlight.core.tensor import Tensor
 
-# Modules of higher layers that lower layers call when they first need them.
+# Modules of higher layers that lower layers import on first use.
 docstring.op_docstrings.module = "rushlight.introspect.op_docstrings"
-tensor_copy_pickle.torch_functions.module = "rushlight.ops.tensor.torch_function"
+_engine.graph_errors.module = "rushlight.autograd.graph_errors"
+_backward.nan_check.module = "rushlight.autograd.nan_check"
+_backward.batched_grad.module = "rushlight.func.batched_grad"
 factories.meta_tensors.module = "rushlight.ops.meta.meta_tensors"
 ops.aten_namespace.module = "rushlight.autograd.aten"
 
@@ -83,7 +85,7 @@ globals().update(factories.FUNCTIONS | dtypes.NAMES | FORMATS)
 
 
 def _offer() -> None:
-    """Let the ops that are loaded be the package's; what is there stays."""
+    """Add the loaded ops to the package; existing names stay."""
     globals().update(
         (name, f)
         for name, f in _offered().items()
@@ -91,7 +93,6 @@ def _offer() -> None:
     )
 
 
-lazy.left.insert(0, "rushlight.ops.frequent")
 lazy.left += [
     "rushlight.nn.functional",
     "rushlight.sparse",
@@ -154,7 +155,7 @@ _LAZY = (
 # Functions whose modules are loaded when they are first called for.
 _HOME = {
     "__version__": "version",
-    "set_printoptions": "core.printing",
+    "set_printoptions": "base.printing",
     "set_float32_matmul_precision": "backends",
     "get_float32_matmul_precision": "backends",
     "explain": "viz.chain_rule",
@@ -364,7 +365,7 @@ def __getattr__(name: str) -> Any:
         value = globals()[name] = getattr(importlib.import_module(f"rushlight.{_HOME[name]}"), name)
         return value
     if not name.startswith("__"):
-        _offer()  # what is loaded is offered with the first name that is asked for
+        _offer()  # loaded ops are added on the first access to a missing name
         while name not in globals() and lazy.next_part():
             _offer()
         if name in globals():

@@ -214,6 +214,7 @@ clip_ = _clamp_
 from rushlight.ops.tensor.casts import clone as clone
 def column_stack(tensors: Sequence[_Tensor], *, out: _Tensor | None = ...) -> _Tensor: ...
 def combinations(input: _Tensor, r: _int = ..., with_replacement: _bool = ...) -> _Tensor: ...
+from rushlight.compile import compile as compile
 from rushlight import compiler as compiler
 from rushlight.ops.math.complex import complex_of as _complex_of
 complex = _complex_of
@@ -436,11 +437,11 @@ from rushlight.creation.process_settings import is_anomaly_enabled as is_anomaly
 from rushlight.amp.autocast_mode import is_autocast_cache_enabled as is_autocast_cache_enabled
 from rushlight.amp.autocast_mode import is_autocast_cpu_enabled as is_autocast_cpu_enabled
 from rushlight.amp.autocast_mode import is_autocast_enabled as is_autocast_enabled
-from rushlight.core.type_queries import is_complex as is_complex
+from rushlight.creation.type_queries import is_complex as is_complex
 from rushlight.ops.tensor.predicates import is_conj as is_conj
 from rushlight.creation.process_settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
 from rushlight.ops.tensor.predicates import is_distributed as is_distributed
-from rushlight.core.type_queries import is_floating_point as is_floating_point
+from rushlight.creation.type_queries import is_floating_point as is_floating_point
 from rushlight.core.mode import is_grad_enabled as is_grad_enabled
 from rushlight.ops.tensor.predicates import is_inference as is_inference
 from rushlight.core.mode import is_inference_mode_enabled as is_inference_mode_enabled
@@ -449,7 +450,7 @@ from rushlight.ops.tensor.predicates import is_nonzero as is_nonzero
 from rushlight.ops.tensor.predicates import is_same_size as is_same_size
 from rushlight.ops.tensor.predicates import is_signed as is_signed
 from rushlight.ops.tensor.storage import is_storage as is_storage
-from rushlight.core.type_queries import is_tensor as is_tensor
+from rushlight.creation.type_queries import is_tensor as is_tensor
 from rushlight.creation.process_settings import is_warn_always_enabled as is_warn_always_enabled
 def isclose(input: _Tensor, other: _Tensor, rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ...) -> _Tensor: ...
 def isfinite(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = isfinite(input). Whether it is neither nan nor inf nor -inf."""
@@ -575,7 +576,7 @@ from rushlight.nn.functional.aten_functions import norm_except_dim as norm_excep
 def normal(mean: Any = ..., std: Any = ..., size: Any = ..., *, generator: Any = ..., out: Any = ..., dtype: Any = ..., layout: Any = ..., device: Any = ..., requires_grad: Any = ..., pin_memory: Any = ...) -> Any: ...
 def not_equal(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input != other. Whether they differ."""
 from rushlight.nn.functional.aten_functions import nuclear_norm as nuclear_norm
-from rushlight.core.type_queries import numel as numel
+from rushlight.creation.type_queries import numel as numel
 def ones(*shape: Any, size: Any = ..., out: _Tensor | None = ..., dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., pin_memory: _bool = ..., memory_format: Any = ...) -> _Tensor: ...
 def ones_like(input: _Tensor, *, dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ..., memory_format: _memory_format = ..., pin_memory: _bool = ...) -> _Tensor: ...
 from rushlight.compat.names import onnx as onnx
@@ -638,7 +639,7 @@ from rushlight.ops.math.complex import resolved as _resolved
 resolve_conj = _resolved
 from rushlight.ops.math.complex import resolved as _resolved
 resolve_neg = _resolved
-from rushlight.core.type_queries import result_type as result_type
+from rushlight.creation.type_queries import result_type as result_type
 from rushlight import return_types as return_types
 def rms_norm(input: _Tensor, normalized_shape: Sequence[_int], weight: _Tensor | None = ..., eps: _float | None = ...) -> _Tensor: ...
 def rnn_relu(input: _Tensor, *args: Any) -> _tuple[_Tensor, ...]: ...
@@ -684,7 +685,7 @@ from rushlight.creation.process_settings import set_flush_denormal as set_flush_
 from rushlight.core.mode import set_grad_enabled as set_grad_enabled
 from rushlight.base.threads import set_num_interop_threads as set_num_interop_threads
 from rushlight.base.threads import set_num_threads as set_num_threads
-from rushlight.core.printing import set_printoptions as set_printoptions
+from rushlight.base.printing import set_printoptions as set_printoptions
 from rushlight.ops.tensor.random_tensors import set_rng_state as set_rng_state
 from rushlight.creation.process_settings import set_warn_always as set_warn_always
 def sgn(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = input / abs(input). The sign; of a complex number the number of length 1 in its direction."""

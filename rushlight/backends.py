@@ -1,5 +1,6 @@
-"""torch.backends for programs that ask which there are: none but the CPU; switches may be set and
-mean nothing."""
+"""torch.backends, for programs that test for backends: only the CPU exists, and switches have no
+effect.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from rushlight.base.submodules import importable
 
 
 class Absent:
-    """A backend that is not there."""
+    """A backend that does not exist."""
 
     enabled = deterministic = benchmark = allow_tf32 = False
 
@@ -27,17 +28,16 @@ class Absent:
 
     @contextmanager
     def flags(self, *args: Any, **kwargs: Any) -> Iterator[None]:
-        """A context, or a decorator of functions, in which nothing is different."""
+        """A context or decorator without effect."""
         yield
 
     def version(self) -> None:
-        """None: no version is there."""
+        """None: there is no version."""
         return None
 
 
 class AbsentCUDA(Absent):
-    """The backend of GPUs: which attention it would choose can be asked and said, and means
-    nothing."""
+    """The CUDA backend: its choice of attention kernels can be set and read, without effect."""
 
     matmul = Absent()
 
@@ -49,20 +49,19 @@ class AbsentCUDA(Absent):
         enable_mem_efficient: bool = True,
         enable_cudnn: bool = True,
     ) -> Iterator[None]:
-        """A context, or a decorator of functions, in which attention is computed as everywhere
-        else."""
+        """A context or decorator that does not change how attention is computed."""
         yield
 
     @staticmethod
     def flash_sdp_enabled() -> bool:
-        """False: there is one way of computing attention."""
+        """False: there is only one implementation of attention."""
         return False
 
     mem_efficient_sdp_enabled = cudnn_sdp_enabled = flash_sdp_enabled
 
     @staticmethod
     def math_sdp_enabled() -> bool:
-        """True: the way by formulas, the only one."""
+        """True: the only implementation of attention is composed of basic formulas."""
         return True
 
     @staticmethod
@@ -81,19 +80,20 @@ class AbsentCUDA(Absent):
 
 
 class Processor(Absent):
-    """The CPU itself, and what of torch's it has in place of libraries."""
+    """The CPU backend, with attributes in place of torch's libraries."""
 
     engine, supported_engines = "none", ["none"]
 
     @staticmethod
     def get_cpu_capability() -> str:
-        """What torch calls a processor of which it asks for no instructions in particular; Numba
-        finds them itself."""
+        """'DEFAULT', torch's name for a CPU without a particular instruction set; Numba finds the
+        CPU's instructions itself.
+        """
         return "DEFAULT"
 
     @staticmethod
     def get_fastpath_enabled() -> bool:
-        """False: transformer layers have one way."""
+        """False: transformer layers have no fast path."""
         return False
 
     @staticmethod
@@ -102,12 +102,12 @@ class Processor(Absent):
 
     @contextmanager
     def verbose(self, enable: int) -> Iterator[None]:
-        """A context in which nothing is said."""
+        """A context that prints nothing."""
         yield
 
     @staticmethod
     def set_flags(_enabled: bool) -> tuple[bool]:
-        """(False,): what was set before."""
+        """(False,): the previous setting."""
         return (False,)
 
 
@@ -139,13 +139,13 @@ has_lapack, has_spectral, has_mkl, has_openmp = (
     True,
     False,
     False,
-)  # torch.has_lapack: what NumPy brings
+)  # torch.has_lapack: LAPACK comes with NumPy
 
 _precision = "highest"
 
 
 def get_float32_matmul_precision() -> str:
-    """What `set_float32_matmul_precision` was told; products are always computed in full single
+    """The value given to `set_float32_matmul_precision`; products always have full single
     precision.
 
     >>> rushlight.get_float32_matmul_precision()
@@ -172,7 +172,7 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """torch.has_mps and its kin: False, with torch's warning; no other name."""
+    """torch.has_mps and so on: False, with torch's warning; no other names."""
     instead = {
         "has_mps": "mps.is_built",
         "has_cuda": "cuda.is_built",

@@ -18,33 +18,34 @@ from rushlight.version import __version__
 VERSION = f"rushlight {__version__}"
 
 DEMO = """\
-Train a small convolutional network on 1,797 real handwritten digits of 8x8
-pixels, which ship with rushlight. A fifth of them, always the same ones, is held
-out to measure the accuracy.
+Train a small convolutional network on 1,797 handwritten digits of 8x8 pixels,
+which are included in rushlight. The same fifth of them is held out in every run
+to measure the accuracy.
 
 The results are five files in a folder:
   loss.png       the loss of each step, and the accuracy on the held-out digits
-  digits.png     held-out digits with the network's answers, wrong ones in red
-  graph.svg      the graph that backward walks
-  backward.html  that walk for one training step, step by step, in a browser
+  digits.png     held-out digits with predicted labels, wrong ones in red
+  graph.svg      the backward graph
+  backward.html  backward of one training step, to step through in a browser
   weights.pt     the trained weights, for load_state_dict(rushlight.load(...))
 """
 
 
 PLOT = """\
-Draw a function of x and its derivatives, which autograd computes.
+Plot a function of x and its derivatives, which autograd computes.
 
-A formula has numbers, x, pi, e, + - * / // % **, brackets, and functions: sin,
-cos, tanh, exp, log, sqrt, abs, sigmoid, relu, erf and others. One that begins with
-a minus goes into brackets: "(-x**2)".
+A formula may contain numbers, x, pi, e, + - * / // % **, brackets, and functions:
+sin, cos, tanh, exp, log, sqrt, abs, sigmoid, relu, erf and others. Put a formula
+that begins with a minus in brackets: "(-x**2)".
 """
 
 
 WARMUP = """\
-Compile the loops of frequent ops on large arrays, of softmax, layer and batch norm, and
-of the optimizers, which would else be compiled when they are first used, half a second
-each. They are kept for this version of rushlight, Numba and Python in the folder
-RUSHLIGHT_CACHE, or the user's cache folder. Needs Numba.
+Compile in advance the loops of frequent ops on large arrays, of softmax, layer
+norm and batch norm, and of the optimizers. Otherwise each loop is compiled on
+first use, which takes about half a second. The loops are stored in the folder
+RUSHLIGHT_CACHE (default: the user's cache folder), for this version of rushlight,
+Numba and Python. Needs Numba.
 """
 
 
@@ -61,7 +62,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments, unknown = parser().parse_known_args(argv)
     command = f"rushlight {arguments.command}".rstrip()
     if unknown:
-        return say(f"{command}: does not know {' '.join(unknown)}; see {command} --help", 2)
+        return say(
+            f"{command}: unrecognized arguments: {' '.join(unknown)}; see {command} --help", 2
+        )
     try:
         return arguments.run(arguments)
     except BadInput as error:
@@ -108,60 +111,88 @@ def parser() -> Parser:
 def add_demo(commands: argparse._SubParsersAction) -> None:
     demo = commands.add_parser(
         "demo",
-        help="learn real handwritten digits and show the results",
+        help="train a network on handwritten digits, and plot the results",
         description=DEMO,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     settings = (
-        ("--out", "DIR", Path, Path("rushlight-demo"), "folder of the results (%(default)s)"),
-        ("--epochs", "N", whole(1), 15, "times over the training digits (%(default)s)"),
-        ("--lr", "RATE", rate, 2e-3, "learning rate of Adam (%(default)s)"),
-        ("--seed", "N", whole(0), 0, "of the first weights and the shuffling (%(default)s)"),
+        (
+            "--out",
+            "DIR",
+            Path,
+            Path("rushlight-demo"),
+            "folder for the results (default: %(default)s)",
+        ),
+        (
+            "--epochs",
+            "N",
+            whole(1),
+            15,
+            "number of passes over the training digits (default: %(default)s)",
+        ),
+        ("--lr", "RATE", rate, 2e-3, "learning rate of Adam (default: %(default)s)"),
+        (
+            "--seed",
+            "N",
+            whole(0),
+            0,
+            "seed of the initial weights and the shuffling (default: %(default)s)",
+        ),
         (
             "--data",
             "FILE",
             Path,
             SHIPPED,
-            "other digits: CSV, rows of 64 pixels from 0 to 16 and a label",
+            "CSV file with other digits: 64 pixels from 0 to 16 and a label in each row "
+            "(default: the included digits)",
         ),
     )
     for flag, metavar, kind, default, text in settings:
         demo.add_argument(flag, metavar=metavar, type=kind, default=default, help=text)
-    demo.add_argument("--overwrite", action="store_true", help="replace the results that are there")
-    demo.add_argument("--quiet", action="store_true", help="no progress bar and no table")
+    demo.add_argument("--overwrite", action="store_true", help="replace existing results")
+    demo.add_argument("--quiet", action="store_true", help="show no progress bar and no table")
     demo.set_defaults(run=run_demo, command="demo")
 
 
 def add_plot(commands: argparse._SubParsersAction) -> None:
     plot = commands.add_parser(
         "plot",
-        help="draw a function and its derivatives",
+        help="plot a function and its derivatives",
         description=PLOT,
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    plot.add_argument("formula", metavar="FORMULA", help='such as "x**3 + x"')
+    plot.add_argument("formula", metavar="FORMULA", help='the function, such as "x**3 + x"')
     plot.add_argument(
         "--from",
         metavar="A",
         type=finite,
         default=-3.0,
         dest="start",
-        help="left end (%(default)s)",
+        help="left end of the x axis (default: %(default)s)",
     )
     plot.add_argument(
-        "--to", metavar="B", type=finite, default=3.0, dest="stop", help="right end (%(default)s)"
+        "--to",
+        metavar="B",
+        type=finite,
+        default=3.0,
+        dest="stop",
+        help="right end of the x axis (default: %(default)s)",
     )
     plot.add_argument(
-        "--derivatives", metavar="N", type=whole(0), default=2, help="how many (%(default)s)"
+        "--derivatives",
+        metavar="N",
+        type=whole(0),
+        default=2,
+        help="number of derivatives, 0 to 6 (default: %(default)s)",
     )
     plot.add_argument(
         "--out",
         metavar="FILE",
         type=Path,
         default=Path("plot.png"),
-        help="the picture (%(default)s)",
+        help="picture to write; the ending gives the format (default: %(default)s)",
     )
     plot.set_defaults(run=run_plot, command="plot")
 
@@ -169,12 +200,12 @@ def add_plot(commands: argparse._SubParsersAction) -> None:
 def add_warmup(commands: argparse._SubParsersAction) -> None:
     warmup = commands.add_parser(
         "warmup",
-        help="compile now what is compiled at its first use",
+        help="compile loops in advance (needs Numba)",
         description=WARMUP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    warmup.add_argument("--quiet", action="store_true", help="no list of what was compiled")
+    warmup.add_argument("--quiet", action="store_true", help="do not list the loops")
     warmup.set_defaults(run=run_warmup, command="warmup")
 
 
@@ -184,7 +215,7 @@ def run_warmup(arguments: argparse.Namespace) -> int:
 
     place = folder()
     if place is None:
-        raise BadInput("the cache folder cannot be written; set RUSHLIGHT_CACHE to one that can")
+        raise BadInput("the cache folder is not writable; set RUSHLIGHT_CACHE to a writable folder")
     try:
         count = warmup(
             None
@@ -193,7 +224,7 @@ def run_warmup(arguments: argparse.Namespace) -> int:
         )
     except ImportError as error:
         raise BadInput(str(error)) from None
-    print(f"{count} loops are in {place}")
+    print(f"{count} loops compiled; cache folder: {place}")
     return 0
 
 
@@ -202,16 +233,14 @@ def whole(least: int):
 
     def parse(text: str) -> int:
         if not text.isdecimal() or not least <= int(text) < 2**63:
-            raise argparse.ArgumentTypeError(
-                f"a whole number from {least} on is needed, not {text!r}"
-            )
+            raise argparse.ArgumentTypeError(f"expected an integer >= {least}, got {text!r}")
         return int(text)
 
     return parse
 
 
 def number(text: str) -> float:
-    """The text as a number; nan if it is no number."""
+    """The text as a number; nan if it is not a number."""
     try:
         return float(text)
     except ValueError:
@@ -221,14 +250,14 @@ def number(text: str) -> float:
 def rate(text: str) -> float:
     value = number(text)
     if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"a number above 0 is needed, not {text!r}")
+        raise argparse.ArgumentTypeError(f"expected a number > 0, got {text!r}")
     return value
 
 
 def finite(text: str) -> float:
     value = number(text)
     if not math.isfinite(value):
-        raise argparse.ArgumentTypeError(f"a number is needed, not {text!r}")
+        raise argparse.ArgumentTypeError(f"expected a finite number, got {text!r}")
     return value
 
 
@@ -237,7 +266,7 @@ def run_plot(arguments: argparse.Namespace) -> int:
 
     a = arguments
     if a.derivatives > 6:
-        raise BadInput(f"at most 6 derivatives are drawn, not {a.derivatives}")
+        raise BadInput(f"--derivatives is {a.derivatives}; the maximum is 6")
     try:
         plot(a.formula, a.start, a.stop, derivatives=a.derivatives, path=a.out)
     except (ValueError, ImportError) as error:

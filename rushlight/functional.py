@@ -1,5 +1,4 @@
-"""torch.functional: the functions of torch that are written in Python there, by the name of their
-file."""
+"""torch.functional: torch's functions that are defined in its file functional.py."""
 
 from __future__ import annotations
 
@@ -35,7 +34,7 @@ NAMES = {
 def __getattr__(name: str) -> Any:
     if name not in NAMES:
         raise AttributeError(
-            f"module 'torch.functional' has no attribute '{name}'; cure: "
+            f"module 'torch.functional' has no attribute '{name}'; hint: "
             f"torch.nn.functional.{name}?"
         )
     return getattr(sys.modules["rushlight"], name)

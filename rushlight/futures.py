@@ -1,4 +1,4 @@
-"""torch.futures: results that come later, on Python's own futures.
+"""torch.futures: futures, based on Python's concurrent.futures.
 
 >>> future = Future()
 >>> twice = future.then(lambda f: f.value() * 2)
@@ -17,8 +17,8 @@ T = TypeVar("T")
 
 
 class Future(Generic[T]):
-    """result = future.wait(): what somebody sets, once, and others wait for. `devices` means
-    nothing here.
+    """result = future.wait(): a result that is set once, and that others wait for. `devices` has no
+    effect.
 
     >>> future = rushlight.futures.Future()
     >>> twice = future.then(lambda f: 2 * f.value())
@@ -35,17 +35,17 @@ class Future(Generic[T]):
         return self.inner.done()
 
     def wait(self) -> T:
-        """The result, once it is there; what went wrong is raised."""
+        """Wait for the result; an exception is raised."""
         return self.inner.result()
 
     def value(self) -> T:
-        """The result, which must be there: RuntimeError if not."""
+        """The result. RuntimeError if there is none yet."""
         if not self.inner.done():
-            raise RuntimeError("the future has no value yet; cure: wait()")
+            raise RuntimeError("the future has no value yet; hint: call wait() first")
         return self.inner.result()
 
     def set_result(self, result: T) -> None:
-        """Give the result. RuntimeError if there is one already."""
+        """Set the result. RuntimeError if it is already set."""
         if self.inner.done():
             raise RuntimeError(
                 "Future can only be marked completed once, but this one is completed already"
@@ -53,17 +53,17 @@ class Future(Generic[T]):
         self.inner.set_result(result)
 
     def set_exception(self, result: Exception) -> None:
-        """Give an exception, which waiting will raise."""
+        """Set an exception, which `wait()` raises."""
         if not isinstance(result, Exception):
             raise AssertionError(f"{result} is of type {type(result)}, not an Exception.")
         self.inner.set_exception(result)
 
     def add_done_callback(self, callback: Callable[[Future], Any]) -> None:
-        """Call `callback(self)` when it is done, at once if it is."""
+        """Call `callback(self)` when the future is done, or now if it is."""
         self.inner.add_done_callback(lambda _: callback(self))
 
     def then(self, callback: Callable[[Future], Any]) -> Future:
-        """The future of what `callback(self)` returns when this one is done."""
+        """The future of `callback(self)`, which is called when this future is done."""
         after: Future = Future()
 
         def run(_: Any) -> None:
@@ -77,7 +77,7 @@ class Future(Generic[T]):
 
 
 def collect_all(futures: Sequence[Future]) -> Future[list[Future]]:
-    """result = all futures, done when all are.
+    """A future of all futures, done when all are done.
 
     >>> first, second = rushlight.futures.Future(), rushlight.futures.Future()
     >>> both = rushlight.futures.collect_all([first, second])
@@ -103,7 +103,7 @@ def collect_all(futures: Sequence[Future]) -> Future[list[Future]]:
 
 
 def wait_all(futures: Sequence[Future]) -> list:
-    """[future.wait() for each]: their results, once all are done; the first that went wrong is
+    """[future.wait() for each future]: the results, once all are done; the first exception is
     raised.
 
     >>> future = rushlight.futures.Future()

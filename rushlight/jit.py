@@ -1,5 +1,4 @@
-"""torch.jit: functions and modules run as the Python they are; `rushlight.compile` is what makes
-them faster."""
+"""torch.jit: functions and modules run as Python; `rushlight.compile` makes them faster."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from rushlight.futures import Future
 
 
 def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
-    """out = obj: the function or module itself, which is run as the Python that it is.
+    """out = obj: the function or module itself, which runs as Python.
 
     >>> rushlight.jit.script(lambda x: 2 * x)(rushlight.ones(2))
     tensor([2., 2.])
@@ -23,7 +22,7 @@ def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def trace(func: Callable, example_inputs: Any = None, *args: Any, **kwargs: Any) -> Callable:
-    """out = func: the function or module itself; what depends on values is asked at every call.
+    """out = func: the function or module itself; control flow depends on the values in each call.
 
     >>> rushlight.jit.trace(lambda x: 2 * x, rushlight.ones(2))(rushlight.ones(3))
     tensor([2., 2., 2.])
@@ -42,7 +41,7 @@ def trace_module(mod: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:
-    """The module itself, which is to be in evaluation mode: RuntimeError for one in training.
+    """The module itself, which must be in evaluation mode: RuntimeError for a module in training.
 
     >>> m = rushlight.nn.ReLU().eval()
     >>> rushlight.jit.freeze(m) is m
@@ -70,7 +69,7 @@ def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
 
 
 def fork(func: Callable, *args: Any, **kwargs: Any) -> Future:
-    """func(*args, **kwargs), which is run at once, as a future.
+    """A future of func(*args, **kwargs), which runs at once.
 
     >>> rushlight.jit.fork(lambda x: 2 * x, 3).wait()
     6
@@ -90,15 +89,16 @@ def wait(future: Future) -> Any:
 
 
 def _get_trace_graph(f: Any, *args: Any, **kwargs: Any) -> Any:
-    """NotImplementedError: there are no graphs of TorchScript."""
+    """NotImplementedError: TorchScript graphs do not exist."""
     raise NotImplementedError(
-        "there are no graphs of TorchScript, from which fvcore and torchprofile count; cure: "
-        "rushlight.utils.summary(model, input) tells multiplications and additions"
+        "fvcore and torchprofile count operations in TorchScript graphs, which rushlight does not "
+        "have; hint: "
+        "rushlight.utils.summary(model, input) counts multiplications and additions"
     )
 
 
 def is_scripting() -> bool:
-    """False: what runs is Python.
+    """False: functions run as Python.
 
     >>> rushlight.jit.is_scripting()
     False
@@ -107,7 +107,7 @@ def is_scripting() -> bool:
 
 
 def is_tracing() -> bool:
-    """False: what runs is Python.
+    """False: functions run as Python.
 
     >>> rushlight.jit.is_tracing()
     False
@@ -146,7 +146,7 @@ def annotate(the_type: Any, the_value: Any) -> Any:
 
 
 class Error(Exception):
-    """torch's error of what runs in TorchScript; a scripted function raises its own here.
+    """torch's error of scripted functions; never raised, since functions raise their own errors.
 
     >>> issubclass(rushlight.jit.Error, Exception)
     True
@@ -154,7 +154,8 @@ class Error(Exception):
 
 
 class TracerWarning(Warning):
-    """torch's warning of what a trace does not see; nothing is traced here.
+    """torch's warning about values that a trace cannot follow; never given, since nothing is
+    traced.
 
     >>> issubclass(rushlight.jit.TracerWarning, Warning)
     True
@@ -162,8 +163,7 @@ class TracerWarning(Warning):
 
 
 class ScriptModule:
-    """torch's class of scripted modules: modules are run as the Python they are, so that none is
-    one.
+    """torch's class of scripted modules; no module is an instance, since modules run as Python.
 
     >>> isinstance(rushlight.jit.script(rushlight.nn.ReLU()), rushlight.jit.ScriptModule)
     False
@@ -171,7 +171,7 @@ class ScriptModule:
 
 
 class ScriptFunction:
-    """torch's class of scripted functions; none is one.
+    """torch's class of scripted functions; no function is an instance.
 
     >>> isinstance(rushlight.jit.script(lambda x: x), rushlight.jit.ScriptFunction)
     False

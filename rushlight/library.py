@@ -1,4 +1,4 @@
-"""torch.library: functions of users as ops, with gradients of their own."""
+"""torch.library: users' functions as ops, with gradients."""
 
 from rushlight.autograd.custom_ops import (
     Library,

@@ -1,5 +1,4 @@
-"""torch.linalg: linear algebra. The functions are those of the ops named linalg_..., in
-rushlight/ops."""
+"""torch.linalg: linear algebra. These are the ops named linalg_... in rushlight/ops."""
 
 from __future__ import annotations
 

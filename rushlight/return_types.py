@@ -3,7 +3,7 @@ torch.return_types.max)`."""
 
 from __future__ import annotations
 
-from rushlight.core import lazy
+from rushlight.base import lazy
 from rushlight.core.results import RETURN_TYPES, result_type
 from rushlight.core.table import TABLE
 
@@ -11,7 +11,7 @@ from rushlight.core.table import TABLE
 def __getattr__(name: str) -> type:
     if not name.startswith("__"):
         lazy.complete()
-        for op in [*TABLE.values()]:  # those that were called made theirs
+        for op in [*TABLE.values()]:  # result classes are made on the first call of an op
             result_type(op)
     if name not in RETURN_TYPES:
         raise AttributeError(f"module 'torch.return_types' has no attribute '{name}'")

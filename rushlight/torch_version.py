@@ -13,12 +13,13 @@ PARTS = re.compile(
     r"\s*v?(?P<release>\d+(\.\d+)*)([-_.]?(?P<pre>a|b|rc|c|alpha|beta|pre|preview)[-_.]?(?P<n>\d*))?"
     r"([-_.]?(?P<post>post)[-_.]?\d*)?([-_.]?(?P<dev>dev)[-_.]?\d*)?(\+(?P<local>[a-z0-9._-]+))?\s*"
 )
-PHASES = {"a": 0, "alpha": 0, "b": 1, "beta": 1, None: 3}  # others are candidates: 2
+PHASES = {"a": 0, "alpha": 0, "b": 1, "beta": 1, None: 3}  # release candidates and other phases: 2
 
 
 def place(version: Any) -> tuple | None:
-    """Where a version stands among versions (PEP 440): text, numbers as (2, 1), or what `str` makes
-    a text. None if it is none."""
+    """The sort key of a version (PEP 440), given as text, as numbers (2, 1), or as an object with
+    `str`. None if it is not a version.
+    """
     if isinstance(version, Iterable) and not isinstance(version, str):
         version = ".".join(map(str, version))
     found = PARTS.fullmatch(str(version).lower())
@@ -43,7 +44,7 @@ def place(version: Any) -> tuple | None:
 
 
 def by_place(name: str) -> Callable:
-    """The comparison `name` of places; of the texts where one is no version."""
+    """The comparison `name` of sort keys; of texts if one is not a version."""
     of_texts = getattr(str, name)
 
     @wraps(of_texts)
@@ -57,8 +58,8 @@ def by_place(name: str) -> Callable:
 
 
 class TorchVersion(str):
-    """A version that is a text, and compares with texts, tuples and Versions as versions do; !=
-    compares texts, as torch's.
+    """A version as text. It compares with texts, tuples and Versions as a version; != compares
+    texts, as in torch.
 
     >>> from rushlight.torch_version import TorchVersion
     >>> TorchVersion("2.13.0") > "2.9", TorchVersion("2.13.0") >= (2,

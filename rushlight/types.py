@@ -19,8 +19,8 @@ Device = _device | str | int | None
 
 
 class SymInt:
-    """torch's class of whole numbers that a compiler does not know yet; sizes are numbers here, so
-    that none is one.
+    """torch's class of symbolic integers for compilers; sizes are ints here, so nothing is an
+    instance.
 
     >>> isinstance(rushlight.ones(3).shape[0], rushlight.SymInt)
     False
@@ -28,7 +28,7 @@ class SymInt:
 
 
 class SymFloat:
-    """torch's class of numbers that a compiler does not know yet; none is one here.
+    """torch's class of symbolic numbers for compilers; nothing is an instance.
 
     >>> isinstance(0.5, rushlight.SymFloat)
     False
@@ -36,7 +36,7 @@ class SymFloat:
 
 
 class SymBool:
-    """torch's class of truths that a compiler does not know yet; none is one here.
+    """torch's class of symbolic bools for compilers; nothing is an instance.
 
     >>> isinstance(True, rushlight.SymBool)
     False
@@ -44,7 +44,7 @@ class SymBool:
 
 
 class DeviceObjType:
-    """torch's name in annotations of what takes a device; none is one there either.
+    """torch's annotation for arguments that take a device; nothing is an instance, as in torch.
 
     >>> isinstance(rushlight.device("cpu"), rushlight.DeviceObjType)
     False

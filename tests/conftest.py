@@ -16,8 +16,7 @@ from hypothesis import HealthCheck, settings
 import rushlight
 from rushlight import fast
 from rushlight.compile.run.compiled_function import Compiled
-from rushlight.fast import policy
-from rushlight.kernels import matmul
+from rushlight.fast import index, policy
 from rushlight.loops import budget, tiering
 from tests.support.oracle import Oracle, torch_or_none
 from tests.support.paths import EXAMPLES, GOLDEN, TESTS
@@ -93,8 +92,8 @@ def as_if_alone(monkeypatch):
     (rushlight/fast/policy.py)."""
     monkeypatch.setattr(policy.small_arrays, "left", budget.LOADING_SECONDS)
     monkeypatch.setattr(policy.small_arrays, "loading", 0)  # as if Numba were not there yet
-    monkeypatch.setattr(matmul.spent, "left", matmul.PAID)
-    monkeypatch.setattr(matmul.spent, "loading", 0)
+    monkeypatch.setattr(policy.products, "left", index.PRICE_PRODUCTS)
+    monkeypatch.setattr(policy.products, "loading", 0)
     monkeypatch.setattr(policy.large_arrays, "left", 0.0)  # large arrays go through loops
     random.seed(0), np.random.seed(0), rushlight.manual_seed(0)
     if "torch" in sys.modules:

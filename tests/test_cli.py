@@ -175,7 +175,7 @@ def test_help_reads_well(capsys):
             "--overwrite",
             "--epochs N",
             "--data FILE",
-            "(15)",
+            "(default: 15)",
             "loss.png",
         ],
         ("version", "--help"): ["version"],
@@ -210,12 +210,12 @@ def test_version(capsys):
         (["--foo"], "--foo"),
         (["more"], "more"),
         (["--ep", "3"], "--ep"),
-        (["--epochs", "0"], "from 1 on is needed, not '0'"),
+        (["--epochs", "0"], "expected an integer >= 1, got '0'"),
         (["--epochs", "2.5"], "'2.5'"),
         (["--epochs", "9" * 5000], "--epochs"),
         (["--seed", "-1"], "--seed"),
         (["--lr", "fast"], "'fast'"),
-        (["--lr", "0"], "above 0"),
+        (["--lr", "0"], "> 0"),
         (["--lr", "nan"], "'nan'"),
         (["--out"], "--out"),
     ],
@@ -244,12 +244,15 @@ def changed(rows, row, column, value):
 FAULTS = {
     "a row cut short": (lambda rows: rows[:-1] + [rows[-1][:30]], "line 120: 30 numbers"),
     "a row too long": (lambda rows: rows[:-1] + [rows[-1] * 2], "line 120: 130 numbers"),
-    "words": (lambda rows: changed(rows, 3, 5, "ink"), "line 4: not a row of whole numbers"),
+    "words": (lambda rows: changed(rows, 3, 5, "ink"), "line 4: not a row of integers"),
     "an empty number": (lambda rows: changed(rows, 3, 64, ""), "line 4: not a row"),
-    "a pixel too dark": (lambda rows: changed(rows, 0, 0, "17"), "line 1: pixels go from 0 to 16"),
+    "a pixel too dark": (
+        lambda rows: changed(rows, 0, 0, "17"),
+        "line 1: a number of this row is out of range: pixels must be 0 to 16",
+    ),
     "a label too large": (lambda rows: changed(rows, 9, 64, "10"), "line 10: "),
-    "too few": (lambda rows: rows[:9], "holds 9 digits"),
-    "nothing": (lambda rows: [], "holds 0 digits"),
+    "too few": (lambda rows: rows[:9], "contains 9 digits"),
+    "nothing": (lambda rows: [], "contains 0 digits"),
 }
 
 

@@ -128,7 +128,7 @@ def test_what_is_loaded_later_replaces_nothing():
     """A name means the same function before and after the rest of the library is there."""
     code = """
 import rushlight
-from rushlight.core import lazy as later
+from rushlight.base import lazy as later
 functions, methods = dict(vars(rushlight)), dict(vars(rushlight.Tensor))
 later.complete()
 dir(rushlight)
@@ -145,7 +145,7 @@ def test_parts_that_cannot_be_loaded_say_so():
     code = """
 import sys
 import rushlight
-from rushlight.core import lazy as later
+from rushlight.base import lazy as later
 sys.modules["broken"] = None
 later.left.insert(0, "broken")
 try:
@@ -176,7 +176,7 @@ print([name for name in SHARED for world in (ARRAYS, TENSORS) if world[name].__c
 def test_methods_that_are_loaded_later_are_there():
     code = """
 import rushlight
-from rushlight.core.method_names import METHODS
+from rushlight.ops.tensor.method_names import METHODS
 from rushlight.core.tensor import Tensor
 print([name for name in METHODS.split() if name in vars(Tensor)])
 print([name for name in METHODS.split() if not hasattr(Tensor, name)])

@@ -330,7 +330,7 @@ class Plain(torch.nn.Parameter):
     pass
 class Other:
     pass
-print(hasattr(torch.add, "__wrapped__"), len(__import__("rushlight.ops.tensor.torch_function").ops.tensor.torch_function.made), torch.Tensor.__mro__[0].__name__)
+print(hasattr(torch.add, "__wrapped__"), len(__import__("rushlight.ops.tensor.torch_function").ops.tensor.torch_function.gated_classes), torch.Tensor.__mro__[0].__name__)
 """,
         )
         == "False 0 Tensor\n"

@@ -1,6 +1,6 @@
 """Write docs/faster.md: which ops have a faster way, and from what size on.
 
-python tools/faster_docs.py      writes it from rushlight/fast/index.py and fast/conv/thresholds.py
+python tools/faster_docs.py      writes it from rushlight/fast/index.py
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from types import ModuleType
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from rushlight.fast import index
-from rushlight.fast.conv import thresholds
 
 PAGE = Path(__file__).parent.parent / "docs" / "faster.md"
 TEXT = """\
 # Large tensors
 
-Written by `tools/faster_docs.py` from `fast/index.py` and `fast/conv/thresholds.py`. Do not edit.
+Written by `tools/faster_docs.py` from `fast/index.py`. Do not edit.
 
 Each op has a reference kernel, which defines its result. For large arrays some ops have a faster
 way besides: mostly a loop that Numba compiles. `rushlight.fast.off()`, or `RUSHLIGHT_FAST=0` in the
@@ -35,10 +34,10 @@ passes over the array that the way saves. NumPy then does the work until its pas
 much as loading the loops (`charge` in `fast/policy.py`). The number of elements decides, not the
 clock: a program gives the same numbers each time.
 
-To add a way, see "Add a faster way" in CONTRIBUTING.md. `tests/fast/test_index_ways.py` compares
-every way with the reference kernel.
+To add a way, see "Add a faster way" in CONTRIBUTING.md. `tests/fast/test_index_ways.py` and
+`test_index_sites.py` compare every way with the reference kernel.
 
-## Ways
+## Ways of ops
 
 *Small arrays*: once loops are loaded, the way takes arrays from so many elements on.
 
@@ -50,21 +49,20 @@ Every other elementwise op has a loop that is made from the op's rule (`fast/ele
 {elementwise} elements on, and from {ufunc} elements on if the op's forward is one function of
 NumPy.
 
-Some faster ways are not in this table: they have their own conditions in the code. Convolution has
-several ways (`fast/conv/`), and so do products of matrices, attention, pooling and recurrent
-layers.
+## Ways of kernels
+
+A kernel that other kernels call has its way at itself. The way decides by its arguments whether
+NumPy does the work: the constants below say how.
+
+| kernel | elements | file |
+|---|---:|---|
+{sites}
 
 ## Thresholds and prices
 
 | name in `fast/index.py` | value | measured |
 |---|---:|---|
 {prices}
-
-## Thresholds of convolution
-
-| name in `fast/conv/thresholds.py` | value | measured |
-|---|---:|---|
-{convolution}
 """
 
 
@@ -79,9 +77,26 @@ def ways() -> str:
     return "\n".join(
         f"| {', '.join(ops)} | {', '.join(filter(None, inputs))} | {way.elements:,} "
         f"| {'' if way.small is None else f'{way.small:,}'} | {way.passes or ''} "
-        f"| `{way.module.removeprefix('rushlight.').replace('.', '/')}.py` |"
+        f"| `{file_of(way)}` |"
         for (way, inputs), ops in names.items()
     )
+
+
+def sites() -> str:
+    """A row for each file and number of elements."""
+    names = defaultdict(list)
+    for name, way in index.SITES.items():
+        names[way].append(name)
+    return "\n".join(
+        f"| {', '.join(f'`{name}`' for name in kernels)} | {way.elements:,} | `{file_of(way)}` |"
+        for way, kernels in names.items()
+    )
+
+
+def file_of(way: index.Way) -> str:
+    """The file of a way, in the package; of convolution, the folder."""
+    path = way.module.removeprefix("rushlight.").replace(".", "/")
+    return path + ("/" if way.module == "rushlight.fast.conv" else ".py")
 
 
 def constants(module: ModuleType) -> str:
@@ -121,10 +136,10 @@ def constants(module: ModuleType) -> str:
 def page() -> str:
     return TEXT.format(
         ways=ways(),
+        sites=sites(),
         elementwise=f"{index.ELEMENTWISE.elements:,}",
         ufunc=f"{index.UFUNC.elements:,}",
         prices=constants(index),
-        convolution=constants(thresholds),
     )
 
 

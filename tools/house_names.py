@@ -15,9 +15,8 @@ or `name`.
 
 What gives meaning to the names in rules is no fact of an op: the line above such a table begins
 with `WORLD`. A table of which not one text in `MOST_OTHERS` is the name of an op is about other
-things. Tables that are made of other tables are not followed: the docstrings in
-introspect/docstring_texts.py, and torch's lists of functions, most of which are no ops, in
-amp/autocast_policy.py."""
+things. Tables that are made of other tables are not followed: torch's lists of functions, most of
+which are no ops, in amp/autocast_policy.py."""
 
 from __future__ import annotations
 
@@ -46,7 +45,7 @@ class Place(NamedTuple):
 def table_names() -> frozenset[str]:
     """The names of all entries of the table."""
     sys.path.insert(0, str(PACKAGE.parent))
-    from rushlight.core.lazy import complete
+    from rushlight.base.lazy import complete
     from rushlight.core.table import TABLE
 
     complete()

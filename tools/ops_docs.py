@@ -179,7 +179,7 @@ def main() -> int:
     except ImportError:
         print("torch is not installed: pip install torch==2.13.0 (its names are what is counted)")
         return 1
-    rushlight.core.lazy.complete()
+    rushlight.base.lazy.complete()
     (ROOT / "docs" / "ops.md").write_text(page(torch))
     return 0
 

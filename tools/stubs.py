@@ -235,7 +235,7 @@ def listed(parameters: list[inspect.Parameter], typed: dict[str, str]) -> list[s
 
 def summary(op: Op) -> str:
     """The formula and what it does, in one line."""
-    known = op_docstrings.TEXTS.get(op.name, op_docstrings.NO_TEXT)
+    known = op_docstrings.text_of_subject(op)
     parts = [known.formula or op_docstrings.headline(op), op_docstrings.sentence(op)]
     return '"""' + ". ".join(filter(None, parts)).replace("\\", "\\\\") + '"""'
 
@@ -300,6 +300,8 @@ def everything() -> dict[str, Any]:
 def entry(name: str, value: Any) -> Iterator[str]:
     """The line for one name of the package; none for what is not for users."""
     module = getattr(value, "__module__", None) or "rushlight"
+    if value is Tensor:  # whose `__module__` names the package
+        module = "rushlight.core.tensor"
     if (
         name.startswith("_")
         and name != "__version__"
@@ -308,7 +310,9 @@ def entry(name: str, value: Any) -> Iterator[str]:
     ):
         return
     if isinstance(value, types.ModuleType):
-        if name in (*rushlight._LAZY, "autograd"):
+        if callable(value):  # `rushlight.compile(f)`: for type checkers the function alone
+            yield f"from {value.__name__} import {name} as {name}"
+        elif name in (*rushlight._LAZY, "autograd"):
             package = seen_by_checkers(value.__name__).rpartition(".")[0]
             yield f"from {package} import {name} as {name}"
     elif (
@@ -373,7 +377,7 @@ METHODS = """
 
 
 def names() -> str:
-    """The module `rushlight.core.method_names`."""
+    """The module `rushlight.ops.tensor.method_names`."""
     everything()
     found = sorted(name for name in vars(Tensor).keys() - AT_ONCE if not name.startswith("__"))
     return NAMES.format(textwrap.fill(" ".join(found), 100))
@@ -411,13 +415,13 @@ def namespace(space: str) -> str:
 STUBS: dict[str, Callable[[], str]] = {
     "__init__.pyi": package,
     "_methods.pyi": methods,
-    "core/method_names.py": names,
+    "ops/tensor/method_names.py": names,
     **{f"{space}.pyi": partial(namespace, space) for space in NAMESPACES},
 }
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else PACKAGE
     for file, write in STUBS.items():
-        (folder / file).parent.mkdir(exist_ok=True)
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
         (folder / file).write_text(write())
         print(folder / file)

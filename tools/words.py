@@ -1,13 +1,14 @@
-"""Find comments and docstrings that are hard to read: short, with many pronouns that stand for no
-noun in sight.
+"""Find comments and docstrings that are hard to read: short texts with many pronouns, and phrases
+that hide a plain word.
 
     python tools/words.py                       # file:line: text, for the whole package
     python tools/words.py rushlight/core        # for these files and folders only
     python tools/words.py --count               # the number per folder, and the total
-    python tools/words.py --count --limit 300   # exit 1 if the total is over 300
+    python tools/words.py --count --limit 300   # exit 1 if more than 300 texts are hard to read
+    python tools/words.py --phrases             # the same for the phrases in PHRASES
 
-A text is reported if it has under 30 words and at least 3 of the words in PRONOUNS. A comment is a
-run of comment lines; a docstring is judged by paragraph.
+A text is hard to read if it has under 30 words and at least 3 of the words in PRONOUNS. A comment
+is a run of comment lines; a docstring is judged by paragraph.
 """
 
 import argparse
@@ -25,6 +26,22 @@ MIN_PRONOUNS = 3
 PRONOUNS = re.compile(
     r"\b(?:it|its|they|them|those|these|what|which|so many|as many|one|others)\b", re.IGNORECASE
 )
+# phrase -> what to write instead
+PHRASES = {
+    r"so many": "the number of ...",
+    r"nobody|somebody|whoever": "the code, caller or object",
+    r"kin|the like|its likes": "and so on",
+    r"says? so|said so": "raises an error, warns, returns True",
+    r"unless told": "by default",
+    r"asks?|wants?": "reads, calls, needs",
+    r"has a say|have a say": "is called",
+    r"lets? go": "frees",
+    r"hand(?:s|ed)? (?:on|out|over)": "passes, returns",
+    r"pays? nothing": "has no overhead",
+    r"in the midst|goes along with": "during, with",
+    r"(?<!there )(?:is|are) no(?! longer)(?= \w)": "is not a ..., are not ...",
+}
+ANY_PHRASE = re.compile(rf"\b(?:{'|'.join(PHRASES)})\b", re.IGNORECASE)
 CODE = re.compile(r"`[^`]*`")
 
 
@@ -70,11 +87,15 @@ def is_hard(text):
     return len(prose.split()) < MAX_WORDS and len(PRONOUNS.findall(prose)) >= MIN_PRONOUNS
 
 
-def found(path):
-    "The (line, text) of `path` that are hard to read, by line."
+def has_phrase(text):
+    return ANY_PHRASE.search(CODE.sub(" code ", text)) is not None
+
+
+def found(path, reported=is_hard):
+    "The (line, text) of `path` for which `reported` is true, by line."
     source = path.read_text(encoding="utf-8")
     return sorted(
-        (line, text) for line, text in comments(source) + docstrings(source) if is_hard(text)
+        (line, text) for line, text in comments(source) + docstrings(source) if reported(text)
     )
 
 
@@ -92,12 +113,15 @@ def main(arguments=None):
         "--count", action="store_true", help="print the number per folder instead of the texts"
     )
     parser.add_argument("--limit", type=int, help="exit with 1 if more texts than this are found")
+    parser.add_argument(
+        "--phrases", action="store_true", help="report the phrases in PHRASES, not the pronouns"
+    )
     options = parser.parse_args(arguments)
     counts = Counter()
     for path in files(options.paths):
         path = path.resolve()
         shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
-        for line, text in found(path):
+        for line, text in found(path, has_phrase if options.phrases else is_hard):
             counts[str(shown.parent)] += 1
             if not options.count:
                 print(f"{shown}:{line}: {text}")
@@ -105,7 +129,12 @@ def main(arguments=None):
     if options.count:
         for folder, number in sorted(counts.items()):
             print(f"{number:5} {folder}")
-    print(f"{total:5} texts of under {MAX_WORDS} words with {MIN_PRONOUNS} pronouns or more")
+    what = (
+        "texts with a phrase in PHRASES"
+        if options.phrases
+        else f"texts of under {MAX_WORDS} words with {MIN_PRONOUNS} pronouns or more"
+    )
+    print(f"{total:5} {what}")
     if options.limit is not None and total > options.limit:
         print(
             f"over the limit of {options.limit}: name the nouns (docs/glossary.md)", file=sys.stderr

@@ -1,5 +1,6 @@
-"""Mixed precision: `autocast` computes products in bfloat16 and what needs it in float32;
-`GradScaler`."""
+"""Mixed precision: `autocast` computes products in bfloat16 and sensitive functions in float32;
+`GradScaler`.
+"""
 
 from __future__ import annotations
 

@@ -12,25 +12,15 @@ from rushlight.amp.autocast_policy import converted, current, install
 from rushlight.base.dtypes import bfloat16, dtype, float16
 from rushlight.base.errors import explain
 
-Setting = tuple[
-    bool, dtype, bool
-]  # whether it is on, the lower precision, whether casts may be kept
+# whether it is on, the lower precision, whether casts may be kept
+Setting = tuple[bool, dtype, bool]
 state: ContextVar[Setting] = ContextVar("autocast_setting", default=(False, bfloat16, True))
-OTHER_DEVICES = (
-    "cuda",
-    "mtia",
-    "maia",
-    "xpu",
-    "hpu",
-    "mps",
-    "ipu",
-    "xla",
-    "privateuseone",
-)  # torch's other devices
+# torch's other devices
+OTHER_DEVICES = ("cuda", "mtia", "maia", "xpu", "hpu", "mps", "ipu", "xla", "privateuseone")
 
 
 def put(setting: Setting) -> tuple[Token, Token]:
-    """Let this be the setting from here on."""
+    """Set `setting` as the current setting."""
     on, lowest, _ = setting
     if on:
         install()
@@ -38,15 +28,15 @@ def put(setting: Setting) -> tuple[Token, Token]:
 
 
 class autocast:
-    """Inside it, products and convolutions run in bfloat16, losses and the like in float32, the
-    rest as it comes.
+    """Inside the context, products and convolutions run in bfloat16, losses and similar functions
+    in float32, other functions in the dtype of their inputs.
 
     Context manager and decorator. `device_type` is 'cpu'; other devices of torch are accepted and
     change nothing, 'cuda' with a warning. `dtype` is bfloat16, or float16. Weights stay float32,
     and get float32 gradients; call `backward()` outside. Products inside are rounded to bfloat16;
     on a CPU they do not become faster. Recurrent layers stay in the dtype of their input.
 
-    ValueError if device_type is no text, RuntimeError for an unknown one.
+    ValueError unless device_type is text, RuntimeError for an unknown device.
 
     >>> layer = rushlight.nn.Linear(2, 3)
     >>> with rushlight.autocast("cpu"):
@@ -119,7 +109,7 @@ def check_device(name: str) -> None:
                 f"Expected one of cpu, {', '.join(OTHER_DEVICES)} device type at start of device "
                 "string: "
                 f"{name}",
-                "the one device of rushlight is 'cpu'",
+                "use 'cpu', the only device of rushlight",
             )
         )
 
@@ -190,7 +180,7 @@ def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
 
 
 def is_autocast_cache_enabled() -> bool:
-    """True if torch would keep converted weights; they are converted anew here.
+    """Torch's switch for keeping converted weights; here they are converted in each call.
 
     >>> rushlight.is_autocast_cache_enabled()
     True

@@ -1,10 +1,10 @@
-"""Which functions `autocast` converts the arguments of, and how it gets in between.
+"""The functions whose arguments `autocast` converts, and the wrappers that convert them.
 
-Torch's lists for the CPU. The functions are wrapped where users find them, when autocast is first
-entered: a program that does not use it pays nothing, one that does about 0.2 us for each call of a
-function listed here. Functions that torch makes of products (einsum, tensordot, cov) are not
-listed: their products are converted. What the package itself computes with products inside
-(interpolation, decompositions) stays as it is, as in torch."""
+The lists are torch's for the CPU. When autocast is first entered, the functions are wrapped
+wherever users find them; a program without autocast has no overhead. Functions composed of products
+in torch (einsum, tensordot, cov) are not listed: their products are converted. Products inside the
+package's own functions (interpolation, decompositions) are not converted, as in torch.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from typing import Any
 from rushlight import fft, linalg, nn
 from rushlight.base import shown_names
 from rushlight.base.dtypes import bfloat16, dtype, float16, float32, float64
+from rushlight.base.lazy import complete
 from rushlight.core.build import FUNCTIONS
-from rushlight.core.lazy import complete
 from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor
 from rushlight.nn import functional
@@ -29,9 +29,8 @@ from rushlight.ops.linalg import einsum
 from rushlight.ops.linalg.matmul import dot, linear, mm
 from rushlight.ops.nn.conv import convolution
 
-current: ContextVar[dtype | None] = ContextVar(
-    "autocast", default=None
-)  # the lower precision; None outside
+# the lower precision; None outside of autocast
+current: ContextVar[dtype | None] = ContextVar("autocast", default=None)
 
 LOWER = """mm matmul bmm addmm addbmm baddbmm vecdot __matmul__ __rmatmul__ linear convolution
     conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc prelu
@@ -49,18 +48,14 @@ SINGLE = """avg_pool3d adaptive_avg_pool3d adaptive_max_pool3d adaptive_max_pool
 WIDEST = "cat concat concatenate stack index_copy"
 MIXED = "batch_norm layer_norm group_norm instance_norm rms_norm"
 
-PRODUCTS = (
-    "linalg.einsum",
-    "reduce.covariance",
-    "linalg.low_rank",
-    "linalg.products_api",
-)  # in ops: what torch makes of products
+# in ops: functions that are composed of products in torch, too
+PRODUCTS = ("linalg.einsum", "reduce.covariance", "linalg.low_rank", "linalg.products_api")
 
 ELIGIBLE = frozenset({float32, float16, bfloat16})
 
 
 def converted(value: Any, to: dtype) -> Any:
-    """The tensors in a value, those of at most single precision, in another dtype."""
+    """A value with its tensors in another dtype, unless they are of double precision."""
     if isinstance(value, Tensor):
         found = value.dtype
         return value.to(to) if found in ELIGIBLE and found is not to else value
@@ -81,17 +76,17 @@ def tensors(values: Any) -> list[Tensor]:
 
 
 def lower(lowest: dtype, args: tuple, kwargs: dict) -> dtype:
-    """Products: bfloat16, or what autocast was entered with."""
+    """Products: bfloat16, or the dtype given to autocast."""
     return lowest
 
 
 def single(lowest: dtype, args: tuple, kwargs: dict) -> dtype:
-    """Losses and what else sums up errors: float32."""
+    """Losses and other functions that accumulate errors: float32."""
     return float32
 
 
 def padding(lowest: dtype, args: tuple, kwargs: dict) -> dtype | None:
-    """float32 for those that repeat elements, or reflect them in up to two dimensions."""
+    """float32 for modes that repeat elements, or reflect them in up to two dimensions."""
     mode = kwargs.get("mode", args[2] if len(args) > 2 else "constant")
     sides = kwargs.get("pad", args[1] if len(args) > 1 else ())
     return float32 if mode == "replicate" or mode == "reflect" and len(sides) <= 4 else None
@@ -103,7 +98,7 @@ def pooling(lowest: dtype, args: tuple, kwargs: dict) -> dtype | None:
 
 
 def widest(lowest: dtype, args: tuple, kwargs: dict) -> dtype | None:
-    """What puts tensors together: the widest dtype among them."""
+    """Functions that join tensors: the widest dtype among them."""
     found = {t.dtype for t in tensors(args) + tensors(kwargs.values())}
     return None if float64 in found else float32 if float32 in found else lowest
 
@@ -114,8 +109,8 @@ def mixed(lowest: dtype, args: tuple, kwargs: dict) -> dtype:
     return float32
 
 
-# By the name of the function in torch, most of which are made of several ops: (the lower precision,
-# args, kwargs) -> the dtype in which the tensors are given, None for that which they have.
+# torch's name of a function -> its policy: (lower precision, args, kwargs) -> dtype of the
+# converted tensors, None for no conversion. Most of these functions are composed of several ops.
 POLICIES: dict[str, Callable[[dtype, tuple, dict], dtype | None]] = {
     **dict.fromkeys(LOWER.split(), lower),
     **dict.fromkeys(SINGLE.split(), single),
@@ -127,8 +122,9 @@ POLICIES: dict[str, Callable[[dtype, tuple, dict], dtype | None]] = {
 
 
 def gate(function: Callable, name: str, home: str) -> Callable:
-    """The function, which inside autocast gets its tensors in the dtype that the policy of its name
-    says."""
+    """The function with a wrapper: inside autocast its tensors are converted by the policy of this
+    name.
+    """
     policy = POLICIES[name]
 
     @wraps(function)
@@ -151,8 +147,9 @@ def gate(function: Callable, name: str, home: str) -> Callable:
 
 
 def recurrent_gate(operands: Callable) -> Callable:
-    """What recurrent layers compute with, in the lower precision; of a GRU, in its state's, as
-    torch's results are."""
+    """The operands of recurrent layers in the lower precision; for a GRU in the dtype of its state,
+    as in torch.
+    """
 
     @wraps(operands)
     def call(layer: Any, x: Tensor, states: tuple | None) -> tuple:
@@ -182,7 +179,7 @@ def originals() -> dict[str, Space]:
     spaces = {
         "rushlight": own,
         **{m.__name__: vars(m) for m in (functional, fft, linalg)},
-        Tensor.__module__: vars(Tensor),
+        "rushlight.core.tensor": vars(Tensor),
     }
     return {
         home: {name: space[name] for name in POLICIES if callable(space.get(name))}
@@ -191,7 +188,7 @@ def originals() -> dict[str, Space]:
 
 
 def inside(name: str) -> bool:
-    """Whether a module computes for others: products there are not the user's."""
+    """Whether a module belongs to the package's internals: products there are not converted."""
     if name in (functional.__name__, fft.__name__, linalg.__name__):
         return False
     layers = name.startswith(nn.__name__) and not name.startswith(functional.__name__)
@@ -208,15 +205,14 @@ def install() -> None:
     with _lock:
         if _installed:
             return
-        complete()  # all functions are there to be found,
-        dir(
-            sys.modules["rushlight"]
-        )  # and the package, which offers them when asked, has their names
-        gates: dict[int, tuple[Callable, Callable]] = {}  # id of a function: it, and its gate
+        complete()  # load all ops,
+        dir(sys.modules["rushlight"])  # and their names in the package
+        # id of a function -> (the function, its wrapper)
+        gates: dict[int, tuple[Callable, Callable]] = {}
         for home, space in originals().items():
             for name, function in space.items():
                 gates.setdefault(id(function), (function, gate(function, name, home)))
-        for function in (linear, convolution):  # what modules call
+        for function in (linear, convolution):  # the functions that modules call
             gates[id(function)] = function, gate(function, function.__name__, function.__module__)
         for module in list(sys.modules.values()):
             if isinstance(module, ModuleType) and not inside(module.__name__):

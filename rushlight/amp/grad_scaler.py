@@ -29,8 +29,8 @@ class GradScaler:
     scale <- scale * backoff_factor after inf or nan, scale * growth_factor after growth_interval
     steps without.
 
-    RuntimeError for calls in another order. `device` is 'cpu'; for 'cuda' it warns and is disabled,
-    since there is no GPU.
+    RuntimeError for calls in another order. `device` is 'cpu'; for 'cuda' the scaler warns and is
+    disabled, since there is no GPU.
 
     >>> scaler = rushlight.amp.GradScaler("cpu", init_scale=8.0)
     >>> scaler.scale(rushlight.tensor(2.0))
@@ -67,9 +67,8 @@ class GradScaler:
             )
             self._growth_interval, self._growth_tracker = growth_interval, zeros((), dtype=int32)
             self._scale: Tensor | None = None  # made by the first scale()
-            self._optimizers: dict[
-                int, tuple[str, bool]
-            ] = {}  # id(optimizer) -> (stage, whether inf or nan was found)
+            # id(optimizer) -> (stage, whether inf or nan was found)
+            self._optimizers: dict[int, tuple[str, bool]] = {}
 
     def scale(self, outputs: Any) -> Any:
         """The tensor, or the tensors of an iterable, times the scale."""
@@ -117,7 +116,7 @@ class GradScaler:
         ]
         if any(g.dtype is float16 for g in gradients) and not allow_half:
             raise ValueError(
-                explain("Attempting to unscale FP16 gradients.", "keep parameters in float32")
+                explain("Attempting to unscale FP16 gradients.", "keep the parameters in float32")
             )
         if not gradients:
             raise AssertionError("No inf checks were recorded for this optimizer.")
@@ -129,7 +128,7 @@ class GradScaler:
         return bad
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """`optimizer.step(...)` and what it returns, unless a gradient is inf or nan."""
+        """`optimizer.step(...)` and its result, unless a gradient is inf or nan."""
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
@@ -158,7 +157,7 @@ class GradScaler:
             return
         self._check_scale("update")
         if new_scale is not None:
-            self._made().fill_(float(new_scale))  # in place: compiled steps know the tensor
+            self._made().fill_(float(new_scale))  # in place, since compiled steps hold this tensor
         elif not self._optimizers:
             raise AssertionError("No inf checks were recorded prior to update.")
         else:
@@ -193,31 +192,31 @@ class GradScaler:
         return self._init_scale if self._scale is None else float(self._scale)
 
     def get_growth_factor(self) -> float:
-        """By what the scale grows."""
+        """The factor by which the scale grows."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
-        """Set by what the scale grows."""
+        """Set the factor by which the scale grows."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
-        """By what the scale falls."""
+        """The factor by which the scale falls."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
-        """Set by what the scale falls."""
+        """Set the factor by which the scale falls."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
-        """After how many good steps the scale grows."""
+        """The number of good steps after which the scale grows."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:
-        """Set after how many good steps the scale grows."""
+        """Set the number of good steps after which the scale grows."""
         self._growth_interval = new_interval
 
     def is_enabled(self) -> bool:
-        """Whether it does anything."""
+        """Whether the scaler is enabled."""
         return self._enabled
 
     def state_dict(self) -> dict[str, Any]:
@@ -234,7 +233,7 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go on from a state. RuntimeError for that of a disabled one."""
+        """Restore a state. RuntimeError for the state of a disabled scaler."""
         if not self._enabled:
             return
         if not state_dict:

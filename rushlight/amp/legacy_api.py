@@ -108,7 +108,7 @@ def set_autocast_cpu_enabled(enabled: bool) -> None:
 
 
 def clear_autocast_cache() -> None:
-    """No effect: there is no cache, weights are converted each time.
+    """No effect: there is no cache, since weights are converted in each call.
 
     >>> rushlight.clear_autocast_cache()
     """

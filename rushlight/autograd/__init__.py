@@ -11,7 +11,7 @@ from rushlight.core.mode import enable_grad, inference_mode, no_grad, set_grad_e
 _HOME = {
     "Variable": "autograd.variable",
     "variable": "",
-    "Function": "core.function",
+    "Function": "autograd.function",
     "gradcheck": "func.gradcheck",
     "gradgradcheck": "func.gradcheck",
     "GradcheckError": "func.gradcheck",

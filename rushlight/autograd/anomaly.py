@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from rushlight.autograd.nan_check import BOTH, NAN
 from rushlight.core.mode import Setting, current, mode
-from rushlight.core.nan_check import BOTH, NAN
 
 
 def checks_of(check_nan: bool, check_inf: bool) -> str:

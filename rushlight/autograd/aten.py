@@ -1,7 +1,8 @@
-"""torch.ops.aten: the functions of torch by their names there, `torch.ops.aten.add.Tensor(x, y)`.
+"""torch.ops.aten: torch's functions by their names in ATen, `torch.ops.aten.add.Tensor(x, y)`.
 
-Those are there that have the same arguments as torch's functions or methods, and `OWN`; all
-overloads of one are the same function."""
+Available are the functions with the same arguments as torch's public functions or methods, and
+those in `OWN`. All overloads of a name are the same function.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from rushlight.core.tensor import Tensor
 
 
 class Overload:
-    """A function, by the name of one of its overloads."""
+    """A function under the name of one of its overloads."""
 
     def __init__(self, packet: Packet, overload: str):
         self.overloadpacket, self._overloadname, self._function = packet, overload, packet._function
@@ -99,12 +100,13 @@ def sparse_mm_reduce(self: Tensor, other: Tensor, reduce: str) -> tuple[Tensor, 
     """NotImplementedError: products whose terms are not added are not there."""
     raise NotImplementedError(
         explain(
-            f"aten._sparse_mm_reduce_impl with {reduce!r} is not there", "torch.sparse.mm adds up"
+            f"aten._sparse_mm_reduce_impl with {reduce!r} is not supported",
+            "torch.sparse.mm computes the sum",
         )
     )
 
 
-# what torch has under no other name: some for the names of overloads only
+# functions without a public name in torch; some are for certain overloads only
 OWN: dict[str, Callable] = {
     "slice": slices,
     "_to_copy": copied,

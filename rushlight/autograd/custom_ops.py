@@ -1,5 +1,4 @@
-"""torch.library: functions of the user's own as ops, with gradients of their own, and as
-torch.ops.name.op.
+"""torch.library: users' functions as ops, with gradients, and as torch.ops.name.op.
 
 >>> @custom_op("mylib::twice", mutates_args=())
 ... def twice(x: rushlight.Tensor) -> rushlight.Tensor:
@@ -23,14 +22,14 @@ from types import SimpleNamespace
 from typing import Any
 
 from rushlight import ops
+from rushlight.autograd.function import Function
 from rushlight.base.errors import explain
 from rushlight.base.pytree import tree_leaves
-from rushlight.core.function import Function
 from rushlight.core.mode import mode, no_grad
 from rushlight.core.tensor import Tensor
 
 DEFINED: dict[str, CustomOp] = {}  # "name::op" -> the op
-# What keys of torch's dispatcher mean here; those of other devices are not there.
+# keys of torch's dispatcher -> names in `kernels`; keys of other devices are missing
 KEYS = {
     "cpu": "cpu",
     "compositeexplicitautograd": "cpu",
@@ -42,9 +41,10 @@ KEYS = {
 
 
 class CustomOp:
-    """A function that is run as it is, outside the graph; `register_autograd` says its gradients.
-    `kernels`: what runs on the CPU ("cpu"), for tensors without elements ("meta"), or is made of
-    ops, with their gradients ("composite")."""
+    """A function that runs outside the graph; `register_autograd` defines its gradients. `kernels`:
+    the function for the CPU ("cpu"), for meta tensors ("meta"), or composed of ops, whose gradients
+    it has ("composite").
+    """
 
     def __init__(self, name: str, given: Signature, mutates_args: Iterable[str] = ()):
         self._qualname, self._signature, self._mutates = name, given, tuple(mutates_args)
@@ -65,7 +65,7 @@ class CustomOp:
                         f"Trying to backward through {space}.{self.__name__}.default but no "
                         "autograd "
                         "formula was registered. Please use register_autograd to add one.",
-                        "say it with register_autograd(backward, setup_context=...)",
+                        "call register_autograd(backward, setup_context=...)",
                     )
                 )
 
@@ -81,9 +81,8 @@ class CustomOp:
             return self.kernels["composite"](*given.args, **given.kwargs)
         if mode().batch is not None and self._function.vmap is Function.vmap:
             for t in tree_leaves((args, kwargs)):
-                if hasattr(
-                    getattr(t, "_array", None), "level"
-                ):  # of vmap, for which nothing is registered
+                # of vmap, for which nothing is registered
+                if hasattr(getattr(t, "_array", None), "level"):
                     return t._array.one_by_one(self, args, kwargs)
         if self._mutates:
             with no_grad():
@@ -91,7 +90,7 @@ class CustomOp:
         return self._function.apply(*given.arguments.values())
 
     def _run(self, values: list) -> Any:
-        """What the kernel for these arguments makes of them."""
+        """The result of the kernel for these arguments."""
         key = (
             "meta"
             if any(t.is_meta for t in tree_leaves(values) if isinstance(t, Tensor))
@@ -102,7 +101,8 @@ class CustomOp:
                 explain(
                     f"Could not run '{self._qualname}' with arguments from the '{key.upper()}' "
                     "backend",
-                    "register_kernel says what runs on the CPU, register_fake on meta",
+                    "define a function with register_kernel for the CPU, with register_fake for "
+                    "'meta'",
                 )
             )
         given = BoundArguments(
@@ -113,8 +113,9 @@ class CustomOp:
     def register_autograd(
         self, backward: Callable, /, *, setup_context: Callable | None = None
     ) -> None:
-        """`backward(ctx, *grads)`: the gradient of each input; `setup_context(ctx, inputs, output)`
-        keeps what it needs."""
+        """`backward(ctx, *grads)` returns the gradient of each input; `setup_context(ctx, inputs,
+        output)` saves the values for it.
+        """
         self._function.backward = staticmethod(backward)  # type: ignore[method-assign]
         if setup_context is not None:
             self._function.setup_context = staticmethod(
@@ -122,7 +123,7 @@ class CustomOp:
             )
 
     def register_kernel(self, device_types: Any, fn: Callable | None = None, /) -> Any:
-        """What computes it on the CPU; other devices are not there."""
+        """Register the function for the CPU; other devices are not available."""
         if fn is None:
             return lambda f: self.register_kernel(device_types, f)
         for kind in (
@@ -136,7 +137,7 @@ class CustomOp:
         return fn
 
     def register_fake(self, fn: Callable, /) -> Callable:
-        """What it makes of tensors without elements, on the device "meta"."""
+        """Register the function for meta tensors."""
         return self.register_kernel("meta", fn)
 
     def register_vmap(self, func: Callable | None = None, /) -> Any:
@@ -210,8 +211,8 @@ Tag.__doc__ = """torch's words for what a compiler may do with an op, for `tags=
 
 
 def define(qualname: str, schema: str, *, lib: Any = None, tags: Any = ()) -> None:
-    """An op "name::op" of which only the schema is known, "(Tensor x, int n=1) -> Tensor": `impl`
-    says what it does.
+    """Define the op "name::op" by its schema, "(Tensor x, int n=1) -> Tensor"; `impl` defines the
+    function.
 
     >>> rushlight.library.define("mylib::plus", "(Tensor x, int n=1) -> Tensor")
     >>> _ = rushlight.library.impl("mylib::plus", "cpu")(lambda x, n: x + n)
@@ -235,8 +236,8 @@ def define(qualname: str, schema: str, *, lib: Any = None, tags: Any = ()) -> No
 
 
 def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any:
-    """What an op does on devices of these types: `impl("name::op", "cpu")`, or `impl(library, "op",
-    "CPU")`; a decorator.
+    """Define the function of an op on these device types: `impl("name::op", "cpu")`, or
+    `impl(library, "op", "CPU")`; a decorator.
 
     >>> rushlight.library.define("mylib::twice", "(Tensor x) -> Tensor")
     >>> @rushlight.library.impl("mylib::twice", "cpu")
@@ -252,7 +253,7 @@ def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any
 
 
 class Library:
-    """Ops of one namespace: `define` names them, `impl` says what they do.
+    """Ops in a namespace: `define` gives their schemas, `impl` their functions.
 
     >>> lib = rushlight.library.Library("mylib", "FRAGMENT")
     >>> lib.define("minus(Tensor x) -> Tensor")
@@ -268,18 +269,19 @@ class Library:
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
-        """An op by its schema, "op(Tensor x) -> Tensor"; its name."""
+        """Define an op by its schema, "op(Tensor x) -> Tensor"; returns its name."""
         name = schema.partition("(")[0]
         define(f"{self.ns}::{name}", schema)
         return name
 
     def impl(self, op_name: Any, fn: Callable, dispatch_key: str = "", **options: Any) -> None:
-        """What an op of the namespace does. NotImplementedError for a key that stands for graphs:
-        `register_autograd`."""
+        """Define the function of an op in this namespace. NotImplementedError for an autograd key:
+        use `register_autograd`.
+        """
         key = dispatch_key or self.dispatch_key
         if key.lower().startswith("autograd"):
             raise NotImplementedError(
-                explain(f"ops have no kernels for {key} here", "torch.library.register_autograd")
+                explain(f"kernels for {key} are not supported", "torch.library.register_autograd")
             )
         op = (
             op_name
@@ -295,7 +297,7 @@ def defined(op: str | CustomOp) -> CustomOp:
         return op
     if op not in DEFINED:
         raise RuntimeError(
-            explain(f"operator {op} does not exist", "make it with torch.library.custom_op")
+            explain(f"operator {op} does not exist", "define the op with torch.library.custom_op")
         )
     return DEFINED[op]
 

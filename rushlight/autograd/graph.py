@@ -96,9 +96,8 @@ class saved_tensors_hooks(Setting, Inner):
 
     def packed(self, item: Any, is_out: bool) -> Any:
         if isinstance(item, Tensor):
-            is_number = (
-                item._array.ndim == 0 and item._node is None
-            )  # the 3 of x ** 3 is not packed
+            # the 3 of x ** 3 is not packed
+            is_number = item._array.ndim == 0 and item._node is None
             return (
                 item
                 if is_number
@@ -115,7 +114,7 @@ class saved_tensors_hooks(Setting, Inner):
             raise RuntimeError(
                 explain(
                     "A saved tensor pack hook is modifying its input in place.",
-                    "let it work on a clone()",
+                    "use a clone() in the hook",
                 )
             )
         return value
@@ -128,9 +127,8 @@ class saved_tensors_hooks(Setting, Inner):
                 isinstance(p, Packed) and p.raw and copied_memory(p.raw(), now)
                 for p, now in zip(packed, node.saved)
             ):
-                noted = getattr(
-                    node, "_writes", ()
-                )  # the output's write log: a write to it does not change the copy
+                # the output's write log: a write to it does not change the copy
+                noted = getattr(node, "_writes", ())
                 node._writes = (
                     [pair for pair in noted if pair[0] != "out"] if noted.__class__ is list else []
                 )
@@ -149,8 +147,9 @@ class saved_tensors_hooks(Setting, Inner):
 
 
 def copied_memory(before: Any, now: Any) -> bool:
-    """Whether the unpacked array `now` lies in other memory than the packed one; `before` is None
-    if that was freed."""
+    """Whether the unpacked array `now` is in other memory than the packed one; `before` is None if
+    that was freed.
+    """
     return before is None or (
         isinstance(before, np.ndarray) and not np.may_share_memory(before, now)
     )
@@ -355,7 +354,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
             explain(
                 "It is not possible to get the gradient edge for a Tensor that does not require "
                 "gradients",
-                "call requires_grad_() on it before it is used",
+                "call requires_grad_() on the tensor before it is used",
             )
         )
     return GradientEdge(*tensor._node.source(), tensor._node)

@@ -1,1 +1,1 @@
-"""The lowest layer: what knows no tensor and imports nothing else of the package."""
+"""The lowest layer: no tensors, and no imports of other layers."""

@@ -1,5 +1,6 @@
-"""The memory of arrays: the owner of an array's memory, the array's place in it, and copies that
-share memory alike."""
+"""The memory of arrays: its owner, an array's position in it, and copies that keep shared memory
+shared.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ def beneath(array: ndarray) -> Any:
 
 
 def owner(array: ndarray) -> ndarray:
-    """The array that owns the memory of `array`: `array` itself if it is no view."""
+    """The array that owns the memory of `array`: `array` itself if it is not a view."""
     while isinstance(base := beneath(array), ndarray):
         array = base
     return array
@@ -65,8 +66,6 @@ def twin(array: ndarray, memo: dict) -> tuple[ndarray, Any]:
     memory, start = (memory, start) if whole else (memory[start:end], 0)
     key = "memory", address(memory), len(memory)
     if key not in memo:
-        memo[key] = (
-            memory.copy(),
-            memory,
-        )  # the original is kept alive, so that its address is not reused
+        # the original is kept alive, so that its address is not reused
+        memo[key] = (memory.copy(), memory)
     return ndarray(array.shape, array.dtype, memo[key][0], start, array.strides), key

@@ -1,9 +1,10 @@
-"""Memory for large results, used again: the system hands out fresh pages one by one, zeroed, at 2
-to 4 GB/s.
+"""A pool of memory for large results. New memory from the system is slow, since its pages are
+zeroed.
 
-Arrays that were handed out are remembered, and handed out again once nobody else holds them, views
-of them included. At most MOST bytes are remembered. They begin with a line of the cache: then NumPy
-writes past the caches, and an addition of 10 million numbers takes 9.4 ms, not 14."""
+The pool keeps the arrays that it returned, and returns them again once no other object refers to
+them or their views. The pool keeps at most MAX_POOL_BYTES. Arrays begin at a cache line: NumPy can
+then write past the caches.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +18,13 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-LEAST, MOST = 1 << 20, 1 << 29  # bytes: of an array that is remembered; of all of them
-LINE = 64  # bytes
+# the smallest array in the pool; the largest sum of all arrays
+MIN_ARRAY_BYTES, MAX_POOL_BYTES = (1 << 20, 1 << 29)
+CACHE_LINE_BYTES = 64  # bytes
 
 
 def held_by_us() -> int:
-    """What `getrefcount` says of an array that only a list and a local variable hold."""
+    """`getrefcount` of an array that only a list and a local variable refer to."""
     known = [np.empty(0)]
     for array in known:
         return sys.getrefcount(array)
@@ -51,7 +53,7 @@ class Memory:
                     ):
                         return array
             size = prod(shape) * dtype.itemsize
-            if not LEAST <= size <= MOST or not self.room(size):
+            if not MIN_ARRAY_BYTES <= size <= MAX_POOL_BYTES or not self.room(size):
                 return np.empty(shape, dtype)
             array = aligned(shape, dtype)
             self.known.setdefault((shape, dtype), []).append(array)
@@ -59,9 +61,10 @@ class Memory:
         return array
 
     def room(self, size: int) -> bool:
-        """Whether so many bytes more may be remembered; arrays of other shapes that nobody holds
-        are let go for it."""
-        if self.bytes + size > MOST:
+        """Whether the pool may keep `size` more bytes. To make space, unused arrays of other shapes
+        are freed.
+        """
+        if self.bytes + size > MAX_POOL_BYTES:
             for key, known in list(self.known.items()):
                 kept = []
                 for array in known:
@@ -73,16 +76,17 @@ class Memory:
                     self.known[key] = kept
                 else:
                     del self.known[key]
-        return self.bytes + size <= MOST
+        return self.bytes + size <= MAX_POOL_BYTES
 
 
 def give_back() -> None:
-    """Let go of the arrays that nobody holds, and hand what was freed back to the system, where the
-    C library can: glibc's allocator keeps pages among those in use."""
+    """Free the unused arrays, and return the memory to the system if the C library can: glibc's
+    allocator would keep the pages.
+    """
     import ctypes
 
     with memory.lock:
-        memory.room(MOST)
+        memory.room(MAX_POOL_BYTES)
     try:
         ctypes.CDLL(None).malloc_trim(0)
     except (AttributeError, OSError, TypeError):
@@ -90,11 +94,12 @@ def give_back() -> None:
 
 
 def aligned(shape: tuple[int, ...], dtype: np.dtype) -> ndarray:
-    """An array at the beginning of a line of the cache. Its views hold it, not the bytes below:
-    these are no array."""
-    held: Any = np.empty(prod(shape) * dtype.itemsize + LINE, np.uint8)
+    """An array that begins at a cache line. Its views refer to this array, not to the bytes below,
+    which are not an array.
+    """
+    held: Any = np.empty(prod(shape) * dtype.itemsize + CACHE_LINE_BYTES, np.uint8)
     buffer: Any = PickleBuffer(held)
-    return ndarray(shape, dtype, buffer, -held.ctypes.data % LINE)
+    return ndarray(shape, dtype, buffer, -held.ctypes.data % CACHE_LINE_BYTES)
 
 
 memory = Memory()

@@ -1,4 +1,4 @@
-"""Packages that are used where they are installed."""
+"""Optional packages."""
 
 from __future__ import annotations
 
@@ -7,42 +7,43 @@ from importlib import import_module
 from sys import modules
 from types import ModuleType
 
+from rushlight.base.errors import warn
+
 refused: list[Exception] = []  # why Numba could not be imported
 
 
 @cache
 def has_numba() -> bool:
-    """Whether loops can be compiled. Asked when one could first be used: `importlib.util` takes 0.5
-    ms of an import."""
+    """Whether loops can be compiled. Tested on first use: `importlib.util` is slow to import."""
     from importlib.util import find_spec
 
     return not refused and find_spec("numba") is not None
 
 
 def numba_loads() -> bool:
-    """Whether it is there and lets itself be imported. If not, as beside a newer NumPy than it
-    knows, a warning says so once, and it is as if it were not installed."""
+    """Whether Numba can be imported. An installed Numba that fails (for example with a newer NumPy
+    than it supports) is not used, with a warning once.
+    """
     if has_numba() and "numba" not in modules:
         try:
             import_module("numba")
         except Exception as error:
-            from rushlight.base.errors import warn
-
             refused.append(error)
             has_numba.cache_clear()
             warn(
                 f"Numba is installed, but cannot be imported: {error}; NumPy does its work, which "
                 "takes longer for large "
-                "tensors; cure: pip install --upgrade numba"
+                "tensors; hint: pip install --upgrade numba"
             )
     return has_numba()
 
 
 def scipy_part(name: str, asked: str) -> ModuleType:
-    """SciPy's module of that name, imported when first used; `asked` is what needs it, as the
-    subject of the error."""
+    """SciPy's module of that name, imported on first use; `asked`: the function that needs it, for
+    the error message.
+    """
     try:
-        import_module("scipy")  # not there, though a part of it may still be
+        import_module("scipy")  # scipy itself: a module of a removed SciPy may still exist
         return import_module(f"scipy.{name}")
     except ImportError as error:
         raise ImportError(f"{asked} SciPy: pip install scipy") from error

@@ -65,7 +65,7 @@ class device:
                     if type < 0
                     else "Cannot access accelerator device when none is available"
                 )
-                + f": {type}: write 'cpu'"
+                + f": {type}: use 'cpu'"
             )
         else:
             raise TypeError(
@@ -109,12 +109,12 @@ class device:
 def _parsed(text: str, index: int | None) -> tuple[str, int | None]:
     """The type and index that `device(text, index)` names."""
     if not text:
-        raise RuntimeError("device(): Device string must not be empty: write 'cpu'")
+        raise RuntimeError("device(): Device string must not be empty: use 'cpu'")
     if text in KNOWN and index is None:  # without compiling the regular expression
         return text, None
     match = re.fullmatch(DEVICE_STRING, text)
     if match is None:
-        raise RuntimeError(f"device(): Invalid device string: '{text}': write 'cpu' or 'cpu:0'")
+        raise RuntimeError(f"device(): Invalid device string: '{text}': use 'cpu' or 'cpu:0'")
     kind, number = match.groups()
     if kind not in KNOWN:
         raise RuntimeError(
@@ -122,7 +122,7 @@ def _parsed(text: str, index: int | None) -> tuple[str, int | None]:
                 f"device(): Expected one of {', '.join(KNOWN)} device type at start of device "
                 "string: "
                 f"{kind}",
-                "write 'cpu', the only device that is here",
+                "use 'cpu', the only device of rushlight",
             )
         )
     if index is None:
@@ -151,7 +151,8 @@ def present(place: str | int | device) -> device:
                 f"{'Torch not compiled with CUDA enabled: ' * cuda}device '{place}' does not "
                 "exist here: the only "
                 "device of rushlight is 'cpu'",
-                "device='cuda' if torch.cuda.is_available() else 'cpu' runs in both places",
+                "device='cuda' if torch.cuda.is_available() else 'cpu' runs with torch and with "
+                "rushlight",
             )
         )
     return place

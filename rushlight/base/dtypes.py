@@ -51,9 +51,8 @@ class dtype:
         self.is_floating_point = category == FLOATING
         self.is_complex = category == COMPLEX
         self.is_signed = is_signed
-        if hasattr(
-            np, name
-        ):  # __getattr__ fills the slot of bfloat16, which NumPy lacks, when first read
+        # __getattr__ fills the slot of bfloat16, which NumPy lacks, when first read
+        if hasattr(np, name):
             self.numpy = np.dtype(name)
 
     def __getattr__(self, attribute: str) -> Any:
@@ -75,8 +74,9 @@ class dtype:
         return self.numpy
 
     def to_complex(self) -> dtype:
-        """The complex dtype with parts of this dtype: float32 -> complex64; RuntimeError if there
-        is none."""
+        """The complex dtype with parts of this dtype: float32 -> complex64; RuntimeError if torch
+        has none.
+        """
         if self.is_complex:
             return self
         if self is float16:
@@ -121,6 +121,7 @@ float64 = dtype("float64", "Double", FLOATING, 8)
 complex64 = dtype("complex64", "ComplexFloat", COMPLEX, 8)
 complex128 = dtype("complex128", "ComplexDouble", COMPLEX, 16)
 
+HALVES = "eE"  # dtype.char of float16 and bfloat16, which ops compute in float32
 DTYPES = (
     bool_,
     uint8,
@@ -265,7 +266,7 @@ def holding(numbers: Any, d: dtype) -> np.ndarray:
             explain(
                 f"value cannot be converted to type {str(d).removeprefix('torch.')} without "
                 "overflow",
-                "give a dtype that holds it, or the real part of a complex number",
+                "use a dtype with a larger range, or the real part of a complex number",
             )
         )
     with np.errstate(all="ignore"):
@@ -295,10 +296,8 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
         )
     if high is complex64 and low is float64:
         return complex128
-    if (low.category, low.itemsize) == (
-        high.category,
-        high.itemsize,
-    ):  # uint8, int8 or float16, bfloat16
+    # uint8, int8 or float16, bfloat16
+    if (low.category, low.itemsize) == (high.category, high.itemsize):
         return float32 if high.is_floating_point else int16
     return high
 
@@ -449,8 +448,8 @@ class iinfo:
 
     def __init__(self, type: dtype) -> None:
         if _checked(type, "iinfo").category != INTEGER:
-            cure = "Cast to torch.uint8" if type is bool_ else "Use torch.finfo to handle it"
-            raise TypeError(f"torch.iinfo() requires an integer input type, not {type}. {cure}")
+            hint = "Cast to torch.uint8" if type is bool_ else "Use torch.finfo to handle it"
+            raise TypeError(f"torch.iinfo() requires an integer input type, not {type}. {hint}")
         self.bits = 8 * type.itemsize
         self.max = 2 ** (self.bits - type.is_signed) - 1
         self.min = -self.max - 1 if type.is_signed else 0

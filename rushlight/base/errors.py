@@ -1,4 +1,4 @@
-"""Error messages that name the user's statement, the facts and a cure; warnings at the user's
+"""Error messages that name the user's statement, the facts and a hint; warnings at the user's
 line."""
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ F = TypeVar("F", bound=Callable)
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 OURS = (PACKAGE, "<frozen ", GENERATED)  # the package's files, Python's import, generated functions
-DEMO = (
-    PACKAGE + "demo" + os.sep
-)  # the demo is a program that uses the library: its statements count as the user's
+# the demo is a program that uses the library: its statements count as the user's
+DEMO = PACKAGE + "demo" + os.sep
 
 
 @lru_cache(maxsize=4096)  # called for each frame between an op and the user's statement
@@ -45,14 +44,14 @@ class Absent:
     """The base of torch's classes that rushlight lacks: programs may name them, and nothing is an
     instance of them.
 
-    Calling such a class raises NotImplementedError with `because`: the reason and the cure.
+    Calling such a class raises NotImplementedError with `because`: the reason and the hint.
     """
 
     because = ""
 
     def __init__(self, *args: Any, **kwargs: Any):
         place = type(self).__module__.replace("rushlight", "torch", 1)
-        raise NotImplementedError(f"{place}.{type(self).__name__} is not there: {self.because}")
+        raise NotImplementedError(f"{place}.{type(self).__name__} is not supported: {self.because}")
 
 
 class NoArray(NotImplementedError):
@@ -94,8 +93,8 @@ def here() -> str:
     return place(frame.f_code, frame.f_lasti) if frame is not None else "<unknown>"
 
 
-def explain(what: str, cure: str = "", **facts: object) -> str:
-    """A message of one sentence, then a line for each fact, the user's statement and the cure."""
+def explain(what: str, hint: str = "", **facts: object) -> str:
+    """A message of one sentence, then a line for each fact, the user's statement and the hint."""
     lines = [
         what,
         *(
@@ -105,8 +104,8 @@ def explain(what: str, cure: str = "", **facts: object) -> str:
         ),
     ]
     lines.append(f"  at: {here()}")
-    if cure:
-        lines.append(f"  cure: {cure}")
+    if hint:
+        lines.append(f"  hint: {hint}")
     return "\n".join(lines)
 
 
@@ -122,9 +121,9 @@ def placed(error: Exception) -> bool:
     if inside and isinstance(
         error, (RuntimeError, ValueError, TypeError, IndexError, AssertionError)
     ):
-        text, _, cure = error.args[0].partition("; cure: ")
+        text, _, hint = error.args[0].partition("; hint: ")
         error.args = (
-            f"{text}\n  at: {line or here()}" + (f"\n  cure: {cure}" if cure else ""),
+            f"{text}\n  at: {line or here()}" + (f"\n  hint: {hint}" if hint else ""),
             *error.args[1:],
         )
         return True
@@ -206,11 +205,11 @@ def unexpected(function: str, word: str, known: Iterable[str]) -> TypeError:
     """The TypeError for a keyword that `function` does not take; names the nearest known keyword,
     and all of them."""
     names = [*known]
-    cure = meant(word, names).removeprefix("; ")
+    hint = meant(word, names).removeprefix("; ")
     return TypeError(
         explain(
             f"{function}() got an unexpected keyword argument '{word}'",
-            cure,
+            hint,
             it_takes=", ".join(names) or "none",
         )
     )
@@ -260,9 +259,8 @@ def suggesting(
         try:
             return f(*args, **kwargs)
         except AttributeError as error:
-            if hasattr(
-                error, "instead"
-            ):  # raised by a meta tensor, which has no elements (ops/meta/meta_tensors.py)
+            # raised by a meta tensor, which has no elements (ops/meta/meta_tensors.py)
+            if hasattr(error, "instead"):
                 return error.instead(f, args, kwargs)
             check_given(f, args, kwargs, error)
             raise
@@ -282,8 +280,7 @@ def check_given(f: Callable, args: tuple, kwargs: dict, error: AttributeError) -
 
 
 def not_a_tensor(function: str, name: str, place: int, value: Any) -> TypeError:
-    """torch's TypeError for an argument that is no tensor and should be one; `place` counts from
-    0."""
+    """torch's TypeError for an argument that must be a tensor; `place` counts from 0."""
     return TypeError(
         explain(
             f"{function}(): argument '{name}' (position {place + 1}) must be Tensor, "
@@ -318,3 +315,14 @@ def describe(value: object) -> str:
         return f"{array.dtype.name}{tuple(array.shape)}"
     text = repr(value)
     return text if len(text) < 60 else text[:57] + "..."
+
+
+def out_of_range(dim: int, n: int, **facts: Any) -> IndexError:
+    """torch's error for a dimension `dim` of a tensor of `n` dimensions."""
+    return IndexError(
+        explain(
+            f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})",
+            f"dimensions are 0 to {n - 1}, or -1 to {-n}",
+            **facts,
+        )
+    )

@@ -14,7 +14,7 @@ PLUG = "rushlight.fast"
 
 
 def plugged(module: str) -> Any:
-    """That module of `rushlight.fast`; None where the package is absent."""
+    """This module of `rushlight.fast`; None without the package."""
     try:
         return import_module(PLUG + module)
     except ModuleNotFoundError as error:
@@ -29,25 +29,28 @@ def index() -> Any:
 
 
 def site(reference: Callable) -> Callable:
-    """The kernel, with the faster way that fast/index.py has for it in SITES, by its module and
-    name. The way is a function of the same name and arguments, and gives None where the reference
-    kernel is to do the work."""
+    """The kernel with the faster way from SITES in fast/index.py, found by the kernel's module and
+    name. The way is a function with the same name and arguments; it returns None if the reference
+    kernel should run.
+    """
     from_elements: float | None = None  # of the first array, read with the first call
     way: Callable | None = None  # imported with the first large array
+    switch: Any = None  # loops/budget.py, where rushlight.fast.off() is noted
 
     @wraps(reference)
     def run(*args: Any) -> Any:
-        nonlocal from_elements, way
+        nonlocal from_elements, way, switch
         if from_elements is None:
             found = index()
             from_elements = inf if found is None else found.least_of_site(name_of(reference))
-        if args[0].size < from_elements:
+        if from_elements and (from_elements == inf or args[0].size < from_elements):
             return reference(*args)
         if way is None:
+            switch = index().budget
             way = getattr(
                 import_module(index().SITES[name_of(reference)].module), reference.__name__
             )
-        made = way(*args) if index().budget.allowed else None  # rushlight.fast.off()
+        made = way(*args) if switch.allowed else None
         return reference(*args) if made is None else made
 
     return run

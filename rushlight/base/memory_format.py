@@ -53,7 +53,7 @@ def order_of(form: memory_format, ndim: int) -> tuple[int, ...]:
         raise RuntimeError(
             explain(
                 f"required rank {form.ndim} tensor to use {form.name} format",
-                "channels_last is for (N, C, H, W), channels_last_3d for (N, C, D, H, W)",
+                "channels_last needs (N, C, H, W), channels_last_3d (N, C, D, H, W)",
                 rank=ndim,
             )
         )
@@ -160,7 +160,7 @@ def strides_like(*arrays: ndarray, shape: tuple[int, ...] | None = None) -> tupl
 
 
 def room_with(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype) -> ndarray:
-    """An uninitialized array with these strides, in elements, which must be dense."""
+    """An uninitialized array with these strides, in elements, without gaps."""
     item = dtype.itemsize
     return ndarray(shape, dtype, strides=tuple([step * item for step in strides]))
 

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Iterable
 from types import ModuleType
 
-CHECK = "`rushlight check script.py` lists what a script needs"
+CHECK = "`rushlight check script.py` lists the names that a script needs"
 SMALL = "no numbers of 8 bits with a scale: model.half() or .bfloat16() halves the memory, torch.compile makes it faster"  # noqa: E501
 PARALLEL = "nn.parallel.DistributedDataParallel, under mpirun or torch.multiprocessing.spawn"
-INSTEAD = {  # prefix of a name -> what to use instead; the longest prefix counts
+INSTEAD = {  # prefix of a name -> the replacement to suggest; the longest prefix wins
     **dict.fromkeys(
         (
             "torch.ao",
@@ -88,7 +88,7 @@ class NoName(AttributeError):
     def __str__(self) -> str:
         path = public(self.args[0])
         told = instead(f"{path}.{self.name}", path, dir(self.obj))
-        return f"module '{self.args[0]}' has no attribute '{self.name}'\n  cure: {told}"
+        return f"module '{self.args[0]}' has no attribute '{self.name}'\n  hint: {told}"
 
 
 NoName.__name__ = NoName.__qualname__ = "AttributeError"  # the name in tracebacks
@@ -100,13 +100,14 @@ def public(home: str) -> str:
 
 
 def instead(name: str, path: str, known: Iterable[str]) -> str:
-    """The cure for a missing `name`: what to use instead, else the nearest of the `known` names in
-    module `path`."""
+    """The hint for a missing `name`: the replacement, else the nearest of the `known` names in
+    module `path`.
+    """
     told = max((start for start in INSTEAD if name.startswith(start)), key=len, default=None)
     if told is not None:
         return INSTEAD[told] if INSTEAD[told] is SMALL else f"instead {INSTEAD[told]}"
     like = nearest(name.rpartition(".")[2], known)
-    return f"the nearest it has is {path}.{like}" if like else CHECK
+    return f"did you mean {path}.{like}?" if like else CHECK
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -127,7 +128,7 @@ def missing(home: str, name: str) -> NoName:
 
 
 def tell(home: str) -> None:
-    """Give the module a `__getattr__` that raises errors with a cure for missing names."""
+    """Give the module a `__getattr__` that raises errors with a hint for missing names."""
     module: ModuleType = sys.modules[home]
     module.__dict__["__getattr__"] = lambda name: give_up(home, name)
 

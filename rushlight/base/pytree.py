@@ -1,8 +1,9 @@
 """Trees of containers: nested tuples, lists and dicts as one flat list and a description of its
 form, and back.
 
-Leaves are whatever is no registered container; None is one. Functions on nested containers of
-tensors flatten their arguments here, work on the list, and rebuild the containers."""
+Leaves are objects that are not registered containers, such as None. Functions on nested containers
+of tensors flatten their arguments, work on the list, and rebuild the containers.
+"""
 
 from __future__ import annotations
 
@@ -59,8 +60,9 @@ class GetAttrKey(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """How containers of a class come apart (children, context) and together; `keys`: the places of
-    the children."""
+    """A class of containers. `flatten`: container -> (children, context); `unflatten`: the inverse;
+    `keys`: the keys of the children.
+    """
 
     flatten_fn: Callable[[Any], tuple[Iterable, Context]]
     unflatten_fn: Callable[[Iterable, Context], Any]
@@ -95,8 +97,7 @@ KINDS: dict[type, Kind] = {
     ),
     deque: Kind(lambda d: (d, d.maxlen), deque, indices),
 }
-# Tuples with names: named tuples: Python's take their fields as arguments, those of ops take one
-# tuple.
+# Named tuples: Python's take their fields as arguments, those of ops take one tuple.
 NAMED = Kind(lambda t: (t, type(t)), lambda leaves, cls: cls(*leaves), fields)
 RESULTS = Kind(lambda t: (t, type(t)), lambda leaves, cls: cls(tuple(leaves)), fields)
 
@@ -128,7 +129,7 @@ def register_pytree_node(
 
 
 def kind_of(tree: Any) -> Kind | None:
-    """How a container comes apart; None for a leaf."""
+    """The Kind of a container; None for a leaf."""
     cls = tree.__class__
     found = KINDS.get(cls)
     if found is None and issubclass(cls, tuple) and hasattr(cls, "_fields"):
@@ -140,7 +141,7 @@ class TreeSpec:
     """The form of a tree: the class of the root, the context to rebuild it, and the specs of its
     children.
 
-    A leaf's `type` is None. `num_leaves`, `num_nodes`, `num_children` count.
+    `type` is None for a leaf. `num_leaves`, `num_nodes`, `num_children` are counts.
     """
 
     __slots__ = ("type", "context", "children_specs", "num_nodes", "num_leaves", "num_children")
@@ -166,7 +167,7 @@ class TreeSpec:
         return self.children_specs[index]
 
     def kind(self) -> Kind:
-        """How containers of this form come together."""
+        """The Kind of this container."""
         assert self.type is not None, "a leaf is no container"
         return KINDS.get(self.type) or (NAMED if hasattr(self.type, "_make") else RESULTS)
 
@@ -179,7 +180,7 @@ class TreeSpec:
                     f"treespec.unflatten(leaves): `leaves` has length {len(found)} but the spec "
                     "refers to "
                     f"a pytree that holds {self.num_leaves} items ({self}).",
-                    "give one leaf for each of tree_flatten's",
+                    "pass as many leaves as tree_flatten returned",
                 )
             )
         return self.filled(iter(found))
@@ -257,7 +258,8 @@ def LeafSpec() -> TreeSpec:
     return LEAF
 
 
-# -- apart and together ----------------------------------------------------------------------------
+# -- flatten and unflatten
+# ----------------------------------------------------------------------------
 
 
 def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list, TreeSpec]:
@@ -284,13 +286,13 @@ def flattened(tree: PyTree, leaves: list, is_leaf: IsLeaf) -> TreeSpec:
 
 
 def tree_unflatten(leaves: Iterable, treespec: TreeSpec) -> PyTree:
-    """The tree of this form with these leaves: `tree_flatten` undone."""
+    """The tree of this structure with these leaves: the inverse of `tree_flatten`."""
     if not isinstance(treespec, TreeSpec):
         raise TypeError(
             explain(
                 "Expected `treespec` to be an instance of PyTreeSpec but got item of type "
                 f"{type(treespec)}.",
-                "give what tree_flatten returned second",
+                "pass the second result of tree_flatten",
             )
         )
     return treespec.unflatten(leaves)
@@ -332,7 +334,7 @@ def tree_map(func: Callable, tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = Non
 
 
 def tree_map_(func: Callable, tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
-    """Call func(leaf, ...) for what it does, and return the tree itself."""
+    """Call func(leaf, ...) for its side effects, and return the tree itself."""
     tree_map(func, tree, *rests, is_leaf=is_leaf)
     return tree
 
@@ -349,8 +351,9 @@ def chosen_by(what: Any) -> Callable[[Any], bool]:
 def tree_map_only(
     type_or_types_or_pred: Any, /, func: Callable, tree: PyTree, is_leaf: IsLeaf = None
 ) -> PyTree:
-    """The tree with func(leaf) for the leaves of these classes, or of which the predicate is true;
-    others stay."""
+    """The tree with func(leaf) for leaves of these classes, or for which the predicate is true;
+    other leaves unchanged.
+    """
     chosen = chosen_by(type_or_types_or_pred)
     return tree_map(lambda leaf: func(leaf) if chosen(leaf) else leaf, tree, is_leaf=is_leaf)
 
@@ -409,7 +412,7 @@ def paths(tree: PyTree, path: tuple, is_leaf: IsLeaf) -> Iterator[tuple[tuple, A
         raise ValueError(
             explain(
                 f"Did not find a flatten_with_keys_fn for type: {type(tree)}.",
-                "give register_pytree_node() a flatten_with_keys_fn",
+                "pass flatten_with_keys_fn to register_pytree_node()",
             )
         )
     for key, child in zip(kind.keys(tree), kind.flatten_fn(tree)[0]):
@@ -445,8 +448,8 @@ def key_get(obj: Any, kp: tuple) -> Any:
 def _broadcast_to_and_flatten(
     tree: PyTree, treespec: TreeSpec, is_leaf: IsLeaf = None
 ) -> list | None:
-    """A leaf of `tree` for each leaf of the form, where a leaf stands for all below it; None if
-    that does not fit.
+    """A leaf of `tree` for each leaf of the structure; a leaf stands for all leaves below it. None
+    if the structures do not fit.
 
     So in_dims=0 means a 0 for every tensor of the arguments.
     """

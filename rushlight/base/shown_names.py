@@ -14,9 +14,8 @@ from types import ModuleType
 
 IN_FILES: dict[type, tuple[str, str]] = {}  # class -> (module, name) in torch's files
 HOMES: dict[type, str] = {}  # class -> its module in rushlight, whatever its __module__ is now
-PLACES: dict[
-    str, tuple[ModuleType, list[type]]
-] = {}  # torch's module -> (our module, the classes shown in it)
+# torch's module -> (our module, the classes shown in it)
+PLACES: dict[str, tuple[ModuleType, list[type]]] = {}
 shown = False
 
 
@@ -33,7 +32,16 @@ def place(name: str, module: ModuleType, classes: Iterable[type]) -> None:
 def put(name: str) -> None:
     sys.modules[name], classes = PLACES[name]
     for cls in classes:
-        cls.__module__ = name
+        set_module(cls, name)
+
+
+def set_module(cls: type, name: str) -> None:
+    """Set `__module__`. Python 3.13 deletes `__firstlineno__` then, which inspect.getsource
+    needs."""
+    line = vars(cls).get("__firstlineno__")
+    cls.__module__ = name
+    if line is not None:
+        cls.__firstlineno__ = line  # type: ignore[attr-defined]
 
 
 def show(as_torchs: bool) -> None:
@@ -45,7 +53,7 @@ def show(as_torchs: bool) -> None:
         put(name)
     if not shown:
         for cls, home in HOMES.items():
-            cls.__module__ = home
+            set_module(cls, home)
 
 
 def home(cls: type) -> str:

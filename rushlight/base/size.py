@@ -90,8 +90,8 @@ def in_order(shape: tuple[int, ...]) -> tuple[int, ...]:
 def steps_of(a: Any) -> tuple[int, ...]:
     """torch's strides of an array, in elements.
 
-    They differ from NumPy's for an array without elements (C order), and for a dimension of size 1
-    to which NumPy gives stride 0, as in `x[None]`: its stride is the span of the next dimension.
+    These strides differ from NumPy's for an array without elements (C order), and for a dimension
+    of size 1 with NumPy's stride 0, as in `x[None]`: its stride is the span of the next dimension.
     """
     if a.size == 0:
         return in_order(a.shape)

@@ -1,5 +1,5 @@
-"""Functions that are written as text: one way to compile them, so that tracebacks and debuggers
-show their lines.
+"""Functions from generated text: compiled in one place, so that tracebacks and debuggers show their
+lines.
 
 >>> import inspect
 >>> double = define("def double(x):\\n    return 2 * x\\n", "double", {}, "doubling")
@@ -28,11 +28,12 @@ def define(
 ) -> Callable:
     """The function `name` of the text, which is run in `scope` and taken out of it.
 
-    `title` says what the text is, as in "call of where": with `prefix` it is the file name of the
-    code. A title in use gets a number. `prefix`: "<" for code that counts as the user's own.
+    `title`: a name such as "call of where"; with `prefix` it is the file name of the code. A title
+    in use gets a number. `prefix`: "<" for code that counts as the user's own.
 
-    The lines of the text stand in `linecache` as long as the function's code lives: a traceback
-    keeps it alive, too."""
+    `linecache` keeps the lines of the text as long as the function's code exists, also in a
+    traceback.
+    """
     file, lines = register(text, title, prefix)
     exec(compile(text, file, "exec"), scope)
     function = scope.pop(name)  # a function in its own globals would be a reference cycle
@@ -42,9 +43,11 @@ def define(
 
 
 def register(text: str, title: str, prefix: str) -> tuple[str, list[str]]:
-    """Put the text into `linecache`: its file name, which no other text has, and its lines."""
+    """Put the text into `linecache` under a unique file name; returns this file name and the
+    lines.
+    """
     lines = text.splitlines(True)
-    # without a time of modification, `linecache.checkcache` leaves the entry alone
+    # an entry without a modification time is kept by `linecache.checkcache`
     entry = (len(text), None, lines, file := f"{prefix}{title}>")
     if linecache.cache.setdefault(file, entry) is not entry:
         file = f"{prefix}{title} {next(numbers)}>"
@@ -87,7 +90,7 @@ def tupled(head: str, items: Sequence[str], tail: str = "") -> list[str]:
 
 
 def conditional(word: str, condition: str, brackets: bool = False) -> list[str]:
-    """`if condition:` in one line, or in several where that is too long."""
+    """`if condition:` on one line, or on several lines if it is too long."""
     line = f"{word} ({condition}):" if brackets else f"{word} {condition}:"
     if len(line) <= WIDTH:
         return [line]

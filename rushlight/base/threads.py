@@ -105,7 +105,7 @@ def set_num_threads(n: int) -> None:
         raise RuntimeError(
             explain(
                 "set_num_threads expects a positive integer",
-                f"the machine has {os.cpu_count()}",
+                f"this machine has {os.cpu_count()} cores",
                 given=n,
             )
         )

@@ -1,7 +1,8 @@
-"""torch.distributed in one process: what programs for many machines call, where they run on one.
+"""torch.distributed for one process: programs for many machines can run on one.
 
-`init_process_group` with a world of one process makes the collectives what they are there: the
-tensor itself. A larger world is refused."""
+With a world of one process, set up by `init_process_group`, each collective returns its tensor
+unchanged. A larger world is refused.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ from rushlight.core.tensor import Tensor
 
 
 class ReduceOp(Enum):
-    """How values of several processes become one; of one process, each leaves it as it is."""
+    """The reduction of several processes' values. Over one process, each reduction returns the
+    value.
+    """
 
     SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM = range(9)
 
@@ -36,7 +39,7 @@ class Backend(str):
 
 
 class Work:
-    """What a collective with async_op=True returns: it is done already."""
+    """The handle of a collective with async_op=True; it is complete from the start."""
 
     def wait(self, timeout: Any = None) -> bool:
         """True."""
@@ -58,7 +61,7 @@ class ProcessGroup:
 
 
 class GroupMember:
-    """The group of all processes, and what stands for no group."""
+    """The group of all processes, and the marker of a process outside a group."""
 
     WORLD: ProcessGroup | None = None
     NON_GROUP_MEMBER = object()
@@ -101,11 +104,11 @@ def init_process_group(
     pg_options: Any = None,
     device_id: Any = None,
 ) -> None:
-    """Make the group of this process. What is not given is read from WORLD_SIZE and RANK, as
+    """Create the group of this process. Missing arguments are read from WORLD_SIZE and RANK, as
     torchrun sets them.
 
-    ValueError where they are not set, or if there is a group; RuntimeError for a world of more than
-    one process.
+    ValueError if these are not set, or if a group exists; RuntimeError for a world of more than one
+    process.
 
     >>> rushlight.distributed.init_process_group("gloo", rank=0, world_size=1)
     >>> rushlight.distributed.all_reduce(x := rushlight.ones(2)); x
@@ -120,7 +123,7 @@ def init_process_group(
         raise RuntimeError(
             explain(
                 f"rushlight trains in one process, and this is a world of {world_size}",
-                "run it with world_size=1",
+                "use world_size=1",
             )
         )
     if backend == "nccl":
@@ -160,7 +163,7 @@ def check_initialized() -> None:
             explain(
                 "Default process group has not been initialized, please make sure to call "
                 "init_process_group.",
-                "or ask is_initialized() first",
+                "or check is_initialized() first",
             )
         )
 
@@ -191,7 +194,7 @@ def get_world_size(group: Any = None) -> int:
 
 @initialized
 def get_backend(group: Any = None) -> str:
-    """What `init_process_group` was told."""
+    """The backend given to `init_process_group`."""
     return _state["backend"]
 
 
@@ -210,28 +213,28 @@ def new_group(
 
 @initialized
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> None:
-    """Wait for nobody."""
+    """Returns at once: there are no other processes."""
 
 
 @initialized
 def all_reduce(
     tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> None:
-    """The tensor stays as it is: sum, mean and extremes of one."""
+    """The tensor is unchanged: sum, mean, minimum and maximum over one process."""
 
 
 @initialized
 def broadcast(
     tensor: Tensor, src: int = 0, group: Any = None, async_op: bool = False, group_src: Any = None
 ) -> None:
-    """The tensor stays as it is."""
+    """The tensor is unchanged."""
 
 
 @initialized
 def reduce(
     tensor: Tensor, dst: int = 0, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> None:
-    """The tensor stays as it is."""
+    """The tensor is unchanged."""
 
 
 @initialized
@@ -298,7 +301,7 @@ def all_gather_object(object_list: list, obj: Any, group: Any = None) -> None:
 def broadcast_object_list(
     object_list: list, src: int = 0, group: Any = None, device: Any = None
 ) -> None:
-    """The list stays as it is."""
+    """The list is unchanged."""
 
 
 @initialized
@@ -321,7 +324,7 @@ def all_to_all(
     group: Any = None,
     async_op: bool = False,
 ) -> None:
-    """The one output becomes the one input."""
+    """Copy the only input to the only output."""
     fill(output_tensor_list[0], input_tensor_list[0])
 
 

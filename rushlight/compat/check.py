@@ -54,8 +54,9 @@ def parts(path: str) -> Iterator[tuple[str, str]]:
 
 
 def uses(tree: ast.AST, known: dict[str, str]) -> Iterator[tuple[str, int]]:
-    """(dotted name, line) of each use: what is imported, and the longest chain of attributes from
-    there."""
+    """(dotted name, line) of each use of torch: imports, and the longest attribute chains from
+    there.
+    """
     inner: set[int] = set()  # ids of the nodes inside longer chains of attributes
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -121,7 +122,7 @@ def look_up(name: str) -> tuple[bool, str | None]:
             return False, like and ".".join([*name.split(".")[: -len(rest) + i or None], like])
         module = getattr(module, part)
         if not isinstance(module, (ModuleType, type)):
-            break  # an attribute of a value that is known at run time only
+            break  # an attribute of a value that is known only at run time
     return True, None
 
 

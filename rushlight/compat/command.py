@@ -6,31 +6,35 @@ import argparse
 import sys
 
 RUN = """\
-Run a program whose `import torch` means rushlight: a script, a module (-m) or a
-notebook, whose code cells run in order. What follows its name is its own.
+Run a PyTorch program with rushlight: inside the program, `import torch` imports
+rushlight. The program is a script, a module (-m), or a notebook, whose code cells
+run in order. Arguments after the program's name are passed to the program.
 """
 CHECK = """\
-List the names of torch that a script or notebook uses, and say which of them exist
-here, without running it. Methods of tensors are not looked at. The exit status is 0
-if all exist, 1 if not, 2 if there is nothing to check.
+List the names of torch that a script or notebook uses and that rushlight lacks.
+The program is not run. Methods of tensors are not checked. Exit status: 0 if all
+names exist, 1 if some are missing, 2 if the file cannot be checked.
 """
 
 
 def add_run(commands: argparse._SubParsersAction) -> None:
     run = commands.add_parser(
         "run",
-        help="run a PyTorch program as it is",
+        help="run a PyTorch program without changes",
         description=RUN,
         allow_abbrev=False,
         usage="rushlight run [-h] (SCRIPT.py | NOTEBOOK.ipynb | -m MODULE) [ARGUMENT ...]",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     run.add_argument(
-        "-m", dest="module", action="store_true", help="the program is a module, as for python -m"
+        "-m",
+        dest="module",
+        action="store_true",
+        help="the program is a module, as for python -m",
     )
     run.add_argument("program", help="a script, a notebook, or with -m a module")
     run.add_argument(
-        "arguments", nargs=argparse.REMAINDER, help="what the program finds in sys.argv"
+        "arguments", nargs=argparse.REMAINDER, help="arguments of the program (its sys.argv)"
     )
     run.set_defaults(run=run_program, command="run")
 
@@ -51,13 +55,13 @@ def run_program(arguments: argparse.Namespace) -> int:
 def add_check(commands: argparse._SubParsersAction) -> None:
     check = commands.add_parser(
         "check",
-        help="list what a PyTorch program needs",
+        help="list names of torch that a program uses and rushlight lacks",
         description=CHECK,
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     check.add_argument("program", metavar="FILE", help="a script or a notebook")
-    check.add_argument("--all", action="store_true", help="list what exists too")
+    check.add_argument("--all", action="store_true", help="list names that exist, too")
     check.set_defaults(run=check_program, command="check")
 
 

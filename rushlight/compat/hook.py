@@ -33,7 +33,7 @@ HOMES = {cls: cls.__module__ for cls in SHOWN}
 
 
 class Torch(ModuleType):
-    """The module `torch`: rushlight's names, torch's version, and errors with a cure for missing
+    """The module `torch`: rushlight's names, torch's version, and errors with a hint for missing
     names."""
 
     def __getattr__(self, name: str) -> Any:
@@ -140,7 +140,7 @@ class Finder:
 def exists(module: str) -> bool:
     try:
         return find_spec(module) is not None
-    except (ModuleNotFoundError, ValueError):  # a parent is missing, or is no package
+    except (ModuleNotFoundError, ValueError):  # a parent is missing, or is not a package
         return False
 
 

@@ -1,4 +1,4 @@
-"""What is said of names of torch that are not here, with the line that asked."""
+"""The messages for names of torch that rushlight lacks, with the line that used them."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from rushlight.compat.hook import install
 
 
 class NotAProgram(Exception):
-    """The target is no program; the message says why."""
+    """The target is not a program; the message gives the reason."""
 
 
 def run(target: str, arguments: Sequence[str] = (), module: bool = False) -> None:
@@ -49,9 +49,8 @@ def fail(error: BaseException) -> int:
     ):
         trace = trace.tb_next
     if sys.excepthook is sys.__excepthook__:
-        traceback.print_exception(
-            type(error), error, trace
-        )  # finds the lines of notebook cells, too
+        # finds the lines of notebook cells, too
+        traceback.print_exception(type(error), error, trace)
     else:
         sys.excepthook(type(error), error, trace)
     return 1
@@ -82,7 +81,7 @@ def cells(path: str) -> list[str]:
 
 
 def run_cells(path: str, sources: Sequence[str]) -> None:
-    """Run cells one after the other in one namespace, the program's own `__main__`."""
+    """Run cells in order in one namespace, the program's `__main__`."""
     main = type(sys)("__main__")
     main.__dict__.update(__file__=path, __builtins__=__builtins__)
     sys.modules["__main__"] = main

@@ -1,5 +1,5 @@
-"""Find users' classes with `__torch_function__` that are no subclasses of Tensor: those of
-linear_operator, for example.
+"""Find users' classes with `__torch_function__` that do not inherit from Tensor, as in
+linear_operator.
 
 Functions check their arguments for `__torch_function__` only after a class with that method exists
 (ops/tensor/torch_function.py), since a check in each op would cost all programs.
@@ -41,7 +41,7 @@ def heard(*args: Any, **keywords: Any) -> Any:
         torch_function.first()
     made = build(*args, **keywords)
     if asks(made):
-        torch_function.methods_ask()
+        torch_function.gate_methods()
     return made
 
 

@@ -75,8 +75,7 @@ def compile(
         raise TypeError(f"compile() needs a function or a module, not {type(model).__name__}")
     if backend not in ("numba", "numpy", "eager", "inductor"):
         raise ValueError(
-            f"unknown backend {backend!r}: there are 'numba' (also as 'inductor'), 'numpy' and "
-            "'eager'"
+            f"unknown backend {backend!r}: use 'numba' (or 'inductor'), 'numpy' or 'eager'"
         )
     if disable or backend == "eager":
         return OptimizedModule(model, model) if isinstance(model, Module) and not disable else model
@@ -126,7 +125,7 @@ def compiled_of(f: Any) -> Compiled:
 
     f = f.__dict__["compiled"] if isinstance(f, OptimizedModule) else f
     if not isinstance(f, Compiled):
-        raise TypeError("not a compiled function: give what rushlight.compile returned")
+        raise TypeError("not a compiled function: pass the result of rushlight.compile")
     return f
 
 

@@ -1,4 +1,4 @@
-"""`torch.compiler`: compile, look at what was made, leave functions out, start anew."""
+"""`torch.compiler`: compile, inspect programs, exclude functions, reset."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STANCES = (
 def disable(
     fn: Callable | None = None, recursive: bool = True, *, reason: str | None = None
 ) -> Any:
-    """The function, not to be compiled: whatever calls it runs as it is. Function and decorator.
+    """A function that is not compiled: it runs eagerly, whatever calls it. Function and decorator.
 
     >>> @rushlight.compiler.disable
     ... def noisy(x):
@@ -48,11 +48,12 @@ def disable(
 
 
 class set_stance:
-    """What compiled functions do from now on: a call, a `with` block, or a decorator of a function.
+    """The stance of compiled functions from now on: a call, a `with` block, or a decorator of a
+    function.
 
-    "force_eager": run as they are. "eager_on_recompile": run as they are where there is no program
-    for the arguments yet; "fail_on_recompile": RuntimeError there. "default" and
-    "eager_then_compile": make programs. RuntimeError for others.
+    "force_eager": run eagerly. "eager_on_recompile": run eagerly if there is no program for the
+    arguments yet; "fail_on_recompile": RuntimeError in this case. "default" and
+    "eager_then_compile": make programs. RuntimeError for other values.
 
     >>> f = rushlight.compile(lambda x: x + 1)
     >>> with rushlight.compiler.set_stance("force_eager"):
@@ -90,7 +91,7 @@ class set_stance:
 
 
 def take(stance: str) -> None:
-    """Let all compiled functions look at the stance at their next call."""
+    """Make all compiled functions read the stance at their next call."""
     if stance != STANCE[0]:
         STANCE[0] = stance
         for compiled in [*EVERYONE]:
@@ -110,7 +111,7 @@ is_dynamo_compiling = is_compiling
 
 
 def is_exporting() -> bool:
-    """False: what is exported here runs as it does otherwise.
+    """False: `export` runs the model as any other call does.
 
     >>> rushlight.compiler.is_exporting()
     False
@@ -119,7 +120,7 @@ def is_exporting() -> bool:
 
 
 def allow_in_graph(fn: F) -> F:
-    """The function itself: what it calls is watched as everything else.
+    """The function itself: calls inside it are traced like all others.
 
     >>> rushlight.compiler.allow_in_graph(len)("abc")
     3
@@ -131,14 +132,14 @@ assume_constant_result = allow_in_graph
 
 
 def cudagraph_mark_step_begin() -> None:
-    """Nothing: there are no graphs of GPUs.
+    """Does nothing: there are no CUDA graphs.
 
     >>> rushlight.compiler.cudagraph_mark_step_begin()
     """
 
 
 def list_backends(exclude_tags: Any = ()) -> list[str]:
-    """There is one compiler, which takes this name.
+    """["inductor"]: the name of this compiler in torch programs.
 
     >>> rushlight.compiler.list_backends()
     ['inductor']

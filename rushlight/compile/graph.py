@@ -1,5 +1,4 @@
-"""What a trace is made of: values, calls of ops on them, and what must be true of memory
-afterwards."""
+"""The parts of a trace: values, calls of ops on values, and writes to memory."""
 
 from __future__ import annotations
 
@@ -17,12 +16,12 @@ Line = tuple[CodeType, int] | None  # a user's statement: code object and instru
 
 
 class Value:
-    """An array that some call makes, or that comes from outside.
+    """An array that a call makes, or that comes from outside the program.
 
-    `kind`: "call", "input" (read at each run) or "constant"; `array`: its elements in the traced
-    run, of what calls make only their shape, dtype and layout; `source`: where an input comes from;
-    `traced`: which of the values that the traced run's calls have made it equals, by number, 0 if
-    none."""
+    `kind`: "call", "input" (read at each run) or "constant". `_array`: the elements in the traced
+    run; for "call" only shape, dtype and layout matter. `source`: where an input comes from.
+    `traced`: the number of the equal value in the traced run; 0 if there is none.
+    """
 
     __slots__ = ("_array", "kind", "name", "source", "traced")
 
@@ -39,8 +38,8 @@ class Value:
 
 
 class Call:
-    """One op of the table run on `args` (values, and settings as they are), giving `outs`; or,
-    without, a check.
+    """An op of the table, run on `args` (values and settings), with the results `outs`. A call
+    without `outs` is a check.
 
     `late`: it belongs to the backward that the caller may run later; `shares`: (number of a result,
     number of a value among the arguments) whose memory the result shows."""
@@ -87,6 +86,7 @@ class Store:
     op = "store"
     entry = None
     outs = ()
+    shares = ()
     late = False
 
     def runs(self, *functions: Any) -> bool:
@@ -100,12 +100,13 @@ class Store:
 
 @dataclass
 class Graph:
-    """Steps in the order in which they ran, and the values that the world sees afterwards.
+    """Steps in the order of execution, and the values that exist after the program.
 
-    `results`: what is returned, flattened; `grads`: (leaf tensor, value or None) for each `.grad`
-    that changed; `wrt`: where the caller may ask for backward, the gradient for each input in
-    `edges`, or None; `given`: of which results' gradients it is made, if only of zeros (through
-    `floor`): without them it is None."""
+    `results`: the returned values, flattened. `grads`: (leaf tensor, value or None) for each
+    `.grad` that changed. `wrt`, if the caller may run backward: for each input in `edges` the
+    gradient, or None. `given`: for each of these gradients, the results that lead to it, if only by
+    zeros (through `floor`). If none of these results has a gradient, the gradient is None.
+    """
 
     steps: list[Call | Store] = field(default_factory=list)
     inputs: list[Value] = field(default_factory=list)
@@ -122,7 +123,7 @@ class Graph:
         yield from (v for v in self.wrt if v is not None)
 
     def forget(self) -> None:
-        """Let go of the traced arrays: they were there for shapes and dtypes."""
+        """Free the traced arrays, which were kept for shapes and dtypes."""
         self.steps, self.inputs, self.results, self.grads, self.wrt = [], [], [], [], []
 
     def users(self) -> dict[Value, list[Call | Store]]:
@@ -144,9 +145,9 @@ def values_in(args: Any) -> Iterator[Value]:
 
 
 def with_each(a: Any, of: Callable[[Value], Any]) -> Any:
-    """An argument, or several, with of(v) in place of each value v. (Not as a function that calls
-    itself inside another: that is a cycle, which holds all arrays it can reach until the garbage
-    collector comes.)"""
+    """The arguments with of(v) in place of each value v. (Not a nested recursive function: that
+    would be a reference cycle, which keeps all reachable arrays until the garbage collector runs.)
+    """
     if isinstance(a, Value):
         return of(a)
     return type(a)([with_each(x, of) for x in a]) if type(a) in (tuple, list) else a
@@ -170,12 +171,12 @@ def substitute(graph: Graph, by: dict[Value, Value]) -> None:
         else:
             step.args = replaced(step.args, by)
     graph.results = [by.get(v, v) for v in graph.results]
-    graph.grads = [(t, by.get(v, v)) for t, v in graph.grads]
-    graph.wrt = [by.get(v, v) for v in graph.wrt]
+    graph.grads = [(t, None if v is None else by.get(v, v)) for t, v in graph.grads]
+    graph.wrt = [None if v is None else by.get(v, v) for v in graph.wrt]
 
 
 def used(graph: Graph) -> set[Value]:
-    """Values from which something that the world sees is made."""
+    """The values that outputs depend on."""
     wanted = set(graph.outputs())
     for step in reversed(graph.steps):
         if not step.outs or is_random(step) or any(v in wanted for v in step.outs):
@@ -199,7 +200,7 @@ def is_reshape(step: Call | Store) -> bool:
 
 
 def drop_unused(graph: Graph) -> None:
-    """Dead code: leave out calls whose results nobody sees."""
+    """Dead code elimination: remove calls whose results are not used."""
     wanted = used(graph)
     graph.steps = [
         s for s in graph.steps if not s.outs or is_random(s) or any(v in wanted for v in s.outs)
@@ -208,8 +209,9 @@ def drop_unused(graph: Graph) -> None:
 
 
 def parents_of(graph: Graph) -> dict[Value, Value]:
-    """For each view what it is a view of; also for what a call that is no view handed on in the
-    traced run."""
+    """View -> the value it is a view of. Includes results of other calls that shared memory with an
+    argument in the traced run.
+    """
     parents: dict[Value, Value] = {}
     for s in graph.steps:
         if not isinstance(s, Call) or not s.outs:
@@ -223,7 +225,9 @@ def parents_of(graph: Graph) -> dict[Value, Value]:
 
 
 def shared(op: str, given: list[np.ndarray], made: list[np.ndarray]) -> tuple[tuple[int, int], ...]:
-    """Which results of a call that is no view show memory of an argument, in the traced run."""
+    """(result, argument) pairs that share memory in the traced run, for a call that is not a
+    view.
+    """
     if not made or op not in TABLE or TABLE[op].elementwise:
         return ()
     return tuple(
@@ -235,8 +239,9 @@ def shared(op: str, given: list[np.ndarray], made: list[np.ndarray]) -> tuple[tu
 
 
 def lineage(v: Value, parents: dict[Value, Value]) -> Iterator[Value]:
-    """The value, what it is a view of, what that is a view of... A loop may write down any of them
-    in its own memory."""
+    """The value, its base, the base of this base, and so on. A loop may store any of them in new
+    memory.
+    """
     yield v
     while v in parents:
         v = parents[v]
@@ -247,7 +252,7 @@ def memory_of(graph: Graph) -> dict[Value, Value]:
     """For each view the value whose memory it shows."""
     parents = parents_of(graph)
     origin: dict[Value, Value] = {}
-    for v, x in parents.items():  # in the order of the program: x is known by now
+    for v, x in parents.items():  # in program order, so x is already in the table
         origin[v] = origin.get(x, x)
     return origin
 
@@ -261,8 +266,9 @@ def homes(graph: Graph) -> list[Value]:
 
 
 def keep_apart(graph: Graph, before: list[Value]) -> None:
-    """Copy results and gradients that show memory which they did not show `before` passes left out
-    copies: an input's, or each other's. The world may write to them."""
+    """Copy results and gradients that share memory with an input or with each other, if they did
+    not before passes removed copies: the caller may write to them.
+    """
     now, shown, waiting = homes(graph), {}, iter(before)  # type: ignore[var-annotated]
     places = iter(now)
 

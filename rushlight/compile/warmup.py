@@ -1,4 +1,4 @@
-"""Compile beforehand what eager work compiles at its first use: `rushlight warmup`.
+"""Compile in advance the loops that eager ops compile on first use: `rushlight warmup`.
 
 The loops of frequent ops on large arrays (fast/elementwise.py, fast/softmax_norm.py), of recurrent
 layers (fast/recurrent_loops.py), of convolution (fast/conv), of attention
@@ -9,6 +9,7 @@ for a version of rushlight, Numba and Python."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from itertools import chain
 from time import perf_counter
@@ -16,7 +17,24 @@ from typing import Any
 
 import numpy as np
 
+from rushlight import optim
 from rushlight.core.table import TABLE, Op, parameters
+from rushlight.creation.factories import tensor
+from rushlight.fast import attention as attention_way
+from rushlight.fast import (
+    pool_loops,
+    recurrent_loops,
+    reductions,
+    resize_loops,
+    scatter_loops,
+    softmax_norm,
+)
+from rushlight.fast.conv import batch_innermost, direct, indirect, winograd
+from rushlight.fast.conv.batch_innermost_loops import tiles
+from rushlight.fast.conv.tiling import lanes
+from rushlight.fast.elementwise import loop_of
+from rushlight.fast.matmul_loops import product
+from rushlight.kernels.conv import plan
 from rushlight.loops.cache import wait
 from rushlight.loops.intrinsics import backend
 
@@ -43,13 +61,13 @@ EACH, ONE, CONDITION = ("f4", "each"), ("f4", "one"), ("b1", "each")
 
 
 def warmup(say: Callable[[str, float], None] | None = None, names: list[str] | None = None) -> int:
-    """Compile all, of the elementwise ops those in `names`; how many there are. ImportError without
-    Numba.
+    """Compile all loops; of the elementwise ops only those in `names`. Returns the number of loops.
+    ImportError without Numba.
 
-    `say` is told each one's name and how many seconds it took.
+    `say(name, seconds)` is called after each.
     """
     backend()
-    wait.told, count = True, 0  # who asks for it knows
+    wait.told, count = True, 0  # no notice of slow compilation: the user started it
     for name, build in chain(
         elementwise(FREQUENT if names is None else names),
         rows(),
@@ -68,11 +86,10 @@ def warmup(say: Callable[[str, float], None] | None = None, names: list[str] | N
     return count
 
 
-def elementwise(names: list[str]) -> Iterator[tuple[str, Callable[[], None]]]:
+def elementwise(names: list[str]) -> Iterator[tuple[str, Callable[[], object]]]:
     """Forward and derivatives; those of a gradient that is one number repeated too, as `sum` and
     `mean` give it."""
     import_module("rushlight.nn.functional")  # reads its tables
-    from rushlight.fast.elementwise import loop_of
 
     for name in names:
         op = TABLE[name]
@@ -83,7 +100,9 @@ def elementwise(names: list[str]) -> Iterator[tuple[str, Callable[[], None]]]:
 
 
 def kinds_of(op: Op) -> Iterator[tuple[str, tuple]]:
-    known = {name: CONDITION if name == "condition" else EACH for name in (*op.inputs, "out")}
+    known: dict[str, Any] = {
+        name: CONDITION if name == "condition" else EACH for name in (*op.inputs, "out")
+    }
     known |= {name: ("value", op.defaults.get(name)) for name in op.settings}
     yield "", tuple(known[name] for name in (*op.inputs, *op.settings))
     for of, rule in op.rules.items():
@@ -92,76 +111,59 @@ def kinds_of(op: Op) -> Iterator[tuple[str, tuple]]:
                 yield of, (g, *(known[name] for name in parameters(rule)[1:]))
 
 
-def rows() -> Iterator[tuple[str, Callable[[], None]]]:
-    """The loops over rows: called for an array at the least size that takes them."""
-    from rushlight.fast import scatter_loops
-    from rushlight.fast.softmax_norm import FUNCTIONS, between, examples, loops
-
+def rows() -> Iterator[tuple[str, Callable[[], object]]]:
+    """The loops over rows: called for arrays of a few numbers."""
     x, z = np.ones((2, 8), np.float32), np.ones((1, 2, 16), np.float32)
-    arguments = examples()
-    for (name, of), function in FUNCTIONS.items():
-        yield (
-            f"{name}, derivative by {of}" if of else name,
-            lambda f=function, given=arguments[name, of]: f(*given()),
-        )
-    for name in (
-        "sums",
-        "products",
-        "norms",
-        "largest_of",
-        "smallest_of",
-        "running_sums_of_rows",
-        "running_products_of_rows",
-    ):
-        yield (
-            name,
-            lambda name=name: getattr(loops(), name)(
-                x, x.copy() if name[0] == "r" else x[0, :2].copy()
-            ),
-        )
-    for name in ("softmax", "log_softmax"):
-        yield (
-            f"{name} between dimensions",
-            lambda name=name: (between(name, 1, z), between(name + "_x", 1, z, z)),
-        )  # type: ignore
+    for module in (softmax_norm, reductions):
+        for (name, of), arguments in module.examples().items():
+            yield (
+                f"{name}, derivative by {of}" if of else name,
+                partial(run_example, module.run, TABLE[name], of, arguments),
+            )
+    for (name, of), function in softmax_norm.FUNCTIONS.items():
+        if function.__name__ == "along_a_dimension":
+            yield (
+                f"{name} along another dimension than the last",
+                partial(function, *[z] * (1 + len(of)), 1),
+            )
     for name, text, at in (
         ("index_add", scatter_loops.SLICES, (1,)),
         ("scatter_add", scatter_loops.EACH, (1, 1, x.shape[1])),
     ):
         yield (
             name,
-            lambda text=text, at=at: scatter_loops.loop_of(text, "sum", False)(  # type: ignore[misc]
-                x[None].copy(), np.zeros(at, np.int64), x[None, :1]
+            partial(
+                scatter_loops.loop_of(text, "sum", False),
+                x[None].copy(),
+                np.zeros(at, np.int64),
+                x[None, :1],
             ),
         )
 
 
-def recurrent() -> Iterator[tuple[str, Callable[[], None]]]:
-    """The loops of a step of each kind of cell, forward and back."""
-    from rushlight.fast import recurrent_loops as loops
+def run_example(run: Callable, op: Op, of: str, arguments: Callable[[], tuple]) -> None:
+    run(op, of, op.kernel, *arguments())
 
+
+def recurrent() -> Iterator[tuple[str, Callable[[], object]]]:
+    """The loops of a step of each kind of cell, forward and back."""
     for name, cell, gates in (
-        ("LSTM", loops.LSTM, 4),
-        ("GRU", loops.GRU, 3),
-        ("RNN", loops.TANH, 1),
-        ("RNN of relus", loops.RELU, 1),
+        ("LSTM", recurrent_loops.LSTM, 4),
+        ("GRU", recurrent_loops.GRU, 3),
+        ("RNN", recurrent_loops.TANH, 1),
+        ("RNN of relus", recurrent_loops.RELU, 1),
     ):
         x, h, weight = (
             np.ones((1, gates), np.float32),
             np.ones((1, 1), np.float32),
             np.ones((gates, 1), np.float32),
         )
-        yield name, lambda given=(cell, x, h, weight): loops.build(*given)  # type: ignore[misc]
+        yield name, partial(recurrent_loops.build, cell, x, h, weight)
 
 
-def convolutions() -> Iterator[tuple[str, Callable[[], None]]]:
+def convolutions() -> Iterator[tuple[str, Callable[[], object]]]:
     """The loops of convolution: direct, of 1 to 8 filters; winograd and indirect, of 16 to 64;
     batch-innermost; of pools."""
-    from rushlight.fast import pool_loops, resize_loops
-    from rushlight.fast.conv import batch_innermost, direct, indirect, winograd
-    from rushlight.fast.conv.batch_innermost_loops import tiles
-    from rushlight.fast.conv.tiling import lanes
-
     for filters in (8, 6, 4, 2, 1):
         yield (
             f"convolution of {filters} filters",
@@ -196,10 +198,9 @@ def convolutions() -> Iterator[tuple[str, Callable[[], None]]]:
         yield "resizing, " + ("of rows" if flat else "of columns"), resize_loops.loop_of(flat).build
 
 
-def convolution(way: Any, x_shape: tuple, w_shape: tuple, *ops: str) -> Callable[[], None]:
+def convolution(way: Any, x_shape: tuple, w_shape: tuple, *ops: str) -> Callable[[], object]:
     """A function that runs ops of a way of convolution, for shapes (N, C, H, W) and (O, C, kh, kw),
     padding 0 or 1."""
-    from rushlight.kernels.conv import plan
 
     def run() -> None:
         for op in ops:
@@ -212,29 +213,22 @@ def convolution(way: Any, x_shape: tuple, w_shape: tuple, *ops: str) -> Callable
     return run
 
 
-def attention() -> Iterator[tuple[str, Callable[[], None]]]:
+def attention() -> Iterator[tuple[str, Callable[[], object]]]:
     """The loops of attention, forward and back."""
-    from rushlight.fast import attention as loops
-
     x, lse = np.ones((1, 1, 8, 8), np.float32), np.ones((1, 1, 8), np.float32)
     for name, more in (("forward", ()), ("back", (x, *np.empty((3, *x.shape), np.float32)))):
-        given = (name, (x, x, x, None, np.empty_like(x), lse, *more), True, 1.0)
-        yield f"attention, {name}", lambda given=given: loops.run(*given)  # type: ignore[misc]
+        arrays = (x, x, x, None, np.empty_like(x), lse, *more)
+        yield f"attention, {name}", partial(attention_way.run, name, arrays, True, 1.0)
 
 
-def products() -> Iterator[tuple[str, Callable[[], None]]]:
+def products() -> Iterator[tuple[str, Callable[[], object]]]:
     """The loop for products of matrices."""
-    from rushlight.fast.matmul_loops import product
-
     x = np.ones((32, 32), np.float32)
     yield "products of matrices", lambda: product(x, x, np.empty_like(x))
 
 
-def optimizers() -> Iterator[tuple[str, Callable[[], None]]]:
+def optimizers() -> Iterator[tuple[str, Callable[[], object]]]:
     """The loops of optimizers with their default settings, and of frequent others."""
-    from rushlight import optim
-    from rushlight.creation.factories import tensor
-
     for name, many in OPTIMIZERS.items():
         for settings in many:
             p = tensor([1.0], requires_grad=True)
@@ -246,9 +240,9 @@ def optimizers() -> Iterator[tuple[str, Callable[[], None]]]:
             )
 
 
-def random_numbers() -> Iterator[tuple[str, Callable[[], None]]]:
+def random_numbers() -> Iterator[tuple[str, Callable[[], object]]]:
     """The loops under `rand`, `randn`, initial values and dropout."""
-    from rushlight.random import loops
+    from rushlight.random import loops  # needs Numba
 
     words, out, one = np.zeros(624, np.uint32), np.empty(64, np.float32), np.float32(1)
     yield "random words", lambda: loops.words(words.copy(), words)

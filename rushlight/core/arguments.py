@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Number
 from operator import index
 from typing import Any
@@ -11,13 +11,16 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base import dtypes
-from rushlight.base.errors import NoArray, describe, explain, unexpected
+from rushlight.base.errors import NoArray, explain, out_of_range, unexpected
+from rushlight.base.higher import Higher
+from rushlight.base.placeholder import Touched
 from rushlight.core.mode import mode
-from rushlight.core.op_errors import MASKED, check_tensors, failure, out_of_range
 from rushlight.core.results import filled
 from rushlight.core.table import FLOATING, NUMPY, PUBLIC, Op
 from rushlight.core.tensor import Tensor, created, from_array, holder
 from rushlight.core.worlds import TENSORS
+
+op_errors = Higher()  # the words of errors: rushlight/ops/op_errors.py
 
 # -- dimensions ------------------------------------------------------------------------------------
 
@@ -45,14 +48,13 @@ def wrap_new(dim: Any, ndim: int) -> int:
 
 
 def listed(numbers: Any) -> tuple:
-    """One number, or several; a tensor of no dimensions is one."""
-    if numbers.__class__ is int:  # 0.1 us, to ask for Iterable takes 0.4
+    """A tuple of one number or of several; a 0-d tensor is one number."""
+    if numbers.__class__ is int:  # 0.1 us; `isinstance(numbers, Iterable)` takes 0.4
         return (numbers,)
-    return (
-        tuple(numbers)
-        if isinstance(numbers, Iterable) and getattr(numbers, "ndim", 1)
-        else (numbers,)
-    )
+    if numbers.__class__ is tuple:
+        return numbers
+    several = isinstance(numbers, Iterable) and getattr(numbers, "ndim", None) != 0
+    return tuple(numbers) if several else (numbers,)
 
 
 def wrap_all(dims: Any, ndim: int) -> tuple[int, ...]:
@@ -101,7 +103,8 @@ def sizes(shape: Any) -> tuple[int, ...]:
     return tuple(map(index, listed(shape)))
 
 
-# What settings of these names are, so that families can normalise them (and vmap can shift them).
+# The name of a setting -> its normal form: (value, number of dimensions) -> value. vmap shifts the
+# dimensions by these roles, too.
 ROLES: dict[str, Callable[[Any, int], Any]] = {
     "dim": wrap,
     "dim0": wrap,
@@ -120,7 +123,6 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
     names = op.inputs + op.settings
     order = op.options.get("order", " ".join(names)).split()  # as the user gives them
     place = [names.index(name) for name in order]
-    straight = place == list(range(len(names)))
     public = {**PUBLIC, **op.options.get("names", {})}
     position = {n: i for i, n in enumerate(names)} | {
         public.get(name, name): i for i, name in enumerate(names)
@@ -129,59 +131,68 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
     template = [op.defaults.get(name, missing) for name in names]
     variadic = op.options.get("variadic")
     gather_at = order.index(variadic) if variadic else len(names)
-    optional = [i for i, name in enumerate(names) if name in op.defaults]
-    normal = [
-        (i, ROLES[name]) for i, name in enumerate(names) if name in ROLES and i >= len(op.inputs)
+    roles = [
+        (i, ROLES[name], name in op.defaults)
+        for i, name in enumerate(names)
+        if name in ROLES and i >= len(op.inputs)
     ]
-    required = [i for i, name in enumerate(names) if name not in op.defaults]
-    only = (
-        normal[0][1] if normal and len(names) == 2 and names[0] == "x" else None
-    )  # x.reshape(2, 3)
-    sized = variadic == "shape"
+    short = short_way(op, names)
 
-    def bind(args: Sequence, kwargs: dict) -> Sequence:
-        if (
-            only is not None
-            and not kwargs
-            and (len(args) > 1 if variadic else len(args) == 2 and args[1] is not None)
-        ):
-            x, first = args[0], args[1]
-            if variadic and (len(args) > 2 or first.__class__ is int):
-                first = args[1:]
-            return x, tuple(map(index, first)) if sized and first.__class__ is tuple else only(
-                first, x._array.ndim
-            )
-        values = template.copy()
+    def bind(args: Sequence, kwargs: dict) -> tuple:
+        if short is not None and not kwargs and (found := short(args)) is not None:
+            return found
         if variadic and len(args) > gather_at and not isinstance(args[gather_at], (tuple, list)):
             args = (*args[:gather_at], tuple(args[gather_at:]))
+        values = placed(args, kwargs)
+        if roles:
+            ndim = dimensions(values[0])
+            for i, role, optional in roles:
+                if values[i] is not None or not optional:
+                    values[i] = role(values[i], ndim)
+        return tuple(values)
+
+    def placed(args: Sequence, kwargs: dict) -> list:
+        """All arguments, each in its place in the entry. TypeError if one is missing or unknown."""
+        values = template.copy()
         if len(args) > len(values):
             raise TypeError(
                 f"{op.called}() takes at most {len(values)} arguments, but {len(args)} were given"
             )
-        if straight:
-            values[: len(args)] = args
-        else:
-            for i, value in zip(place, args):
-                values[i] = value
+        for i, value in zip(place, args):
+            values[i] = value
         for name, value in kwargs.items():
             name = name if name in position else NUMPY.get(name, name)
             if name not in position:
                 raise unexpected(op.called, name, [public.get(n, n) for n in names])
             values[position[name]] = value
-        if any([values[i] is missing for i in required]):  # `in` would ask the tensors, by ==
+        if any([value is missing for value in values]):  # `in` would compare tensors by ==
             lacking = [public.get(n, n) for n, v in zip(names, values) if v is missing]
             raise TypeError(f"{op.called}() missing required argument: {', '.join(lacking)}")
-        return normalised(values) if normal else tuple(values)
-
-    def normalised(values: list) -> tuple:
-        ndim = dimensions(values[0])
-        for i, role in normal:
-            value = values[i]
-            if value is not None or i not in optional:
-                values[i] = role(value, ndim)
-        return tuple(values)
+        return values
 
     return bind
+
+
+def short_way(op: Op, names: tuple[str, ...]) -> Callable[[Sequence], tuple | None] | None:
+    """args -> (x, the setting) for an op of one tensor and one setting, such as x.reshape(2, 3);
+    None if the arguments are bound in the long way. None for other ops."""
+    if len(names) != 2 or names[0] != "x" or names[1] not in ROLES or op.inputs != ("x",):
+        return None
+    role, variadic = ROLES[names[1]], op.options.get("variadic")
+
+    def several(args: Sequence) -> tuple | None:
+        if len(args) < 2:
+            return None
+        x, first = args[0], args[1]
+        numbers = args[1:] if len(args) > 2 or first.__class__ is int else first
+        return x, role(numbers, x._array.ndim)
+
+    def one(args: Sequence) -> tuple | None:
+        if len(args) != 2 or args[1] is None:
+            return None
+        return args[0], role(args[1], args[0]._array.ndim)
+
+    return several if variadic else one
 
 
 def left_out(op: Op) -> tuple[int, tuple]:
@@ -193,12 +204,12 @@ def left_out(op: Op) -> tuple[int, tuple]:
 
 
 def unbound(op: Op) -> tuple[str, str, str]:
-    """Three texts: the condition under which arguments must go through `bind`; else that under
-    which dimensions count from behind; and the arguments with these counted from the front.
+    """Three texts: the condition for calling `bind`; the condition for dimensions that count from
+    the end; the arguments with all dimensions counted from the front.
 
-    Not bound need be arguments that are all there, in the order of the call. Too large dimensions
-    the kernel finds, but where the call has another order (of 0 dimensions its kernels do not ask);
-    lists of them are right in ops that only our own functions call."""
+    A call needs no `bind` if all arguments are there, in the order of the entry. The kernel finds
+    dimensions that are too large, except where the call has another order. A list of dimensions
+    needs no check in an op that only this package calls."""
     names = op.inputs + op.settings
     roles = {
         i: ROLES[name] for i, name in enumerate(names) if name in ROLES and i >= len(op.inputs)
@@ -294,7 +305,7 @@ def fresh_constant(value: Any, dtype: np.dtype) -> Tensor | None:
         array = np.asarray(value).astype(dtype)  # wraps around as torch's does
     else:
         array = np.asarray(value, dtype)
-        if dtype.itemsize == 2 and float(array) != value == value:
+        if dtype.char in dtypes.HALVES and float(array) != value == value:
             return None
     array.flags.writeable = False
     return from_array(array)
@@ -339,7 +350,7 @@ def promoted(op: Op, operands: Sequence[Any]) -> list[Tensor]:
         result = pairs[0][0].dtype
     else:
         if op.options.get("boolean") is False and any(t._array.dtype.kind == "b" for t, _ in pairs):
-            raise RuntimeError(explain(MASKED))
+            raise RuntimeError(explain(op_errors().MASKED))
         result = dtypes.result_dtype(
             [
                 (dtypes.of_scalar(v) if kind == 2 else t.dtype, kind)
@@ -366,30 +377,13 @@ def brought(t: Tensor, to: dtypes.dtype) -> Tensor:
 
 
 def check_numbers(op: Op, operands: Sequence[Any]) -> None:
-    """TypeError for a Python number where the op takes tensors only; one of its operands is a
+    """TypeError for a Python number where the op takes tensors only, or if no operand is a
     tensor."""
     allowed = op.options.get("numbers", "y").split()
-    for name, value in zip(op.inputs, operands):
-        if isinstance(value, Number) and name not in allowed:
-            if not allowed:
-                check_tensors(op, operands)
-            break
-    else:
-        if any(not isinstance(value, Number) for value in operands):
-            return
-    got = ", ".join(type(value).__name__ for value in operands)
-    forms = " or ".join(
-        f"({', '.join('Number' if n in numbers else 'Tensor' for n in op.inputs)})"
-        for numbers in ([], *([name] for name in allowed))
-    )
-    raise TypeError(
-        explain(
-            f"{op.called}() received an invalid combination of arguments - got ({got}), but "
-            "expected one "
-            f"of: {forms}",
-            f"make the number a tensor: torch.tensor({operands[0]!r})",
-        )
-    )
+    numbers = [isinstance(value, Number) for value in operands]
+    refused = [is_number and name not in allowed for name, is_number in zip(op.inputs, numbers)]
+    if any(refused) or all(numbers):
+        raise op_errors().misplaced_number(op, operands, allowed)
 
 
 def holds(condition: Tensor) -> bool:
@@ -406,70 +400,11 @@ def holds(condition: Tensor) -> bool:
 
 def same_dtype(op: Op, tensors: Sequence[Tensor | None]) -> None:
     """RuntimeError unless all tensors that the op differentiates have one dtype."""
-    found = {t._array.dtype for t in tensors if t is not None}
-    if len(found) > 1:
-        names = " and ".join(sorted(dtypes.of(d).scalar_type for d in found))
-        strict = op.options.get("strict")
-        what = (
-            strict
-            if isinstance(strict, str)
-            else f"{op.called}(): expected inputs to have the same dtype"
-        )
-        raise RuntimeError(
-            explain(
-                f"{what}, but got {names}",
-                "convert one with .to(dtype)",
-                inputs=", ".join(describe(t) for t in tensors),
-            )
-        )
+    if len({t._array.dtype for t in tensors if t is not None}) > 1:
+        raise op_errors().dtypes_differ(op, tensors)
 
 
 # -- arguments that are no arrays ------------------------------------------------------------------
-
-
-class Touched(RuntimeError, AttributeError, TypeError):
-    """A kernel met a `Placeholder`, which runs the op in its own way. `what`: the NumPy function,
-    for the text: it is written when somebody reads it, since each op inside a vmap raises this
-    error once."""
-
-    def __init__(self, text: str, batch: Any, what: str = ""):
-        super().__init__(text)
-        self.batch, self.what = batch, what
-
-    def __str__(self) -> str:
-        text = self.args[0]
-        return text.format(what=self.what, shape=self.batch.shape) if self.what else text
-
-
-class Placeholder:
-    """What only looks like an array: a batch of vmap (func/batching.py), a shape on the device
-    "meta" (ops/meta/meta_tensors.py). Who would compute with it meets the error that `touched`
-    gives, for what it was asked."""
-
-    __slots__ = ()
-    touched: Callable[[str], Touched]
-
-    def __getattr__(self, name: str) -> Any:
-        raise self.touched(name)
-
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise self.touched("NumPy")
-
-    def __iter__(self) -> Iterator:
-        raise self.touched("iteration")
-
-    def _refuse(self, *args: Any) -> Any:
-        raise self.touched("arithmetic of arrays")
-
-    __hash__ = object.__hash__
-    __eq__ = __ne__ = _refuse
-    __getitem__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = (
-        __rtruediv__
-    ) = _refuse
-    __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __invert__ = __matmul__ = __rmatmul__ = (
-        __index__
-    ) = _refuse
-    __and__ = __or__ = __abs__ = __pow__ = __mod__ = __float__ = __int__ = _refuse
 
 
 def otherwise(op: Op, args: Sequence[Any], error: Exception, out: Any = None, *more: Any) -> Any:
@@ -487,7 +422,7 @@ def otherwise(op: Op, args: Sequence[Any], error: Exception, out: Any = None, *m
             else first_batch(op, args)
         )
     if batch is None:
-        raise failure(op, args, error) from error
+        raise op_errors().failure(op, args, error) from error
     if out is not None:
         raise RuntimeError(
             explain(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any
@@ -11,6 +10,7 @@ from weakref import WeakSet
 import numpy as np
 
 from rushlight.base.errors import explain, suggesting
+from rushlight.base.higher import Higher
 from rushlight.core import faster
 from rushlight.core.clock import stamp
 from rushlight.core.engine import after, before, let_go, reachable, steps
@@ -21,6 +21,8 @@ from rushlight.core.tensor import ADDING, Tensor, created, from_array, method, w
 from rushlight.kernels.summation import add_to
 
 Tensors = Tensor | Sequence[Tensor]
+nan_check = Higher()  # the check of anomaly detection
+batched_grad = Higher()  # `grad` with `is_grads_batched=True`
 # Objects whose method `differentiated(seeds)` is called at the start of each backward with
 # create_graph=True.
 DOUBLE_BACKWARD_LISTENERS: WeakSet[Any] = WeakSet()
@@ -126,15 +128,8 @@ def grad(
             )
         )
     if is_grads_batched:
-        return batched(
-            outputs,
-            inputs,
-            grad_outputs,
-            retain_graph,
-            create_graph,
-            allow_unused,
-            materialize_grads,
-        )
+        settings = retain_graph, create_graph, allow_unused, materialize_grads
+        return batched_grad().batched(outputs, inputs, grad_outputs, *settings)
     outs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
     ins = listed(inputs)
     if not ins:
@@ -185,62 +180,6 @@ def finished(g: Any, t: Tensor | Any, world: World, materialize: bool) -> Any:
         return g.to(t.dtype)
     # The gradient of an embedding's table may be Rows, which become a sparse tensor.
     return g.tensor(t) if hasattr(g, "tensor") else from_array(np.array(g, t._array.dtype))
-
-
-def batched(
-    outputs: Tensors,
-    inputs: Tensors,
-    grad_outputs: Any,
-    retain_graph: bool | None,
-    create_graph: bool,
-    allow_unused: bool | None,
-    materialize: bool,
-) -> tuple[Any, ...]:
-    """`grad` for a batch of gradients of each output: `vmap` of `grad`."""
-    outs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
-    ins = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-    rows = (
-        (grad_outputs,)
-        if isinstance(grad_outputs, Tensor)
-        else tuple(grad_outputs or (None,) * len(outs))
-    )
-    for i, (t, r) in enumerate(zip(outs, rows)):
-        if r is not None and r._array.shape[1:] != t._array.shape:
-            raise RuntimeError(
-                explain(
-                    "If `is_grads_batched=True`, we interpret the first dimension of each "
-                    "grad_output as the batch dimension. "
-                    "The sizes of the remaining dimensions are expected to match the shape of "
-                    "corresponding output, but a "
-                    f"mismatch was detected: grad_output[{i}] has a shape of {r.shape} and "
-                    f"output[{i}] has a shape of "
-                    f"{t.shape}.",
-                    "give gradients of shape (rows, *output.shape); func.vmap batches some of "
-                    "them only",
-                )
-            )
-    used: list[int] = []
-
-    def vjp(*given: Tensor) -> tuple[Tensor, ...]:
-        found = grad(
-            outs, ins, given, retain_graph, create_graph, True, allow_unused or materialize
-        )
-        used[:] = [i for i, g in enumerate(found) if g is not None]
-        return tuple([found[i] for i in used])
-
-    vmap = sys.modules[
-        "rushlight"
-    ].vmap  # rushlight.func imports this module, and is loaded on first use
-    found = vmap(vjp)(
-        *[first_gradient(t, r, i) if r is None else r for i, (t, r) in enumerate(zip(outs, rows))]
-    )
-    results = dict(zip(used, found))
-    return tuple(
-        [
-            results[i] if i in results else finished(None, t, AS_TENSORS, materialize)
-            for i, t in enumerate(ins)
-        ]
-    )
 
 
 def seed(
@@ -353,8 +292,6 @@ def run(
     if create_graph and DOUBLE_BACKWARD_LISTENERS:
         for listener in [*DOUBLE_BACKWARD_LISTENERS]:
             listener.differentiated(seeds)
-    if checks:
-        from rushlight.core.nan_check import check  # loaded when anomaly detection is first used
     asked = None if targets is None else chosen.set(True)
     if world is AS_ARRAYS and not checks and faster.deferred_world is not None:
         world = faster.deferred_world(targets)
@@ -362,7 +299,7 @@ def run(
     try:
         for node, g, outgoing in steps(seeds, world, targets, retain or bool(checks)):
             if checks:
-                check(node, outgoing, checks)
+                nan_check().check(node, outgoing, checks)
                 if not retain and node.saved:
                     let_go(node, node.saved)
             if targets is not None and node in targets:

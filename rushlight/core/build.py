@@ -9,14 +9,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from rushlight.base.docstring import introduce
+from rushlight.base.dtypes import HALVES
 from rushlight.base.errors import NoArray, keywords, suggesting
+from rushlight.base.lazy import expect
+from rushlight.base.placeholder import Touched
 from rushlight.core import families
-from rushlight.core.arguments import Touched, constant
-from rushlight.core.docstring import introduce
-from rushlight.core.faster import dispatching, faster, has_own_way, least_by_bytes
-from rushlight.core.lazy import expect
+from rushlight.core.arguments import constant
+from rushlight.core.faster import LeastByDtype, dispatching, faster, has_own_way
 from rushlight.core.mode import mode
 from rushlight.core.results import into
+from rushlight.core.saved import save_function
 from rushlight.core.table import (
     BOOL,
     FLOATING,
@@ -32,8 +35,8 @@ from rushlight.core.table import (
 )
 from rushlight.core.tensor import Tensor, method
 from rushlight.core.views import assign, wrote
-from rushlight.core.worlds import ARRAYS, TENSORS, rebind, save_function
-from rushlight.kernels.float16 import in_single, is_half
+from rushlight.core.worlds import ARRAYS, TENSORS, rebind
+from rushlight.kernels.float16 import in_single
 from rushlight.kernels.layout import led
 
 F = TypeVar("F", bound=Callable)
@@ -69,9 +72,9 @@ def staying(op: Op, kernel: Callable, last: int) -> Callable:
             return r
         return led(r, *args[: last + 1])
 
-    least = least_by_bytes(op)
+    least = LeastByDtype(op)
     return lambda *args: (
-        stay(*args) if args[0].size < least[args[last].itemsize] else faster(op, "", stay, *args)
+        stay(*args) if args[0].size < least[args[last].dtype] else faster(op, "", stay, *args)
     )
 
 
@@ -116,7 +119,7 @@ def alone(x: Tensor, args: tuple) -> bool:
 op = entry(elementwise, SAME)  # element by element, the dtype stays
 floating = entry(elementwise, FLOATING)  # integers become floating
 predicate = entry(elementwise, BOOL, inplace=True)
-real = entry(elementwise, REAL)  # complex numbers become real
+real_valued = entry(elementwise, REAL)  # complex numbers become real
 reduction = entry(families.reduction, SAME, inplace=False)
 averaging = entry(families.reduction, FLOATING, inplace=False)
 view = entry(families.view, SAME, inplace=False)
@@ -191,7 +194,7 @@ def attach(one: Op) -> None:
                 method(inplace(one), *(f"{name}_" for name in names))
             else:
                 waiting.append((one, names))
-                expect(*(f"{name}_" for name in names))
+                expect(Tensor, *(f"{name}_" for name in names))
 
 
 waiting: (
@@ -213,31 +216,18 @@ def in_place_forms() -> None:
 
 def inplace(one: Op) -> Callable:
     """The op written back into its first argument: x.mul_(y)."""
-    at_once_too = (
-        isinstance(one.kernel, np.ufunc) and one.result != BOOL and not one.options.get("ordered")
-    )
-    kernel, least = one.kernel if at_once_too else None, least_by_bytes(one)
-    single, name, floating, answers = (
-        len(one.inputs) == 1,
-        one.name + "_",
-        one.result == FLOATING,
-        one.result == BOOL,
-    )
-    out_of_place, constants = (
-        as_method(one),
-        name.startswith("logical_"),
-    )  # torch gives the other no gradient
+    at_once = written_at_once(one)
+    name, out_of_place, answers = one.name + "_", as_method(one), one.result == BOOL
+    constants = name.startswith("logical_")  # torch gives the second argument no gradient
 
     def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if kernel is not None and unrecorded(input, args):
+        if at_once is not None and unrecorded(input, args):
             try:
                 return at_once(input, *args)
             except (TypeError, ValueError, AttributeError, NoArray):
                 pass  # promotion, broadcasting, a sparse operand, an error: the long way
         m = mode()
-        if (
-            m.watch is None and m.batch is None
-        ):  # the common case; before_write would return the input
+        if m.watch is None and m.batch is None:  # then before_write would return the input
             made = out_of_place(input, *args, **kwargs)
         else:
             before = before_write(input, args)
@@ -247,29 +237,41 @@ def inplace(one: Op) -> Callable:
             made = flat_in(made, input, others) if recorded(input, others) else made
         return assign(input, made, name)
 
-    def at_once(input: Tensor, *args: Any) -> Tensor:
+    introduce(call, one, writes=True)
+    return call
+
+
+def written_at_once(one: Op) -> Callable | None:
+    """A function that computes a ufunc into the memory of its first argument. TypeError where
+    operands have to be brought to one dtype. None for other ops."""
+    kernel: Any = one.kernel
+    if not isinstance(kernel, np.ufunc) or one.result == BOOL or one.options.get("ordered"):
+        return None
+    # 16-bit floats have a faster way, out of place; np.reciprocal has integers, too
+    refused = HALVES + "?bBhHiIlLqQ" * (one.result == FLOATING)
+
+    def one_input(input: Tensor) -> Tensor:
         a = input._array
-        if floating and a.dtype.kind in "iub":  # np.reciprocal has integers too
+        if a.dtype.char in refused:
             raise TypeError
-        if a.size >= least[a.itemsize] and is_half(
-            a
-        ):  # 16-bit floats have a faster way, out of place
-            raise TypeError
-        if single:
-            kernel(a, out=a)
-        else:
-            (other,) = args
-            if other.__class__ is float or other.__class__ is int:
-                other = constant(other, a.dtype)
-            b = other._array
-            if b.dtype is not a.dtype:
-                raise TypeError
-            kernel(a, b, out=a)
+        kernel(a, out=a)
         wrote(input)
         return input
 
-    introduce(call, one, writes=True)
-    return call
+    def two_inputs(input: Tensor, other: Any) -> Tensor:
+        a = input._array
+        if a.dtype.char in refused:
+            raise TypeError
+        if other.__class__ is float or other.__class__ is int:
+            other = constant(other, a.dtype)
+        b = other._array
+        if b.dtype is not a.dtype:
+            raise TypeError
+        kernel(a, b, out=a)
+        wrote(input)
+        return input
+
+    return one_input if len(one.inputs) == 1 else two_inputs
 
 
 def flat_in(made: Tensor, input: Tensor, args: tuple) -> Tensor:
@@ -284,8 +286,7 @@ def flat_in(made: Tensor, input: Tensor, args: tuple) -> Tensor:
 
 
 def recorded(input: Tensor, args: Iterable) -> bool:
-    """Whether an op on these arguments is recorded: one of them asks for a gradient, or tangents go
-    along with it."""
+    """Whether an op on these arguments is recorded: an argument requires grad or has tangents."""
     m = mode()
     if m.watch is not None and m.watch.differentiates:
         return True

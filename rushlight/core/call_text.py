@@ -29,6 +29,7 @@ from rushlight.core.arguments import (
     binder,
     constant,
     left_out,
+    op_errors,
     otherwise,
     promoted,
     same_dtype,
@@ -37,12 +38,11 @@ from rushlight.core.arguments import (
 from rushlight.core.clock import Writes, tick
 from rushlight.core.mode import mode
 from rushlight.core.node import Output, outside, remember, share_writes, user
-from rushlight.core.op_errors import check_tensors, failure
 from rushlight.core.results import filled, into, result_type
+from rushlight.core.saved import saved_items
 from rushlight.core.table import FLOATING, TABLE, Op
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.core.views import register
-from rushlight.core.worlds import saved_items
 
 
 @lru_cache(maxsize=2048)
@@ -70,7 +70,7 @@ def source(op: Op, view: bool = False) -> str:
         "except NoArray as error:",
         "    return filled(out, error.instead(op.name, *args, **kwargs))",
         f"except {'Exception' if view else 'AttributeError'} as error:",
-        "    raise failure(op, args, error) from error",
+        "    raise op_errors().failure(op, args, error) from error",
         *said.checked(),
         "try:",
         *indented(folded("result = kernel(", said.given(), ")")),
@@ -215,8 +215,8 @@ def own(name: str) -> str:
 
 
 def one_output(saved: Sequence[str]) -> list[str]:
-    """What follows where an op has one output: the same as in the families of one and two
-    inputs."""
+    """The lines that make the tensor and its node, for an op with one output: the same statements
+    as in `unary` and `binary`."""
     return [
         "# the result as a tensor",
         "if result.__class__ is not ndarray:",
@@ -272,7 +272,7 @@ def to_one_dtype(op: Op, operands: Sequence[Any]) -> list[Any]:
                     return made
     given = [v for v in operands if v is not None]
     if not given:
-        check_tensors(op, operands)
+        op_errors().check_tensors(op, operands)
     there = iter(promoted(op, given))
     return [None if v is None else next(there) for v in operands]
 
@@ -282,7 +282,7 @@ def tensor_list(op: Op, values: Sequence[Any], place: int, one_dtype: bool) -> t
     tensors = tuple(values[place])
     for t in tensors:
         if t.__class__ is not Tensor:  # a class of the user's, or no tensor
-            check_tensors(op, [*values[:place], tensors, *values[place + 1 :]])
+            op_errors().check_tensors(op, [*values[:place], tensors, *values[place + 1 :]])
             break
     try:
         if one_dtype and len({t._array.dtype for t in tensors}) > 1:
@@ -304,9 +304,9 @@ def check_one_dtype(op: Op, arrays: Sequence[Any], tensors: Sequence[Tensor | No
                 return
 
 
-def finish(op: Op, args: Sequence[Any], edges: tuple | None, r: Any, result: Callable) -> Any:
-    """Tensors from what a kernel returned; several differentiable outputs share a node, each with
-    its place in it."""
+def finish(op: Op, args: tuple, edges: tuple | None, r: Any, result: Callable) -> Any:
+    """Tensors from a kernel's results. All differentiable outputs share a node; an `Output` has the
+    number of each."""
     outs = [from_array(one if one.__class__ is ndarray else asarray(one)) for one in r]
     if edges is not None:
         arrays, fixed = [t._array for t in outs], op.options.get("fixed")
@@ -320,9 +320,7 @@ def finish(op: Op, args: Sequence[Any], edges: tuple | None, r: Any, result: Cal
             node.saved = (*op.save(args, edges, arrays), facts)
             for i in smooth:
                 outs[i]._node = Output(node, i, tick(), arrays[i].shape)
-            for i in (
-                op.keeps.keys() - smooth
-            ):  # indices: by these the node sees what is written to them
+            for i in op.keeps.keys() - smooth:  # indices: the node shares their write logs
                 outs[i]._writes = Writes()
                 share_writes(node, i, outs[i]._writes)
     made = result(outs)
@@ -358,7 +356,7 @@ SCOPE = {
     "user": user,
     "remember": remember,
     "otherwise": otherwise,
-    "failure": failure,
+    "op_errors": op_errors,
     "into": into,
     "finish": finish,
     "check_one_dtype": check_one_dtype,

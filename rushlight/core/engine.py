@@ -1,22 +1,24 @@
-"""The walk of backward: a generator of steps, which `backward()` runs to its end and others watch.
+"""The loop of backward: a generator of steps. `backward()` runs the generator to its end; viz and
+the profiler watch each step.
 
 Nodes are numbered as they are made, so newest first is a topological order: no recursion, no
-counting of dependencies. What all ops share stands here, once: broadcasting undone, gradients added
-up, freeing, staleness, hooks."""
+counting of dependencies. The engine does once for all ops: undo broadcasting, add gradients up,
+free saved values, check versions, call hooks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
-from types import ModuleType
 from typing import Any
 
-from rushlight.base.errors import explain, ours, place, placed, user_frame
+from rushlight.base.errors import explain
+from rushlight.base.higher import Higher
 from rushlight.core.clock import clock
 from rushlight.core.gradient_worlds import AS_ARRAYS, AS_TENSORS, World
 from rushlight.core.node import Hooks, Node, Parts
 from rushlight.core.tensor import Tensor
 
+graph_errors = Higher()  # the words of errors: rushlight/autograd/graph_errors.py
 age = attrgetter("seq")
 Step = tuple[Node, Any, Any]  # node, gradient of its output, gradients of its inputs
 
@@ -35,8 +37,8 @@ def reachable(roots: Iterable[Node], since: int = -1) -> list[Node]:
 
 
 def told_at_once(order: list[Node]) -> list[Node]:
-    """The same, but a leaf with hooks comes as soon as its gradient is whole, not at the end: an
-    optimizer that steps in a hook lets go of each gradient before the next is there."""
+    """The nodes with each leaf that has hooks directly after the last node that adds to its
+    gradient. An optimizer that steps in a hook frees each gradient before the next is computed."""
     leaves = set()
     for node in reversed(order):
         if not node.leaf:
@@ -88,18 +90,18 @@ def steps(
         if targets is not None and node in targets and not wanted_below(node, wanted):
             yield node, g, ()
             continue
-        come = g  # of a target: what its tensor hooks give, not those on the node
+        come = g  # after the hooks on the tensor, before the hooks on the node
         saved = node.saved
         if hooks is not None and hooks.before:
             g = before(hooks, node, g, world)
         if saved is None:
-            raise second_time(node)
+            raise graph_errors().second_time(node)
         if saved and clock.last_write > node.seq:
             check_unwritten(node)
         try:
             outgoing = run(node, g)
         except Exception as error:
-            blame(error, node)
+            graph_errors().blame(error, node)
             raise
         if saved and not retain and (first := node.first) is not None:
             if saved[first] is not None:  # an array, for most; a call takes 0.15 us
@@ -154,8 +156,8 @@ def wanted_below(node: Node, wanted: set[Node] | None) -> bool:
 
 
 class Walk:
-    """One run of backward: its nodes in order, and those of them that it goes to if it has
-    targets."""
+    """The nodes of one backward, newest first; `wanted`: those that lead to a target, None for all
+    nodes."""
 
     __slots__ = ("order", "wanted")
 
@@ -172,8 +174,8 @@ def walk_from(seeds: Iterable[Node], targets: set[Node] | None) -> Walk:
 
 
 def arrived(hooks: Hooks, node: Node, g: Any, world: World, walk: Walk) -> Any:
-    """The gradient of the node's output after the hooks on the tensor, which others see too that
-    ask for it."""
+    """The gradient of the node's output after the hooks on the tensor. `retain_grad` keeps this
+    gradient."""
     if hooks.unpack is not None:
         hooks.unpack(node)
     several = isinstance(g, dict)  # Parts of several outputs: their own nodes have the tensor hooks
@@ -281,89 +283,7 @@ def replaced(old: Tensor, new: Any, node: Node) -> Tensor:
     return new
 
 
-# -- what goes wrong -------------------------------------------------------------------------------
-
-
-def blame(error: Exception, node: Node) -> None:
-    """Say in an error of a node's rules which statement made the node; in an error of the user's
-    own, as a note."""
-    if (
-        not error.args
-        or not isinstance(error.args[0], str)
-        or not ("\n  at: " in error.args[0] or placed(error))
-    ):
-        if hasattr(error, "add_note"):  # from Python 3.11 on
-            error.add_note(f"in backward of {node.name()}, made at {node.made_at}")
-    elif "\n  made at: " not in error.args[0]:
-        error.args = (
-            error.args[0].replace("\n  at: ", f"\n  made at: {node.made_at}\n  at: ", 1),
-            *error.args[1:],
-        )
-
-
-def second_time(node: Node) -> RuntimeError:
-    name, tensor = outlived(node) or (None, None)
-    told = (
-        None
-        if tensor is None
-        else f"{name}, of shape {tuple(tensor.shape)}, has outlived its graph"
-    )
-    made_at = node.made_at if tensor is None or tensor._node is None else tensor._node.made_at
-    return RuntimeError(
-        explain(
-            "Trying to backward through the graph a second time (or directly access saved tensors "
-            "after they have "
-            "already been freed).",
-            "run the forward pass again in each step (was a tensor made outside the loop?); what "
-            "is "
-            "carried over from the last needs detach(); or say backward(retain_graph=True) the "
-            "first time",
-            tensor=told,
-            op=node.name(),
-            made_at=made_at,
-        )
-    )
-
-
-def outlived(node: Node) -> tuple[str, Tensor] | None:
-    """The user's variable that kept a freed node in use: of those computed through it, the first
-    that was made."""
-    found = [
-        (t._node.seq, name, t)
-        for name, t in held_tensors()
-        if t._node is not None and t._node.seq >= node.seq
-    ]
-    for _, name, tensor in sorted(found, key=lambda entry: entry[0])[:100]:
-        if node in reachable([tensor._node]):  # type: ignore[list-item]
-            return name, tensor
-    return None
-
-
-def held_tensors() -> Iterator[tuple[str, Tensor]]:
-    """(name, tensor) for the tensors in the user's variables, here and in the callers, and in what
-    these hold: h, self.h, states[2]."""
-    frame = user_frame(1)
-    while frame is not None:
-        for space in () if ours(frame.f_code.co_filename) else (frame.f_locals, frame.f_globals):
-            for name, value in [*space.items()]:
-                yield from ((name + inner, t) for inner, t in tensors_of(value))
-        frame = frame.f_back
-
-
-def tensors_of(value: Any) -> Iterator[tuple[str, Tensor]]:
-    """(what stands behind the name, tensor) for a tensor, or the tensors that a list, dict or
-    object holds."""
-    if isinstance(value, Tensor):
-        yield "", value
-    elif isinstance(value, (list, tuple)):
-        yield from ((f"[{i}]", t) for i, t in enumerate(value[:1000]) if isinstance(t, Tensor))
-    elif isinstance(value, dict):
-        yield from (
-            (f"[{key!r}]", t) for key, t in [*value.items()][:1000] if isinstance(t, Tensor)
-        )
-    elif not isinstance(value, (type, ModuleType)):
-        inside = getattr(value, "__dict__", None)
-        yield from ((f".{key}", t) for key, t in (inside or {}).items() if isinstance(t, Tensor))
+# -- checks -------------------------------------------------------------------------------
 
 
 def check_unwritten(node: Node) -> None:
@@ -371,22 +291,19 @@ def check_unwritten(node: Node) -> None:
     noted = getattr(node, "_writes", ())
     for name, writes in noted if noted.__class__ is list else (("out", noted),) if noted else ():
         if writes.stamp > node.seq and keeps(node, name):
-            raise overwritten(node, writes, "its output", node.shape)
+            raise graph_errors().overwritten(node, writes, "its output", node.shape)
     for saved in tensors_in(node.saved or ()):
         writes = saved._root._writes
         if writes is not None and writes.stamp > node.seq:
-            raise overwritten(node, writes, "an input", saved._array.shape)
+            raise graph_errors().overwritten(node, writes, "an input", saved._array.shape)
 
 
 def keeps(node: Node, name: str) -> bool:
     """Whether the node has saved its output of this name: if a rule that will run names it."""
     op, saved = node.op, node.saved
-    return (
-        op is not None
-        and name in op.saves
-        and bool(saved)
-        and saved[op.saves.index(name)] is not None
-    )
+    if op is None or not saved or name not in op.saves:
+        return False
+    return saved[op.saves.index(name)] is not None
 
 
 def tensors_in(saved: tuple) -> Iterator[Tensor]:
@@ -395,17 +312,3 @@ def tensors_in(saved: tuple) -> Iterator[Tensor]:
             yield item
         elif isinstance(item, (list, tuple)):
             yield from (x for x in item if isinstance(x, Tensor))
-
-
-def overwritten(node: Node, writes: Any, what: str, shape: tuple | None) -> RuntimeError:
-    written_at = place(*writes.where) if writes.where else "<unknown>"
-    return RuntimeError(
-        explain(
-            "one of the variables needed for gradient computation has been modified by an inplace "
-            "operation: "
-            f"{what} of {node.name()}, shape {shape}, now at version {writes.count}",
-            "write `x = x + 1` instead of `x += 1` (or clone() before writing)",
-            saved_by=node.made_at,
-            written_at=written_at,
-        )
-    )

@@ -16,34 +16,35 @@ from typing import Any
 import numpy as np
 from numpy import asarray, ndarray
 
-from rushlight.base.dtypes import bfloat16, dtype, float16, float32, float64
+from rushlight.base.dtypes import HALVES, dtype, float32, float64
 from rushlight.base.errors import NoArray
 from rushlight.base.size import in_order
 from rushlight.core.arguments import (
     check_numbers,
-    check_tensors,
     constant,
     known,
     named,
     numpy_spellings,
+    op_errors,
     otherwise,
     promoted,
     reduced_dims,
     same_dtype,
 )
 from rushlight.core.clock import tick
-from rushlight.core.faster import faster, least, least_by_bytes
+from rushlight.core.faster import LeastByDtype, faster, least
+from rushlight.core.gradient_worlds import AS_ARRAYS, AS_TENSORS, World
 from rushlight.core.mode import mode
 from rushlight.core.node import Node, remember, user
 from rushlight.core.results import filled, into
+from rushlight.core.saved import saved_by_name
 from rushlight.core.table import FLOATING, Op, node_name
 from rushlight.core.tensor import Tensor
-from rushlight.core.worlds import saved_by_name, vjp
 from rushlight.kernels.layout import led, with_strides
 
 new = object.__new__
-HALVES = (float16, bfloat16)
-INTEGERS = frozenset(map(np.dtype, "?bBhHiIlLqQ"))  # `in` takes 50 ns, `.kind in "iub"` 75
+# `in` takes 50 ns, `.kind in "iub"` 75
+INTEGERS, COMPLEX = frozenset(map(np.dtype, "?bBhHiIlLqQ")), frozenset(map(np.dtype, "FD"))
 
 
 def node_class(op: Op, **how: Any) -> type[Node]:
@@ -60,10 +61,23 @@ def node_class(op: Op, **how: Any) -> type[Node]:
             **several,
             **saved_by_name(op),
             "__module__": "rushlight.autograd",
-            "arrays": vjp(op, "arrays", **how),
-            "tensors": vjp(op, "tensors", **how),
+            "arrays": vjp(op, AS_ARRAYS, how),
+            "tensors": vjp(op, AS_TENSORS, how),
         },
     )
+
+
+def vjp(op: Op, world: World, how: dict[str, Any]) -> Callable:
+    """(node, g) -> gradients of the inputs: written from the rules with the first backward."""
+
+    def first(node: Any, g: Any) -> Any:
+        from rushlight.core.backward_text import written
+
+        run = written(op, world, **how)
+        setattr(op.node_class, world.method, run)
+        return run(node, g)
+
+    return first
 
 
 def needs(op: Op, saved: str) -> tuple[bool, ...]:
@@ -75,7 +89,8 @@ def unary(op: Op) -> Callable:
     """x -> kernel(x), element by element."""
     kernel = op.kernel
     floating = op.result == FLOATING
-    least = least_by_bytes(op)
+    least = LeastByDtype(op)
+    smallest = least.smallest
     ordered = op.options.get("ordered")
     op.make_node = node_class
     saves_x, saves_out = "x" in op.saves, "out" in op.saves
@@ -85,11 +100,14 @@ def unary(op: Op) -> Callable:
     def call(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         try:
             a = input._array
-            r = kernel(a) if a.size < least[a.itemsize] else faster(op, "", kernel, a)
+            if a.size < smallest or a.size < least[a.dtype]:
+                r = kernel(a)
+            else:
+                r = faster(op, "", kernel, a)
         except NoArray as sparse:
             return filled(out, sparse.instead(op.name, input))
         except Exception as error:
-            check_tensors(op, (input,))
+            op_errors().check_tensors(op, (input,))
             if floating and a.dtype in INTEGERS:
                 return call(promoted(op, (input,))[0], out=out)
             return otherwise(op, (input,), error, out)
@@ -97,7 +115,7 @@ def unary(op: Op) -> Callable:
             r = asarray(r)
         if floating and a.dtype in INTEGERS:
             return call(promoted(op, (input,))[0], out=out)
-        if ordered and a.itemsize > 4 and a.dtype.kind == "c":
+        if ordered and a.dtype in COMPLEX:
             return otherwise(op, (input,), TypeError("complex numbers are not supported"), out)
         t = new(Tensor)
         t._array, t._grad, t._viewing, t._writes = r, None, None, None
@@ -131,7 +149,7 @@ def operands(op: Op, input: Any, other: Any, asks: bool) -> list[Tensor]:
             f"'{type(other).__name__}' object"
         )
     if op.options.get("strict"):
-        check_tensors(op, (input, other))
+        op_errors().check_tensors(op, (input, other))
         same_dtype(op, (input, other))
     return promoted(op, (input, other))
 
@@ -140,7 +158,7 @@ def beside_number(*operands: Any) -> dtype | None:
     """The dtype of a tensor of half precision that stands beside a number, or beside a 0-d tensor
     of another dtype."""
     for t, n in (operands, operands[::-1]):
-        if isinstance(t, Tensor) and t.dtype in HALVES:
+        if isinstance(t, Tensor) and t._array.dtype.char in HALVES:
             if n.__class__ is float or n.__class__ is int:
                 return t.dtype
             if (
@@ -191,7 +209,8 @@ def binary(op: Op, asks: bool = False) -> Callable:
     operand of unknown types."""
     kernel = op.kernel
     floating = op.result == FLOATING
-    least = least_by_bytes(op)
+    least = LeastByDtype(op)
+    smallest = least.smallest
     ordered = op.options.get("ordered")
     takes_numbers = asks or "y" in op.options.get("numbers", "y")
     by_elements = not op.options.get("strict")
@@ -218,12 +237,16 @@ def binary(op: Op, asks: bool = False) -> Callable:
             b = other._array
         except (AttributeError, NoArray):
             return slow(input, other, out)
-        if a.dtype is not b.dtype:
+        dtype = a.dtype
+        if dtype is not b.dtype:
             return slow(input, other, out)
-        if floating and a.dtype in INTEGERS:  # bytes / -1: the number is not one of theirs
+        if floating and dtype in INTEGERS:  # bytes / -1: the number is not one of theirs
             return slow(input, number if c is int else other, out)
         try:
-            r = kernel(a, b) if a.size < least[a.itemsize] else faster(op, "", kernel, a, b)
+            if a.size < smallest or a.size < least[dtype]:
+                r = kernel(a, b)
+            else:
+                r = faster(op, "", kernel, a, b)
         except Exception as error:
             return otherwise(op, (input, other), error, out)
         if r.__class__ is not ndarray:
@@ -232,7 +255,7 @@ def binary(op: Op, asks: bool = False) -> Callable:
             by_elements and not a.flags.c_contiguous
         ):  # products lie in C order, however their operands do
             r = led(r, a, b)
-        if ordered and a.itemsize > 4 and a.dtype.kind == "c":
+        if ordered and dtype in COMPLEX:
             return otherwise(
                 op, (input, other), TypeError("complex numbers are not supported"), out
             )

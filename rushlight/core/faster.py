@@ -11,6 +11,9 @@ from functools import cache
 from math import inf
 from typing import Any
 
+import numpy as np
+
+from rushlight.base.dtypes import HALVES
 from rushlight.base.faster import index, plugged
 
 # Set by `rushlight.fast` with the first large elementwise op: the world (gradient_worlds.py) of
@@ -46,13 +49,18 @@ def least(op: Any, of: str = "", of_half: bool = False) -> float:
     return inf if found is None else found.least(op, of, of_half)
 
 
-def least_by_bytes(op: Any) -> tuple[float, ...]:
-    """`least(op)` of arrays whose elements take that many bytes: least_by_bytes(op)[a.itemsize].
-    inf for all sizes if the op's kernel is `dispatching`."""
-    half, other = (
-        (inf, inf) if hasattr(op.kernel, "reference") else (least(op, of_half=True), least(op))
-    )
-    return tuple([half if size == 2 else other for size in range(65)])
+class LeastByDtype(dict):
+    """{dtype: `least(op)` of arrays of this dtype}, filled as dtypes are met. inf for all dtypes if
+    the op's kernel is `dispatching`."""
+
+    def __init__(self, op: Any):
+        known = hasattr(op.kernel, "reference")
+        self.elements, self.of_half = (inf, inf) if known else (least(op), least(op, of_half=True))
+        self.smallest = min(self.elements, self.of_half)  # below it, no dtype has a faster way
+
+    def __missing__(self, dtype: np.dtype) -> float:
+        found = self[dtype] = self.of_half if dtype.char in HALVES else self.elements
+        return found
 
 
 def has_own_way(op: Any) -> bool:

@@ -1,7 +1,8 @@
 """What gradients are while backward runs: arrays, or tensors whose computation is recorded.
 
-The engine is written once. What differs between the two worlds stands here, as methods. A faster
-world plugs in from outside: `rushlight.fast.backward_chains.Deferred`."""
+The engine is written once, and so is the writer of backward's text (core/backward_text.py). What
+differs between the two worlds stands here, as methods. A faster world plugs in from outside:
+`rushlight.fast.backward_chains.Deferred`."""
 
 from __future__ import annotations
 
@@ -13,13 +14,12 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.core import faster
+from rushlight.core.faster import Site, dispatching
 from rushlight.core.node import Node
-from rushlight.core.tensor import Tensor, from_array
+from rushlight.core.table import Op
+from rushlight.core.tensor import Tensor, created, from_array
+from rushlight.core.worlds import ARRAYS, TENSORS
 from rushlight.kernels.summation import added
-
-GRADIENTS = faster.Site("sum of gradients")
-LEAST = faster.least(GRADIENTS)  # elements from which gradients may be added up in a faster way
 
 
 @lru_cache(maxsize=1024)
@@ -44,6 +44,10 @@ class Arrays:
     """Gradients are arrays; nothing is recorded."""
 
     __slots__ = ()
+    method = "arrays"  # the node's method that runs the rules in this world
+    names = ARRAYS  # what the names in rules mean
+    # the line that gives a reduction's gradient its reduced dimensions
+    g_kept = ["if g.ndim:", "    g = g.reshape(saved[-1])"]
     records = False  # whether backward is recorded itself, for higher derivatives
     # (g, node) -> the gradient as the node's rules take it; None: as it is
     arriving: Callable[[Any, Node], Any] | None = None
@@ -62,10 +66,8 @@ class Arrays:
         """The gradient of an input of this shape, which the forward has broadcast."""
         return sum_to_array(g, shape)
 
-    @staticmethod
-    def add(a: Any, b: Any) -> Any:
-        """The sum of two gradients of one node."""
-        return a + b if b.size < LEAST else faster.faster(GRADIENTS, "", add, a, b)
+    # (a, b) -> the sum of two gradients of one node
+    add = staticmethod(dispatching(Site("sum of gradients"), add))
 
     @staticmethod
     def own(g: Any) -> Any:
@@ -92,11 +94,50 @@ class Arrays:
         """The gradient as `.grad` of a tensor with `retain_grad()`."""
         return from_array(t._array.copy())
 
+    @staticmethod
+    def parts(g: dict, facts: tuple) -> list:
+        """The gradient of each output as a list: zeros for an output without a gradient, None for
+        an output that has none."""
+        return [
+            g[i] if i in g else fact if fact is None else np.zeros(*fact)
+            for i, fact in enumerate(facts)
+        ]
+
+    # -- the text of backward --
+
+    @staticmethod
+    def kind(g: str) -> str:
+        """The expression for the kind of a gradient's dtype: 'c' for complex numbers."""
+        return f"{g}.dtype.kind"
+
+    @staticmethod
+    def saved(op: Op, name: str, at: str, kept: bool) -> str:
+        """The expression for what is saved under this name, as the rule is given it. `at`: the
+        expression for the item that the node keeps."""
+        if name == "tensors":
+            return f"[t._array for t in {at}]"
+        if name in op.inputs:
+            return f"{at}._array" if op.elementwise else f"(None if {at} is None else {at}._array)"
+        return f"{at}.reshape(saved[-1])" if name == "out" and kept else at
+
+
+class Numbers(Arrays):
+    """Gradients are NumPy's scalars: the world of arrays, where all saved arrays are 0-d."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def saved(op: Op, name: str, at: str, kept: bool) -> str:
+        return f"{at}._array[()]" if name in op.inputs else f"{at}[()]" if name == "out" else at
+
 
 class Tensors:
     """Gradients are tensors; the rules run as ops, which may be recorded."""
 
     __slots__ = ()
+    method = "tensors"
+    names = TENSORS
+    g_kept = ["g = reshape(g, saved[-1])"]
     records = True
     arriving = None
 
@@ -127,12 +168,31 @@ class Tensors:
 
     @staticmethod
     def cast(t: Tensor, dtype: np.dtype) -> Tensor:
-        return t.to(dtypes.of(dtype))  # type: ignore[attr-defined]
+        return t.to(dtypes.of(dtype))
 
     @staticmethod
     def retained(t: Tensor) -> Tensor:
         return t
 
+    @staticmethod
+    def parts(g: dict, facts: tuple) -> list:
+        return [
+            g[i] if i in g else fact if fact is None else created(from_array(np.zeros(*fact)))
+            for i, fact in enumerate(facts)
+        ]
+
+    @staticmethod
+    def kind(g: str) -> str:
+        return f"{g}._array.dtype.kind"
+
+    @staticmethod
+    def saved(op: Op, name: str, at: str, kept: bool) -> str:
+        outputs = op.options.get("outputs", "").split()
+        if name == "out":
+            output = f"saved_output(node, {at})"
+            return f"reshape({output}, saved[-1])" if kept else output
+        return f"saved_part(node, {at}, {outputs.index(name)})" if name in outputs else at
+
 
 World = Arrays | Tensors
-AS_ARRAYS, AS_TENSORS = Arrays(), Tensors()
+AS_ARRAYS, AS_NUMBERS, AS_TENSORS = Arrays(), Numbers(), Tensors()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar, Token
 from functools import wraps
+from types import FunctionType
 from typing import Any
 
 
@@ -95,67 +96,19 @@ class Inner(Watcher):
         self.snapshots = type(self).snapshots or (self.outer is not None and self.outer.snapshots)
         return {"watch": self}
 
-    def on_op(self, op: Any, args: tuple, out: Any) -> None:
-        if self.outer is not None:
-            self.outer.on_op(op, args, out)
 
-    def on_function_start(self, node: Any, args: tuple) -> None:
-        if self.outer is not None:
-            self.outer.on_function_start(node, args)
+def forwarding(event: str) -> Callable:
+    """The method of `Inner` for one event of `Watcher`."""
 
-    def on_function(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
-        if self.outer is not None:
-            self.outer.on_function(node, args, out, saved)
+    def forward(self: Inner, *args: Any) -> Any:
+        return getattr(self.outer or UNWATCHED, event)(*args)
 
-    def on_create(self, tensor: Any) -> None:
-        if self.outer is not None:
-            self.outer.on_create(tensor)
+    return forward
 
-    def on_write_start(self, tensor: Any) -> None:
-        if self.outer is not None:
-            self.outer.on_write_start(tensor)
 
-    def on_write(self, tensor: Any, value: Any) -> None:
-        if self.outer is not None:
-            self.outer.on_write(tensor, value)
-
-    def on_move(self, to: Any, tensor: Any) -> None:
-        if self.outer is not None:
-            self.outer.on_move(to, tensor)
-
-    def on_set_data(self, tensor: Any) -> None:
-        if self.outer is not None:
-            self.outer.on_set_data(tensor)
-
-    def generator_for(self, generator: Any) -> Any:
-        return generator if self.outer is None else self.outer.generator_for(generator)
-
-    def on_draw(self, tensor: Any) -> None:
-        if self.outer is not None:
-            self.outer.on_draw(tensor)
-
-    def on_backward(self, nodes: Iterable) -> None:
-        if self.outer is not None:
-            self.outer.on_backward(nodes)
-
-    def on_read(self, tensor: Any) -> None:
-        if self.outer is not None:
-            self.outer.on_read(tensor)
-
-    def on_assert(self, tensor: Any) -> None:
-        if self.outer is not None:
-            self.outer.on_assert(tensor)
-
-    def on_error(self, op: Any, args: Any, error: Exception) -> None:
-        if self.outer is not None:
-            self.outer.on_error(op, args, error)
-
-    def on_seed(self) -> None:
-        if self.outer is not None:
-            self.outer.on_seed()
-
-    def predates(self, tensor: Any) -> bool:
-        return self.outer is not None and self.outer.predates(tensor)
+UNWATCHED = Watcher()  # what an event does where there is no watcher around
+for event in [name for name, value in vars(Watcher).items() if isinstance(value, FunctionType)]:
+    setattr(Inner, event, forwarding(event))
 
 
 def innermost(kind: type, watch: Any) -> Any:
@@ -184,24 +137,14 @@ class Mode:
         checks: str = "",
         batch: Any = None,
     ):
-        self.grad, self.inference, self.watch, self.checks, self.batch = (
-            grad,
-            inference,
-            watch,
-            checks,
-            batch,
-        )
+        self.grad, self.inference, self.watch = grad, inference, watch
+        self.checks, self.batch = checks, batch
 
     def but(self, **changes: Any) -> Mode:
         """A copy with some fields changed."""
         m = object.__new__(Mode)
-        m.grad, m.inference, m.watch, m.checks, m.batch = (
-            self.grad,
-            self.inference,
-            self.watch,
-            self.checks,
-            self.batch,
-        )
+        m.grad, m.inference, m.watch = self.grad, self.inference, self.watch
+        m.checks, m.batch = self.checks, self.batch
         for name, value in changes.items():
             setattr(m, name, value)
         return m

@@ -191,13 +191,8 @@ class Start(Node):
     leaf = True
 
     def __init__(self, origin: Node | None, shape: tuple):
-        self.edges, self.saved, self.seq, self.shape, self.where = (
-            (origin,),
-            (),
-            tick(),
-            shape,
-            None,
-        )
+        self.edges, self.saved, self.seq = (origin,), (), tick()
+        self.shape, self.where = shape, None
         self.open = True
 
     def tensor(self) -> None:

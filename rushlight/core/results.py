@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from rushlight.core.views import write, wrote
 
 
 def into(out: Any, result: Any, *apart: Tensor) -> Any:
-    """Fill `out` with the result and return it; it takes the result's shape if it has another.
+    """Fill `out` with the result and return `out`, resized to the result's shape.
 
     `apart`: the tensors whose memory `out` must not share.
     """
@@ -44,8 +45,8 @@ def into(out: Any, result: Any, *apart: Tensor) -> Any:
     else:
         out._array = result._array.astype(out._array.dtype)
         wrote(out)
-    if mode().watch is not None:
-        mode().watch.on_write(out, result)
+    if (watch := mode().watch) is not None:
+        watch.on_write(out, result)
     return out
 
 
@@ -106,7 +107,7 @@ def return_type(name: str, fields: list[str]) -> type:
             + ")"
         )
 
-    places = {field: property(lambda self, i=i: self[i]) for i, field in enumerate(fields)}
+    places = {field: property(itemgetter(i)) for i, field in enumerate(fields)}
     made = RETURN_TYPES[name] = type(
         name,
         (tuple,),

@@ -29,8 +29,8 @@ NAMESPACES = ("linalg", "fft", "special")
 
 
 class Op:
-    """One entry: `forward`, `rules` by input, and what is derived from them when the table is
-    built."""
+    """One entry: `forward` and the `rules` by input; the other attributes are derived when the
+    table is built."""
 
     __slots__ = (
         "name",
@@ -64,13 +64,8 @@ class Op:
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         tensors = code.co_posonlyargcount
         self.name = ""
-        self.forward, self.family, self.result, self.doc, self.options = (
-            forward,
-            family,
-            result,
-            doc,
-            options,
-        )
+        self.forward, self.family, self.result = forward, family, result
+        self.doc, self.options = doc, options
         self.inputs, self.settings = names[:tensors], names[tensors:]
         defaults = forward.__defaults__ or ()
         self.defaults = dict(zip(names[len(names) - len(defaults) :], defaults))
@@ -125,7 +120,7 @@ class Op:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names, its own first; those of a namespace with its prefix."""
+        """The name, then its aliases, with the prefixes of namespaces (linalg_)."""
         return (self.name, *self.options.get("alias", "").split())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -147,19 +142,19 @@ def in_namespace(name: str) -> bool:
 
 def rebind(function: Callable, world: dict[str, Any]) -> Callable:
     """The same code, its names looked up in `world`."""
-    return FunctionType(
-        function.__code__,
-        world,
-        function.__name__,
-        function.__defaults__,
-        function.__closure__,
-    )
+    named = function.__name__, function.__defaults__, function.__closure__
+    return FunctionType(function.__code__, world, *named)
 
 
 def parameters(function: FunctionType | Callable) -> tuple[str, ...]:
     """The names of a function's positional parameters."""
     code = function.__code__
     return code.co_varnames[: code.co_argcount]
+
+
+def ruled_inputs(op: Op) -> list[str]:
+    """The inputs that have an edge: all but a list of tensors without a rule."""
+    return [name for name in op.inputs if name != "tensors" or op.rules[name] is not None]
 
 
 def node_name(name: str) -> str:
@@ -179,9 +174,8 @@ def entry(family: Callable, result: str = SAME, **options: Any) -> Callable[...,
 
 # What an entry may say besides its rules.
 OPTIONS = {
-    "rows": "fast/softmax_norm.py has loops for large tensors",
-    "passes": "how many of NumPy's it takes, where these are so many that loops are worth while "
-    "for small tensors too",
+    "parts": "the op in other ops: what loops over rows, and fused loops, are written from "
+    "(fast/formula.py)",
     "outputs": "names of several outputs, in order: 'values indices'",
     "fixed": "the place of an output that is kept for the rules alone, and has no gradient",
     "apart": "the name of an output of which the rules keep a copy, so that users may write to it",
@@ -222,7 +216,7 @@ OPTIONS = {
     "jointly": "the inputs in which it is linear together: its derivative is the op of all their "
     "tangents",
     "added": "the inputs that are added to what is linear in the others, and may be left out",
-    "boolean": "False if bool tensors are refused (failures.py has the words)",
+    "boolean": "False if bool tensors are refused (ops/op_errors.py has the words)",
     "exact": "rounds nothing: each result is an element of an input, its opposite, or a whole "
     "number",
     "fused": "False where a compiled loop may not write the formula out: it is the mathematics, "

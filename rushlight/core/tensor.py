@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 else:
 
     class Methods:
-        """The base class whose attributes load methods on first use (core/lazy.py). Tensor's own
+        """The base class whose attributes load methods on first use (base/lazy.py). Tensor's own
         methods come first."""
 
         __slots__ = ()
@@ -73,20 +73,16 @@ class Tensor(Methods):
     _writes: Writes | None
     # weak references to the views of this tensor; the slot stays empty until the first view
     _views: list
+    _asks: bool  # whether the class is a user's, which may have its own `__torch_function__`
 
     def __init__(self, *args: Any, **keywords: Any):
         if hasattr(self, "_node"):
             # the __new__ of a user's subclass has filled the slots already
-            # (core/tensor_copy_pickle.py)
+            # (ops/tensor/tensor_copy_pickle.py)
             return
         array = self._called(*args, **keywords)._array  # type: ignore[attr-defined]
-        self._array, self._node, self._grad, self._viewing, self._writes = (
-            array,
-            None,
-            None,
-            None,
-            None,
-        )
+        self._array, self._node, self._grad = array, None, None
+        self._viewing, self._writes = None, None
 
     # -- shape, dtype, device, memory --------------------------------------------------------------
 
@@ -314,101 +310,7 @@ class Tensor(Methods):
             and self._node.hooks.retained is not None
         )
 
-    # -- to Python and NumPy -----------------------------------------------------------------------
-
-    def item(self) -> Any:
-        """The one element as a Python number. RuntimeError if there are several or none."""
-        if self._array.size != 1:
-            raise RuntimeError(
-                explain(
-                    f"a Tensor with {self._array.size} elements cannot be converted to Scalar",
-                    "index one element, or reduce it (sum, mean) first",
-                    shape=tuple(self.shape),
-                )
-            )
-        noticed(self)
-        return (
-            self._array.item() if self._array.dtype.kind != "V" else float(self._array.reshape(()))
-        )
-
-    def tolist(self) -> Any:
-        """Nested lists of Python numbers; one number for a 0-d tensor."""
-        noticed(self)
-        return dtypes.plain(self._array).tolist()
-
-    def numpy(self, *, force: bool = False) -> ndarray:
-        """The NumPy array of the elements, sharing memory.
-
-        RuntimeError for a tensor that requires grad, except with `force=True` or under `no_grad()`.
-        """
-        if self._node is not None and not force and mode().grad:
-            raise RuntimeError(
-                explain(
-                    "Can't call numpy() on Tensor that requires grad. "
-                    "Use tensor.detach().numpy() instead.",
-                    "write x.detach().numpy()",
-                )
-            )
-        noticed(self)
-        return self._array if isinstance(self._array, ndarray) else self._array.numpy()
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
-        array = self.numpy()
-        if dtype is not None and array.dtype != dtype:
-            return array.astype(dtype)
-        return array.copy() if copy else array
-
-    def __array_wrap__(
-        self, array: ndarray, context: Any = None, return_scalar: bool = False
-    ) -> Tensor:
-        return from_array(asarray(array))
-
-    def __dlpack__(self, **options: Any) -> Any:
-        if self._node is not None:
-            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-        return self._array.__dlpack__(**options)
-
-    def __dlpack_device__(self) -> tuple:
-        return self._array.__dlpack_device__()
-
-    def __bool__(self) -> bool:
-        if self._array.size != 1:
-            what = "no values" if self._array.size == 0 else "more than one value"
-            raise RuntimeError(
-                explain(
-                    f"Boolean value of Tensor with {what} is ambiguous",
-                    "use .any() or .all(), or compare one element",
-                    shape=tuple(self.shape),
-                )
-            )
-        noticed(self)
-        return bool(self._array)
-
-    def __float__(self) -> float:
-        return float(self._number())
-
-    def __int__(self) -> int:
-        return int(self._number())
-
-    def __complex__(self) -> complex:
-        return complex(self._number())
-
-    def _number(self) -> Any:
-        """`item()` for Python's conversions, which raise ValueError."""
-        if self._array.size != 1:
-            raise ValueError(
-                explain(
-                    "only one element tensors can be converted to Python scalars",
-                    "index one element, or reduce it (sum, mean) first",
-                    shape=tuple(self.shape),
-                )
-            )
-        return self.item()
-
-    def __index__(self) -> int:
-        if self._array.size != 1 or self._array.dtype.kind not in "iub":
-            raise TypeError("only integer tensors of a single element can be converted to an index")
-        return int(self.item())
+    # -- to Python; numbers and arrays: ops/tensor/conversions.py ----------------------------------
 
     def __len__(self) -> int:
         if self._array.ndim == 0:
@@ -423,20 +325,17 @@ class Tensor(Methods):
             return self._array.shown()
         name = None if self.grad_fn is None else self.grad_fn.name()
         prefix = "tensor" if type(self) is Tensor else type(self).__name__
-        from rushlight.core.printing import format_tensor  # loaded when the first tensor is printed
+        from rushlight.base.printing import format_tensor  # loaded when the first tensor is printed
 
-        return format_tensor(
-            self._array,
-            self.dtype,
-            self.requires_grad,
-            name,
-            prefix=prefix,
-            contents=tensor_contents,
-        )
+        shown = self._array, self.dtype, self.requires_grad, name
+        return format_tensor(*shown, prefix=prefix, contents=tensor_contents)
 
     def __format__(self, spec: str) -> str:
         known = self._array.ndim == 0 and not self.is_meta
         return format(self.item(), spec) if known else object.__format__(self, spec)
+
+
+Tensor.__module__ = "rushlight"  # where users find the class, as in torch
 
 
 class AccumulateGrad(Node):
@@ -450,13 +349,8 @@ class AccumulateGrad(Node):
 
     def __init__(self, tensor: Tensor):
         self.tensor = ref(tensor)
-        self.edges, self.saved, self.seq, self.shape, self.where = (
-            (),
-            (),
-            0,
-            tensor._array.shape,
-            None,
-        )
+        self.edges, self.saved, self.seq = (), (), 0
+        self.shape, self.where = tensor._array.shape, None
 
     @property
     def variable(self) -> Tensor | None:

@@ -8,7 +8,7 @@ the base get new nodes, by repeating the view ops on the base."""
 from __future__ import annotations
 
 from _thread import allocate_lock as Lock
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from sys import _getframe as frame
 from weakref import ref
 
@@ -40,22 +40,6 @@ def register(
     views.append(ref(view))
     n = len(views)
     if n > 16 and n & (n - 1) == 0:  # at powers of two: amortized constant cost
-        forget_lost(views)
-
-
-def register_all(made: Sequence[Tensor], parent: Tensor, replay: Callable, keys: Iterable) -> None:
-    """Register several views, each `replay(parent, key)`, without a call of `register` per view."""
-    root = parent if parent._viewing is None else parent._viewing[0]
-    recorded = mode().grad
-    for view, key in zip(made, keys):
-        view._viewing = (root, parent, replay, (key,), recorded)
-    try:
-        views = views_of(root)
-    except AttributeError:
-        views = first_views(root)
-    before = len(views)
-    views.extend(map(ref, made))
-    if len(views) > 16 and len(views).bit_length() > before.bit_length():
         forget_lost(views)
 
 
@@ -204,6 +188,8 @@ def write(x: Tensor, r: Tensor, op: str | None = None) -> None:
             raise
         error.batch.written(x, r)  # inside vmap
     except ValueError as error:
+        from rushlight.kernels.layout import without_repeats  # rare
+
         if (once := without_repeats(x._array, r._array)) is not None:
             np.copyto(*once, casting="unsafe")
             return wrote(x)
@@ -216,40 +202,6 @@ def write(x: Tensor, r: Tensor, op: str | None = None) -> None:
             )
         ) from error
     wrote(x)
-
-
-def without_repeats(a: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """For an expanded array `a`: (the part of `a` that holds each element once, the part of `r` to
-    write there).
-
-    None if r has different elements for repeats of one element of `a`, if elements overlap
-    otherwise (windows), or if the memory is read-only."""
-    from rushlight.base.array_memory import (  # rare: kept out of the import of rushlight
-        address,
-        owner,
-    )
-    from rushlight.kernels.layout import Memory
-
-    repeated = [n > 1 and not step for n, step in zip(a.shape, a.strides)]
-    r = np.broadcast_to(r, a.shape)
-    if (
-        not isinstance(a, np.ndarray)
-        or not owner(a).flags.writeable
-        or any(again and step for again, step in zip(repeated, r.strides))
-    ):
-        return None
-    first = *(slice(1) if again else slice(None) for again in repeated), ...
-    once = a[first]
-    reached = (
-        a.itemsize
-    )  # bytes spanned by the dimensions so far; a smaller step means that elements overlap
-    for step, n in sorted((abs(step), n) for n, step in zip(once.shape, once.strides) if n > 1):
-        if step < reached:
-            return None
-        reached += step * (n - 1)
-    return np.asarray(
-        Memory(once, once.__array_interface__ | {"data": (address(once), False)})
-    ).view(a.dtype), r[first]
 
 
 def wrote(x: Tensor) -> None:
@@ -411,54 +363,3 @@ def living_views(root: Tensor) -> list[Tensor]:
         for view in found
         if view is not None and view._viewing is not None and view._viewing[2] is not None
     ]
-
-
-def insert_before(view: Tensor, parent: Tensor) -> None:
-    """Insert `parent` before `view` in the base's list of views: a write renews views in the order
-    of the list."""
-    views = views_of(view._root)
-    with MAKING:
-        views.insert(
-            next((i for i, weak in enumerate(views) if weak() is view), len(views)), ref(parent)
-        )
-
-
-def become(x: Tensor, view: Callable, op: str) -> Tensor:
-    """Make x the view `view(x)` of itself, in place: `x.t_()`. Returns x.
-
-    If x has views or is a view, a new tensor takes over x's old shape and place, so that the view
-    ops can be repeated."""
-    m, inner = mode(), x._node is not None and not x._node.leaf
-    if m.grad and x._node is not None:
-        check_writable(x, op)
-        writes_of(x)  # gives the write log to x's present node, which may have saved its output
-    old, others = from_array(x._array), living_views(x)
-    old._node, old._viewing, old._writes = x._node, x._viewing, x._writes
-    if x._viewing is not None:
-        insert_before(x, old)
-    watch = m.watch
-    if watch is not None:
-        watch.on_move(old, x)
-    token = current.set(
-        m.but(grad=m.grad or inner)
-    )  # in no_grad, too: the node must get the new shape
-    try:
-        made = view(old)
-    finally:
-        current.reset(token)
-    if watch is not None:
-        watch.on_move(x, made)
-    viewed = x._viewing is not None or bool(others)
-    for other in others:
-        other._viewing = (
-            tuple(old if t is x else t for t in other._viewing[:2]) + other._viewing[2:]
-        )
-    if others:
-        old._views, x._views = [*map(ref, others), ref(x)], []
-    x._array, x._viewing = made._array, made._viewing if viewed else None
-    if inner:
-        x._node = made._node
-    elif x._node is not None and x._node.leaf:
-        x._node.shape = x._array.shape
-    wrote(x)
-    return x

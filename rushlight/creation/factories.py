@@ -17,13 +17,6 @@ from rushlight.base.intp import as_int64
 from rushlight.base.memory_format import memory_format, preserve_format, room_for, room_like
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, created, from_array, method, noticed
-from rushlight.core.type_queries import (
-    is_complex,
-    is_floating_point,
-    is_tensor,
-    numel,
-    result_type,
-)
 from rushlight.creation.nested_sequences import (
     PLAIN,
     depth_of,
@@ -32,6 +25,13 @@ from rushlight.creation.nested_sequences import (
     plain_lists,
     types_in,
     uneven,
+)
+from rushlight.creation.type_queries import (
+    is_complex,
+    is_floating_point,
+    is_tensor,
+    numel,
+    result_type,
 )
 from rushlight.kernels.layout import Memory, lie
 
@@ -47,9 +47,8 @@ def made(
     """A leaf on a new array, or `out` filled with the array."""
     if dtype is not None:
         array = np.asarray(array, dtypes.as_dtype(dtype).numpy)
-    plain = array.__class__ is not np.ndarray and not hasattr(
-        type(array), "run"
-    )  # a Batch of vmap has `run`
+    # a Batch of vmap has `run`
+    plain = array.__class__ is not np.ndarray and not hasattr(type(array), "run")
     t = created(from_array(np.asarray(array) if plain else array))
     if on_meta(device):
         t._array = blank(t._array.shape, t._array.dtype, t._array.strides)
@@ -70,7 +69,7 @@ def of_dtype(
         raise RuntimeError(
             explain(
                 f"dtype {d} does not match dtype of out parameter ({out.dtype})",
-                "leave dtype= away",
+                "omit dtype=",
             )
         )
     return d
@@ -101,8 +100,8 @@ def tensor(
     a copy.
 
     Python floats get the default dtype (float32), integers int64; arrays keep their dtype.
-    ValueError for lists of uneven length, TypeError for an element that is no number, RuntimeError
-    for an integer tensor that requires grad.
+    ValueError for lists of uneven length, TypeError for an element that is not a number,
+    RuntimeError for an integer tensor that requires grad.
 
     >>> rushlight.tensor([[1., 2.], [3., 4.]])
     tensor([[1., 2.],
@@ -209,7 +208,7 @@ def asarray(
             if isinstance(obj, (Tensor, np.ndarray))
             else "arbitrary sequence into a tensor"
         )
-        raise ValueError(explain(f"can't alias {what}.", "leave copy= away"))
+        raise ValueError(explain(f"can't alias {what}.", "omit copy="))
     if copy and shares:
         t = t.clone()
     if requires_grad is None or requires_grad == t.requires_grad:
@@ -269,9 +268,8 @@ def from_dlpack(other: Any) -> Tensor:
         return from_array(other._array)  # NumPy has no DLPack for bfloat16
     if hasattr(other, "__dlpack__"):
         return from_array(np.from_dlpack(other))
-    array = np.from_dlpack(
-        Capsule(other)
-    )  # without the writeable flag: NumPy makes arrays from a capsule read-only
+    # without the writeable flag: NumPy makes arrays from a capsule read-only
+    array = np.from_dlpack(Capsule(other))
     facts = array.__array_interface__
     return from_array(np.asarray(Memory(array, {**facts, "data": (facts["data"][0], False)})))
 
@@ -314,9 +312,7 @@ def shape_of(size: tuple) -> tuple[int, ...]:
         shape = tuple([index(n) for n in size])
     except TypeError:
         raise TypeError(
-            explain(
-                f"a size is made of whole numbers, not {size}", "give ints, or one tuple of ints"
-            )
+            explain(f"a size consists of integers, not {size}", "pass ints, or one tuple of ints")
         ) from None
     if shape and min(shape) < 0:
         raise RuntimeError(
@@ -329,7 +325,7 @@ def refuse(layout: Any) -> None:
     raise NotImplementedError(
         explain(
             f"tensors that are filled have layout torch.strided here, not {layout}",
-            "torch.sparse_coo_tensor(size) is a sparse tensor of zeros",
+            "for a sparse tensor of zeros: torch.sparse_coo_tensor(size)",
         )
     )
 
@@ -409,9 +405,8 @@ def like(
     d = array.dtype if dtype is None else dtypes.as_dtype(dtype).numpy
     kept = form is None or form is preserve_format
     if kept and number == 0:
-        return room_like(
-            array, d, np.zeros
-        )  # np.zeros gets zeroed pages from the system, without writing them
+        # np.zeros gets zeroed pages from the system, without writing them
+        return room_like(array, d, np.zeros)
     r = room_like(array, d) if kept else beside(array, room_for(array.shape, d, form))  # type: ignore[arg-type]
     if number is not None:
         r[...] = number
@@ -424,9 +419,8 @@ def beside(like: Any, array: Any) -> Any:
     return array if isinstance(like, np.ndarray) else like.spread(array)
 
 
-FILLING: set[str] = (
-    set()
-)  # contains "empty" while uninitialized memory must be filled (deterministic algorithms)
+# contains "empty" while uninitialized memory must be filled (deterministic algorithms)
+FILLING: set[str] = set()
 
 
 def unset(array: np.ndarray) -> np.ndarray:
@@ -631,9 +625,8 @@ def new_like(create: Callable) -> Callable:
 
     def new(self: Tensor, *size: Any, dtype: Dtype = None, **options: Any) -> Tensor:
         t = create(*size, dtype=self.dtype if dtype is None else dtype, **options)
-        chosen = (
-            "device" in options if self.is_meta else create is tensor
-        )  # samples of vmap share the numbers given
+        # samples of vmap share the numbers given
+        chosen = "device" in options if self.is_meta else create is tensor
         if not chosen:
             t._array = beside(self._array, t._array)
         return t

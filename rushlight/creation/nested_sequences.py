@@ -70,8 +70,9 @@ def default(complex_numbers: bool) -> dtypes.dtype:
 
 
 def plain_lists(data: Any, depth: int) -> Any:
-    """Nested lists with each tensor replaced by its numbers. `depth`: of the lists that stand in
-    the same place."""
+    """Nested lists with each tensor replaced by nested lists of its elements. `depth`: nesting
+    depth so far.
+    """
     if isinstance(data, Tensor):
         return numbers_of(data, depth)
     if isinstance(data, (list, tuple)) and any(
@@ -88,7 +89,7 @@ def depth_of(data: Any) -> int:
         data, depth = data[0], depth + 1
         if depth > MAX_NDIM:  # a list that contains itself never ends
             raise ValueError(
-                explain(f"too many dimensions '{kind}'", f"arrays have at most {MAX_NDIM}")
+                explain(f"too many dimensions '{kind}'", f"use at most {MAX_NDIM} dimensions")
             )
     return depth + (data.ndim if isinstance(data, np.ndarray) else 0)
 
@@ -100,9 +101,7 @@ def numbers_of(x: Tensor, depth: int) -> np.ndarray:
     shape = x._array.shape
     if depth > len(shape):
         raise TypeError(
-            explain(
-                "not a sequence", "lists beside each other are equally deep", shape=tuple(shape)
-            )
+            explain("not a sequence", "nest all lists to the same depth", shape=tuple(shape))
         )
     if x._array.size == prod(shape[:depth]):
         return dtypes.plain(x._array.reshape(shape[:depth]))
@@ -112,7 +111,7 @@ def numbers_of(x: Tensor, depth: int) -> np.ndarray:
             "only integer tensors of a single element can be converted to an index"
             if whole
             else "only one element tensors can be converted to Python scalars",
-            "torch.stack makes one tensor of many",
+            "torch.stack joins several tensors",
             shape=tuple(x.shape),
         )
     )
@@ -132,9 +131,7 @@ def uneven(data: Any) -> Exception | None:
                 return (
                     None
                     if hasattr(part, "__len__")
-                    else TypeError(
-                        explain("not a sequence", "lists beside each other are equally deep")
-                    )
+                    else TypeError(explain("not a sequence", "nest all lists to the same depth"))
                 )
             if len(part) != n:
                 return ValueError(

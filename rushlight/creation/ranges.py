@@ -27,7 +27,8 @@ def numeric(d: dtypes.dtype, name: str) -> dtypes.dtype:
     if d is dtypes.bool_:
         raise NotImplementedError(
             explain(
-                f"\"{name}_cpu\" not implemented for 'Bool'", "make it of integers, and convert"
+                f"\"{name}_cpu\" not implemented for 'Bool'",
+                "make it with integers, and convert it",
             )
         )
     return d
@@ -62,9 +63,7 @@ def arange(
         whole = True
         if step == 0:
             raise ValueError(
-                explain(
-                    "step must be nonzero", "a step that becomes 0 in whole numbers leads nowhere"
-                )
+                explain("step must be nonzero", "the step becomes 0 in an integer dtype")
             )
     n = -(-(end - start) // step) if whole else math.ceil((end - start) / step)
     if d.category < dtypes.FLOATING:
@@ -199,7 +198,7 @@ def check_steps(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any, 
                 f"{name}() received an invalid combination of arguments - got ({got}), but "
                 "expected one of: "
                 "(Number start, Number end, int steps)",
-                "steps is a whole number",
+                "steps must be an integer",
             )
         )
     if any(isinstance(v, Tensor) and v._array.ndim for v in (start, end)):
@@ -256,7 +255,7 @@ def dtype_between(
                 f"torch.{name}(): inferred dtype {found.scalar_type} can't be safely cast to "
                 "passed "
                 f"dtype {d.scalar_type}",
-                "ask for a complex dtype",
+                "pass a complex dtype",
             )
         )
     return d
@@ -273,7 +272,7 @@ def evenly_spaced(start: Any, end: Any, steps: int, d: dtypes.dtype) -> np.ndarr
     if steps == 1:
         return np.asarray([start], kind)
     step = (kind(end) - kind(start)) / kind(max(steps - 1, 1))
-    wide = {np.float32: np.float64, np.float64: np.longdouble}.get(kind, kind)
+    wide: Any = {np.float32: np.float64, np.float64: np.longdouble}.get(kind, kind)
     half, out = steps // 2, np.empty(steps, kind)
     first, last, step = wide(kind(start)), wide(kind(end)), wide(step)
     out[:half] = first + step * np.arange(half).astype(wide)

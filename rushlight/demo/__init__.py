@@ -3,4 +3,4 @@ write it."""
 
 
 class BadInput(Exception):
-    """What the user gave cannot be used. The message is one line: what, where and the cure."""
+    """Invalid input of the user. The message is one line: the place, the problem and a hint."""

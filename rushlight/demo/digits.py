@@ -11,22 +11,22 @@ import rushlight as torch
 from rushlight.demo import BadInput
 
 SHIPPED = Path(__file__).parents[1] / "data" / "digits.csv.gz"
-SIDE, INK, CLASSES = 8, 16, 10
-FEWEST = 10  # digits in a file: both parts of the split need some
+SIDE, MAX_PIXEL, CLASSES = 8, 16, 10
+MIN_DIGITS = 10  # digits in a file: both parts of the split need some
 
 
 def read_digits(path: Path = SHIPPED) -> tuple[torch.Tensor, torch.Tensor]:
-    """Images (N, 1, 8, 8), float32 from 0 to 1, and labels (N,), int64; by default those that ship
-    with us.
+    """Images (N, 1, 8, 8), float32 from 0 to 1, and labels (N,), int64; by default the data in the
+    package.
 
     Raises `BadInput` for a file that is missing, cut short or of another format.
     """
     lines = read_text(path).splitlines()
     rows = [parse(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
-    if len(rows) < FEWEST:
-        raise BadInput(f"{path} holds {len(rows)} digits; at least {FEWEST} are needed")
+    if len(rows) < MIN_DIGITS:
+        raise BadInput(f"{path} contains {len(rows)} digits; the demo needs at least {MIN_DIGITS}")
     table = torch.tensor(rows)  # (N, 65)
-    images = table[:, :-1].float() / INK
+    images = table[:, :-1].float() / MAX_PIXEL
     return images.reshape(-1, 1, SIDE, SIDE), table[:, -1]
 
 
@@ -39,7 +39,7 @@ def read_text(path: Path) -> str:
         raise BadInput(f"cannot read the data file {path}: {reason}") from None
     except (EOFError, zlib.error):
         raise BadInput(
-            f"cannot read the data file {path}: it is truncated or damaged; get it again"
+            f"cannot read the data file {path}: it is truncated or damaged; download it again"
         ) from None
     except UnicodeDecodeError:
         raise BadInput(
@@ -51,16 +51,16 @@ def parse(line: str, place: str) -> list[int]:
     fields = line.split(",")
     if len(fields) != SIDE * SIDE + 1:
         raise BadInput(
-            f"{place}: {len(fields)} numbers where 64 pixels and a label are due; is the file "
+            f"{place}: {len(fields)} numbers instead of 64 pixels and a label; is the file "
             "truncated?"
         )
     try:
         row = [int(field) for field in fields]
     except ValueError:
-        raise BadInput(f"{place}: not a row of whole numbers; is the file truncated?") from None
-    if not all(0 <= pixel <= INK for pixel in row[:-1]) or not 0 <= row[-1] < CLASSES:
+        raise BadInput(f"{place}: not a row of integers; is the file truncated?") from None
+    if not all(0 <= pixel <= MAX_PIXEL for pixel in row[:-1]) or not 0 <= row[-1] < CLASSES:
         raise BadInput(
-            f"{place}: pixels go from 0 to {INK} and labels from 0 to {CLASSES - 1}; this row has "
-            "others"
+            f"{place}: a number of this row is out of range: pixels must be 0 to "
+            f"{MAX_PIXEL}, labels 0 to {CLASSES - 1}"
         )
     return row

@@ -37,7 +37,7 @@ def check_folder(folder: Path, names: Iterable[str], overwrite: bool) -> None:
 
 
 def nearest(folder: Path) -> Path:
-    """The folder, or the nearest above it that exists."""
+    """The folder, or its nearest existing parent."""
     return next(place for place in (folder, *folder.parents) if place.exists())
 
 
@@ -46,9 +46,11 @@ def staging(place: Path) -> Path:
 
 
 def write(folder: Path, writers: Mapping[str, Callable[[Path], object]]) -> None:
-    """Let each writer write its file to a folder on the side, then move all of them to their place.
+    """Let each writer write its file to a temporary folder, then move all files to their place.
 
-    A new folder appears by one rename. In one that is there, files of these names are replaced."""
+    A new folder appears by a single rename. In an existing folder, files with these names are
+    replaced.
+    """
     fresh = not folder.exists()
     if fresh:
         folder.parent.mkdir(parents=True, exist_ok=True)

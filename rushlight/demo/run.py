@@ -51,7 +51,7 @@ def check_tools() -> None:
 def writers(
     model: nn.Module, history: History, train_set: Subset, test_set: Subset
 ) -> tuple[Callable[[Path], object], ...]:
-    """What writes each of FILES."""
+    """The function that writes each of FILES."""
     loss = first_loss(model, train_set)
     picture, page = viz.svg(loss, model), viz.html(loss, params=model)
     return (
@@ -65,7 +65,7 @@ def writers(
 
 @contextmanager
 def progress(steps: int, quiet: bool) -> Iterator[Callable[[History], None]]:
-    """A progress bar on stderr; what it yields brings it up to date."""
+    """A progress bar on stderr; yields the function that updates it."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -1,7 +1,8 @@
-"""torch.distributed in one process: what programs for many machines call, where they run on one.
+"""torch.distributed for one process: programs for many machines can run on one.
 
-`init_process_group` with a world of one process makes the collectives what they are there: the
-tensor itself. A larger world is refused."""
+With a world of one process, set up by `init_process_group`, each collective returns its tensor
+unchanged. A larger world is refused.
+"""
 
 from importlib import import_module
 from typing import Any

@@ -1,5 +1,6 @@
-"""torch's private collectives that are functions, which libraries import: in one process each gives
-its input."""
+"""torch's private functional collectives, for libraries that import them: with one process each
+returns the input.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ T = TypeVar("T")
 
 
 def wait_tensor(tensor: T) -> T:
-    """The tensor: it is there already."""
+    """The tensor itself: there is nothing to wait for."""
     return tensor
 
 
@@ -25,7 +26,7 @@ def all_to_all_single_autograd(
 
 
 def all_reduce(self: T, reduceOp: str, group: Any = None, tag: str = "") -> T:
-    """The tensor: its sum, mean or maximum over one process."""
+    """The tensor itself: the sum, mean or maximum over one process."""
     return self
 
 

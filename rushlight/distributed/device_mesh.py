@@ -10,7 +10,7 @@ from rushlight.distributed.tensor import DeviceMesh
 def init_device_mesh(
     device_type: str, mesh_shape: Any, *, mesh_dim_names: Any = None, **options: Any
 ) -> Any:
-    """NotImplementedError: there is one process."""
+    """NotImplementedError: there is only one process."""
     return DeviceMesh()
 
 

@@ -1,5 +1,4 @@
-"""torch.distributed.fsdp: one process holds all parameters, so that there is nothing to share
-out."""
+"""torch.distributed.fsdp: with one process, all parameters stay in it."""
 
 from __future__ import annotations
 
@@ -13,6 +12,7 @@ from rushlight.base.errors import explain
 from rushlight.base.submodules import importable
 from rushlight.distributed import check_initialized
 from rushlight.nn import Module
+from rushlight.nn.utils import clip_grad_norm_
 
 M = TypeVar("M", bound=Module)
 
@@ -36,8 +36,9 @@ class CPUOffloadPolicy(Settings):
 
 
 class MixedPrecision(Settings):
-    """Dtypes to compute in. NotImplementedError for any but float32: parameters are used as they
-    are."""
+    """Dtypes for mixed precision. NotImplementedError for any but float32: parameters are not
+    converted.
+    """
 
     def __init__(
         self, param_dtype: Any = None, reduce_dtype: Any = None, *more: Any, **settings: Any
@@ -59,12 +60,13 @@ class MixedPrecisionPolicy(MixedPrecision):
 
 
 class FSDPModule:
-    """torch's class of modules that `fully_shard` has divided; with one process none is one."""
+    """torch's class of modules after `fully_shard`; with one process no module is an instance."""
 
 
 class FullyShardedDataParallel(Module):
-    """`module`, called as it is. ValueError without a process group; settings of how to share out
-    mean nothing."""
+    """A wrapper that calls `module`. ValueError without a process group; settings of sharding have
+    no effect.
+    """
 
     def __init__(self, module: Module, process_group: Any = None, **settings: Any):
         super().__init__()
@@ -80,13 +82,11 @@ class FullyShardedDataParallel(Module):
         return self._fsdp_wrapped_module(*args, **kwargs)
 
     def no_sync(self) -> AbstractContextManager:
-        """A context in which nothing is different."""
+        """A context without effect."""
         return nullcontext()
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Any:
         """`nn.utils.clip_grad_norm_` of its parameters."""
-        from rushlight.nn.utils import clip_grad_norm_
-
         return clip_grad_norm_(self.parameters(), max_norm, norm_type)
 
 
@@ -96,7 +96,7 @@ def fully_shard(module: M, **settings: Any) -> M:
     return module
 
 
-fully_sharded_data_parallel = SimpleNamespace(  # torch's module of these
+fully_sharded_data_parallel = SimpleNamespace(  # torch's module with these names
     FullyShardedDataParallel=FullyShardedDataParallel,
     ShardingStrategy=ShardingStrategy,
     CPUOffload=CPUOffload,

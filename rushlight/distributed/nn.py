@@ -1,4 +1,4 @@
-"""torch.distributed.nn: collectives that gradients go through. In one process they give copies."""
+"""torch.distributed.nn: collectives with gradients. With one process they return copies."""
 
 from __future__ import annotations
 

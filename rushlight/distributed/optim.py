@@ -10,8 +10,8 @@ from rushlight.optim import Optimizer
 
 
 class ZeroRedundancyOptimizer(Optimizer):
-    """`optimizer_class(params, **defaults)`, whose state one process has to itself. `optim` is that
-    optimizer.
+    """A wrapper of `optimizer_class(params, **defaults)`. One process holds the whole state;
+    `optim` is the optimizer.
 
     ValueError without a process group.
     """

@@ -1,4 +1,4 @@
-"""torch.distributed.rpc: calls of functions in other processes; there are none."""
+"""torch.distributed.rpc: function calls in other processes; not available."""
 
 
 def is_available() -> bool:

@@ -55,7 +55,7 @@ def key(constraint: Any) -> Any:
 
 
 def equals(bound: Any, number: float) -> bool:
-    """Whether a bound is this number; tensors, of which each element has its own bound, are not."""
+    """Whether a bound is this number. False for a tensor, which holds a bound for each element."""
     return isinstance(bound, Number) and bound == number
 
 

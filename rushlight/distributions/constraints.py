@@ -1,5 +1,4 @@
-"""Sets of values that arguments must lie in, and samples do: by torch's names, and printed as
-torch's."""
+"""Constraints: sets of allowed values for arguments and samples, with torch's names and texts."""
 
 from __future__ import annotations
 
@@ -11,14 +10,14 @@ from rushlight.core.tensor import Tensor
 
 
 class Constraint:
-    """x in a set of values: `check(x)` says of each value, of `event_dim` dimensions, whether it
-    belongs to it.
+    """x in a set of values: `check(x)` is, for each value of `event_dim` dimensions, whether the
+    set contains it.
 
     >>> rushlight.distributions.constraints.positive.check(rushlight.tensor([-1., 2.]))
     tensor([False,  True])
     """
 
-    event_dim = 0  # a class may have its own __init__ that does not call this one
+    event_dim = 0  # a default: a user's class may have an `__init__` that does not call this one
     is_discrete = False
     name = ""
 
@@ -46,7 +45,7 @@ class Constraint:
 
 
 class Dependent(Constraint):
-    """A constraint that depends on other arguments: nothing is checked."""
+    """A constraint that depends on other arguments; it is not checked."""
 
 
 def is_dependent(constraint: Any) -> bool:

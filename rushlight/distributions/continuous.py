@@ -27,7 +27,7 @@ from rushlight.distributions.distribution import (
 
 
 class LocationScale(Distribution):
-    """What distributions of a place and a width share."""
+    """The base of distributions with a location and a scale."""
 
     arg_constraints = {"loc": real, "scale": positive}
     support = real

@@ -96,8 +96,9 @@ class Geometric(OfOutcomes):
 
 
 class OfTrials(OfOutcomes):
-    """What distributions share that also have a `total_count`, in the dtype of the probabilities or
-    logits."""
+    """The base of distributions with a `total_count`, in the dtype of the probabilities or
+    logits.
+    """
 
     def __init__(
         self,
@@ -250,9 +251,8 @@ class Multinomial(OfCategorical):
     )
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        drawn: Any = self._categorical.sample(
-            (self.total_count, *sample_shape)
-        )  # (n, *sample, *batch)
+        # (n, *sample, *batch)
+        drawn: Any = self._categorical.sample((self.total_count, *sample_shape))
         drawn = drawn.permute(*range(1, drawn.dim()), 0)
         counts = rushlight.zeros(self._extended_shape(sample_shape), dtype=drawn.dtype)
         counts = counts.scatter_add(-1, drawn, rushlight.ones_like(drawn))

@@ -128,7 +128,9 @@ class Categorical(OfOutcomes):
 
 
 class OfCategorical(Distribution):
-    """What is made of a `Categorical`, whose outcomes are the numbers of a value."""
+    """The base of distributions composed of a `Categorical`: an event has one element for each
+    outcome.
+    """
 
     arg_constraints = OUTCOME_CONSTRAINTS
 

@@ -50,9 +50,8 @@ class Distribution:
             self._validate_args = validate_args
         if self._validate_args:
             for name, constraint in self.arg_constraints.items():
-                if name in self.__dict__ and not is_dependent(
-                    constraint
-                ):  # derived ones are valid, too
+                # derived ones are valid, too
+                if name in self.__dict__ and not is_dependent(constraint):
                     self.check_argument(name, constraint)
 
     def check_argument(self, name: str, constraint: Constraint) -> None:
@@ -64,8 +63,8 @@ class Distribution:
                     f"{tuple(value.shape)}) of distribution "
                     f"{self!r} to satisfy the constraint {constraint!r}, but found invalid "
                     f"values:\n{value}",
-                    "look where these numbers come from: often a log, a softmax or a variance is "
-                    "missing",
+                    "check the computation of these values: often a log, a softmax or a square "
+                    "root is missing",
                 )
             )
 
@@ -78,8 +77,8 @@ class Distribution:
         Distribution._validate_args = value
 
     def expand(self: D, batch_shape: Any, _instance: Any = None) -> D:
-        """The same distribution, its arguments expanded to this batch shape. `_instance`: an
-        instance to fill, in which the subclass has expanded its own parameters.
+        """The same distribution with its arguments expanded to this batch shape. `_instance`: the
+        instance to fill, if a subclass has expanded its own parameters.
         """
         batch = Size(batch_shape)
         new = type(self).__new__(type(self)) if _instance is None else _instance
@@ -90,11 +89,11 @@ class Distribution:
         return new
 
     def _get_checked_instance(self, cls: Any, _instance: Any = None) -> Any:
-        """torch's private method by which a class's `expand` begins: the instance to fill, or a new
-        one.
+        """torch's private method for a class's `expand`: the instance to fill, or a new one.
 
-        NotImplementedError for a class made of `cls` with another `__init__`: it has to expand
-        itself."""
+        NotImplementedError for a subclass of `cls` with another `__init__`: this subclass must
+        define `expand`.
+        """
         if _instance is None and type(self).__init__ is not cls.__init__:
             raise NotImplementedError(
                 explain(
@@ -106,8 +105,8 @@ class Distribution:
         return type(self).__new__(type(self)) if _instance is None else _instance
 
     def expand_into(self, new: Any, batch: Size) -> None:
-        """Put the expanded arguments in their places; a distribution that contains others expands
-        those, too.
+        """Set the expanded arguments in `new`; a distribution that contains others expands these,
+        too.
         """
         for name, constraint in self.arg_constraints.items():
             value = self.__dict__.get(name)
@@ -146,8 +145,7 @@ class Distribution:
         return self.variance.sqrt()
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """Random values of shape sample_shape + batch_shape + event_shape; no gradient goes through
-        them."""
+        """Random values of shape sample_shape + batch_shape + event_shape, without gradients."""
         with rushlight.no_grad():
             return self.rsample(sample_shape)
 
@@ -162,7 +160,7 @@ class Distribution:
         return self.sample((n,))
 
     def rsample_n(self, n: int) -> Tensor:
-        """n random values made of the parameters."""
+        """n random values with gradients for the parameters (reparameterized)."""
         return self.rsample((n,))
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -263,10 +261,9 @@ def one_of(probs: Any, logits: Any) -> None:
 
 
 class computed:
-    """An attribute that is computed when first asked for, and kept; `super().name` finds it.
+    """An attribute that is computed on first access and cached; `super().name` works.
 
-    Cached with its graph, as in torch: an actor asks for log p at each step, 10 of the 110 us of a
-    log_prob."""
+    Cached with its graph, as in torch: reinforcement learning calls log_prob at each step."""
 
     def __init__(self, rule: Callable[[Any], Any]):
         self.rule, self.__doc__ = rule, rule.__doc__
@@ -283,8 +280,8 @@ class computed:
 
 
 class OfOutcomes(Distribution):
-    """What distributions share that are given by probabilities or by logits; the other is computed
-    when asked for.
+    """The base of distributions given by probabilities or logits; the other one is computed on
+    demand.
 
     `binary`: logits are log(p / (1 - p)) of one probability, not logarithms of a row of them.
     """
@@ -358,7 +355,7 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Any:
 
 def broadcast_all(*values: Any) -> tuple[Any, ...]:
     """(x, y, ...) of one shape: numbers and tensors broadcast; numbers take the tensors' dtype.
-    ValueError for others.
+    ValueError for other types.
 
     >>> rushlight.distributions.utils.broadcast_all(rushlight.tensor([1., 2.]), 3)
     (tensor([1., 2.]), tensor([3., 3.]))

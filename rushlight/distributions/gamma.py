@@ -1,4 +1,4 @@
-"""Gamma, Beta, Dirichlet and what is made of them: gradients go through their samples by implicit
+"""Gamma, Beta, Dirichlet and distributions composed of them. Samples have gradients by implicit
 differentiation.
 
 A sample x of a distribution F(x; a) moves with its parameter so that F stays: dx/da = -(dF/da) /
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 import rushlight
+from rushlight.autograd.function import Function, once_differentiable
 from rushlight.base.dependencies import scipy_part
-from rushlight.core.function import Function, once_differentiable
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.distributions.constraints import (
     independent,
@@ -81,7 +81,9 @@ class StandardDirichlet(StandardGamma):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, g: Tensor) -> Tensor:
-        """One number has the derivative of a Beta number; the others change in proportion."""
+        """Each element has the derivative of a Beta sample; the other elements change in
+        proportion.
+        """
         a, x, g = (t._array.astype(np.float64) for t in (*ctx.saved_tensors, g))
         moved = beta_slope(a, a.sum(-1, keepdims=True) - a, x) / (1 - x)
         return from_array(
@@ -151,7 +153,7 @@ class Chi2(Gamma):
 
     def __init__(self, df: Any, validate_args: bool | None = None):
         super().__init__(0.5 * df, 0.5, validate_args)
-        if self._validate_args:  # df is no attribute of its own, but half of it is
+        if self._validate_args:  # `df` is not an attribute of its own: df / 2 is
             self.check_argument("df", positive)
 
     def expand_into(self, new: Any, batch: Any) -> None:

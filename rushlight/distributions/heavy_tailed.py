@@ -167,13 +167,13 @@ class GeneralizedPareto(Distribution):
         return constraints.interval(self.loc, upper)
 
     def general_or_limit(self, general: Tensor, limit: Tensor) -> Tensor:
-        """`general` where the concentration is not near 0, else `limit`."""
+        """`general`, but `limit` where the concentration is near 0."""
         near = rushlight.isclose(self.concentration, rushlight.zeros_like(self.concentration))
         return rushlight.where(near, limit, general)
 
     @property
     def safe_concentration(self) -> Tensor:
-        """The concentration, or 1 where it is near 0, to divide by."""
+        """The concentration, but 1 where it is near 0, for use as a divisor."""
         return self.general_or_limit(self.concentration, rushlight.ones_like(self.concentration))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:

@@ -37,8 +37,8 @@ RULES: dict[tuple[type, type], Callable] = {}
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[Callable], Callable]:
-    """kl_divergence(p, q) = function(p, q) for p, q of these types and their subclasses: a
-    decorator.
+    """A decorator: kl_divergence(p, q) = function(p, q) for p, q of these types and their
+    subclasses.
 
     >>> d = rushlight.distributions
     >>> class Fixed(d.Normal): pass
@@ -59,7 +59,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Callable], Callable]:
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     """KL(p || q) = E_p[log p - log q], of the batch shape.
 
-    NotImplementedError for pairs without a closed form here; `register_kl` adds one.
+    NotImplementedError for pairs without a closed form in rushlight; `register_kl` adds a pair.
 
     >>> d = rushlight.distributions
     >>> d.kl_divergence(d.Normal(0.0, 1.0), d.Normal(1.0, 1.0))
@@ -166,7 +166,7 @@ def geometrics(p: Geometric, q: Geometric) -> Tensor:
 
 @register_kl(Binomial, Binomial)
 def binomials(p: Binomial, q: Binomial) -> Tensor:
-    """Of as many trials each; inf where p has more."""
+    """For equal counts of trials; inf if p has more."""
     if not holds(p.total_count >= q.total_count):
         raise NotImplementedError(
             "KL between Binomials where q.total_count > p.total_count is not implemented"
@@ -223,7 +223,7 @@ def transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tenso
 @register_kl(Independent, Independent)
 def independents(p: Independent, q: Independent) -> Tensor:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
-        raise NotImplementedError("the two read different numbers of batch dimensions as one value")
+        raise NotImplementedError("p and q have different reinterpreted_batch_ndims")
     return sum_last(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
 
 

@@ -1,8 +1,9 @@
-"""KL(p || q) of different kinds: -H(p) - E_p[log q], where q asks p for a few expectations.
+"""KL(p || q) of different families: -H(p) - E_p[log q], where q needs a few expectations under p.
 
-q of Normal asks for mean and variance, of Gamma for E x and E log x, of Gumbel for E x and E exp(-x
-/ s), and so on. What p cannot tell in closed form is not registered; where q excludes values of p
-the divergence is inf."""
+The divergence from p to q needs expectations under p: for a Normal q mean and variance, for a Gamma
+q E x and E log x, for a Gumbel q E x and E exp(-x / s), and so on. Pairs without a closed form are
+not registered. If q excludes values of p, the divergence is inf.
+"""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ SQUARES = {
 
 
 def only(matrices: dict[str, Any]) -> tuple[str, Tensor]:
-    """The one that was given."""
+    """(name, value) of the only argument that is given."""
     given = [(name, m) for name, m in matrices.items() if m is not None]
     if len(given) != 1:
         raise ValueError(
@@ -73,9 +73,10 @@ def mahalanobis(tril: Any, x: Any) -> Any:
 
 
 class OfMatrix(Distribution):
-    """Given by one of three forms of a covariance; the others are computed when asked for, from
-    `_unbroadcasted_scale_tril`, which has no more matrices than were given. (It has no __init__:
-    gpytorch calls that of Distribution.)"""
+    """Given by one of three forms of a covariance; the others are computed on demand from
+    `_unbroadcasted_scale_tril`, which holds only as many matrices as were given. (There is no
+    __init__: gpytorch calls that of Distribution.)
+    """
 
     _unbroadcasted_scale_tril: Any
 
@@ -310,11 +311,12 @@ class Wishart(OfMatrix, ExponentialFamily):
         """L A A' L', A with the roots of Chi2(df - i) on its diagonal and normal numbers below (M.
         Bartlett, 1933).
 
-        Like torch's, which takes the definite for the singular: it warns and draws them again, at
-        most `max_try_correction` times."""
+        Samples with a singular matrix are drawn again with a warning, as in torch, at most
+        `max_try_correction` times.
+        """
         made = self.drawn(tuple(sample_shape))
         again: Any = self.support.check(made)
-        if self._batch_shape:  # the samples of which some matrix is
+        if self._batch_shape:  # the samples that contain a singular matrix
             again = again.amax(tuple(range(-len(self._batch_shape), 0)))
         if again.any():
             warnings.warn("Singular sample detected.", stacklevel=2)
@@ -331,7 +333,7 @@ class Wishart(OfMatrix, ExponentialFamily):
         return made
 
     def drawn(self, sample_shape: tuple) -> Tensor:
-        """Samples as they are drawn."""
+        """Samples without the test for singular matrices."""
         n = self._event_shape[-1]
         df = self.df.unsqueeze(-1) - rushlight.arange(n, dtype=self.df.dtype).expand(
             *self._batch_shape, n
@@ -347,9 +349,8 @@ class Wishart(OfMatrix, ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         x, n, df = self.checked(value), self._event_shape[-1], self.df
-        log_det = rushlight.linalg.slogdet(
-            x
-        ).logabsdet  # of whole x: a triangle alone gives no gradient of it
+        # x as a full matrix, so that both triangles get a gradient
+        log_det = rushlight.linalg.slogdet(x).logabsdet
         trace = rushlight.cholesky_solve(x, self.scale_tril).diagonal(dim1=-2, dim2=-1).sum(-1)
         return (
             -df * (n * math.log(2) / 2 + self.half_log_det())
@@ -375,7 +376,7 @@ class LKJCholesky(Distribution):
     """p(L L') ~ det(L L')^(concentration - 1): Cholesky factors L of (n, n) correlation matrices, n
     = `dim`.
 
-    With `concentration` 1 all matrices are alike, with more they are near the identity. D.
+    `concentration` 1 is the uniform distribution; larger values concentrate near the identity. D.
     Lewandowski, D. Kurowicka, H. Joe, *Generating random correlation matrices based on vines and
     extended onion method*, 2009.
 

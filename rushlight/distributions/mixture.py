@@ -67,7 +67,7 @@ class MixtureSameFamily(Distribution):
 
     @constraints.dependent_property(event_dim=None)
     def support(self) -> Any:
-        """That of the components, each of which looks at the value."""
+        """The support of the components; each component checks the value."""
         inner = self._component_distribution.support
         if constraints.is_dependent(inner):
             return inner

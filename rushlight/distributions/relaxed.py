@@ -1,4 +1,4 @@
-"""Continuous stand-ins of discrete distributions, through whose samples gradients go."""
+"""Continuous relaxations of discrete distributions: their samples have gradients."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class RelaxedOneHotCategorical(TransformedDistribution):
 class ContinuousBernoulli(OfOutcomes, ExponentialFamily):
     """p(x) = C probs^x (1 - probs)^(1 - x) for x in [0, 1] (G. Loaiza-Ganem, J. Cunningham, 2019).
 
-    Near probs = 0.5, inside `lims`, C and what follows from it are Taylor polynomials.
+    Near probs = 0.5, inside `lims`, C and the moments are Taylor polynomials.
 
     >>> d = rushlight.distributions.ContinuousBernoulli(rushlight.tensor(0.5))  # uniform
     >>> d.mean, d.log_prob(rushlight.tensor(0.3)).exp()

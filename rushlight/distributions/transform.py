@@ -17,8 +17,9 @@ from rushlight.distributions import constraints
 class Transform:
     """y = f(x), from values in `domain` to values in `codomain`.
 
-    A subclass gives `_call(x)`, `_inverse(y)` and `log_abs_det_jacobian(x, y)`. With `cache_size=1`
-    the last pair is kept, so that the inverse of a result is the very x that it was made of.
+    A subclass defines `_call(x)`, `_inverse(y)` and `log_abs_det_jacobian(x, y)`. With
+    `cache_size=1` the last pair is kept, so that the inverse of the last result returns the same
+    object x.
 
     >>> f = rushlight.distributions.ExpTransform(cache_size=1)
     >>> x = rushlight.tensor([1., 2.])
@@ -39,7 +40,7 @@ class Transform:
 
     @property
     def sign(self) -> int:
-        """+1 if it increases, -1 if it decreases."""
+        """+1 for an increasing function, -1 for a decreasing one."""
         if self._sign is None:
             raise NotImplementedError(
                 f"{type(self).__name__} neither increases nor decreases everywhere"
@@ -48,7 +49,7 @@ class Transform:
 
     @property
     def event_dim(self) -> int:
-        """How many dimensions one value has, before and after. ValueError if these differ."""
+        """The number of dimensions of one value, before and after. ValueError if they differ."""
         if self.domain.event_dim != self.codomain.event_dim:
             raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
         return self.domain.event_dim
@@ -248,8 +249,8 @@ def sum_last(x: Tensor, n: int) -> Any:
 
 
 class IndependentTransform(Transform):
-    """y = f(x), log |dy/dx| added up over the last `reinterpreted_batch_ndims` dimensions: these
-    are one value.
+    """y = f(x); log |dy/dx| is summed over the last `reinterpreted_batch_ndims` dimensions, which
+    together are one value.
 
     >>> f = rushlight.distributions.IndependentTransform(rushlight.distributions.ExpTransform(), 1)
     >>> x = rushlight.tensor([1., 2.])
@@ -305,7 +306,7 @@ class ReshapeTransform(Transform):
     def __init__(self, in_shape: Any, out_shape: Any, cache_size: int = 0):
         self.in_shape, self.out_shape = Size(in_shape), Size(out_shape)
         if self.in_shape.numel() != self.out_shape.numel():
-            raise ValueError("in_shape, out_shape have different numbers of elements")
+            raise ValueError("in_shape and out_shape have different numbers of elements")
         super().__init__(cache_size)
         self.domain = constraints.independent(constraints.real, len(self.in_shape))
         self.codomain = constraints.independent(constraints.real, len(self.out_shape))

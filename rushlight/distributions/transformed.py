@@ -223,7 +223,7 @@ class LogNormal(TransformedDistribution):
 
 
 class OfArguments(TransformedDistribution):
-    """With transforms made of its own arguments: `made_by()`."""
+    """A transformed distribution whose transforms depend on its own arguments: `made_by()`."""
 
     def made_by(self) -> list[Transform]:
         """The transforms."""

@@ -19,8 +19,8 @@ from rushlight.distributions.vector_transforms import in_triangle, of_triangle
 
 
 class lazy_property(cached_property):
-    """self.name = func(self), computed when first asked for, and kept; a part of the graph also
-    where no_grad asks first.
+    """self.name = func(self), computed on first access and cached; recorded in the graph even
+    inside no_grad.
 
     >>> class Circle:
     ...     @rushlight.distributions.utils.lazy_property

@@ -16,7 +16,7 @@ from rushlight.distributions.transform import Transform, sum_last
 
 
 class SoftmaxTransform(Transform):
-    """y = softmax(x) of the last dimension: not one to one.
+    """y = softmax(x) along the last dimension; not one to one.
 
     >>> f = rushlight.distributions.SoftmaxTransform()
     >>> f(rushlight.tensor([0., 0.])), f.inv(rushlight.tensor([0.5, 0.5])).exp()
@@ -110,7 +110,7 @@ class CorrCholeskyTransform(Transform):
     """L L' = C: from n (n - 1) / 2 numbers to Cholesky's factor L of an (n, n) correlation matrix
     C.
 
-    Each row has length 1: its squares come from stick breaking.
+    Rows of length 1: their squares come from stick breaking.
 
     >>> L = rushlight.distributions.CorrCholeskyTransform()(rushlight.tensor([0., 0., 0.5]))
     >>> L.shape, (L @ L.mT).diagonal().allclose(rushlight.ones(3))

@@ -17,7 +17,7 @@ from rushlight.fast.index import (
     ATTENTION_PASSES,
     ATTENTION_PRODUCTS,
 )
-from rushlight.fast.policy import large_arrays, small_arrays
+from rushlight.fast.policy import charge_passes
 
 FLOAT = np.dtype(np.float32)
 MADE = {"forward": (4, 5), "back": (7, 8, 9)}  # which of a loop's arrays it writes to
@@ -34,7 +34,7 @@ def attend(
     scale: float,
 ) -> bool | None:
     """Attention into out and lse; None while NumPy is to do it."""
-    if not looped(q, k, v, mask):
+    if not (suits(q, k, v, mask) and charge(q, k)):
         return None
     run("forward", (q, k, v, whole(mask, q, k), out, lse), causal, scale)
     return True
@@ -55,32 +55,25 @@ def attend_back(
     scale: float,
 ) -> bool | None:
     """The gradients into dq, dk and dv; None while NumPy is to do it."""
-    if not looped(q, k, v, mask):
+    if not (suits(q, k, v, mask) and charge(q, k)):
         return None
     arrays = (q, k, v, whole(mask, q, k), out, np.ascontiguousarray(lse), g, dq, dk, dv)
     run("back", arrays, causal, scale)
     return True
 
 
-def looped(q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None) -> bool:
-    """Whether enough was done for loops (of 4 heads of 16 queries they take 16 us instead of
-    50)."""
-    if (
-        not (
-            q.dtype is FLOAT is k.dtype
-            and v.dtype is FLOAT
-            and (mask is None or mask.dtype is FLOAT)
-        )
-        or not q.size
-    ):
-        return False
+def suits(q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None) -> bool:
+    """Whether loops can do it."""
+    floats = q.dtype is FLOAT is k.dtype and v.dtype is FLOAT
+    return floats and (mask is None or mask.dtype is FLOAT) and q.size > 0 and has_numba()
+
+
+def charge(q: ndarray, k: ndarray) -> bool:
+    """Charge NumPy's passes over the scores; whether loops do the work: of 4 heads of 16 queries in
+    16 us instead of 50."""
     scores = q.size // q.shape[-1] * k.shape[-2]
     many = scores * q.shape[-1] >= ATTENTION_PRODUCTS
-    return (
-        large_arrays.charge_passes(ATTENTION_LARGE_PASSES, scores)
-        if many
-        else small_arrays.charge_passes(ATTENTION_PASSES, scores)
-    ) and has_numba()
+    return charge_passes(ATTENTION_LARGE_PASSES if many else ATTENTION_PASSES, scores, many)
 
 
 def whole(mask: ndarray | None, q: ndarray, k: ndarray) -> ndarray | None:

@@ -30,6 +30,7 @@ from rushlight.core.table import TABLE, Op
 from rushlight.fast.elementwise import EXACT, TYPES, run, shared
 from rushlight.fast.index import DEFERRED_ELEMENTS
 from rushlight.kernels.elementwise import where
+from rushlight.loops import budget
 
 MOST = 8  # arrays that one loop reads
 LONGEST = 1500  # characters of a formula
@@ -47,7 +48,9 @@ class Formula:
 
     def __init__(self, scalar: Any, shape: tuple[int, ...], arrays: dict[str, ndarray]):
         self.scalar, self.shape, self.arrays = scalar, shape, arrays
-        self.dtype, self.size, self.made, self.call = scalar.dtype, prod(shape), None, None
+        self.dtype, self.size = scalar.dtype, prod(shape)
+        self.made: Any = None
+        self.call: tuple | None = None
 
     def through(self, op: Op, of: str, rule: Callable, args: tuple) -> Any:
         """The gradient of an input, from that of the output: `rule(*args)`, where this formula is
@@ -207,9 +210,10 @@ class Deferred(Arrays):
         self.targets = targets
 
     def over(self, order: list[Node]) -> Arrays:
-        """This world where no code of the user's sees a gradient on the way."""
+        """This world where no code of the user's sees a gradient on the way, unless faster ways are
+        off."""
         unseen = all([n.hooks is None and (n.op is not None or n.leaf) for n in order])
-        return self if unseen else AS_ARRAYS
+        return self if unseen and budget.allowed else AS_ARRAYS
 
     def arriving(self, g: Any, node: Node) -> Any:
         """The gradient as a node takes it: a formula if it is large, and the node's op puts the
@@ -231,8 +235,8 @@ faster.deferred_world = Deferred
 
 
 def formula_of(a: ndarray, shape: tuple[int, ...]) -> Formula | None:
-    """An array of this shape, or one number for all of it, under a name; None if a loop cannot take
-    it."""
+    """The formula of an array of this shape, or of one number for all elements; None if no loop can
+    read the array."""
     from rushlight.fast.rule_text import Scalar
 
     if a.dtype not in TYPES or a.ndim > len(shape):

@@ -1,4 +1,4 @@
-"""From an op and its arguments to the faster way that takes them, if there is one."""
+"""From an op and its arguments to a faster way."""
 
 from __future__ import annotations
 

@@ -27,7 +27,14 @@ from rushlight.base.buffer_pool import memory
 from rushlight.base.dependencies import has_numba
 from rushlight.core.table import BOOL, TABLE, Op
 from rushlight.fast.float16_loops import BITS, WORDS, knows_float16
-from rushlight.fast.index import ELEMENTWISE_ELEMENTS, FRESH_ELEMENTS, HALF_ELEMENTS, PARALLEL_COST
+from rushlight.fast.index import (
+    BROADCAST_ROW_ELEMENTS,
+    ELEMENTWISE_ELEMENTS,
+    FRESH_ELEMENTS,
+    HALF_ELEMENTS,
+    HALF_PASSES,
+    PARALLEL_COST,
+)
 from rushlight.fast.policy import charge
 from rushlight.fast.reductions import shared
 from rushlight.fast.softmax_norm import in_full
@@ -69,8 +76,6 @@ SLOW = {
     np.deg2rad,
     np.rad2deg,
 }  # ufuncs that loops are several times faster than
-SHORT = 16  # numbers that share one, from which a loop takes them
-CONVERSIONS = 40  # passes over float32 that take as long as NumPy's of half precision
 LONGEST = 4000  # characters of an expression
 
 
@@ -84,7 +89,9 @@ class Loop:
             [1 if kind[1] == "each" else 0 for kind in kinds if kind[0] != "value"]
         )
         self.cost = 1 + passes // 4 + 8 * len(names - EXACT)
-        self.text, self.paid, self.function = text, None, None
+        self.text = text
+        self.paid: Any = None  # the account of a loop that gives NumPy's results to the last bit
+        self.function: Any = None
         given = [kind for kind in kinds if kind[0] != "value"]
         each = (0, 1, 1) if any([kind[1] == "channel" for kind in given]) else (0,)
         shapes = {"each": each, "channel": (1,), "one": ()}
@@ -135,7 +142,7 @@ class Loop:
 
 
 def run(op: Op, of: str, kernel: Callable, *args: Any) -> ndarray:
-    """`kernel(*args)`: the op's forward (`of` is ""), or its derivative by one of its inputs."""
+    """`kernel(*args)`: the op's forward (`of` is ""), or the derivative by the input `of`."""
     if of:
         args = in_full(args[0]), *args[1:]
     if any([is_half(a) for a in args]):
@@ -196,8 +203,8 @@ def looked_at(
         if a.__class__ is not ndarray:
             kinds.append(("value", a))
             continue
-        dtype = "b2" if types is TYPES_OF_HALVES and a.dtype.kind == "V" else types.get(a.dtype)
-        if dtype is None or not a.size:
+        dtype = type_of(a, types)
+        if dtype is None:
             return None
         if a.size == 1 or not any(a.strides):  # one number, or one repeated by broadcasting
             kinds.append((dtype, "one"))
@@ -214,18 +221,25 @@ def looked_at(
             channels = found
         kinds.append((dtype, "each" if a.shape == shape else "channel"))
         arrays.append(a.reshape(-1))
-    if shape is None or any(
-        [
-            a.__class__ is ndarray
-            and (a.ndim > len(shape) or a.size > 1 and a.shape != shape)
-            and kind[1] != "channel"
-            for a, kind in zip(args, kinds)
-        ]
-    ):
+    if shape is None or not all([fits(a, kind, shape) for a, kind in zip(args, kinds)]):
         return None
     if channels is not None:
         arrays = [a.reshape(-1, *channels) if a.size > channels[0] else a for a in arrays]
     return tuple(kinds), arrays, shape
+
+
+def type_of(a: ndarray, types: dict) -> str | None:
+    """The type of the array's elements in a loop; None if no loop takes them, or there are none."""
+    if not a.size:
+        return None
+    return "b2" if types is TYPES_OF_HALVES and a.dtype.kind == "V" else types.get(a.dtype)
+
+
+def fits(a: Any, kind: tuple, shape: tuple[int, ...]) -> bool:
+    """Whether an argument of this kind broadcasts to the shape."""
+    if a.__class__ is not ndarray or kind[1] == "channel":
+        return True
+    return a.ndim <= len(shape) and (a.size <= 1 or a.shape == shape)
 
 
 def channels_of(a: ndarray, shape: tuple[int, ...]) -> tuple[int, int] | None:
@@ -241,7 +255,7 @@ def channels_of(a: ndarray, shape: tuple[int, ...]) -> tuple[int, int] | None:
     ):
         return None
     together = prod(shape[own[-1] + 1 :])
-    return (a.size, together) if together >= SHORT else None
+    return (a.size, together) if together >= BROADCAST_ROW_ELEMENTS else None
 
 
 def in_turns(
@@ -266,26 +280,13 @@ def loop_of(name: str, of: str, kinds: tuple) -> Loop | None:
     """The loop for arguments of these kinds; None if NumPy is to do it."""
     if not has_numba():
         return None
-    from rushlight.fast.rule_text import NotFused, Scalar, expression_of
+    from rushlight.fast.rule_text import NotFused, expression_of
 
     dtypes = {kind[0] for kind in kinds if kind[0] in ("f4", "f8", *HALVES)}
     half = next((HALVES[dtype] for dtype in dtypes if dtype in HALVES), None)
     if len(dtypes) != 1 or half is HALVES["f2"] and not knows_float16():
         return None
-    given, parameters = [], []
-    at = "b, c, i" if any([kind[1] == "channel" for kind in kinds]) else "i"
-    for kind in kinds:
-        if kind[0] == "value":
-            given.append(kind[1])
-            continue
-        x = f"x{len(parameters)}"
-        parameters.append(x)
-        element = f"{x}[{at}]" if kind[1] == "each" else f"{x}_"
-        given.append(
-            Scalar(f"{HALVES[kind[0]][0]}({element})", np.dtype("f4"))
-            if kind[0] in HALVES
-            else Scalar(element, np.dtype(kind[0]))
-        )
+    given, parameters = symbols_of(kinds)
     try:
         made = expression_of(TABLE[name], of, given)
     except (NotFused, TypeError, AttributeError, ValueError):
@@ -297,12 +298,33 @@ def loop_of(name: str, of: str, kinds: tuple) -> Loop | None:
         return None
     formula, dtype, passes = made.text, made.dtype, 0
     if half is not None:
-        passes = CONVERSIONS
+        passes = HALF_PASSES
         if dtype == np.float32:
             formula, dtype = f"{half[1]}({formula})", BITS
     text = text_of(parameters, [kind[1] for kind in kinds if kind[0] != "value"], formula)
     passes += len(re.findall(r"[-+*/<>=(]", made.text)) + 10 * made.text.count("where")
     return Loop(text, kinds, dtype, names, passes)
+
+
+def symbols_of(kinds: tuple) -> tuple[list[Any], list[str]]:
+    """The arguments as symbols and settings, and the loop's parameters x0, x1, ..."""
+    from rushlight.fast.rule_text import Scalar
+
+    given: list[Any] = []
+    parameters: list[str] = []
+    at = "b, c, i" if any([kind[1] == "channel" for kind in kinds]) else "i"
+    for kind in kinds:
+        if kind[0] == "value":
+            given.append(kind[1])
+            continue
+        x = f"x{len(parameters)}"
+        parameters.append(x)
+        element = f"{x}[{at}]" if kind[1] == "each" else f"{x}_"
+        if kind[0] in HALVES:
+            given.append(Scalar(f"{HALVES[kind[0]][0]}({element})", np.dtype("f4")))
+        else:
+            given.append(Scalar(element, np.dtype(kind[0])))
+    return given, parameters
 
 
 def text_of(names: list[str], counts: list[str], formula: str) -> str:

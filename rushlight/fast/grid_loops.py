@@ -82,7 +82,7 @@ def loop_of(text: str) -> Loop:
 
 
 def by_loop(text: str, shape: Ints, x: ndarray, y: ndarray, at: ndarray) -> ndarray | None:
-    """What the loop makes of these, laid out in C order; None while NumPy is to do it."""
+    """The result of the loop of this text, in C order; None while NumPy does the work."""
     if not x.dtype is FLOAT is y.dtype or not all([a.size for a in (x, y, at)]):
         return None
     loop, size = loop_of(text), at.size * x.shape[1]

@@ -1,5 +1,5 @@
-"""Which op has a faster way, from how many elements on, and what was measured: the one page of
-thresholds.
+"""The page of all thresholds: ops and kernels with faster ways, the sizes from which ways are used,
+and the measured times. Sizes of blocks and tiles inside a loop stand beside the loop.
 
 A way is tried when the op's first array has `elements` elements or more. A way whose results differ
 from NumPy's in the last bits has `passes`: NumPy's passes over the array that the way saves. NumPy
@@ -23,25 +23,102 @@ ON_AT_START = budget.allowed  # RUSHLIGHT_FAST=0: the core asks for no way at al
 ROW_ELEMENTS = 1 << 13  # layer norm of 8,192: NumPy 60 us, the loop 15 us
 ELEMENTWISE_ELEMENTS = 1 << 15  # gelu of 32,768: NumPy 270 us, the loop 50 us
 UFUNC_ELEMENTS = 1 << 18  # of a function that NumPy has: from here all cores are worth waking
+BROADCAST_ROW_ELEMENTS = 16  # that meet the same number, from which a loop takes broadcast rows
+HALF_PASSES = 40  # over float32, which take as long as one of NumPy over 16-bit floats
 HALF_ELEMENTS = 512  # 16-bit floats: NumPy takes 30 times as long as by way of float32
 REDUCTION_ELEMENTS = 1 << 16  # NumPy adds up so many in 15 us
+REDUCTION_ROW_ELEMENTS = 32  # of a row, below which a loop is no faster
+REDUCTION_PARALLEL_ELEMENTS = 1 << 18  # from which all cores share reductions, scans and norms
 SCAN_ELEMENTS = 1 << 12  # cumulative products of 51,200: NumPy 230 us, the loop 80 us
 DEFERRED_ELEMENTS = 1 << 18  # gradients of elementwise ops from which fresh memory is what counts
 SUM_ELEMENTS = 1 << 18  # a sum of two gradients: the pages of a new array cost more than the sum
 TAP_ELEMENTS = 1 << 12  # elements that take NumPy as long as its calls for a tap of an image
 WIDENED_ELEMENTS = 1 << 13  # float16 from which bits are moved: 100,000 in 40 us, not 165
-REMAINDER_BLOCK_ELEMENTS = 1 << 11  # from which blocks are faster than libm, one by one
+REMAINDER_BLOCK_ELEMENTS = 1 << 11  # from which blocks are faster than libm for each element
 REMAINDER_LOOP_ELEMENTS = 1 << 15  # 2 million: by a loop 4 ms, by blocks 16
+# Least numbers of a point, and points above which a product gives all distances
+DISTANCE_PRODUCT_NUMBERS, DISTANCE_PRODUCT_POINTS = 96, 25
+DISTANCE_PASSES = 3  # of NumPy over the differences of all pairs of points
 SCATTER_ELEMENTS = 1 << 15  # numbers that land on others, from which a loop is worth loading
 SCATTER_PASSES = 20  # of NumPy over plain numbers, that take as long as its `ufunc.at`
+POOL_TABLE_ELEMENTS = 1 << 12  # of all windows, up to which a table of places is faster
+POOL_PRODUCTS = 1 << 17  # multiplications up to which a product adds up windows faster: 10 us
+POOL_SCATTER_ELEMENTS = (1 << 10) + 1  # gradients from which a loop is worth loading
+MEAN_PRODUCT_ELEMENTS = 1 << 10  # of a row, up to which BLAS takes a third of np.mean's time
+POOL_CORE_ELEMENTS = 1 << 16  # of planes, which are one core's work: 45 us
+POOL_OWN_LOOP_TAPS = 9  # most taps of a window with a loop of its own: 1/4 of the time
 MAX_POOL_TAPS = 16  # of a window, up to which a call of NumPy for each is soon done
 ATTENTION_PRODUCTS = 1 << 17  # from which attention counts as large: NumPy takes 0.15 ms
 # NumPy's passes over the scores that loops save; of many, a score takes NumPy 4 to 13 ns
 ATTENTION_PASSES, ATTENTION_LARGE_PASSES = 100, 30
 ATTENTION_PARALLEL_PRODUCTS = 1 << 22  # from which all cores share attention's heads
+# Multiplications of products after which loops do them: 0.7 s of BLAS. Loops take 0.3 s from disk,
+# and 0.07 s where Numba has been loaded (benchmarks/products.py)
+PRICE_PRODUCTS, PRICE_PRODUCTS_NUMBA_LOADED = 1 << 35, 1 << 33
+BLAS_COPIES_PRODUCTS = 1_000_000  # multiplications up to which OpenBLAS copies no operand
+MIN_COLUMNS_OF_TRANSPOSED = 128  # of the result, from which loops take a transposed first operand
+MATMUL_PARALLEL_PRODUCTS = 1 << 23  # multiplications from which all cores share a product: 0.14 ms
+ONE_THREAD_PRODUCTS = 1 << 22  # multiplications up to which BLAS is faster on one thread
+ONE_THREAD_PRODUCTS_BESIDE_LOOPS = 1 << 26  # the same beside loops, which want the cores
+# Elements in the gates of all steps, from which a layer counts as large: 2.5 ms, by loops 1.2
+RECURRENT_ELEMENTS = 1 << 15
+RECURRENT_PASSES = 16  # of NumPy for a step that loops save
+RECURRENT_PARALLEL_PRODUCTS = 1 << 24  # from which all cores share the sequences: 0.3 ms
 SIN_COS_ELEMENTS, SIN_COS_PASSES = 512, 60  # of float64; NumPy's passes that take as long
 PARALLEL_COST = 1 << 22  # elements times cost of each, from which all cores share: 0.5 ms
 FRESH_ELEMENTS = 1 << 20  # elements from which NumPy's results cost 2 ns each: fresh pages
+
+# -- convolution of float32, on one core of a Cascade Lake Xeon with AVX-512 ------------------------
+# (benchmarks/convolution.py)
+
+MIN_PRODUCTS = 1 << 17  # 1 x 16 x 16 x 16 and 16 filters: loops take 33 us, im2col 55
+IM2COL_PRODUCTS_PER_SECOND = 2e10  # by which the JIT budget is charged; measured 1e10 to 3e10
+
+# -- the bias' gradient
+BIAS_GRAD_ELEMENTS = 1 << 15  # from which it is worth a compiled loop
+BIAS_GRAD_PASSES = 5  # of NumPy that the loop saves
+
+# -- index_table: no loops, a table of all indices
+TABLE_COLUMNS = 1 << 14  # most floats in the columns for which the table is the fastest
+# the same where columns are the images
+TABLE_PLAIN_COLUMNS = 1 << 16
+TABLE_FILTERS = 64  # most filters in a group for which loops are not worth their call
+
+# -- one_by_one: a product of matrices for each image
+ONE_BY_ONE_MIN_PRODUCTS = 1 << 20  # in an image, for one product to be worth its call
+
+# -- winograd
+WINOGRAD_MIN_CHANNELS = 16  # on either side: fewer do not fill a vector
+WINOGRAD_MIN_TILES = 64  # with fewer, to transform the filters takes longer than it saves
+WINOGRAD_MIN_TILES_LARGE = 130  # the same for filters that no cache holds
+WINOGRAD_LARGE_FILTERS = 1 << 17  # channels times filters that no cache holds
+WINOGRAD_TILES = 72  # most tiles multiplied at a time, so that they stay in the L2 cache
+WINOGRAD_TILE_FLOATS = 1 << 18  # most floats of transformed tiles that stay in the L2 cache
+WINOGRAD_SUM_TILES = 1 << 12  # tiles whose weight gradients are summed one after the other
+
+# -- whole_batch_im2col: the columns of all images in one product
+WHOLE_BATCH_FILTERS = 1 << 19  # least floats in filters that no cache of a core holds
+WHOLE_BATCH_FILTERS_ONE_TAP = 1 << 17  # the same with one tap, where columns cost nothing
+WHOLE_BATCH_RESULTS = 1 << 10  # most places of results of all images: making columns pays
+WHOLE_BATCH_FILTERS_PER_RESULT = 1 << 11  # least floats in smaller filters for each place
+
+# -- batch_innermost
+INNERMOST_CHANNELS = 24  # most in a group, on either side: of more, vectors of channels are as good
+INNERMOST_CHANNEL_PAIRS = 200  # most channels x filters: 16 x 16 are no faster, 1 x 32 slower
+INNERMOST_MAX_DOT = 512  # longest dot product (channels x taps) that is summed without a break
+INNERMOST_IMAGE_FLOATS = 1 << 17  # most floats of a vector of images: they stay in the L2 cache
+INNERMOST_SUM_PLACES = 1 << 11  # places whose weight gradients are summed one after the other
+INNERMOST_BLOCK_VECTORS = 32  # most vectors of sums in a block
+
+# -- indirect
+INDIRECT_MIN_CHANNELS = 16  # of the result: fewer do not fill a vector
+INDIRECT_IMAGE_FLOATS = 1 << 16  # most floats of images that are laid out at a time
+INDIRECT_SUM_PLACES = 1 << 14  # places whose weight gradients are summed one after the other
+
+# -- direct
+DIRECT_VECTOR_PLACES = 512  # of small images so many places together, for vectors to be full
+DIRECT_TILE_PLACES = 1152  # most places whose sums are made for one tile of filters after the other
+DIRECT_SOURCE_FLOATS = 1 << 17  # most floats of the source that stay in the L2 cache meanwhile
 
 
 class Way(NamedTuple):
@@ -49,7 +126,7 @@ class Way(NamedTuple):
     `dtypes`: dtype.char of the arrays that it takes, all if empty."""
 
     module: str
-    elements: float
+    elements: float = 0
     passes: int = 0
     small: float | None = None
     dtypes: str = ""
@@ -111,38 +188,59 @@ WAYS: dict[tuple[str, str], Way] = {
 }
 
 
-class Site(NamedTuple):
-    """The faster way of a kernel that is called by other kernels, too: a function of the same name
-    in `module`, called for arrays of `elements` elements or more (base/faster.py:site)."""
-
-    module: str
-    elements: float = 0
-
-
-SITES: dict[str, Site] = {
+# The ways of kernels that are called by other kernels, too (base/faster.py:site): a function of the
+# same name in `module`. Such a way charges its passes itself, by policy.py.
+SITES: dict[str, Way] = {
     # 50,000 points, coordinate by coordinate: 0.2 ms instead of 0.4
-    "grid_sample.moved": Site("rushlight.fast.coordinates", ROW_ELEMENTS),
+    "grid_sample.moved": Way("rushlight.fast.coordinates", ROW_ELEMENTS),
     # 20,000 vectors: 0.44 ms instead of 1.4; 4 vectors: 30 us instead of 8
-    "rare_functions.crossed": Site("rushlight.fast.coordinates", ROW_ELEMENTS),
-    "grid_sample.sampled": Site("rushlight.fast.grid_loops"),
-    "grid_sample.sampled_back": Site("rushlight.fast.grid_loops"),
-    "grid_sample.sampled_slope": Site("rushlight.fast.grid_loops"),
-    "norms.by_differences": Site("rushlight.fast.distance_loops"),
-    "float16.converted": Site("rushlight.fast.float16_loops", HALF_ELEMENTS),
-    "summation.add_to": Site("rushlight.fast.float16_loops", HALF_ELEMENTS),
-    "attention.attend": Site("rushlight.fast.attention"),
-    "attention.attend_back": Site("rushlight.fast.attention"),
+    "rare_functions.crossed": Way("rushlight.fast.coordinates", ROW_ELEMENTS),
+    "grid_sample.sampled": Way("rushlight.fast.grid_loops"),
+    "grid_sample.sampled_back": Way("rushlight.fast.grid_loops"),
+    "grid_sample.sampled_slope": Way("rushlight.fast.grid_loops"),
+    "norms.euclidean": Way("rushlight.fast.distance_loops"),
+    "float16.converted": Way("rushlight.fast.float16_loops", HALF_ELEMENTS),
+    "summation.add_to": Way("rushlight.fast.float16_loops", HALF_ELEMENTS),
+    "attention.attend": Way("rushlight.fast.attention"),
+    "attention.attend_back": Way("rushlight.fast.attention"),
     # 90,000 numbers of float64: 0.26 ms instead of 2
-    "elementwise.of_angle": Site("rushlight.fast.sin_cos", SIN_COS_ELEMENTS),
-    "elementwise.divided": Site("rushlight.fast.remainders"),
-    "ufunc_at.each_at": Site("rushlight.fast.scatter_loops"),
-    "ufunc_at.slices_at": Site("rushlight.fast.scatter_loops"),
+    "elementwise.of_angle": Way("rushlight.fast.sin_cos", SIN_COS_ELEMENTS),
+    "elementwise.divided": Way("rushlight.fast.remainders"),
+    "ufunc_at.each_at": Way("rushlight.fast.scatter_loops"),
+    "ufunc_at.slices_at": Way("rushlight.fast.scatter_loops"),
     # 4 x 16 x 128 by twos: 12 us instead of 85
-    "pool.max_values": Site("rushlight.fast.max_pool_values"),
-    "pool.best_of_taps": Site("rushlight.fast.pool_loops"),
-    "pool.scattered": Site("rushlight.fast.pool_loops"),
+    **{
+        f"conv.{name}": Way("rushlight.fast.conv")
+        for name in (
+            "conv_of_plan",
+            "conv_input_grad_of_plan",
+            "conv_weight_grad_of_plan",
+            "conv_bias_grad",
+        )
+    },
+    **{
+        f"recurrent.{cell}{back}": Way("rushlight.fast.recurrent_loops")
+        for cell in ("lstm", "gru", "rnn")
+        for back in ("", "_back")
+    },
+    "matmul.large": Way("rushlight.fast.matmul"),
+    # 8 x 128 by 384 x 128: 20 us instead of 57
+    "matmul.few_rows": Way("rushlight.fast.matmul"),
+    "pool.max_values": Way("rushlight.fast.max_pool_values"),
+    "pool.best_of_taps": Way("rushlight.fast.pool_loops"),
+    "pool.scattered": Way("rushlight.fast.pool_loops", POOL_SCATTER_ELEMENTS),
+    **{
+        f"pool.{name}": Way("rushlight.fast.pool_table")
+        for name in (
+            "best_of_windows",
+            "best_of_parts",
+            "window_sums",
+            "window_spread",
+            "means_of_rows",
+        )
+    },
     # a sum's gradient is one number: a step takes 3.7 ms instead of 16
-    "resize.mixed": Site("rushlight.fast.resize_loops"),
+    "resize.mixed": Way("rushlight.fast.resize_loops"),
 }
 
 

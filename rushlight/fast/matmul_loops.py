@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.fast.index import MATMUL_PARALLEL_PRODUCTS
 from rushlight.loops.cache import compiled
 from rushlight.loops.matmul_tiles import HEIGHTS, SQUARE, WIDTH
 from rushlight.loops.parallel import cores, pool
@@ -45,14 +46,13 @@ BLOCK, SMALL, SHARE = (
     1 << 15,
     128,
 )  # numbers of y's block: SHARE for each row: few meet it soon
-FEW, NEAR = 48, 1 << 16  # rows that read y where it lies, of so many numbers: it is in L2
+FEW, NEAR = 48, 1 << 16  # most rows, and numbers of y, for y to be read in place: y stays in L2
 ROWS = 128  # of a transposed x turned at a time, beside the block in L2
-SHARED = 1 << 23  # multiplications from which all cores share the work: 0.14 ms on one
 LEAST = 64  # rows or columns for each: a panel
 BROAD = 128  # columns for each, from which they are cut: none lays out another's y then
-LOW, THIN = 20, 32  # less rows meet y where it lies, so many of its rows at a time
+LOW, THIN = 20, 32  # below LOW rows y is read in place, THIN of its rows at a time
 TURN = 16  # rows that can be turned
-DOTS, LONG = 8, 256  # rows up to which they meet those of a transpose, 4 more if these are long
+DOTS, LONG = 8, 256  # most rows of x for dot products with a transpose; 4 more if rows are long
 
 TEXT = """def kernel(x_id, y_id, out_id, more_id, room_at):
     x_sizes, x_steps = word(x_id + {sizes}), word(x_id + {steps})
@@ -181,7 +181,7 @@ def kernel() -> Any:
         SQUARE[lanes],
         object.__basicsize__,
     )
-    lines = []
+    lines: list[str] = []
     for rows in HEIGHTS:
         for count in range(width, 0, -1):
             lines += [
@@ -247,7 +247,7 @@ def product(x: ndarray, y: ndarray, out: ndarray, more: ndarray | None = None) -
     number, more (n,)."""
     _ = x.base, y.base  # batches of vmap say that they are no arrays
     more = NOTHING if more is None else more
-    if x.size * y.shape[-1] < SHARED or cores() == 1:
+    if x.size * y.shape[-1] < MATMUL_PARALLEL_PRODUCTS or cores() == 1:
         run(x, y, out, more)
         return
     axis = 0 if out.ndim > 2 or out.shape[1] < min(len(out), BROAD * cores()) else 1

@@ -6,10 +6,13 @@ The work done decides, never the clock, so a program that is run again gives the
 
 from __future__ import annotations
 
+from rushlight.fast.index import PRICE_PRODUCTS, PRICE_PRODUCTS_NUMBA_LOADED
 from rushlight.loops.budget import CALL, ELEMENT, LOADING_SECONDS, NUMBA_SECONDS, Budget
 
+# The accounts, in seconds; `products` in multiplications. Only the functions below charge them.
 small_arrays = Budget(LOADING_SECONDS, NUMBA_SECONDS)
 large_arrays = Budget(LOADING_SECONDS, NUMBA_SECONDS)
+products = Budget(PRICE_PRODUCTS, PRICE_PRODUCTS - PRICE_PRODUCTS_NUMBA_LOADED)
 
 
 def charge(passes: float, size: int, large: float) -> bool:
@@ -20,3 +23,14 @@ def charge(passes: float, size: int, large: float) -> bool:
     if size < large:
         return small_arrays.charge(passes * (CALL + ELEMENT * size)) and size > 0
     return large_arrays.charge(passes / 4 * (CALL + ELEMENT * size))
+
+
+def charge_passes(passes: float, size: int, large: bool) -> bool:
+    """Charge what so many of NumPy's passes over `size` elements cost to the account of large or
+    of small arrays; whether loops do this work."""
+    return (large_arrays if large else small_arrays).charge_passes(passes, size)
+
+
+# Charge NumPy's seconds for large arrays, or multiplications of matrix products; whether loops do
+# this work.
+charge_seconds, charge_products = large_arrays.charge, products.charge

@@ -12,6 +12,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.buffer_pool import memory
+from rushlight.fast.index import POOL_CORE_ELEMENTS, POOL_OWN_LOOP_TAPS
 from rushlight.kernels.im2col import Ints, in_3d
 from rushlight.loops.tiering import Loop
 
@@ -71,10 +72,6 @@ FREQUENT = (
     ((1, 3, 3), (1, 2, 2)),
     ((1, 1, 2), (1, 1, 2)),
 )  # windows of most nets
-MUCH = 1 << 16  # numbers of planes that are one core's work: 45 us
-# taps of a window, up to which a kernel and its stride have a loop of their own: a quarter of the
-# time
-FEW = 9
 
 SCATTER = """def kernel(g, indices, volume, out):
     \"\"\"out[p, i] = the sum of g[p, q] with indices[p, q] = i < volume; whether all indices are inside.\"\"\"
@@ -139,10 +136,15 @@ def best_of_taps(
 ) -> tuple[ndarray, ndarray] | None:
     """Maxima and places of x (P, *size); None while NumPy is to do it."""
     how, n = (in_3d(kernel, 1), in_3d(stride, 1)), len(x)
-    loop = maxima(*how) if prod(kernel) <= FEW and set(dilation) == {1} else maxima((), ())
+    loop = (
+        maxima(*how)
+        if prod(kernel) <= POOL_OWN_LOOP_TAPS and set(dilation) == {1}
+        else maxima((), ())
+    )
     if x.dtype != np.float32 or len(out) > 3 or not x.flags.carray:
         return None
-    if loop.function is None:
+    function = loop.function
+    if function is None:
         loop.pay(x.size)
         return None
     values, indices = (
@@ -157,7 +159,7 @@ def best_of_taps(
     ]
 
     def part(first: int, end: int, step: int) -> None:
-        loop.function(
+        function(
             x[first:end].reshape(-1), *sizes, *[a[first:end].reshape(-1) for a in (values, indices)]
         )
 
@@ -177,7 +179,8 @@ def scattered(g: ndarray, indices: ndarray, size: Ints) -> ndarray | None:
         or not (g.flags.carray and indices.flags.carray)
     ):
         return None
-    if loop.function is None:
+    function = loop.function
+    if function is None:
         loop.pay(g.size)
         return None
     out, many = memory.take((*g.shape[:2], *size), np.dtype(np.float32)), prod(g.shape[2:])
@@ -185,7 +188,7 @@ def scattered(g: ndarray, indices: ndarray, size: Ints) -> ndarray | None:
 
     def part(first: int, end: int, step: int) -> None:
         given, at, made = (a[first * n : end * n] for a, n in zip(flat, (many, many, volume)))
-        inside.append(loop.function(given, at, volume, made))
+        inside.append(function(given, at, volume, made))
 
     if out.size:
         from rushlight.loops.parallel import parallel_for
@@ -196,4 +199,4 @@ def scattered(g: ndarray, indices: ndarray, size: Ints) -> ndarray | None:
 
 def planes(size: Ints) -> int:
     """How many planes of this size a core does at least."""
-    return -(-MUCH // max(1, prod(size)))
+    return -(-POOL_CORE_ELEMENTS // max(1, prod(size)))

@@ -6,34 +6,31 @@ of the small products. Here the weight is laid out once, and a step is a product
 and one pass over the gates; the text is made from the cell's rule (fast/recurrent_text.py). The
 products before and after, over all steps, are BLAS's.
 
-The size decides whether a loop is used, and for small layers what was done before (`Spent` in
-base/dependencies.py): exp and tanh differ from NumPy's in the last bits."""
+The size decides whether a loop is used, and for small layers what was done before (policy.py): exp
+and tanh differ from NumPy's in the last bits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache, lru_cache, wraps
 from itertools import accumulate, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import ndarray
 
 from rushlight.base.buffer_pool import aligned, memory
 from rushlight.base.dependencies import has_numba
-from rushlight.fast.policy import large_arrays, small_arrays
-from rushlight.kernels import recurrent as kernels
+from rushlight.fast.index import RECURRENT_ELEMENTS, RECURRENT_PARALLEL_PRODUCTS, RECURRENT_PASSES
+from rushlight.fast.policy import charge_passes
 from rushlight.kernels.matmul import mm
-from rushlight.kernels.recurrent import Arrays, Sizes, Steps, steps_of
+from rushlight.kernels.recurrent import Arrays, Sizes, Steps, bias_and_projection, steps_of
 from rushlight.ops.nn.recurrent_cells import GRU, LSTM, RELU, STATE, TANH, Cell
 
-LEAST = 1 << 15  # numbers in the gates of all steps from which loops are used: 2.5 ms, 1.2
-PASSES = 16  # of NumPy for a step
 FLOAT = np.dtype(np.float32)
 NOTHING, ZEROS = np.empty(0, FLOAT), np.zeros(64, FLOAT)
 HIGHEST = 6  # rows of a tile
 NEAR = 1 << 17  # numbers of a weight that leave room in the L2 cache
-MUCH = 1 << 24  # multiplications from which all cores share the sequences: 0.3 ms
 
 
 class Loops(NamedTuple):
@@ -60,16 +57,6 @@ def loops(cell: Cell, projected: bool) -> Loops:
         compiled(texts.step_back_text(cell)),
         sum([symbol is not states[0] for symbol in saved]),
     )
-
-
-def fit(tensors: Arrays) -> bool:
-    """Whether loops are to do it."""
-    x, h = tensors[:2]
-    if not all([t.dtype is FLOAT for t in tensors]) or not h.size or not x.size:
-        return False
-    a_step = len(h) * x.shape[-1]
-    budget = large_arrays if x.size >= LEAST else small_arrays
-    return budget.charge_passes(PASSES * (x.size // a_step), a_step) and has_numba()
 
 
 class Given(NamedTuple):
@@ -171,7 +158,7 @@ def forward(
     do, (n, p), width = loops(cell, projection is not None), start.shape, x.shape[-1]
     rows, hidden, line = (
         rows_of(steps_of(x, n, sizes, reverse), False, by_sequence(x)),
-        width // cell.count,
+        width // cell.gate_count,
         line_of(width),
     )
     turned, last = weight.T, None if projection is None else projection.T
@@ -246,7 +233,7 @@ def back(
     do, (n, p), width = loops(cell, projection is not None), start.shape, x.shape[-1]
     steps, hidden, bounds = (
         steps_of(x, n, sizes, reverse),
-        width // cell.count,
+        width // cell.gate_count,
         shares(n, x.size * p, weight),
     )
     rows = rows_of(steps, True, by_sequence(x))
@@ -323,7 +310,7 @@ def shares(sequences: int, work: int, weight: ndarray) -> list[tuple[int, int, i
     """The first tile of each core's sequences, the one after its last, and how many go through the
     steps together; `work`: multiplications."""
     tiles = -(-sequences // HIGHEST)
-    parts = min(cores(), tiles) if work >= MUCH else 1
+    parts = min(cores(), tiles) if work >= RECURRENT_PARALLEL_PRODUCTS else 1
     return [
         (*pair, together(weight))
         for pair in pairwise([tiles * k // parts for k in range(parts + 1)])
@@ -419,19 +406,41 @@ def step_back(
     return g_x.reshape(x.shape), gh, state, np.dot(g.T, start), np.add.reduce(g, 0)
 
 
-# -- the kernels of the ops, by loops where they fit: what they take and give, kernels/recurrent.py
+# -- the ways of the kernels in kernels/recurrent.py ------------------------------------------------
 
 
+def fits(tensors: Arrays) -> bool:
+    """Whether loops can do this work."""
+    x, h = tensors[:2]
+    return all([t.dtype is FLOAT for t in tensors]) and h.size > 0 and x.size > 0 and has_numba()
+
+
+def charge(tensors: Arrays) -> bool:
+    """Charge NumPy's passes over the gates of each step; whether loops do this work."""
+    x, h = tensors[:2]
+    step_elements = len(h) * x.shape[-1]
+    passes = RECURRENT_PASSES * (x.size // step_elements)
+    return charge_passes(passes, step_elements, x.size >= RECURRENT_ELEMENTS)
+
+
+def for_large_layers(way: Callable) -> Callable:
+    """The way; instead of a result None where NumPy is to do the work."""
+
+    @wraps(way)
+    def run(tensors: Arrays, *settings: Any) -> Any:
+        return way(tensors, *settings) if fits(tensors) and charge(tensors) else None
+
+    return run
+
+
+@for_large_layers
 def lstm(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
-    if not fit(tensors):
-        return kernels.lstm(tensors, sizes, reverse)
     out, *rest = forward(LSTM, given_to_lstm(*tensors), sizes, reverse)
     return out, *rest
 
 
+@for_large_layers
 def lstm_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
-    if not fit(tensors):
-        return kernels.lstm_back(tensors, sizes, reverse)
     *own, out, saved, g_out, g_h, g_c = tensors
     given = given_to_lstm(*own)
     *found, g_bias, totals = back(LSTM, given, sizes, reverse, out, saved, g_out, g_h, g_c)
@@ -443,20 +452,18 @@ def lstm_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
 
 
 def given_to_lstm(x: ndarray, h: ndarray, c: ndarray, weight: ndarray, *more: ndarray) -> Given:
-    return Given(x, h, weight, c, *kernels.bias_and_projection(more))
+    return Given(x, h, weight, c, *bias_and_projection(more))
 
 
+@for_large_layers
 def gru(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
-    if not fit(tensors):
-        return kernels.gru(tensors, sizes, reverse)
     x, h, weight, *bias = tensors
     out, h, _, saved = forward(GRU, Given(x, h, weight, None, *bias), sizes, reverse)
     return out, h, saved
 
 
+@for_large_layers
 def gru_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
-    if not fit(tensors):
-        return kernels.gru_back(tensors, sizes, reverse)
     x, h, weight, *bias, out, saved, g_out, g_h = tensors
     g_x, dh, _, g_weight, g_bias, _ = back(
         GRU, Given(x, h, weight), sizes, reverse, out, saved, g_out, g_h
@@ -464,17 +471,15 @@ def gru_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
     return [g_x, dh, g_weight, *([g_bias] if bias else [])]
 
 
+@for_large_layers
 def rnn(tensors: Arrays, relu: bool, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
-    if not fit(tensors):
-        return kernels.rnn(tensors, relu, sizes, reverse)
     x, h, weight, *bias = tensors
     out, h, _, _ = forward(RELU if relu else TANH, Given(x, h, weight, None, *bias), sizes, reverse)
     return out, h
 
 
+@for_large_layers
 def rnn_back(tensors: Arrays, relu: bool, sizes: Sizes, reverse: bool) -> list[ndarray]:
-    if not fit(tensors):
-        return kernels.rnn_back(tensors, relu, sizes, reverse)
     x, h, weight, *bias, out, g_out, g_h = tensors
     g_x, dh, _, g_weight, g_bias, _ = back(
         RELU if relu else TANH,

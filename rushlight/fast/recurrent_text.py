@@ -52,8 +52,7 @@ def columns_at_once() -> int:
 
 
 def tape_of(cell: Cell) -> tuple[list[Symbol], tuple, tuple, list[tuple[str, tuple, Symbol]]]:
-    """The cell's inputs, new states, what it saves, and its calls (op, operands, result), in
-    order."""
+    """The cell's inputs, new states, saved values, and calls (op, operands, result), in order."""
     tape: list[tuple[str, tuple, Symbol]] = []
 
     def noted(name: str) -> Callable:
@@ -90,7 +89,7 @@ class Gates:
         if array == "before":
             self.rows["before_0"] = self.before()
         else:
-            place = PLACES[array].format(k=k, count=self.cell.count, saved=len(self.saved))
+            place = PLACES[array].format(k=k, count=self.cell.gate_count, saved=len(self.saved))
             self.rows[f"{array}_{k}"] = [f"{array}_{k} = part({array}, {place})"]
         return f"{array}_{k}[j]"
 
@@ -228,8 +227,7 @@ def each(parts: dict[str, str], *lines: str, columns: str = "m") -> list[str]:
 
 
 def new_states(gates: Gates, places: Sequence[str], more: Sequence[str] = ()) -> None:
-    """Write out what the cell does to an element; h' goes to these places. `more`: what is added to
-    the product."""
+    """Write out the cell for one element; h' goes to `places`. `more`: a term added to the product."""
     from rushlight.fast.rule_text import write_out
 
     cell, known = gates.cell, {}
@@ -249,8 +247,8 @@ def new_states(gates: Gates, places: Sequence[str], more: Sequence[str] = ()) ->
 
 
 def forward_text(cell: Cell, projected: bool) -> str:
-    """h and state, what goes from step to step, have the rows of one; product and narrow those of a
-    tile."""
+    """h and state go from step to step, and have the rows of a step; product and narrow have the
+    rows of a tile."""
     gates = Gates(cell)
     new_states(gates, ("narrow",) if projected else ("h", "out"))
     after = (
@@ -265,7 +263,7 @@ def forward_text(cell: Cell, projected: bool) -> str:
         if projected
         else []
     )
-    width = f"{cell.count} * n"
+    width = f"{cell.gate_count} * n"
     return kernel(
         "x, weight, bias, projection, h, state, product, narrow, out, saved",
         product("h", "q * m", "m", "m", "weight", width, "product", "bias", fetched("x", width)),
@@ -305,7 +303,7 @@ def back_text(cell: Cell, projected: bool) -> str:
         if projected
         else []
     )
-    width = f"{cell.count} * n"
+    width = f"{cell.gate_count} * n"
     columns = f"for j in range({width}):"
     kept = {"to": f"g, here * {width}", "found": "now, k"}
     return kernel(
@@ -348,7 +346,7 @@ def one_step(parameters: str, gates: Gates) -> str:
                 f"def kernel(end, n, {parameters}):",
                 "    restrict()",
                 "    wide()",
-                f"    m, line, i, first, begin, apart, earlier_end = n, {gates.cell.count} * n, "
+                f"    m, line, i, first, begin, apart, earlier_end = n, {gates.cell.gate_count} * n, "
                 "0, 0, 0, 1, 0",
                 "    earlier_first = earlier_begin = 0",
                 *(f"    {line}" for line in gates.text()),
@@ -374,8 +372,8 @@ def step_back_text(cell: Cell) -> str:
 
 
 def slopes_of(gates: Gates, found: dict[Symbol, Any]) -> dict[Symbol, Any]:
-    """The gradient of every symbol, from those of the states: the tape from its end, by the rules
-    of its ops."""
+    """The gradient of every symbol, from the gradients of the states: the tape backwards, by the
+    ops' rules."""
     from rushlight.fast.rule_text import on_symbols, write_out
 
     known = {symbol: gates.element("saved", k) for k, symbol in enumerate(gates.saved)}

@@ -13,10 +13,10 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.dependencies import has_numba
+from rushlight.fast.index import REDUCTION_PARALLEL_ELEMENTS, REDUCTION_ROW_ELEMENTS
+from rushlight.fast.row_text import loop_of
 
 Dims = tuple[int, ...] | int | None
-SHORT = 32  # numbers of a row, below which a loop is no faster
-MUCH = 1 << 18  # numbers from which all cores share the work
 FLOAT = np.dtype(np.float32)
 
 
@@ -30,45 +30,52 @@ def loops() -> Any:
     return rows
 
 
-def reduced(name: str, x: ndarray, dims: Dims, keepdim: bool) -> ndarray | None:
-    """One number from each row, a row being the last dimension or dimensions, or all of them."""
+def reduced(
+    x: ndarray, dims: Dims, keepdim: bool, loop: Callable[..., Any], *how: str
+) -> ndarray | None:
+    """One number from each row, a row being the last dimension or dimensions, or all of them, by
+    the loop `loop(*how)`."""
     if x.dtype is not FLOAT or not x.flags.carray:
         return None
     dims = (dims,) if isinstance(dims, int) else dims
     kept = 0 if dims is None else x.ndim - len(dims)
     last = dims is None or sorted([d % x.ndim for d in dims]) == [*range(kept, x.ndim)]
-    if not last or prod(x.shape[kept:]) < SHORT or loops() is None:
+    if not last or prod(x.shape[kept:]) < REDUCTION_ROW_ELEMENTS or loops() is None:
         return None
     out = np.empty(x.shape[:kept] + (1,) * (x.ndim - kept) * keepdim, FLOAT)
-    shared(getattr(loops(), name), (x.reshape(out.size, -1), out.reshape(-1)), (1, 1), x.size)
+    shared(loop(*how), (x.reshape(out.size, -1), out.reshape(-1)), (1, 1), x.size)
     return out
 
 
 def sums(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray | None:
-    return reduced("sums", x, dims, keepdim)
+    return reduced(x, dims, keepdim, loop_of, "sum", "", "blocks")
 
 
 def products(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray | None:
     """None for the product of all: NumPy has a way as fast (reduce.multiplied)."""
-    return None if dims is None else reduced("products", x, dims, keepdim)
+    return None if dims is None else reduced(x, dims, keepdim, lambda: loops().products)
 
 
 def largest(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray | None:
-    return reduced("largest_of", x, dims, keepdim)
+    return reduced(x, dims, keepdim, loop_of, "amax", "", "rows")
 
 
 def smallest(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray | None:
-    return reduced("smallest_of", x, dims, keepdim)
+    return reduced(x, dims, keepdim, loop_of, "amin", "", "rows")
 
 
 def means(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray | None:
-    total = reduced("sums", x, dims, keepdim)
+    total = reduced(x, dims, keepdim, loop_of, "sum", "", "blocks")
     return None if total is None else total / FLOAT.type(x.size // max(total.size, 1))
 
 
 def norms(x: ndarray, p: float, dims: Dims, keepdim: bool = False) -> ndarray | None:
     """None for the norm of the whole array: BLAS's dot is as fast."""
-    return reduced("norms", x, dims, keepdim) if p == 2 and (dims is not None or keepdim) else None
+    return (
+        reduced(x, dims, keepdim, lambda: loops().norms)
+        if p == 2 and (dims is not None or keepdim)
+        else None
+    )
 
 
 def running_sums(x: ndarray, dim: int) -> ndarray | None:
@@ -169,7 +176,11 @@ def extremes(ufunc: np.ufunc, x: ndarray, dim: int) -> tuple[ndarray, ndarray] |
 
 
 def shared(
-    loop: Callable, arguments: tuple, how: tuple[int, ...], size: int, much: int = MUCH
+    loop: Callable,
+    arguments: tuple,
+    how: tuple[int, ...],
+    size: int,
+    much: int = REDUCTION_PARALLEL_ELEMENTS,
 ) -> None:
     """The call; of much, all cores do a part: `how` is for `parallel.in_parts`."""
     if size < much:

@@ -89,7 +89,7 @@ def divided(x: ndarray, y: ndarray, ufunc: np.ufunc) -> ndarray | None:
     return by_blocks(BLOCKS[ufunc], x, y) if made is None else made
 
 
-LOOPS = {
+LOOPS: dict[np.ufunc, tuple[str, str]] = {
     np.fmod: ("trunc64", "a"),
     np.remainder: ("floor64", "b"),
 }  # how a quotient is rounded, whose sign the rest has

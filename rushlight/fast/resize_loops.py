@@ -10,7 +10,8 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.buffer_pool import memory
-from rushlight.fast.reductions import FLOAT, MUCH
+from rushlight.fast.index import REDUCTION_PARALLEL_ELEMENTS
+from rushlight.fast.reductions import FLOAT
 from rushlight.kernels.resize import table
 from rushlight.loops.tiering import Loop
 
@@ -124,7 +125,7 @@ def mixed(x: ndarray, dim: int, how: tuple, back: bool) -> ndarray | None:
         *listed(how, back),
         made.reshape(many, out, *tail),
     )
-    if max(x.size, made.size) < MUCH:
+    if max(x.size, made.size) < REDUCTION_PARALLEL_ELEMENTS:
         loop.function(*arguments)
         return made
     from rushlight.loops.parallel import cores, in_parts  # not where there are no threads

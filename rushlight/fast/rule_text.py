@@ -31,6 +31,32 @@ class NotFused(Exception):
     """This op stays a call of its NumPy kernel."""
 
 
+def infix(sign: str, rank: int, result: np.dtype | None = None) -> tuple[Callable, Callable]:
+    """`x sign y` and its reflection."""
+
+    def operator(x: Any, y: Any) -> Scalar:
+        x, y = meet(x, y)
+        if result is None and x.dtype == BOOL:
+            raise NotFused
+        if sign == "/" and x.dtype == INT:
+            raise NotFused
+        right = y.within(rank + 1)
+        return Scalar(
+            f"{x.within(rank + (result is BOOL))} {sign} {right}", result or x.dtype, rank
+        )
+
+    return operator, lambda x, y: operator(y, x)
+
+
+def logical(sign: str) -> tuple[Callable, Callable]:
+    def operator(x: Any, y: Any) -> Scalar:
+        if not (isinstance(x, Scalar) and isinstance(y, Scalar) and x.dtype == y.dtype == BOOL):
+            raise NotFused
+        return Scalar(f"{x.within(ATOM)} {sign} {y.within(ATOM)}", BOOL, COMPARISON + 1)
+
+    return operator, lambda x, y: operator(y, x)
+
+
 class Scalar:
     """One element, as text with a dtype; `rank` says whether brackets are needed around it."""
 
@@ -38,6 +64,19 @@ class Scalar:
 
     def __init__(self, text: str, dtype: np.dtype, rank: int = ATOM):
         self.text, self.dtype, self.rank = text, dtype, rank
+
+    # a (b c) is not (a b) c in the last bit, so the right operand has brackets at the same rank
+    __add__, __radd__ = infix("+", SUM)
+    __sub__, __rsub__ = infix("-", SUM)
+    __mul__, __rmul__ = infix("*", PRODUCT)
+    __truediv__, __rtruediv__ = infix("/", PRODUCT)
+    __and__, __rand__ = logical("&")
+    __or__, __ror__ = logical("|")
+    __xor__, __rxor__ = logical("^")
+    __lt__, __gt__ = infix("<", COMPARISON, BOOL)[0], infix(">", COMPARISON, BOOL)[0]
+    __le__, __ge__ = infix("<=", COMPARISON, BOOL)[0], infix(">=", COMPARISON, BOOL)[0]
+    __eq__, __ne__ = infix("==", COMPARISON, BOOL)[0], infix("!=", COMPARISON, BOOL)[0]
+    __hash__ = object.__hash__
 
     def within(self, rank: int) -> str:
         return self.text if self.rank >= rank else f"({self.text})"
@@ -75,7 +114,7 @@ def constant(value: Any, dtype: np.dtype) -> Scalar:
 
 
 def int_or(value: Any) -> Any:
-    """The whole number that it is, if it can be written as one; -0.0 cannot."""
+    """The value as a whole number; None if it has none, as -0.0."""
     return (
         int(value)
         if value == value and abs(value) < 1e15 and (value or copysign(1, value) > 0)
@@ -116,56 +155,6 @@ def real_if(number: Any, dtype: np.dtype) -> np.dtype:
     if dtype in REALS or (dtype == INT and isinstance(number, int)):
         return dtype
     raise NotFused
-
-
-def infix(sign: str, rank: int, result: np.dtype | None = None) -> tuple[Callable, Callable]:
-    """`x sign y` and its reflection; the right operand needs brackets at the same rank."""
-
-    def operator(x: Any, y: Any) -> Scalar:
-        x, y = meet(x, y)
-        if result is None and x.dtype == BOOL:
-            raise NotFused
-        if sign == "/" and x.dtype == INT:
-            raise NotFused
-        right = y.within(rank + 1)  # a (b c) is not (a b) c in the last bit
-        return Scalar(
-            f"{x.within(rank + (result is BOOL))} {sign} {right}", result or x.dtype, rank
-        )
-
-    return operator, lambda x, y: operator(y, x)
-
-
-def logical(sign: str) -> tuple[Callable, Callable]:
-    def operator(x: Any, y: Any) -> Scalar:
-        if not (isinstance(x, Scalar) and isinstance(y, Scalar) and x.dtype == y.dtype == BOOL):
-            raise NotFused
-        return Scalar(f"{x.within(ATOM)} {sign} {y.within(ATOM)}", BOOL, COMPARISON + 1)
-
-    return operator, lambda x, y: operator(y, x)
-
-
-for _name, _sign, _rank in (
-    ("add", "+", SUM),
-    ("sub", "-", SUM),
-    ("mul", "*", PRODUCT),
-    ("truediv", "/", PRODUCT),
-):
-    _direct, _reflected = infix(_sign, _rank)
-    setattr(Scalar, f"__{_name}__", _direct)
-    setattr(Scalar, f"__r{_name}__", _reflected)
-for _name, _sign in (("and", "&"), ("or", "|"), ("xor", "^")):
-    _direct, _reflected = logical(_sign)
-    setattr(Scalar, f"__{_name}__", _direct)
-    setattr(Scalar, f"__r{_name}__", _reflected)
-for _name, _sign in (
-    ("eq", "=="),
-    ("ne", "!="),
-    ("lt", "<"),
-    ("le", "<="),
-    ("gt", ">"),
-    ("ge", ">="),
-):
-    setattr(Scalar, f"__{_name}__", infix(_sign, COMPARISON, BOOL)[0])
 
 
 def power(x: Scalar, y: Any) -> Scalar:
@@ -332,8 +321,8 @@ def on_symbols(rule: Callable) -> Callable:
 
 
 def expression_of(op: Op, of: str, args: list) -> Scalar | None:
-    """The op on symbols and settings, or its derivative by one of its inputs; None if that is an
-    argument as it is."""
+    """The op on symbols and settings, or the derivative by an input; None if the result is one of
+    the arguments."""
     if not can_fuse(op):
         raise NotFused
     rule = op.rules[of] if of else None

@@ -1,12 +1,12 @@
 """Large float32 tensors through softmax, layer norm and batch norm, by the loops of
-fast/row_loops.py and fast/channel_loops.py: NumPy would pass over them six to ten times. A function
+fast/row_text.py and fast/row_loops.py: NumPy would pass over them six to ten times. A function
 here gives the result, or None where NumPy is to do it: other dtypes and layouts, other dimensions
 than the last, very long rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import prod
 from typing import Any
 
@@ -14,9 +14,13 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.buffer_pool import memory
-from rushlight.fast.reductions import FLOAT, MUCH, loops, shared
+from rushlight.core.table import TABLE, Op, parameters
+from rushlight.fast.index import REDUCTION_PARALLEL_ELEMENTS
+from rushlight.fast.reductions import FLOAT, loops, shared
+from rushlight.fast.row_text import loop_of
 from rushlight.kernels.layout import channels_last, like_images
 from rushlight.kernels.reduce import NOISE
+from rushlight.ops.reduce import reduce
 
 SHORT = 16  # numbers in a channel of a sample, below which NumPy does it
 REMEMBERED = 1 << 18  # numbers from which memory is used again
@@ -69,26 +73,26 @@ def room(x: ndarray) -> ndarray:
     return np.empty(x.shape, FLOAT) if x.size < REMEMBERED else memory.take(x.shape, FLOAT)
 
 
-def along_rows(name: str) -> Callable:
+def along_rows(name: str, of: str) -> Callable:
     """A function of an array, or of a gradient and of what the forward gave, along a dimension."""
 
-    def run(*given: Any) -> ndarray | None:
+    def along_a_dimension(*given: Any) -> ndarray | None:
         *arrays, dim = given
         x = arrays[-1]
         if dim != -1 and dim != x.ndim - 1:
-            return between(name, dim, *arrays)
+            return across(name, of, dim, *arrays)
         n = x.shape[-1] if x.ndim else 0
         rows = [matrix(a, n) for a in arrays]
         if arrays[0].shape != x.shape or any([a is None for a in rows]):
             return None
         out = room(x)
-        shared(getattr(loops(), name), (*rows, out.reshape(-1, n)), (1,) * len(given), x.size)
+        shared(loop_of(name, of, "rows"), (*rows, out.reshape(-1, n)), (1,) * len(given), x.size)
         return out
 
-    return run
+    return along_a_dimension
 
 
-def between(name: str, dim: int, *arrays: ndarray) -> ndarray | None:
+def across(name: str, of: str, dim: int, *arrays: ndarray) -> ndarray | None:
     """The same along another dimension than the last: vectors are of what lies after it."""
     shape = arrays[-1].shape
     fits = (
@@ -102,11 +106,10 @@ def between(name: str, dim: int, *arrays: ndarray) -> ndarray | None:
         or not 0 < shape[dim] <= LONG
     ):
         return None
-    from rushlight.fast import channel_loops as channels
-
     out, samples = room(arrays[-1]), prod(shape[: dim % len(shape)])
     given = [a.reshape(samples, -1) for a in (*arrays, out)]
-    shared(getattr(channels, name), (*given, shape[dim]), (*[1] * len(given), 0), out.size)
+    how = (*[1] * len(given), 0)
+    shared(loop_of(name, of, "across"), (*given, shape[dim]), how, out.size)
     return out
 
 
@@ -121,7 +124,7 @@ def logsumexp(x: ndarray, dims: tuple[int, ...] | None, keepdim: bool) -> ndarra
     if rows is None:
         return None
     out = np.empty(x.shape[:-1], FLOAT)
-    shared(loops().logsumexp, (rows, out.reshape(-1)), (1, 1), x.size)
+    shared(loop_of("logsumexp", "", "rows"), (rows, out.reshape(-1)), (1, 1), x.size)
     return out[..., None] if keepdim else out
 
 
@@ -131,7 +134,7 @@ def logsumexp_x(g: ndarray, x: ndarray, y: ndarray) -> ndarray | None:
         return None
     out = room(x)
     shared(
-        loops().logsumexp_x,
+        loop_of("logsumexp", "x", "rows"),
         (gs.reshape(-1), rows, ys.reshape(-1), out.reshape(rows.shape)),
         (1, 1, 1, 1),
         x.size,
@@ -145,16 +148,10 @@ def columns(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndar
     k = 0 if axes is None else len(axes)
     rows = (
         matrix(x, prod(x.shape[k:]))
-        if 0 < k < x.ndim and tuple(sorted(axes)) == tuple(range(k))
+        if axes is not None and 0 < k < x.ndim and sorted(axes) == [*range(k)]
         else None
     )
     return rows if rows is not None and len(rows) > correction else None
-
-
-def column_means(rows: ndarray) -> ndarray:
-    total = np.empty(rows.shape[1])
-    shared(loops().column_sums, (rows, total), (1, 2), rows.size)
-    return (total / len(rows)).astype(FLOAT)
 
 
 def trailing(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray | None:
@@ -178,7 +175,7 @@ def var(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray 
     if along is not None:
         out = np.empty(len(along), FLOAT)
         shared(
-            loops().row_vars, (along, float(along.shape[1] - correction), out), (1, 0, 1), x.size
+            loop_of("var_core", "", "blocks"), (along, float(correction), out), (1, 0, 1), x.size
         )
         more_exact(out, along, correction)
         return out.reshape(
@@ -189,10 +186,9 @@ def var(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray 
         )
     if rows is None:
         return None
-    total = np.empty(rows.shape[1])
-    shared(loops().column_squares, (rows, column_means(rows), total), (1, 0, 2), rows.size)
     kept = (1,) * len(axes) + x.shape[len(axes) :]  # type: ignore[arg-type]
-    out = (total / (len(rows) - correction)).astype(FLOAT)
+    out, loop = np.empty(rows.shape[1], FLOAT), loop_of("var_core", "", "columns")
+    by_channels(loop, x.size, len(out), rows, float(correction), out)
     more_exact(out, rows.T, correction)
     return out.reshape(kept)
 
@@ -221,17 +217,12 @@ def var_x(
     if g.size != n or g.dtype is not FLOAT:
         return None
     slopes, out = laid_out(g).reshape(-1), room(x)
-    factor = 2 / (x.size // n - correction)
     if along is not None:
-        shared(
-            loops().row_var_x,
-            (slopes, along, factor, out.reshape(along.shape)),
-            (1, 1, 0, 1),
-            x.size,
-        )
+        given = slopes, along, float(correction), out.reshape(along.shape)
+        shared(loop_of("var_core", "x", "blocks"), given, (1, 1, 0, 1), x.size)
     else:
-        given = slopes, rows, column_means(rows), factor, out.reshape(rows.shape)  # type: ignore[arg-type, union-attr]
-        shared(loops().column_var_x, given, (0, 1, 0, 0, 1), x.size)
+        loop, to = loop_of("var_core", "x", "columns"), out.reshape(-1, n)
+        by_channels(loop, x.size, n, slopes, rows, float(correction), to)
     return out
 
 
@@ -264,7 +255,7 @@ def layer_norm(
     kept = (*x.shape[: -len(dims)], *(1,) * len(dims))
     out, mu, var = room(x), np.empty(kept, FLOAT), np.empty(kept, FLOAT)
     shared(
-        loops().layer_norm,
+        loop_of("layer_norm", "", "rows"),
         (rows, w, b, eps, out.reshape(-1, n), mu.reshape(-1), var.reshape(-1)),
         (1, 0, 0, 0, 1, 1, 1),
         x.size,
@@ -284,17 +275,22 @@ def layer_norm_grads(
     """The gradients of x, weight and bias."""
     n = width(x, dims)
     g, rows, w = matrix(gs[0], n), matrix(x, n), factors(weight, n, 1)
-    if g is None or rows is None or w is None or np.count_nonzero(gs[1]) or np.count_nonzero(gs[2]):
+    if g is None or rows is None or w is None or have_gradients(gs[1:]):
         return None
-    out, sums = room(x), np.empty((2, n), FLOAT)
+    out, (of_w, of_b) = room(x), np.empty((2, n), FLOAT)
     shared(
-        loops().layer_norm_back,
-        (g, rows, w, mu.reshape(-1), var.reshape(-1), eps, out.reshape(-1, n), sums),
-        (1, 1, 0, 1, 1, 0, 1, 2),
+        loop_of("layer_norm", "x weight bias", "rows"),
+        (g, rows, w, mu.reshape(-1), var.reshape(-1), eps, out.reshape(-1, n), of_w, of_b),
+        (1, 1, 0, 1, 1, 0, 1, 2, 2),
         x.size,
     )
     shape = of_weight(gs)
-    return out, sums[0].reshape(shape), sums[1].reshape(shape)
+    return out, of_w.reshape(shape), of_b.reshape(shape)
+
+
+def have_gradients(moments: list[ndarray]) -> bool:
+    """Whether gradients come to the mean or the variance themselves: then the rule does it."""
+    return any([np.count_nonzero(g) for g in moments])
 
 
 def of_weight(gs: list) -> tuple[int, ...]:
@@ -313,7 +309,7 @@ def layer_norm_weight(
         return None
     out = np.empty(n, FLOAT)
     shared(
-        loops().layer_norm_weight,
+        loop_of("layer_norm", "weight", "rows"),
         (g, rows, mu.reshape(-1), var.reshape(-1), eps, out),
         (1, 1, 1, 1, 0, 2),
         x.size,
@@ -342,18 +338,20 @@ def samples(a: ndarray) -> ndarray | None:
     return matrix(a, a.shape[1]) if a.ndim == 2 else batch(a)
 
 
-def by_channels(name: str, size: int, channels: int, *arguments: Any) -> None:
-    """The call; of much, each core does some of the channels. Channels side by side have loops of
-    their own."""
-    from rushlight.fast import channel_loops as compiled
+def by_channels(loop: Callable, size: int, channels: int, *arguments: Any) -> None:
+    """The call; of much, each core does some of the channels."""
+    if size < REDUCTION_PARALLEL_ELEMENTS:
+        return loop(*arguments, 0, channels)
     from rushlight.loops.parallel import cores, pool
 
-    if arguments[0].ndim == 2:
-        getattr(compiled, name + "_across")(*arguments)
-        return
-    parts = min(cores(), channels) if size >= MUCH else 1
+    parts = min(cores(), channels)
     bounds = [channels * k // parts for k in range(parts + 1)]
-    pool.run(getattr(compiled, name), [(*arguments, *bounds[k : k + 2]) for k in range(parts)])
+    pool.run(loop, [(*arguments, *bounds[k : k + 2]) for k in range(parts)])
+
+
+def shared_size(x: ndarray) -> int:
+    """The elements whose channels the cores share: 0 of a matrix, which stays on one core."""
+    return x.size if x.ndim > 2 else 0
 
 
 def batch_norm(
@@ -365,18 +363,9 @@ def batch_norm(
         return None
     kept = (1, x.shape[1], *(1,) * (x.ndim - 2))
     out, mu, var = room(x), np.empty(kept, FLOAT), np.empty(kept, FLOAT)
-    by_channels(
-        "batch_norm",
-        x.size,
-        x.shape[1],
-        given,
-        w,
-        b,
-        eps,
-        out.reshape(given.shape),
-        mu.reshape(-1),
-        var.reshape(-1),
-    )
+    arguments = given, w, b, eps, out.reshape(given.shape), mu.reshape(-1), var.reshape(-1)
+    loop = loop_of("batch_norm", "", "columns" if x.ndim == 2 else "channels")
+    by_channels(loop, shared_size(x), x.shape[1], *arguments)
     return like_images(out, x, asks=channels_last), mu, var
 
 
@@ -391,42 +380,20 @@ def batch_norm_grads(
 ) -> Gradients | None:
     """The gradients of x, weight and bias."""
     g, given, w = samples(gs[0]), samples(x), factors(weight, x.shape[1], 1)
-    if (
-        g is None
-        or given is None
-        or w is None
-        or np.count_nonzero(gs[1])
-        or np.count_nonzero(gs[2])
-    ):
+    if g is None or given is None or w is None or have_gradients(gs[1:]):
         return None
     out, sums = room(x), np.empty((2, x.shape[1]), FLOAT)
-    by_channels(
-        "batch_norm_x",
-        x.size,
-        x.shape[1],
-        g,
-        given,
-        w,
-        mu.reshape(-1),
-        var.reshape(-1),
-        eps,
-        out.reshape(given.shape),
-        *sums,
-    )
+    moments = mu.reshape(-1), var.reshape(-1)
+    arguments = g, given, w, *moments, eps, out.reshape(given.shape), *sums
+    loop = loop_of("batch_norm", "x weight bias", "columns" if x.ndim == 2 else "channels")
+    by_channels(loop, shared_size(x), x.shape[1], *arguments)
     return out, sums[0], sums[1]
 
 
 def batch_norm_weight(
     gs: list, x: ndarray, mu: ndarray, var: ndarray, dims: tuple[int, ...], eps: float
 ) -> ndarray | None:
-    g, given = batch(gs[0]), batch(x)
-    if g is None or given is None:
-        return None
-    out = np.empty(x.shape[1], FLOAT)
-    by_channels(
-        "batch_norm_weight", x.size, x.shape[1], g, given, mu.reshape(-1), var.reshape(-1), eps, out
-    )
-    return out
+    return frozen_batch_norm_weight(gs[0], x, mu.reshape(-1), var.reshape(-1), eps)
 
 
 def batch_norm_bias(gs: list, dims: tuple[int, ...]) -> ndarray | None:
@@ -439,7 +406,7 @@ def channel_sums(g: ndarray) -> ndarray | None:
     if g is None:
         return None
     out = np.empty(g.shape[1], FLOAT)
-    by_channels("batch_norm_bias", g.size, g.shape[1], g, out)
+    by_channels(loop_of("batch_norm", "bias", "channels"), g.size, g.shape[1], g, out)
     return out
 
 
@@ -455,19 +422,8 @@ def group_norm(
         np.empty((len(x), groups, 1), FLOAT),
         np.empty((len(x), groups, 1), FLOAT),
     )
-    by_channels(
-        "group_norm",
-        x.size,
-        mu.size,
-        given,
-        w,
-        b,
-        groups,
-        eps,
-        out.reshape(given.shape),
-        mu.reshape(-1),
-        var.reshape(-1),
-    )
+    arguments = given, w, b, eps, out.reshape(given.shape), mu.reshape(-1), var.reshape(-1)
+    by_channels(loop_of("group_norm", "", "groups"), x.size, mu.size, *arguments, groups)
     return like_images(out, x), mu, var
 
 
@@ -476,29 +432,13 @@ def group_norm_grads(
 ) -> Gradients | None:
     """The gradients of x, weight and bias; those of weight and bias are sums over the samples."""
     g, given, w = batch(gs[0]), batch(x), factors(weight, x.shape[1], 1)
-    if (
-        g is None
-        or given is None
-        or w is None
-        or np.count_nonzero(gs[1])
-        or np.count_nonzero(gs[2])
-    ):
+    if g is None or given is None or w is None or have_gradients(gs[1:]):
         return None
     out, sums = room(x), np.empty((2, *given.shape[:2]), FLOAT)
-    by_channels(
-        "group_norm_x",
-        x.size,
-        mu.size,
-        g,
-        given,
-        w,
-        mu.reshape(-1),
-        var.reshape(-1),
-        groups,
-        eps,
-        out.reshape(given.shape),
-        *sums,
-    )
+    moments = mu.reshape(-1), var.reshape(-1)
+    arguments = g, given, w, *moments, eps, out.reshape(given.shape), *sums, groups
+    loop = loop_of("group_norm", "x weight bias", "groups")
+    by_channels(loop, x.size, mu.size, *arguments)
     of_weight, of_bias = sums.sum(1, np.float64).astype(FLOAT)
     return out, of_weight, of_bias
 
@@ -513,10 +453,9 @@ def batch_dots(g: ndarray, x: ndarray, mu: ndarray, dims: tuple[int, ...]) -> nd
         or dims != (0, *range(2, n))
     ):
         return None
-    out, none = np.empty((1, x.shape[1], *(1,) * (n - 2)), FLOAT), np.ones(x.shape[1], FLOAT)
-    by_channels(
-        "batch_norm_weight", x.size, x.shape[1], a, b, mu.reshape(-1), none, 0.0, out.reshape(-1)
-    )
+    out = np.empty((1, x.shape[1], *(1,) * (n - 2)), FLOAT)
+    loop = loop_of("batch_dots", "", "channels")
+    by_channels(loop, x.size, x.shape[1], a, b, mu.reshape(-1), out.reshape(-1))
     return out
 
 
@@ -545,7 +484,8 @@ def frozen_batch_norm_weight(
     if a is None or b is None or mu.dtype is not FLOAT or var.dtype is not FLOAT:
         return None
     out = np.empty(len(var), FLOAT)
-    by_channels("batch_norm_weight", g.size, len(var), a, b, mu, var, eps, out)
+    loop = loop_of("batch_norm", "weight", "channels")
+    by_channels(loop, g.size, len(var), a, b, mu, var, eps, out)
     return out
 
 
@@ -561,19 +501,19 @@ def by_a_number_each(x: ndarray, factor: ndarray, shift: ndarray) -> ndarray | N
     if given is None:
         return None
     out = room(x)
-    by_channels(
-        "scaled_channels", x.size, x.shape[1], given, factor, shift, out.reshape(given.shape)
-    )
+    given = given, factor, shift, out.reshape(given.shape)  # type: ignore[assignment]
+    by_channels(loops().scaled_channels, x.size, x.shape[1], *given)
     return like_images(out, x, asks=channels_last)
 
 
 # (op, "" for its forward or the input of a derivative) -> what is asked with the arguments of the
 # kernel or the rule
 FUNCTIONS: dict[tuple[str, str], Callable] = {
-    ("softmax", ""): along_rows("softmax"),
-    ("softmax", "x"): along_rows("softmax_x"),
-    ("log_softmax", ""): along_rows("log_softmax"),
-    ("log_softmax", "x"): along_rows("log_softmax_x"),
+    **{
+        (function.op.name, of): along_rows(function.op.name, of)
+        for function in (reduce.softmax, reduce.log_softmax)
+        for of in ("", "x")
+    },
     ("logsumexp", ""): logsumexp,
     ("logsumexp", "x"): logsumexp_x,
     ("var_core", ""): var,
@@ -602,48 +542,30 @@ def examples() -> dict[tuple[str, str], Callable[[], tuple]]:
     def numbers(*shape: int) -> ndarray:
         return (np.cos(np.arange(prod(shape)) * 1.7) + 0.1).astype(FLOAT).reshape(shape)
 
-    x, g, row, one = (
-        numbers(2, 8),
-        numbers(2, 8)[::-1].copy(),
-        numbers(8),
-        np.abs(numbers(2, 1)) + FLOAT.type(1),
-    )
-    y, slope, channel = numbers(3, 2, 16), numbers(3, 2, 16)[::-1].copy(), numbers(2)
-    mean, var = numbers(1, 2, 1), np.abs(numbers(1, 2, 1)) + FLOAT.type(1)
-    means, variances = numbers(3, 1, 1), np.abs(numbers(3, 1, 1)) + FLOAT.type(1)
-    dims, out = (0, 2), np.exp(x) / np.exp(x).sum(1, keepdims=True)
-
-    def gs(a: ndarray, of: ndarray) -> list:
-        return [a, 0 * of, 0 * of]
-
-    lse = np.log(np.exp(x).sum(1, keepdims=True))
-    return {
-        ("softmax", ""): lambda: (x, 1),
-        ("softmax", "x"): lambda: (g, out, 1),
-        ("log_softmax", ""): lambda: (x, 1),
-        ("log_softmax", "x"): lambda: (g, x - lse, 1),
-        ("logsumexp", ""): lambda: (x, (1,), True),
-        ("logsumexp", "x"): lambda: (one, x, lse),
-        ("var_core", ""): lambda: (x, (0,), 1),
-        ("var_core", "x"): lambda: (g[:1], x, (0,), 1),
-        ("layer_norm", ""): lambda: (x, row, row, (1,), 1e-5),
-        ("layer_norm", "x weight bias"): lambda: (gs(g, one), x, row, one, one, (1,), 1e-5),
-        ("layer_norm", "weight"): lambda: (gs(g, one), x, one, one, 1e-5),
-        ("batch_norm", ""): lambda: (y, channel, channel, dims, 1e-5),
-        ("batch_norm", "x weight bias"): lambda: (
-            *(gs(slope, mean), y, channel, mean, var),
-            *(dims, 1e-5),
-        ),
-        ("batch_norm", "weight"): lambda: (gs(slope, mean), y, mean, var, dims, 1e-5),
-        ("batch_norm", "bias"): lambda: (gs(slope, mean), dims),
-        ("group_norm", ""): lambda: (y, channel, channel, 1, 1e-5),
-        ("group_norm", "x weight bias"): lambda: (
-            *(gs(slope, means), y, channel, means, variances),
-            *(1, 1e-5),
-        ),
-        ("batch_dots", ""): lambda: (slope, y, mean, dims),
-        ("frozen_batch_norm", ""): lambda: (y, channel, channel, channel, var.reshape(-1), 1e-5),
-        ("frozen_batch_norm", "x"): lambda: (slope, channel, var.reshape(-1), 1e-5),
-        ("frozen_batch_norm", "weight"): lambda: (slope, y, channel, var.reshape(-1), 1e-5),
-        ("frozen_batch_norm", "bias"): lambda: (slope,),
+    x, y, row, channel = numbers(2, 8), numbers(3, 2, 16), numbers(8), numbers(2)
+    given: dict[str, tuple] = {
+        "logsumexp": (x, (1,), True),
+        "var_core": (x, (0,), 1),
+        "layer_norm": (x, row, row, (1,), 1e-5),
+        "batch_norm": (y, channel, channel, (0, 2), 1e-5),
+        "group_norm": (y, channel, channel, 1, 1e-5),
+        "batch_dots": (y[::-1].copy(), y, numbers(1, 2, 1), (0, 2)),
+        "frozen_batch_norm": (y, channel, channel, channel, channel * channel, 1e-5),
     }
+    return {
+        (name, of): partial(example, TABLE[name], of, given.get(name, (x, 1)))
+        for name, of in FUNCTIONS
+    }
+
+
+def example(op: Op, of: str, given: tuple) -> tuple:
+    """Arguments of the op's rule, from those of its forward."""
+    if not of:
+        return given
+    made = op.kernel(*given)
+    outputs = made if isinstance(made, tuple) else (made,)
+    known = dict(zip((*op.inputs, *op.settings), given))
+    known |= zip(op.options.get("outputs", "out").split(), outputs)
+    known["g"] = np.cos(outputs[0])
+    known["gs"] = [known["g"], *(0 * a for a in outputs[1:])]
+    return tuple([known[name] for name in parameters(op.rules[of.split()[0]])])

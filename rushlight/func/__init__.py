@@ -1,5 +1,5 @@
-"""torch.func: functions that take a function and give one: its gradient, its Jacobian, the same for
-a batch.
+"""torch.func: higher-order functions: the gradient or Jacobian of a function, or the same function
+for a batch.
 
 `grad`, `vjp` and `jacrev` go backward, `jvp`, `linearize` and `jacfwd` forward, `vmap` maps; all
 nest in any order. `functional_call` and `stack_module_state` make functions of modules."""
@@ -11,7 +11,7 @@ from typing import Any
 
 from rushlight.base.missing_names import missing
 
-# Loaded when first asked for: forward mode, in a layer below, needs a module of this package.
+# Loaded on first access: forward mode, in a lower layer, needs a module of this package.
 _HOME = {
     **dict.fromkeys(("functionalize", "grad", "grad_and_value", "vjp"), "func.vjp_transform"),
     **dict.fromkeys(("jvp", "linearize"), "func.jvp_transform"),

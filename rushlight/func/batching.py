@@ -2,12 +2,13 @@
 
 A batched tensor is a Tensor whose `array` is a `Batch`. The Batch has the shape and dtype of ONE
 sample, and refers to the tensor of all samples: `value`, with the batch in dimension 0, which may
-itself be batched by an outer vmap. Kernels fail on a Batch. Where an op would report the error, it
-runs on the values instead, by the batching rule of its family (func/batching_families.py); so
-programs without vmap pay nothing. Each level has its own graph: an op on batched tensors is
+itself be batched by an outer vmap. Kernels fail on a Batch. The code that would report this error
+runs the op on the values instead, by the batching rule of its family (func/batching_families.py);
+so programs without vmap have no overhead. Each level has its own graph: an op on batched tensors is
 recorded between the batched tensors, with the shapes of one sample; the ops of its batching rule
 are recorded between the values. Hence the gradient of one sample's loss is per sample, also for a
-weight that all samples share."""
+weight that all samples share.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ import numpy as np
 
 from rushlight.base.errors import explain, warn
 from rushlight.base.memory_format import room_like
-from rushlight.core.arguments import Placeholder, Touched, reduced_dims
+from rushlight.base.placeholder import Placeholder, Touched
+from rushlight.core.arguments import reduced_dims
 from rushlight.core.clock import tick
 from rushlight.core.families import facts, kept_shape, reduction, view
 from rushlight.core.mode import Mode, current, mode
@@ -53,7 +55,7 @@ IN_PLACE = (
 NUMBERS = (
     "vmap: {what} looks at the numbers of a batched tensor, of which one sample has shape "
     "{shape}, and has no "
-    "batching rule\n  cure: write it with other ops, or leave it outside of vmap"
+    "batching rule\n  hint: compute it with other ops, or outside of vmap"
 )
 DYNAMIC = {"nonzero", "count_nonzero", "unique"}
 
@@ -206,7 +208,7 @@ class Batch(Placeholder):
                     "vmap: We do not support batching operators that can output dynamic shape. "
                     "Attempted to "
                     f"vmap over aten::{what}.",
-                    "choose with torch.where(), or do it outside of vmap",
+                    "use torch.where(), or call it outside of vmap",
                 ),
                 self,
             )
@@ -229,7 +231,7 @@ class Batch(Placeholder):
         raise Touched(
             explain(
                 "Cannot access data pointer of Tensor that doesn't have storage",
-                "inside vmap a tensor stands for many: return it, and ask outside",
+                "inside vmap a tensor holds all samples: return it, and test it outside",
             ),
             self,
         )
@@ -304,8 +306,8 @@ def refused(source: Batch) -> Touched:
     return Touched(
         explain(
             IN_PLACE,
-            "write x = x + y; or make the tensor with new_zeros() or zeros_like() of a tensor that "
-            "is mapped over",
+            "write x = x + y; or create the tensor with new_zeros() or zeros_like() of a mapped "
+            "tensor",
         ),
         source,
     )
@@ -388,8 +390,9 @@ def run(op: Op, args: tuple, level: Level | None = None) -> Any:
 
 @cache
 def runner(op: Op) -> Callable[[tuple, Level], Any]:
-    """The function (args, level) -> outputs of an op. Decides once per op what is the same for each
-    call."""
+    """The function (args, level) -> outputs of an op. It holds everything that is the same for each
+    call of the op.
+    """
     n, rule, is_view, is_reduction = (
         len(op.inputs),
         RULES[0](op),

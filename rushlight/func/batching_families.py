@@ -1,9 +1,10 @@
 """How vmap runs an op on all samples at once: decided by its family, for general ops by the word
 `batched` in their entry.
 
-A rule gets the op, the level, the inputs as `Part`s and the settings as the op was given them for
-one sample, and returns what the op makes of all samples, the batch first. What has no rule runs
-sample by sample, with a warning."""
+A rule gets the op, the level, the inputs as `Part`s and the settings of one sample's call. It
+returns the outputs for all samples, with the batch in front. An op without a rule runs sample by
+sample, with a warning.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +18,10 @@ from rushlight.core.tensor import Tensor
 from rushlight.core.worlds import TENSORS
 from rushlight.func.batching import Level, Part, rules, slow, wrap
 
-Parts = Sequence[Any]  # of Part, of a list of them, or None for an input left out
+Parts = Sequence[Any]  # each a Part, a list of Parts, or None for a missing input
 SPECIAL: dict[Op, Callable] = {}  # rules of single ops: func/batching_rules.py and others
-# For a file of ops that the package loads on demand, the file of its rules, which is loaded with
-# the first of its ops.
+# file of ops loaded on demand -> the file of their rules, which is loaded with the first of these
+# ops
 RULE_FILES = {
     "rushlight.ops.nn.attention": "rushlight.func.layer_rules",
     "rushlight.ops.nn.conv": "rushlight.func.layer_rules",
@@ -34,7 +35,7 @@ DIMENSIONS = {"dim", "dim0", "dim1", "new_dim", "start_dim", "end_dim", "axis", 
 
 
 def rule(*functions: Any) -> Callable[[Callable], Callable]:
-    """The function is the rule of these ops: `@rule(mm, mv)`."""
+    """A decorator: the function is the batching rule of these ops: `@rule(mm, mv)`."""
 
     def register(function: Callable) -> Callable:
         SPECIAL.update(dict.fromkeys(entries(*functions), function))
@@ -45,10 +46,11 @@ def rule(*functions: Any) -> Callable[[Callable], Callable]:
 
 @rules
 def rule_of(op: Op) -> Callable:
-    """(op, level, parts, settings) -> what the op makes of the values, and whether it has the batch
-    in front."""
+    """(op, level, parts, settings) -> (the op's outputs for all samples, whether the batch is in
+    front).
+    """
     rule = chosen(op)
-    if op.options.get("random"):  # it says itself
+    if op.options.get("random"):  # a random op's rule returns both
         return rule
 
     folds = rule in (fold, one_by_one) or op in SPECIAL and not op.is_view
@@ -67,7 +69,9 @@ def rule_of(op: Op) -> Callable:
 
 
 def chosen(op: Op) -> Callable:
-    """Its own rule, that of the word in its entry, that of its family; else sample by sample."""
+    """The op's own rule, else that of the word `batched=` in its entry, else that of its family,
+    else sample by sample.
+    """
     home = op.forward.__module__
     if home in RULE_FILES:
         import_module(RULE_FILES[home])
@@ -76,8 +80,9 @@ def chosen(op: Op) -> Callable:
 
 
 def without_samples(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """Empty results, of the shape that the op gives for one sample of zeros: a dimension into which
-    no samples are folded does not tell its own size."""
+    """Empty results for 0 samples; their shape is that of the op's result for one sample of zeros.
+    (A reshape of an empty batch could not infer -1.)
+    """
     one = Level(1, level.randomness, level.name)
 
     def zeros(p: Any) -> Any:
@@ -112,8 +117,9 @@ def call(op: Op, inputs: Sequence, settings: Sequence) -> Any:
 
 
 def align(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """Samples broadcast from the right: (B, *s) and (B, *t) become (B, 1, ..., *s) and (B, *t).
-    Elementwise ops, and those that do the same to each element."""
+    """Align samples for broadcasting: (B, *s) and (B, *t) become (B, 1, ..., *s) and (B, *t). For
+    elementwise ops, and ops that treat each element alike.
+    """
     ndim = max([p.ndim for p in parts if p is not None])
     return call(op, [p and p.lined(ndim) for p in parts], settings)
 
@@ -139,17 +145,15 @@ def matrix(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """Stacks of matrices: the batch is one more dimension of the stack."""
     found = flat(parts)
     ndim = max(p.ndim for p in found)
-    apart = (
-        len({p.ndim for p in found}) > 1
-    )  # of several outputs, each has another one's leading dimensions
+    # of several outputs, each has another one's leading dimensions
+    apart = len({p.ndim for p in found}) > 1
     if any(p.ndim < 2 for p in found) or (apart and "outputs" in op.options):
         return one_by_one(op, level, parts, settings)
     made = call(op, [p and p.whole(ndim) for p in parts], settings)
     if isinstance(made, Tensor):
         return made
-    return [
-        t.expand((level.size, 0)) if t._array.shape == (0,) else t for t in made
-    ]  # left out for all samples
+    # left out for all samples
+    return [t.expand((level.size, 0)) if t._array.shape == (0,) else t for t in made]
 
 
 def whole(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
@@ -183,7 +187,9 @@ def shift(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 
 def without_dim(made: Any) -> Any:
-    """Results for samples of no dimensions, which were given one of size 1."""
+    """Results for 0-d samples, which the op saw with a dimension of size 1: remove this
+    dimension.
+    """
     if isinstance(made, (tuple, list)):
         return [without_dim(t) for t in made]
     return made.squeeze(1) if made._array.ndim == 2 and made._array.shape[1] == 1 else made
@@ -248,7 +254,7 @@ def one_by_one(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     made = [call(op, [sample(p, i) for p in parts], settings) for i in range(level.size)]
     if not made:
         raise RuntimeError(
-            f"vmap: {op.called} runs sample by sample, and there is none: its shape is not known"
+            f"vmap: {op.called} runs sample by sample, so its output shape is unknown for 0 samples"
         )
     stack = TENSORS["stack"]
     return (

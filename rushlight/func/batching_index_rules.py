@@ -1,8 +1,9 @@
-"""Batching rules of x[key] with index tensors in the key, and of what is made of it.
+"""Batching rules of x[key] with index tensors in the key, and of the ops for its derivatives.
 
-Each sample has its own place in the batch, so the key gets one more index tensor, 0 ... B - 1,
-before all others. NumPy puts the dimensions of index tensors that stand apart first, (B, *I,
-*rest); where a sample has its I dimensions among the rest, they are moved there."""
+The key gets one more index tensor, 0 ... B - 1 for the batch, before all others. If index tensors
+are separated by slices, NumPy puts their dimensions first, (B, *I, *rest); if one sample's result
+has its I dimensions elsewhere, they are moved there.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ DYNAMIC = (
 
 
 class Places:
-    """A key of one sample with its index tensors, for all samples.
+    """The key of one sample with its index tensors, prepared for all samples.
 
     `tensors`: 0 ... B - 1 and the index tensors, all of (B, *I); `key`: HERE for each; `ndim`: of
     I; `at`: where a sample's result has I, among its other dimensions; `points`: the dimensions of
@@ -47,7 +48,7 @@ class Places:
         self.at = self.place(x_ndim + len(self.points), spread)
 
     def place(self, x_ndim: int, key: list) -> int:
-        """How many dimensions of a sample's result come before I."""
+        """The number of dimensions before I in a sample's result."""
         here = [i for i, part in enumerate(key) if part is HERE or part.__class__ is int]
         if not here or here != list(range(here[0], here[-1] + 1)):
             return 0
@@ -55,7 +56,7 @@ class Places:
         return sum(x_ndim - used if part is Ellipsis else 1 for part in key[: here[0]])
 
     def opened(self, t: Tensor) -> Tensor:
-        """What the key is applied to, (B, *shape of a sample), with the dimensions `points`."""
+        """The indexed tensor (B, *shape of a sample), with the dimensions `points` inserted."""
         for dim in self.points:
             t = ops["unsqueeze"](t, 1 + dim)
         return t
@@ -73,7 +74,9 @@ class Places:
         )
 
     def source(self, t: Tensor) -> Tensor:
-        """What is written, (B, *shape of a sample's result), as NumPy takes it: the opposite."""
+        """The tensor to write, (B, *shape of a sample's result), in NumPy's order of dimensions:
+        the inverse of the move above.
+        """
         if not self.at:
             return t
         return ops["movedim"](
@@ -82,8 +85,9 @@ class Places:
 
 
 def points_of(x_ndim: int, masks: list, key: tuple) -> list[int]:
-    """Where a key has masks without dimensions: each chooses from a dimension of size 1 of its own.
-    `masks`: for each index tensor its number of dimensions, None if it is no mask."""
+    """The positions of 0-d masks in a key: each indexes an inserted dimension of size 1. `masks`:
+    for each index tensor the number of dimensions of a mask, None if it is not a mask.
+    """
     found, points, dim = iter(masks), [], 0
     taken = sum(m if m is not None else 1 for m in masks) + sum(
         part.__class__ in (int, slice) for part in key
@@ -100,7 +104,9 @@ def points_of(x_ndim: int, masks: list, key: tuple) -> list[int]:
 
 
 def as_positions(p: Part, level: Level) -> list[Part]:
-    """An index tensor; of a mask that all samples share, those of the places where it is true."""
+    """A Part as a list of index tensors. A mask that all samples share becomes the indices of its
+    true elements.
+    """
     if p.value._array.dtype.kind != "b":
         return [p]
     if p.mapped:
@@ -168,7 +174,7 @@ def index_select(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     x, places = parts
     if not places.mapped and x.ndim:
         return call(op, [x.value, places.value], (settings[0] + 1,))
-    if not x.ndim:  # one number has one place
+    if not x.ndim:  # a 0-d sample
         return call(op, [x.whole(1), created(from_array(np.zeros(1, np.int64)))], (1,)).reshape(
             (level.size,)
         )

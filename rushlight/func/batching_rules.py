@@ -1,8 +1,9 @@
-"""Batching rules of single ops whose family and word say too little: shapes, products, positions,
-reductions.
+"""Batching rules of single ops for which family and `batched=` do not suffice: shapes, products,
+indices, reductions.
 
-As in func/batching_families.py: (op, level, parts, settings of one sample) -> what the op makes of
-all samples, the batch first."""
+As in func/batching_families.py: (op, level, parts, settings of one sample) -> the outputs for all
+samples, with the batch in front.
+"""
 
 from __future__ import annotations
 
@@ -49,9 +50,8 @@ def reshape(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(shape.unbind)
 def unbind(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    return view_functions.unbind(
-        parts[0].value, settings[0] + 1
-    )  # views, unlike what the op itself gives
+    # views of the input, unlike the outputs of the batched op
+    return view_functions.unbind(parts[0].value, settings[0] + 1)
 
 
 @rule(shape.split_sizes)
@@ -72,7 +72,7 @@ def permute(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(shape.squeeze)
 def squeeze(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """None means all dimensions of size 1, but not the batch."""
+    """None means all dimensions of size 1, except the batch."""
     (x,) = parts
     dims = range(x.ndim) if settings[0] is None else settings[0] if x.ndim else ()
     gone = tuple(d + 1 for d in dims if x.value._array.shape[d + 1] == 1)
@@ -94,7 +94,7 @@ def cat(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(shape.unflatten)
 def unflatten(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """The shape is that of one dimension: it does not begin with the batch."""
+    """The given shape replaces one dimension: it does not include the batch."""
     (x,), (dim, sizes) = parts, settings
     point = not x.ndim
     made = call(op, [x.whole(point)], (shifted("dim", dim, level.size, x.ndim), sizes))
@@ -125,7 +125,7 @@ def fold_repeats(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(shape.unfold_dim)
 def unfold_dim(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """One number has one window."""
+    """A 0-d sample has one window."""
     x, (_, size, _) = parts[0], settings
     return shift(op, level, parts, settings) if x.ndim else ops["narrow"](x.whole(1), 1, 0, size)
 
@@ -144,7 +144,7 @@ def overwrite(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(shape.placed)
 def placed(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """Each sample lies as it is said, one behind the other."""
+    """The samples one after the other in memory, each with the given strides."""
     value, (strides,) = parts[0].value, settings
     _, end = reach(value._array.shape[1:], strides, 0)
     return call(op, [value], ((end, *strides),))
@@ -152,8 +152,9 @@ def placed(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(shape.laid_out)
 def elsewhere_in_memory(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """A copy; where its elements lie is the matter of a sample alone, which has no memory of its
-    own."""
+    """A copy: the memory layout has no meaning inside vmap, since a sample has no memory of its
+    own.
+    """
     return ops["clone"](parts[0].value)
 
 
@@ -174,7 +175,7 @@ def mm(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(matmul.dot)
 def dot(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """(B, n) @ (n,) where all samples share one of them, else (B, 1, n) @ (B, n, 1)."""
+    """(B, n) @ (n,) if all samples share one operand, else (B, 1, n) @ (B, n, 1)."""
     x, y = parts
     if not (x.mapped and y.mapped):
         return ops["mv"](x.value, y.value) if x.mapped else ops["mv"](y.value, x.value)
@@ -196,8 +197,9 @@ def mv(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(matmul.linear)
 def linear(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """One product where all samples share the weight, else one for each: (B, n, k) @ (B, k, m) +
-    (B, 1, m)."""
+    """One product if all samples share the weight, else one for each sample: (B, n, k) @ (B, k, m)
+    + (B, 1, m).
+    """
     x, weight, bias = parts
     if not weight.mapped:
         r = call(
@@ -221,7 +223,7 @@ def linear(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(along_dim.gather)
 def gather(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """One place in a vector gives one number."""
+    """An index without dimensions gives one number."""
     x, index = parts
     if index.ndim == x.ndim:
         return shift(op, level, parts, settings)
@@ -242,7 +244,7 @@ def scatter(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
         source = Part(wrap(spread, level), level)
     if x.ndim:
         return shift(op, level, [x, index, source], settings)
-    dim, *more = settings  # one number has one place
+    dim, *more = settings  # a 0-d sample has one position
     return call(op, [p.whole(1) for p in (x, index, source)], (dim + 1, *more)).reshape(
         (level.size,)
     )
@@ -250,7 +252,7 @@ def scatter(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(along_dim.embedding)
 def embedding(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """Tables of all samples, one below the other: those of sample b begin at b n."""
+    """The tables of all samples, stacked: the rows of sample b begin at b n."""
     weight, index = parts
     if not weight.mapped:
         return call(op, [weight.value, index.value], settings)
@@ -282,7 +284,7 @@ def embedding_grad(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(reduce.var_core)
 def var_core(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """Of one number over its one dimension: () means all dimensions."""
+    """A 0-d sample is reduced over its one added dimension; () means all dimensions."""
     (x,), (_, correction) = parts, settings
     if x.ndim:
         return shift(op, level, parts, settings)

@@ -49,10 +49,8 @@ class Tangents(dict):
         return made
 
     def __reduce__(self) -> tuple:
-        return (
-            Tangents,
-            (),
-        )  # copied and unpickled tensors have no tangents: levels belong to the running program
+        # copied and unpickled tensors have no tangents: levels belong to the running program
+        return (Tangents, ())
 
 
 class Level(Inner):
@@ -72,9 +70,8 @@ class Level(Inner):
         self.depth = 0 if m.batch is None else m.batch.depth  # of the vmap around the level
         around: Level | None = innermost(Level, self.outer)
         self.number: int = 0 if around is None else around.number + 1
-        self.held: WeakSet = (
-            WeakSet()
-        )  # the `Tangents` that have a tangent of this level: removed by `close`
+        # the `Tangents` that have a tangent of this level: removed by `close`
+        self.held: WeakSet = WeakSet()
         self.token = current.set(m.but(watch=self))
         self.modes: tuple = None, None  # cache of `inside`: its last argument and result
 
@@ -404,9 +401,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     """
     last = innermost(Level, mode().watch)
     if last is None:
-        raise RuntimeError(
-            explain("Dual level must be a positive number.", "there is no open level to exit")
-        )
+        raise RuntimeError(explain("Dual level must be a positive number.", "no level is open"))
     if level is not None and level != last.number:
         raise RuntimeError(
             explain(
@@ -527,7 +522,7 @@ def check_size(x: Tensor, tangent: Tensor) -> None:
                 f"supported. Tensor is of size {list(x.shape)} while the given forward gradient "
                 "is of size "
                 f"{list(tangent.shape)}.",
-                "give a tangent of the tensor's shape",
+                "pass a tangent of the tensor's shape",
             )
         )
 

@@ -70,7 +70,7 @@ def jacobian(
 
     A tuple of inputs gives a tuple per output, a tuple of outputs a tuple of these. `vectorize`:
     all rows at once, by `func.vmap`; with `strategy="forward-mode"`, all columns. AssertionError
-    for another strategy, NotImplementedError or RuntimeError for arguments that exclude each other.
+    for another strategy, NotImplementedError or RuntimeError for incompatible arguments.
 
     >>> rushlight.autograd.functional.jacobian(lambda x: x * x, rushlight.tensor([1.0, 2.0]))
     tensor([[2., 0.],
@@ -87,7 +87,7 @@ def jacobian(
 
 
 def check_strategy(strategy: str, vectorize: bool, create_graph: bool, strict: bool) -> None:
-    """Raise the errors of `jacobian` for arguments that exclude each other."""
+    """Raise the errors of `jacobian` for incompatible arguments."""
     name = "torch.autograd.functional.jacobian: "
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError(
@@ -198,9 +198,8 @@ def hessian(
         return one_number(func(*xs), "hessian").reshape(())
 
     def gradient(*xs: Tensor) -> Any:
-        if (
-            outer_jacobian_strategy == "forward-mode"
-        ):  # the gradient of dual numbers, also inside no_grad
+        # the gradient of dual numbers, also inside no_grad
+        if outer_jacobian_strategy == "forward-mode":
             found = vjp_transform.grad(number, tuple(range(len(xs))))(*xs)
             return found if isinstance(inputs, tuple) else found[0]
         y = one_number(func(*xs), "hessian")
@@ -308,7 +307,7 @@ def fitting(v: Any, to: Tensors, name: str) -> Tensors:
                 explain(
                     f"{name}: the vector v can only be None if what it is multiplied with is one "
                     "number",
-                    "give a v of the same shapes",
+                    "pass v with the same shapes",
                     shapes=[tuple(t.shape) for t in to],
                 )
             )
@@ -319,7 +318,7 @@ def fitting(v: Any, to: Tensors, name: str) -> Tensors:
             explain(
                 f"{name}: v has shapes {[tuple(t.shape) for t in vs]}, but needs "
                 f"{[tuple(t.shape) for t in to]}",
-                "give one vector for each, of its shape",
+                "pass one vector for each, of the same shape",
             )
         )
     return vs
@@ -372,7 +371,7 @@ def pushed(
 
 def check_depends(ys: Tensors, chosen: list[int], grads: Any, name: str) -> None:
     """RuntimeError for an output without a gradient, and for an input that no output depends on."""
-    zeros, depends = "strict=False gives zeros there", [g is not None for g in grads]
+    zeros, depends = "strict=False returns zeros", [g is not None for g in grads]
     if len(chosen) < len(ys):
         which = next(i for i in range(len(ys)) if i not in chosen)
         raise RuntimeError(
@@ -398,8 +397,9 @@ def check_depends(ys: Tensors, chosen: list[int], grads: Any, name: str) -> None
 
 
 def check_curved(gradients: Tensors, name: str) -> None:
-    """RuntimeError for a constant gradient: strict mode asks for a second derivative that depends
-    on the input."""
+    """RuntimeError for a constant gradient: strict mode requires a second derivative that depends
+    on the input.
+    """
     if (
         flat := next((i for i, g in enumerate(gradients) if not g.requires_grad), None)
     ) is not None:
@@ -409,7 +409,7 @@ def check_curved(gradients: Tensors, name: str) -> None:
                 "function "
                 f"with respect to input {flat} is independent of the input. This is not allowed in "
                 "strict mode.",
-                "strict=False gives zeros there",
+                "strict=False returns zeros",
                 op=name,
             )
         )

@@ -149,9 +149,8 @@ def along_basis(
     basis = [
         part.reshape(total, *t.shape).to(t.dtype) for part, t in zip(apart(unit, like, 1), like)
     ]
-    if (
-        chunk_size == 1 and total
-    ):  # one by one without vmap: works for ops without a batching rule, too
+    # a loop without vmap, which also works for ops without a batching rule
+    if chunk_size == 1 and total:
         rows = [tree_flatten(function(*row)) for row in zip(*basis)]
         return tree_unflatten(map(stack, zip(*[parts for parts, _ in rows])), rows[0][1])
     return vmap(function, randomness=randomness, chunk_size=chunk_size)(*basis)

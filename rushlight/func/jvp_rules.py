@@ -19,8 +19,9 @@ from rushlight.core.backward import grad
 from rushlight.core.gradient_worlds import sum_to_tensor
 from rushlight.core.mode import transposing, within
 from rushlight.core.node import Hooks, Parts, Start, with_hooks
+from rushlight.core.table import ruled_inputs
 from rushlight.core.tensor import Tensor, created, from_array
-from rushlight.core.worlds import TENSORS, ruled_inputs
+from rushlight.core.worlds import TENSORS
 from rushlight.ops.index.along_dim import index_copy, scatter
 from rushlight.ops.index.index_tensors import write_at
 
@@ -207,9 +208,8 @@ def node_like(op: Any, args: tuple, outs: list, edges: tuple) -> Any:
         None,
         outs[0]._array.shape,
     )
-    node.extra.dual = lambda t, i: outs[
-        i
-    ]  # rules that read an output get the output itself, with its node
+    # rules that read an output get the output itself, with its node
+    node.extra.dual = lambda t, i: outs[i]
     arrays = [x._array for x in outs]
     if op.family is families.reduction:
         shape, axes = args[0]._array.shape, args[1]

@@ -73,7 +73,7 @@ def jvp(
             explain(
                 "jvp(f, primals, tangents, strict=True): The output of f is independent of the "
                 "inputs. This is not allowed with strict=True.",
-                "strict=False gives zeros",
+                "strict=False returns zeros",
             )
         )
     value, along = tree_unflatten(ys, form), tree_unflatten(or_zeros(found, ys), form)

@@ -1,5 +1,6 @@
-"""Batching rules of what neural networks are made of: normalization, convolution, attention,
-losses, dropout."""
+"""Batching rules of the ops of neural networks: normalization, convolution, attention, losses,
+dropout.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ def layer_norm(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(normalization.group_norm)
 def group_norm(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """(B N, C, ...); what may differ from sample to sample, weight and bias, comes after."""
+    """Normalize as (B N, C, ...); then apply weight and bias, which may differ from sample to
+    sample.
+    """
     x, weight, bias = parts
     out, mu, var = unfolded(call(op, [folded(x.whole()), None, None], settings), level.size)
     weight, bias = (
@@ -44,8 +47,9 @@ def group_norm(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(normalization.batch_norm, normalization.frozen_batch_norm)
 def batch_norm(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """Each sample's channels are channels of their own: x (N, B C, ...), scales (B C,), statistics
-    (1, B C, 1, ...)."""
+    """The channels of all samples side by side: x (N, B C, ...), scales (B C,), statistics (1, B C,
+    1, ...).
+    """
     x, *scales = parts
     b = level.size
     flat_scales = [p and p.whole().reshape((-1,)) for p in scales]
@@ -71,8 +75,9 @@ def channels_apart(x: Tensor, b: int) -> Tensor:
 
 @rule(conv.convolution)
 def convolution(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """With one weight for all, the batch is as good as N; with one for each sample, channels come
-    in B groups."""
+    """With a shared weight, the batch is folded into N; with one weight for each sample, the
+    channels form B groups.
+    """
     x, weight, bias = parts
     r = grouped(op, level, x, weight, settings, (None,))
     if bias is None:
@@ -113,8 +118,9 @@ def conv_weight_grad(op: Op, level: Level, parts: Parts, settings: tuple) -> Any
 
 @rule(attention_ops.attention, attention_ops.attention_back)
 def attention(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """Stacks of q, k, v, of a mask which may have fewer dimensions, and of what `attention` gave:
-    the batch is one more."""
+    """q, k, v, the mask (which may have fewer dimensions) and the outputs of `attention` get the
+    batch as a leading dimension.
+    """
     (tensors,) = parts
     return call(
         op,
@@ -154,8 +160,9 @@ def fold_classes(
 
 
 def rows(t: Tensor, target: Part) -> Tensor:
-    """(B, N, ...) -> (B N, ...); where a sample is one target and its C numbers, (B, ...) has its
-    rows already."""
+    """(B, N, ...) -> (B N, ...). If a sample is one target with its C numbers, (B, ...) already
+    consists of rows.
+    """
     return folded(t) if target.ndim else t
 
 

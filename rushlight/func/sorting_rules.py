@@ -31,7 +31,7 @@ def places(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(sorting.among)
 def among(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """(B, n, 1) compared with (B, 1, m), where each sample has a set of its own."""
+    """(B, n, 1) compared with (B, 1, m), if each sample has a set of its own."""
     x, y = parts
     if not y.mapped:
         return call(op, [x.value, y.value], settings)

@@ -39,6 +39,6 @@ def lie_again(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 
 def beyond(*regions: tuple) -> int:
-    """A step between samples in memory of their own, in which none reaches the next."""
+    """A stride between samples that is larger than the memory of one sample."""
     found = [reach(*region) for region in regions if 0 not in region[0]]
     return max([high for _, high in found], default=0) - min([low for low, _ in found], default=0)

@@ -38,9 +38,8 @@ class Variables(within):
 
     def __init__(self) -> None:
         super().__init__(grad=True, inference=-abs(mode().inference))
-        self.outside = (
-            mode().grad
-        )  # grad mode outside: whether outer derivatives need the results recorded
+        # grad mode outside: whether outer derivatives need the results recorded
+        self.outside = mode().grad
         self.starts: list[Start] = []
 
     def __enter__(self) -> Variables:
@@ -179,8 +178,9 @@ def numbers_of(argnums: Any, count: int) -> tuple[int, ...]:
 
 
 def split(made: Any, has_aux: bool, who: str) -> tuple[Any, Any]:
-    """(output, aux) from the result of a function. RuntimeError if `has_aux` and the result is no
-    pair."""
+    """(output, aux) from the result of a function. RuntimeError if `has_aux` and the result is not
+    a pair.
+    """
     if not has_aux:
         return made, None
     if not (isinstance(made, tuple) and len(made) == 2):
@@ -194,8 +194,9 @@ def split(made: Any, has_aux: bool, who: str) -> tuple[Any, Any]:
 
 
 def outputs_of(made: Any, who: str) -> tuple[list[Tensor], TreeSpec]:
-    """(tensors of the output, its tree). RuntimeError for an empty output, or leaves that are no
-    tensors."""
+    """(tensors of the output, its tree). RuntimeError for an empty output, or leaves that are not
+    tensors.
+    """
     ys, spec = tree_flatten(made)
     if not ys or made is None:
         raise RuntimeError(
@@ -221,6 +222,6 @@ def same_form(given: Any, wanted: TreeSpec, words: Callable[[TreeSpec, TreeSpec]
     form = tree_structure(given)
     if form != wanted:
         raise RuntimeError(
-            explain(words(form, wanted), "give the same containers, with a tensor in each place")
+            explain(words(form, wanted), "pass the same containers, with a tensor for each leaf")
         )
     return tree_leaves(given)

@@ -92,8 +92,8 @@ def stacked(call: Callable, leaves: list, level: Level) -> tuple[list, TreeSpec]
     if not made:
         raise RuntimeError(
             explain(
-                "vmap: this function runs sample by sample, and there is none: its shape is not "
-                "known"
+                "vmap: this function runs sample by sample, so its output shape is unknown for 0 "
+                "samples"
             )
         )
     columns = list(zip(*(flat for flat, _ in made)))

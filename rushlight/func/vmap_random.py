@@ -47,7 +47,9 @@ class Draws:
 
     def same(self, name: str, method: Callable, args: tuple, kwargs: dict) -> Any:
         if any(self.mapped(a) for a in args):
-            raise RuntimeError(explain(SAME, "draw outside of vmap, or say randomness='different'"))
+            raise RuntimeError(
+                explain(SAME, "draw outside of vmap, or pass randomness='different'")
+            )
         return method(*args, **kwargs)
 
     def different(self, name: str, method: Callable, args: tuple, kwargs: dict) -> Any:

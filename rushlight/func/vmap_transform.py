@@ -15,7 +15,6 @@ from rushlight.func import (
     batching_index_rules,
     batching_rules,
     vmap_fallback,
-    vmap_function,
     vmap_random,
 )
 from rushlight.func.batching import Level, Part, wrap
@@ -78,9 +77,8 @@ def vmap(
             return one_run(func, randomness, stop - start, part, dims, spec, kwargs, out_dims)
 
         step = chunk_size or max(size, 1)
-        again = (
-            get_rng_state() if randomness == "same" and step < size else None
-        )  # all chunks draw the same numbers
+        # all chunks draw the same numbers
+        again = get_rng_state() if randomness == "same" and step < size else None
         chunks = []
         for start in range(0, max(size, 1), step):
             if again is not None:
@@ -120,7 +118,7 @@ def unwrapped(func: Callable, t: Any, dim: int | None, level: Level) -> Any:
                 explain(
                     f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is "
                     "None",
-                    "say where the samples are to lie: out_dims=0",
+                    "pass the position of the batch dimension: out_dims=0",
                 )
             )
         return part.value if isinstance(t, Tensor) else t
@@ -167,7 +165,7 @@ def sorted_out(func: Callable, in_dims: Dims, args: tuple) -> tuple[list, list, 
                 f"{call}: expected `in_dims` to be int or a (potentially nested) tuple matching "
                 "the "
                 f"structure of inputs, got: {type(in_dims)}.",
-                "a tuple has one entry for each argument",
+                "pass a tuple with one entry for each argument",
             )
         )
     if not args:
@@ -231,7 +229,7 @@ def batch_size(inputs: Sequence, dims: Sequence) -> int:
         raise ValueError(
             explain(
                 "vmap: Expected at least one tensor to be mapped over, but every in_dim is None",
-                "call the function itself, or give an in_dim",
+                "call the function without vmap, or pass an in_dim",
             )
         )
     if any(n != sizes[0] for n in sizes):

@@ -1,4 +1,4 @@
-"""torch.fx: programs as graphs of calls, which can be looked at, changed and run.
+"""torch.fx: programs as graphs of calls, which can be inspected, changed and run.
 
 >>> def f(x, y):
 ...     return rushlight.relu(x) + y
@@ -29,8 +29,8 @@ from rushlight.fx.tracer import Tracer
 
 
 def wrap(fn_or_name: str | Callable) -> Any:
-    """Let a function of the module that calls this, or the one of that name, stay whole in traces;
-    returns it.
+    """Trace calls of a function as one node. The function belongs to the calling module, or is
+    given by name. Returns the argument.
 
     >>> rushlight.fx.wrap("len")  # at the top of a module: a trace has a call of len, and asks no proxy for its length
     'len'

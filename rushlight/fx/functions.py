@@ -1,4 +1,6 @@
-"""The functions that a trace takes down when they meet a proxy, and where users find them."""
+"""The functions that a trace records when an argument is a proxy, and the places where users find
+them.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +26,10 @@ HOMES = {
     ".linalg": "torch.linalg",
     ".fft": "torch.fft",
 }
-WRAPPED: dict[
-    tuple[int, str], None
-] = {}  # (id of a module's globals, name) of functions that stay whole, by `wrap`
+# (id of a module's globals, name) of functions that stay whole, by `wrap`
+WRAPPED: dict[tuple[int, str], None] = {}
 WHOLE = (
-    "functions that stay whole"  # where the namespace of a graph's code says which of its names do
+    "functions that stay whole"  # the key in the namespace of a graph's code that lists such names
 )
 PATCHING = threading.RLock()  # one trace at a time
 
@@ -37,7 +38,7 @@ PATCHING = threading.RLock()  # one trace at a time
 def known() -> tuple[tuple[dict, str, Any], ...]:
     """(namespace, name, function) of all of torch's functions."""
     modules = [import_module("rushlight" + home) for home in HOMES]
-    for name in dir(modules[0]):  # which loads them all, but for those of nn.functional
+    for name in dir(modules[0]):  # loads all functions except those of nn.functional
         if modules[0]._HOME.get(name, "").startswith("nn.functional"):
             getattr(modules[0], name)
     return tuple(
@@ -70,13 +71,14 @@ def path_of(function: Any) -> str:
     return paths().get(id(function), f"{module}.{name}")
 
 
-Take = Callable[
-    [str, Any, tuple, dict], Any
-]  # (kind, target, args, kwargs) -> a proxy, or None without one
+# (kind, target, args, kwargs) -> a proxy; None if no argument is a proxy
+Take = Callable[[str, Any, tuple, dict], Any]
 
 
 def recording(f: Any, take: Take, kind: str = "call_function", target: Any = None) -> Any:
-    """The function, or method, which is taken down rather than called where it meets a proxy."""
+    """The function or method with a wrapper: if an argument is a proxy, the call is recorded
+    instead of run.
+    """
 
     @wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -88,8 +90,9 @@ def recording(f: Any, take: Take, kind: str = "call_function", target: Any = Non
 
 @contextmanager
 def recorded(take: Take, also: list[dict]) -> Iterator[None]:
-    """torch's functions, those of `math` and methods of tensors take proxies, in torch's namespaces
-    and in those of the traced modules."""
+    """A context in which torch's functions, those of `math`, and methods of tensors accept proxies:
+    in torch's namespaces, and in the traced modules.
+    """
     originals = {id(f): f for _, _, f in known()}
     places = list(known())
     for namespace in also:
@@ -132,8 +135,9 @@ def recorded(take: Take, also: list[dict]) -> Iterator[None]:
 
 @contextmanager
 def recorded_in_layers(take: Take) -> Iterator[None]:
-    """Within `recorded`: the same in the files of rushlight's layers, for a tracer that goes into
-    them."""
+    """Within `recorded`: the same in the files of rushlight's layers, for a tracer that enters
+    layers.
+    """
     originals = {id(f) for _, _, f in known()}
     files = [
         vars(module)

@@ -1,4 +1,4 @@
-"""A traced program: its nodes in order, its text, and the Python function that it is."""
+"""A traced program: the nodes in order, as text and as a Python function."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ PREFIX = {operator.neg: "-", operator.pos: "+", operator.invert: "~"}
 
 
 class Graph:
-    """Nodes in the order in which they run. `x.node` of a Tracer's proxies are made by it; it may
-    be changed by hand:
+    """Nodes in the order of execution. A Tracer makes them from operations on proxies; a graph can
+    also be changed by hand:
 
     >>> import operator
     >>> graph = rushlight.fx.Graph()
@@ -60,7 +60,7 @@ class Graph:
     ):
         self.owning_module, self._names = owning_module, set[str]()
         self._root = Node(self, "", "root", "", (), {})
-        self._at = self._root  # new nodes stand before it
+        self._at = self._root  # new nodes are inserted before this node
 
     # -- nodes -------------------------------------------------------------------------------------
 
@@ -70,7 +70,7 @@ class Graph:
         return Nodes(self)
 
     def find_nodes(self, *, op: str, target: Any = None, sort: bool = True) -> list[Node]:
-        """Those of an op, and of a target if one is given."""
+        """The nodes of a kind `op`, and with this target if it is given."""
         return [n for n in self.nodes if n.op == op and (target is None or n.target == target)]
 
     def create_node(
@@ -84,7 +84,9 @@ class Graph:
     ) -> Node:
         """A new node where nodes are being inserted."""
         if op not in OPCODES:
-            raise AssertionError(f"{op!r} is no op of a graph: there are {', '.join(OPCODES)}")
+            raise AssertionError(
+                f"{op!r} is not an op of a graph; the ops are {', '.join(OPCODES)}"
+            )
         wanted = name or self._target_to_str(target)
         node = Node(
             self,
@@ -145,7 +147,7 @@ class Graph:
         return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
 
     def output(self, result: Any, type_expr: Any = None) -> Node:
-        """What is returned."""
+        """Add the output node."""
         return self.create_node("output", "output", (result,), type_expr=type_expr)
 
     def node_copy(self, node: Node, arg_transform: Callable[[Node], Any] = lambda x: x) -> Node:
@@ -165,8 +167,9 @@ class Graph:
     def graph_copy(
         self, g: Graph, val_map: dict[Node, Node], return_output_node: bool = False
     ) -> Any:
-        """Copy all nodes of another graph here; `val_map` is filled. What its output returns, in
-        nodes of this one."""
+        """Copy all nodes of another graph to this one, and fill `val_map`. Returns the copied
+        graph's result as nodes of this graph.
+        """
         for node in g.nodes:
             if node.op == "output":
                 result = map_arg(node.args[0], lambda n: val_map[n])
@@ -204,7 +207,7 @@ class Graph:
         return self._inserting(self._root if n is None else n.next)
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
-        """Take out what nobody uses; whether there was something."""
+        """Remove nodes that are not used; returns whether there were any."""
         dead = 0
         for node in reversed(self.nodes):
             if not node.users and not (is_impure_node or Node.is_impure)(node):
@@ -213,8 +216,9 @@ class Graph:
         return dead > 0
 
     def lint(self) -> None:
-        """RuntimeError for arguments that come later or from another graph, and for names that
-        stand twice."""
+        """RuntimeError for arguments that come later or from another graph, and for duplicate
+        names.
+        """
         seen: set[Node] = set()
         names: set[str] = set()
         for node in self.nodes:
@@ -275,11 +279,12 @@ class Graph:
         print("\n".join("  ".join(cell.ljust(w) for cell, w in zip(row, widths)) for row in rows))
 
     def code(self, names: dict[str, Any]) -> str:
-        """The function as Python; `names` is filled with what stands in it."""
+        """The function as Python text; `names` is filled with the objects that the text refers
+        to.
+        """
         arguments, body, gives = ["self"], [], ""
-        last = {
-            used: node for node in self.nodes for used in node.all_input_nodes
-        }  # who uses each value last
+        # who uses each value last
+        last = {used: node for node in self.nodes for used in node.all_input_nodes}
         for node in self.nodes:
             if node.op == "placeholder":
                 said = f" : {type_said(node.type).strip()}" if plain_type(node.type) else ""
@@ -380,7 +385,7 @@ class Graph:
 
 
 def plain_type(annotation: Any) -> bool:
-    """Whether the code may name the type: a tensor, or one that Python knows by itself."""
+    """Whether the text can name the annotation: a tensor or a builtin type."""
     return (
         annotation is Tensor or isinstance(annotation, type) and annotation.__module__ == "builtins"
     )
@@ -412,7 +417,7 @@ class Nodes:
 
 
 def attribute(path: str) -> str:
-    """self.a.b, with getattr for what is no name in Python."""
+    """self.a.b; with getattr for parts that are not identifiers."""
     text = "self"
     for part in path.split("."):
         text = (

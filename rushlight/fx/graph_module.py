@@ -1,4 +1,4 @@
-"""Modules that run a graph, and what runs one node by node."""
+"""Modules that run a graph, and classes that run a graph node by node."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def found(root: Any, path: str) -> Any:
 
 
 def put(root: Module, path: str, value: Any) -> None:
-    """Set the attribute at a path with dots, with empty modules on the way."""
+    """Set the attribute at a dotted path; missing modules on the way are created."""
     *way, name = path.split(".")
     for part in way:
         if not hasattr(root, part):
@@ -95,7 +95,7 @@ class GraphModule(Module):
 
     @property
     def forward(self) -> Callable:
-        """What the graph says, with its arguments' names."""
+        """The forward function of the graph, with its arguments' names."""
         return MethodType(self._run, self)
 
     @forward.setter
@@ -108,7 +108,7 @@ class GraphModule(Module):
         return True
 
     def delete_submodule(self, target: str) -> bool:
-        """Take out a submodule; whether there was one."""
+        """Remove a submodule; returns whether it existed."""
         home, _, name = target.rpartition(".")
         owner = found(self, home) if home else self
         return owner._modules.pop(name, None) is not None
@@ -149,8 +149,9 @@ class GraphModule(Module):
         return made
 
     def __reduce_ex__(self, protocol: Any) -> tuple:
-        """Its code, what stands in it, and the parts that it names: loading traces it again, as in
-        torch."""
+        """The code, the objects in it, and the parts that it names. Loading traces the code again,
+        as in torch.
+        """
         parts = {
             n.target: found(self, n.target)
             for n in self._graph.nodes
@@ -160,15 +161,16 @@ class GraphModule(Module):
 
 
 class Whole(Tracer):
-    """Goes into no module: the calls that are in a GraphModule's code are its nodes."""
+    """A tracer that enters no module: the calls in a GraphModule's code are its nodes."""
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
         return True
 
 
 def compiled(code: str, names: dict[str, Any], title: str) -> Callable:
-    """The function of a graph's code. The namespace says which of its functions stay whole when it
-    is traced (`WHOLE`)."""
+    """The function for a graph's code. The namespace lists functions that a trace records as one
+    node (`WHOLE`).
+    """
     whole = {
         name
         for name, f in names.items()
@@ -181,7 +183,7 @@ def compiled(code: str, names: dict[str, Any], title: str) -> Callable:
 def loaded(
     code: str, names: dict[str, Any], parts: dict[str, Any], title: str, training: bool
 ) -> GraphModule:
-    """A GraphModule from what `__reduce_ex__` keeps of one."""
+    """A GraphModule from the parts that `__reduce_ex__` returned."""
     root = Module()
     for path, part in parts.items():
         put(root, path, part)
@@ -193,7 +195,7 @@ def loaded(
 
 
 class Interpreter:
-    """Runs a GraphModule node by node: override `run_node`, or what runs the nodes of one kind.
+    """Runs a GraphModule node by node. Override `run_node`, or the method for one kind of node.
 
     >>> f = rushlight.fx.symbolic_trace(lambda x: x + 1)
     >>> rushlight.fx.Interpreter(f).run(rushlight.ones(2))
@@ -258,24 +260,24 @@ class Interpreter:
         return self.fetch_attr(target)
 
     def call_function(self, target: Callable, args: tuple, kwargs: dict) -> Any:
-        """What a function gives."""
+        """The result of a function call."""
         return target(*args, **kwargs)
 
     def call_method(self, target: str, args: tuple, kwargs: dict) -> Any:
-        """What a method of the first argument gives."""
+        """The result of a method call on the first argument."""
         return getattr(args[0], target)(*args[1:], **kwargs)
 
     def call_module(self, target: str, args: tuple, kwargs: dict) -> Any:
-        """What a submodule gives."""
+        """The result of a submodule call."""
         return self.fetch_attr(target)(*args, **kwargs)
 
     def output(self, target: str, args: tuple, kwargs: dict) -> Any:
-        """What is returned."""
+        """The result of the graph."""
         return args[0]
 
 
 class Transformer(Interpreter):
-    """Makes a new GraphModule, in which nodes become what the overridden methods do with proxies:
+    """Makes a new GraphModule by running the graph on proxies with overridden methods:
     `transform()`.
 
     >>> class Doubled(rushlight.fx.Transformer):
@@ -316,10 +318,12 @@ class Transformer(Interpreter):
 def symbolic_trace(
     root: Module | Callable, concrete_args: dict[str, Any] | None = None
 ) -> GraphModule:
-    """The module or function as a GraphModule: its graph of calls, and the Python that it is.
+    """The module or function as a GraphModule: its graph of calls, and the Python text for the
+    graph.
 
-    It is called once, with proxies for its arguments; what depends on their values, `if x.sum() >
-    0`, is an error. `concrete_args`: values for arguments that the program asks.
+    The function is called once, with proxies for its arguments. Control flow that depends on their
+    values, such as `if x.sum() > 0`, is an error. `concrete_args`: values for arguments that
+    control flow depends on.
 
     >>> f = rushlight.fx.symbolic_trace(lambda x: x.clamp(min=0.0) * 2)
     >>> [node.op for node in f.graph.nodes]

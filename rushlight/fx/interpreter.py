@@ -1,4 +1,4 @@
-"""torch.fx.interpreter: where torch keeps what runs graphs."""
+"""torch.fx.interpreter: torch's place for the classes that run graphs."""
 
 from rushlight.fx.graph_module import Interpreter, Transformer
 

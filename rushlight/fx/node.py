@@ -1,4 +1,6 @@
-"""One step of a traced program: what is called, with which arguments, and who uses the result."""
+"""One step of a traced program: the called function, its arguments, and the nodes that use the
+result.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +10,13 @@ from typing import Any
 from rushlight.core.tensor import Tensor
 from rushlight.fx.functions import path_of
 
-Target = Callable | str  # what is called: for annotations, as are arguments
+Target = Callable | str  # types for annotations: the target of a node, and arguments
 Argument = BaseArgumentTypes = Any
 OPCODES = ("placeholder", "get_attr", "call_function", "call_method", "call_module", "output")
 
 
 def map_arg(a: Any, f: Callable[[Node], Any]) -> Any:
-    """f(node) for each node in the lists, tuples, dicts and slices of arguments, which stay else as
-    they are.
+    """f(node) for each node in nested lists, tuples, dicts and slices; other values stay.
 
     >>> graph = rushlight.fx.Graph()
     >>> x = graph.placeholder("x")
@@ -57,9 +58,9 @@ def shown(a: Any) -> str:
 class Node:
     """One step of a graph: out = target(*args, **kwargs).
 
-    `op`: placeholder, get_attr, call_function, call_method, call_module or output; `target`: the
-    function, or the name of what is meant; `args` and `kwargs`, in which nodes stand for values;
-    `users`; `meta`: a place for notes.
+    `op`: placeholder, get_attr, call_function, call_method, call_module or output. `target`: the
+    function, or the name of an attribute, method or module. `args` and `kwargs`: nodes stand for
+    values. `users`: the nodes that use this one. `meta`: a dict for notes.
 
     >>> f = rushlight.fx.symbolic_trace(lambda x: x.relu())
     >>> [(node.op, node.target) for node in f.graph.nodes]
@@ -94,7 +95,7 @@ class Node:
 
     @property
     def args(self) -> tuple:
-        """What it is called with; may be set."""
+        """The positional arguments; can be set."""
         return self._args
 
     @args.setter
@@ -103,7 +104,7 @@ class Node:
 
     @property
     def kwargs(self) -> dict:
-        """What it is called with by name; may be set."""
+        """The keyword arguments; can be set."""
         return self._kwargs
 
     @kwargs.setter
@@ -169,8 +170,9 @@ class Node:
         return changed
 
     def is_impure(self, impure_random: bool = True) -> bool:
-        """Whether it must stay though nobody uses it: what comes in and goes out, and what writes
-        in place."""
+        """Whether dead code elimination must keep the node: placeholders, outputs and in-place
+        writes.
+        """
         return (
             self.op in ("placeholder", "output")
             or self.op == "call_method"
@@ -206,7 +208,7 @@ class Node:
         return repr(self._args[0]) if self._args else ""
 
     def __iter__(self) -> Iterator:
-        raise TypeError("a Node of a graph is no value: it cannot be walked")
+        raise TypeError("a Node of a graph has no value: it cannot be iterated")
 
     def __repr__(self) -> str:
         return self.name

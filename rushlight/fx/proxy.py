@@ -1,5 +1,6 @@
-"""What stands for a value while a program is traced: whatever is done to it becomes a node of the
-graph."""
+"""A proxy stands for a value while a program is traced: operations on the proxy become nodes of the
+graph.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +15,11 @@ from rushlight.fx.node import Node
 
 
 class TraceError(ValueError):
-    """What a trace cannot follow."""
+    """The program does something that a trace cannot record."""
 
 
 class Proxy:
-    """A value that is not known yet.
+    """A value that is not known during tracing.
 
     Operators, methods, attributes and torch's functions of it are taken down, without a tracer in
     the node's own graph.
@@ -40,7 +41,7 @@ class Proxy:
     def __torch_function__(
         cls, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None
     ) -> Any:
-        """A function of torch is taken down, also where no trace is under way."""
+        """Record a torch function, also outside of a running trace."""
         method = vars(Tensor).get(func.__name__) is func
         return take(
             "call_method" if method else "call_function",
@@ -80,11 +81,11 @@ class Proxy:
         raise RuntimeError("'len' is not supported in symbolic tracing by default; x.shape[0] is")
 
     def __contains__(self, item: Any) -> bool:
-        raise TraceError("'in' of a value that is not known yet cannot be traced")
+        raise TraceError("'in' cannot be traced: the result depends on a value")
 
     def __index__(self) -> int:
         raise TraceError(
-            "a value that is not known yet cannot be used as a number: it is no index of a list "
+            "a value that is unknown during tracing cannot be used as a number, such as an index "
             "or size"
         )
 
@@ -92,7 +93,7 @@ class Proxy:
 
 
 class Attribute(Proxy):
-    """An attribute of a value: a method if it is called, else `getattr`."""
+    """An attribute of a proxy: a method call if it is called, else `getattr`."""
 
     def __init__(self, root: Proxy, attr: str):
         self.root, self.attr, self.tracer = root, attr, root.tracer

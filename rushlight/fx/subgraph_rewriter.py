@@ -1,5 +1,6 @@
-"""Replacing a pattern: a part of a traced program that does what another one does is taken out, and
-a third put there."""
+"""Pattern replacement: each part of a traced program that matches a pattern is replaced by another
+program.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +15,11 @@ from rushlight.fx.graph_module import GraphModule, found, symbolic_trace
 from rushlight.fx.node import Node
 from rushlight.nn.module import Module
 
-Found = dict[Node, Any]  # a pattern's nodes: what they are in the program, nodes or plain values
+Found = dict[Node, Any]  # node of the pattern -> the node or plain value in the program
 
 
 class Match(NamedTuple):
-    """Where a pattern was: the pattern's last node, and what each of its nodes is in the
-    program."""
+    """A match: the pattern's last node, and for each of the pattern's nodes the program's."""
 
     anchor: Node
     nodes_map: dict[Node, Node]
@@ -28,11 +28,10 @@ class Match(NamedTuple):
 def replace_pattern(
     gm: GraphModule, pattern: Callable | GraphModule, replacement: Callable | GraphModule
 ) -> list[Match]:
-    """Put `replacement` wherever the program does what `pattern` does, both functions of the same
-    arguments.
+    """Replace each part of the program that matches `pattern` by `replacement`; both are functions
+    of the same arguments.
 
-    What is in the midst of the pattern must not be used elsewhere; of places that overlap the first
-    is taken.
+    Inner nodes of a match must not be used outside. If matches overlap, the first is replaced.
 
     >>> traced = rushlight.fx.symbolic_trace(lambda x: rushlight.relu(x) + rushlight.relu(x * 2))
     >>> matches = rushlight.fx.replace_pattern(traced, lambda x: rushlight.relu(x),
@@ -41,7 +40,7 @@ def replace_pattern(
     (2, ['x', 'mul', 'tanh', 'tanh_1', 'add', 'output'])
     """
     sought, new = graph_of(pattern), graph_of(replacement)
-    changed: dict[Any, Any] = {}  # what an earlier replacement has put in a node's place
+    changed: dict[Any, Any] = {}  # replaced node -> the node of an earlier replacement
     matches = []
     for match in apart(matches_of(sought, gm.graph)):
         matches.append(Match(anchors_of(sought)[0], match))
@@ -71,7 +70,8 @@ def anchors_of(sought: Graph) -> list[Node]:
     return [node for node in returned(sought) if len(node.users) == 1]
 
 
-# -- where it is -----------------------------------------------------------------------------------
+# -- finding matches
+# -----------------------------------------------------------------------------------
 
 
 def matches_of(sought: Graph, graph: Graph) -> Iterator[Found]:
@@ -88,8 +88,9 @@ def matches_of(sought: Graph, graph: Graph) -> Iterator[Found]:
 
 
 def matched(sought: Any, value: Any, so_far: Found) -> Found | None:
-    """What is known if `value` is what the pattern has there; None if it is not. Arguments of the
-    pattern match anything."""
+    """The extended assignment if `value` matches the pattern's node `sought`, else None.
+    Placeholders of the pattern match anything.
+    """
     if not isinstance(sought, Node):
         return matched_parts(sought, value, so_far)
     if sought in so_far:
@@ -120,8 +121,9 @@ def matched_parts(sought: Any, value: Any, so_far: Found) -> Found | None:
 
 
 def alike(sought: Node, node: Node) -> bool:
-    """Whether both do the same, whatever they are given; tensors that are held are alike whatever
-    is in them."""
+    """Whether two nodes are the same operation, apart from their arguments. get_attr nodes match
+    whatever the tensor is.
+    """
     if sought.op != node.op:
         return False
     if sought.op != "get_attr":
@@ -131,7 +133,7 @@ def alike(sought: Node, node: Node) -> bool:
 
 
 def is_closed(match: Found, outside: list[Node]) -> bool:
-    """Whether what the pattern does not return is used within it only."""
+    """Whether inner nodes of the match are used only within it."""
     inner = {value for sought, value in match.items() if sought.op != "placeholder"}
     return all(
         user in inner
@@ -142,7 +144,7 @@ def is_closed(match: Found, outside: list[Node]) -> bool:
 
 
 def apart(matches: Iterator[Found]) -> list[Found]:
-    """Those that share no node with an earlier one."""
+    """The matches that share no node with an earlier match."""
     taken: set[Node] = set()
     kept = []
     for match in matches:
@@ -153,20 +155,19 @@ def apart(matches: Iterator[Found]) -> list[Found]:
     return kept
 
 
-# -- what comes there ------------------------------------------------------------------------------
+# -- replacing ------------------------------------------------------------------------------
 
 
 def put_in_place(
     graph: Graph, sought: Graph, new: Graph, match: Found, changed: dict[Any, Any]
 ) -> None:
-    """Copy `new` to before the first node that uses what the pattern returned, and take the pattern
-    out."""
+    """Copy `new` before the first user of the pattern's result, and remove the matched nodes."""
     old, wanted = placeholders(sought), placeholders(new)
     if len(old) != len(wanted):
         raise ValueError(
             explain(
                 f"the pattern has {len(old)} arguments and the replacement {len(wanted)}",
-                "give both the same arguments",
+                "use the same arguments in both",
             )
         )
     for argument in old:
@@ -188,8 +189,9 @@ def put_in_place(
 
 
 def bring_parts(gm: GraphModule, replacement: Module) -> None:
-    """Copies of the replacement's modules and tensors where the program has none of that path.
-    RuntimeError if there are none."""
+    """Copy the replacement's modules and tensors to the program, unless their path exists there.
+    RuntimeError for a path that exists in neither.
+    """
     gm.delete_all_unused_submodules()
     for node in gm.graph.nodes:
         if node.op in ("call_module", "get_attr") and held(gm, node.target) is None:
@@ -197,7 +199,8 @@ def bring_parts(gm: GraphModule, replacement: Module) -> None:
             if part is None:
                 raise RuntimeError(
                     explain(
-                        f"the replacement calls {node.target}, which neither it nor the program has"
+                        f"the replacement calls {node.target}, which exists neither in the "
+                        "replacement nor in the program"
                     )
                 )
             if isinstance(part, Module):
@@ -208,7 +211,7 @@ def bring_parts(gm: GraphModule, replacement: Module) -> None:
 
 
 def held(root: Module, path: str) -> Any:
-    """What stands at a path of a module, or None."""
+    """The object at a dotted path of a module, or None."""
     try:
         return found(root, path)
     except AttributeError:

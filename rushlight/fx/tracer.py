@@ -1,5 +1,6 @@
-"""Tracing: a function or module is called with proxies, and what is done to them becomes a
-graph."""
+"""Tracing: a function or module is called with proxies, and operations on the proxies become a
+graph.
+"""
 
 from __future__ import annotations
 
@@ -73,17 +74,19 @@ class Tracer:
         self.paths: dict[Module, str] = {}
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
-        """Whether a module stays whole: those of torch.nn do, but for Sequential."""
+        """Whether calls of the module are recorded as one node: true for modules of torch.nn,
+        except Sequential.
+        """
         return is_layer(m)
 
     def path_of_module(self, mod: Module) -> str:
-        """The module's place in the root. NameError if it is not in it."""
+        """The path of the module in the root. NameError if the root does not contain it."""
         if mod not in self.paths:
             raise NameError(f"module {type(mod).__name__} is not installed as a submodule")
         return self.paths[mod]
 
     def call_module(self, m: Module, forward: Callable, args: tuple, kwargs: dict) -> Any:
-        """What becomes of the call of a module: a node of a leaf, what forward does of others."""
+        """A call of a module: a node for a leaf module, else the result of its forward."""
         path = self.path_of_module(m)
         if not self.is_leaf_module(m, path):
             with recorded_in_layers(take) if is_layer(m) else nullcontext():
@@ -119,12 +122,13 @@ class Tracer:
         )
 
     def proxy(self, node: Node) -> Proxy:
-        """What stands for a node's value."""
+        """The proxy for a node's value."""
         return Proxy(node, self)
 
     def create_arg(self, a: Any) -> Any:
-        """An argument as graphs hold it: nodes for proxies, parameters and tensors.
-        NotImplementedError for what is neither that nor a plain value."""
+        """An argument as graphs hold it: a node for a proxy, parameter or tensor.
+        NotImplementedError for other values that are not plain.
+        """
         if isinstance(a, Proxy):
             return a.node
         if isinstance(a, tuple):
@@ -168,8 +172,9 @@ class Tracer:
         *,
         function: Callable | None = None,
     ) -> Graph:
-        """The graph of what `root` does, or what `function` does with it. TraceError where it looks
-        at a value that is not known yet."""
+        """The graph of the module `root`, or of a function. TraceError if the program needs a value
+        that is not known.
+        """
         self.root = root if isinstance(root, Module) else Module()
         self.paths = {module: name for name, module in self.root.named_modules()}
         self.graph = Graph(tracer_cls=type(self))
@@ -196,10 +201,10 @@ class Tracer:
     def argument(
         self, parameter: inspect.Parameter, concrete: dict[str, Any]
     ) -> tuple[Any, str | None]:
-        """What an argument of the function is in the trace, and its name if it is given by name."""
+        """The value of a function's argument in the trace, and its name for a keyword argument."""
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise TraceError(
-                f"*{parameter.name}: how many arguments there are must be known; name them"
+                f"*{parameter.name}: the number of arguments must be known; name each argument"
             )
         name, default = (
             parameter.name,
@@ -217,8 +222,9 @@ class Tracer:
         return concrete[name], by_name
 
     def check_concrete(self, name: str, node: Node, value: Any) -> None:
-        """Nodes that look whether an argument is the one that the trace was made for. A warning
-        where none can."""
+        """Add nodes that check that an argument equals its traced value. Warns if no check is
+        possible.
+        """
         message = f"{name} has been specialized to have value {value} but got another value"
         if value is None:
             self.create_node("call_function", _assert_is_none, (node, message), {})
@@ -235,7 +241,7 @@ class Tracer:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Calls of the root's modules, in this thread, come to `call_module`."""
+        """A context in which calls of the root's modules, in this thread, go to `call_module`."""
         original, here = Hooked.__call__, threading.get_ident()
 
         def call(module: Any, *args: Any, **kwargs: Any) -> Any:
@@ -251,7 +257,7 @@ class Tracer:
 
 
 class GraphAppendingTracer(Tracer):
-    """Takes down what is done to the proxies of a graph that is built by hand.
+    """Records operations on the proxies of a graph that is built by hand.
 
     graph = fx.Graph()
     x = fx.Proxy(graph.placeholder("x"), fx.proxy.GraphAppendingTracer(graph))

@@ -1,1 +1,1 @@
-"""What the library says of its ops: formulas, docstrings, sources."""
+"""Documentation of ops: formulas, docstrings, sources."""

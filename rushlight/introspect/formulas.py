@@ -1,4 +1,4 @@
-"""The world of formulas: names are symbols, and what a rule computes with them is its own text.
+"""The world of formulas: run on symbols, a rule returns its own formula.
 
 >>> from rushlight.introspect.formulas import formula
 >>> dy = formula(lambda g, x, y: -g * x / (x * x + y * y))
@@ -50,10 +50,10 @@ UNARY, POWER, ATOM = 8, 9, 10
 
 
 class Formula:
-    """An expression: `head` says of what kind, `parts` are its operands. Operators and calls make
-    larger ones.
+    """An expression: `head` is its kind, `parts` are its operands. Operators and calls make larger
+    expressions.
 
-    `str()` gives Python's text of it, with no bracket too many; `.latex` what a page shows.
+    `str()` is Python text with as few brackets as possible; `.latex` is for a page.
     """
 
     __slots__ = ("head", "parts")
@@ -74,7 +74,7 @@ class Formula:
 
     def __getattr__(self, name: str) -> Formula:
         if name.startswith("_"):
-            raise AttributeError(name)  # what Python and NumPy ask for behind the scenes
+            raise AttributeError(name)  # Python and NumPy look for these attributes internally
         return Formula("attribute", self, name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Formula:
@@ -87,7 +87,7 @@ class Formula:
         raise TypeError(f"{self} is a formula: it has no elements to loop over")
 
     def __bool__(self) -> bool:
-        """Which way an `if` goes: as the walk through the branches says (see `branches`)."""
+        """The branch of an `if`: chosen by the walk through the branches (see `branches`)."""
         way = next(WAYS.get(), None)
         if way is None:
             raise Fork(self)
@@ -154,19 +154,19 @@ FORMULAS: dict[str, Any] = World(
 
 
 def formula(rule: Callable, symbols: Mapping[str, Any] = {}) -> Formula:
-    """What a rule, or an op's forward, computes; parameters are symbols of their own names, or what
-    `symbols` gives.
+    """The formula of a rule, or of an op's forward. Parameters are symbols with their own names, or
+    the objects in `symbols`.
 
-    A conditional expression that asks about a setting is followed both ways. TypeError for what
-    only numbers can answer, such as a loop over a tensor; helpers marked `@shared` are not entered:
-    they print as calls."""
+    A conditional expression that tests a setting is followed both ways. TypeError for code that
+    needs numbers, such as a loop over a tensor. Helpers marked `@shared` print as calls.
+    """
     given = [symbols.get(name, Formula("name", name)) for name in parameters(rule)]
     inside = rebind(rule, FORMULAS)
     return branches(lambda: inside(*given), ())
 
 
 class Fork(TypeError):
-    """An `if` asks about a symbol, and no walk through the branches is under way."""
+    """An `if` tests a symbol outside of a walk through the branches."""
 
     def __init__(self, condition: Formula):
         super().__init__(f"a formula is neither true nor false: {condition}")
@@ -177,8 +177,9 @@ WAYS: ContextVar[Iterator[bool]] = ContextVar("ways", default=iter(()))  # noqa:
 
 
 def branches(run: Callable[[], Any], ways: tuple[bool, ...]) -> Any:
-    """The formula of a run in which the first `if`s went these ways, and each later one went
-    both."""
+    """The formula of a run in which the first `if`s took the branches `ways`, and each later `if`
+    took both.
+    """
     token = WAYS.set(iter(ways))
     try:
         return run()
@@ -189,8 +190,7 @@ def branches(run: Callable[[], Any], ways: tuple[bool, ...]) -> Any:
     return Formula("if", branches(run, (*ways, True)), condition, branches(run, (*ways, False)))
 
 
-# Numbers that are better known by another name, to as many digits as every way of computing them
-# gives.
+# Numbers with a familiar name, recognised by the digits that all ways of computing them share.
 NUMBERS: list[Callable[[Any, Any, Any], Any]] = [
     lambda pi, log, sqrt: pi,
     lambda pi, log, sqrt: pi / 180,
@@ -212,7 +212,7 @@ CONSTANTS = {
 
 
 def known(value: Any) -> Any:
-    """A number as the formula that it abbreviates, if it is one of `CONSTANTS`."""
+    """A number as a formula, if it is one of `CONSTANTS`."""
     return CONSTANTS.get(f"{value:.14g}", value) if value.__class__ is float else value
 
 
@@ -220,8 +220,7 @@ def known(value: Any) -> Any:
 
 
 def text(value: Any, least: int = 0) -> str:
-    """The text of a formula or of a plain value; in brackets if it holds together less than `least`
-    asks for."""
+    """The text of a formula or a plain value; in brackets if it binds less tightly than `least`."""
     value = known(value)
     written, strength = pieces(value) if isinstance(value, Formula) else plain(value)
     return f"({written})" if strength < least else written
@@ -253,15 +252,16 @@ def pieces(f: Formula) -> tuple[str, int]:
 
 
 def sides(head: str, strength: int) -> tuple[int, int]:
-    """What the operands of an operator must hold: the left one groups by itself, for powers the
-    right one."""
+    """The minimum binding strengths of an operator's operands: operators group from the left,
+    powers from the right.
+    """
     if head == "**":
         return POWER + 1, UNARY
     return strength + (strength == STRENGTH["=="]), strength + 1
 
 
 def plain(value: Any) -> tuple[str, int]:
-    """The text of what is no formula: numbers, None, slices, tuples and lists."""
+    """The text of a plain value: numbers, None, slices, tuples and lists."""
     if isinstance(value, (tuple, list)):
         inside = ", ".join(map(text, value))
         if isinstance(value, list):
@@ -279,7 +279,7 @@ def plain(value: Any) -> tuple[str, int]:
 # -- LaTeX -----------------------------------------------------------------------------------------
 
 GREEK = {"alpha", "beta", "gamma", "delta", "epsilon", "lambda", "mu", "pi", "sigma", "tau"}
-# A world: what the names in formulas look like in LaTeX.
+# A world: names in formulas -> LaTeX.
 NAMED = {
     name: f"\\{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "log", "min", "max")
 } | {
@@ -293,7 +293,7 @@ NAMED = {
     "log10": "\\log_{10}",
     "digamma": "\\psi",
 }
-# A world: functions with a notation of their own.
+# A world: functions with a special notation.
 NOTATION: dict[str, Callable[..., str]] = {
     "exp": lambda x: f"e^{{{latex(x)}}}",
     "exp2": lambda x: f"2^{{{latex(x)}}}",
@@ -372,8 +372,9 @@ def unsigned(written: str) -> str:
 
 
 def latex_product(f: Formula) -> str:
-    """Factors side by side, equal ones as a power; numbers and brackets that do not come first
-    after a dot: x (y) is read as a call."""
+    """Factors side by side, equal factors as a power. A dot precedes numbers and brackets that do
+    not come first: x (y) would read as a call.
+    """
     first, factors = f.parts[0], [f.parts[1]]
     while isinstance(first, Formula) and first.head == "*":
         first, factor = first.parts

@@ -1,5 +1,5 @@
-"""What the library knows of a function, to read: `rushlight.docs.mul` shows its formula and the
-rule of each gradient.
+"""Documentation of a function as text: `rushlight.docs.mul` shows its formula and the rule of each
+gradient.
 
 `print`, or just the name at the prompt, gives text; a notebook shows the formulas as mathematics.
 
@@ -26,25 +26,28 @@ from html import escape
 from types import CodeType
 from typing import Any
 
+from rushlight.base import lazy
 from rushlight.base.errors import meant
-from rushlight.core import families, lazy
+from rushlight.core import families
+from rushlight.core.backward_text import backward_source
 from rushlight.core.build import elementwise, offered
 from rushlight.core.call_text import source
+from rushlight.core.gradient_worlds import AS_ARRAYS
 from rushlight.core.table import NAMESPACES, TABLE, Op
 from rushlight.core.tensor import Tensor
-from rushlight.core.worlds import backward_source
 from rushlight.creation import factories
 from rushlight.introspect.formulas import Formula
 from rushlight.introspect.op_docstrings import expression, public
 from rushlight.nn import functional
 
-LONGEST = 30  # lines of code that are shown
+MAX_CODE_LINES = 30  # lines of code that are shown
 
 
 class Doc:
-    """One function. `formula`: what it computes, as text, None where that is a program; `rules`:
-    {input: its gradient}, g being that of the output; `latex`: all as equations; `source`: its
-    entry in the table, or its code; `text`: all."""
+    """One function. `formula`: its formula as text, None if it has no plain formula. `rules`:
+    {input: its gradient}, where g is the output's gradient. `latex`: all as equations. `source`:
+    its entry in the table, or its code. `text`: all of these.
+    """
 
     def __init__(self, name: str, function: Callable):
         self.name, self.function = name, function
@@ -52,7 +55,9 @@ class Doc:
 
     @property
     def equations(self) -> dict[str, Any]:
-        """{'out' or an input: formula}; of a gradient the rule, of what is a program words."""
+        """{'out' or an input: formula}; for a gradient its rule. Words in place of a formula if
+        there is no plain formula.
+        """
         if self.op is None:
             return {}
         ruled = {
@@ -84,9 +89,10 @@ class Doc:
 
     @property
     def source(self) -> str:
-        """The entry in the table from which all of it comes, or the code of a function made of ops;
-        '' if it has none."""
-        with suppress(OSError, TypeError):  # made by a loop over its likes
+        """The entry in the table, or the code of a function composed of ops; '' for anything
+        else.
+        """
+        with suppress(OSError, TypeError):  # functions made in a loop have no source
             return inspect.cleandoc(
                 "\n" + inspect.getsource(inspect.unwrap(self.function))
             ).rstrip()
@@ -94,8 +100,8 @@ class Doc:
 
     @property
     def call(self) -> str:
-        """The text that an eager call of the op runs, then the text of its backward on arrays; ''
-        if it is no op.
+        """The text of an eager call of the op, then the text of its backward on arrays; '' if the
+        function is not an op.
 
         Ops of one or two inputs, element by element, and reductions share the function of their
         family."""
@@ -111,7 +117,7 @@ class Doc:
                 if rule is not None
             }
             comments = [f"# rule_{name}: {text.splitlines()[0]}" for name, text in rules.items()]
-            texts.append("\n".join([*comments, backward_source(op, "arrays", **how)]))
+            texts.append("\n".join([*comments, backward_source(op, AS_ARRAYS, **how)]))
         return "\n\n".join(texts)
 
     @property
@@ -122,7 +128,7 @@ class Doc:
 
     @property
     def text(self) -> str:
-        """Call, documentation, and where it comes from."""
+        """Call, documentation, and source."""
         parts = [
             f"{self.name}{inspect.signature(self.function)}",
             (inspect.getdoc(self.function) or "").rstrip(),
@@ -146,12 +152,13 @@ class Doc:
 
 
 def shortened(source: str) -> str:
-    """Code without the docstring, which stands above already, and no more of it than can be taken
-    in at once."""
+    """Code without the docstring, which is shown above, and cut off after a few lines."""
     quote = '"""'
     head, _, rest = source.partition(quote)
     lines = (head.rstrip() + rest.partition(quote)[2] if rest else source).splitlines()
-    return "\n".join(lines if len(lines) <= LONGEST else [*lines[:LONGEST], "    ..."])
+    return "\n".join(
+        lines if len(lines) <= MAX_CODE_LINES else [*lines[:MAX_CODE_LINES], "    ..."]
+    )
 
 
 def indented(text: str) -> str:
@@ -197,7 +204,7 @@ def found(space: str, name: str, known: dict[str, Callable]) -> Doc:
 
 
 def functions() -> dict[str, Callable]:
-    """All that is documented, by the names users call it; those of namespaces with their prefix."""
+    """All documented functions, by their public names; those of namespaces with a prefix."""
     lazy.complete()
     methods = {
         name: f

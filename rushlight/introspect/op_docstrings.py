@@ -2,7 +2,7 @@
 
 The formula is the entry's forward and the gradients are its rules, printed by introspect/formulas.py; shapes, dtypes and errors
 follow from the family; the example is run, so that its output is true. Only the sentence that says what an op does is
-written by hand: `doc=` in the entry, or in introspect/docstring_texts.py.
+written by hand: `doc=` in the entry, or in docs.py of its subject.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from contextvars import Context
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 from inspect import Parameter, Signature
 from operator import attrgetter
 from textwrap import TextWrapper
@@ -22,8 +25,8 @@ from rushlight.core.arguments import ROLES
 from rushlight.core.table import BOOL, FLOATING, PUBLIC, REAL, TABLE, Op, parameters
 from rushlight.core.tensor import Tensor
 from rushlight.core.worlds import ARRAYS
-from rushlight.introspect.docstring_texts import NO_TEXT, TEXTS, Text
 from rushlight.introspect.formulas import Formula, formula
+from rushlight.ops.doc_text import NO_TEXT, Text
 
 wrap = TextWrapper(88, break_long_words=False, break_on_hyphens=False).fill
 indented = TextWrapper(
@@ -35,12 +38,12 @@ indented = TextWrapper(
 
 
 def public(op: Op, name: str) -> str:
-    """The name under which users know a parameter."""
+    """The public name of a parameter."""
     return op.options.get("names", {}).get(name) or PUBLIC.get(name, name)
 
 
 def in_order(op: Op) -> list[str]:
-    """The parameters in the order in which users give them, by the names of the entry."""
+    """The parameters in the order of the public signature, by their names in the entry."""
     return op.options.get("order", " ".join(op.inputs + op.settings)).split()
 
 
@@ -75,7 +78,7 @@ def family(op: Op) -> str:
 
 def text(op: Op, writes: bool = False) -> str:
     """The whole docstring; that of the form with an underscore if it `writes`."""
-    known = TEXTS.get(op.name, NO_TEXT)
+    known = text_of_subject(op)
     head, says = known.formula or headline(op), sentence(op)
     if writes:
         head, says = (
@@ -95,14 +98,26 @@ def text(op: Op, writes: bool = False) -> str:
 
 
 def sentence(op: Op) -> str:
-    """What the op does: said by the entry, by introspect/docstring_texts.py, or else by its
-    kernel."""
-    return op.doc or TEXTS.get(op.name, NO_TEXT).says or opening(op.kernel)
+    """What the op does: the sentence of the entry, of the subject's docs.py, or of the kernel."""
+    return op.doc or text_of_subject(op).says or opening(op.kernel)
+
+
+def text_of_subject(op: Op) -> Text:
+    """What docs.py in the folder of the op's entry says."""
+    folder = op.forward.__module__.rpartition(".")[0]
+    return texts_in(folder).get(op.name, NO_TEXT)
+
+
+@cache
+def texts_in(folder: str) -> dict[str, Text]:
+    own = folder.startswith("rushlight.ops.") and find_spec(f"{folder}.docs")
+    return import_module(f"{folder}.docs").TEXTS if own else {}
 
 
 def opening(kernel: Any) -> str:
-    """The first paragraph of the docstring of a kernel of ours, with the next where it ends in a
-    colon."""
+    """The first paragraph of a kernel's docstring, and the next one if the first ends in a
+    colon.
+    """
     if not hasattr(kernel, "__code__"):
         return ""
     first, *more = (kernel.__doc__ or "").split("\n\n")
@@ -110,8 +125,7 @@ def opening(kernel: Any) -> str:
 
 
 def headline(op: Op) -> str:
-    """`out = x * y`; where the forward is no more than a call of the op itself, that call as users
-    write it."""
+    """`out = x * y`; if the forward is only a call of the op itself, the public call."""
     made = expression(op, op.forward)
     plain = not isinstance(made, Formula) or (made.head == "call" and not op.elementwise)
     return f"out = {call_text(op) if plain else made}"
@@ -127,13 +141,14 @@ def call_text(op: Op) -> str:
 
 
 def title(op: Op) -> str:
-    """The name under which users know the op."""
+    """The public name of the op."""
     return op.called
 
 
 def expression(op: Op, function: Callable) -> Any:
-    """What a rule or the forward computes, in the public names; if symbols cannot go through it,
-    words that say so."""
+    """The formula of a rule or the forward, in the public names; a sentence if it cannot be run on
+    symbols.
+    """
     try:
         return as_called(
             formula(function, {name: symbol(op, name) for name in parameters(function)})
@@ -161,7 +176,7 @@ def as_called(value: Any) -> Any:
 
 
 def symbol(op: Op, name: str) -> Any:
-    """What stands in a formula for a parameter of a rule: `x_shape` is input.shape."""
+    """The symbol for a parameter of a rule: `x_shape` is input.shape."""
     owner, _, fact = name.rpartition("_")
     if name == "gs" and "outputs" in op.options:
         return [Formula("name", f"g.{output}") for output in op.options["outputs"].split()]
@@ -171,7 +186,7 @@ def symbol(op: Op, name: str) -> Any:
 
 
 def shapes(op: Op, known: Text) -> str:
-    """What becomes of the shapes; empty where the family does not say."""
+    """The shapes of the results; empty if the family does not determine them."""
     if known.shape:
         return f"Shape: {known.shape}."
     return {
@@ -188,7 +203,7 @@ def shapes(op: Op, known: Text) -> str:
 
 
 def dtypes(op: Op, known: Text) -> str:
-    """What becomes of the dtypes; empty where neither family nor entry say."""
+    """The dtypes of the results; empty if neither family nor entry determine them."""
     if known.dtype:
         return f"Dtype: {known.dtype}."
     if op.result in RESULTS:
@@ -208,7 +223,7 @@ RESULTS = {
 
 
 def other_names(op: Op) -> str:
-    """The op's other names, and its form that writes."""
+    """The op's aliases, and its in-place form."""
     names = [name for name in op.options.get("alias", "").split() if name != title(op)]
     writing = getattr(getattr(Tensor, f"{op.name}_", None), "op", None) is op
     return " ".join(
@@ -218,7 +233,7 @@ def other_names(op: Op) -> str:
 
 
 def raises(op: Op, known: Text, writes: bool) -> str:
-    """Which error comes when."""
+    """The errors, each with its condition."""
     several = family(op) == "elementwise" and len(op.inputs) > 1
     promoted = op.options.get("promote", " ".join(op.inputs)).split() if several else []
     strict = [name for name in op.inputs if name not in promoted]
@@ -253,7 +268,7 @@ def listed(names: list[str], op: Op, word: str = "and") -> str:
 
 # -- gradients -------------------------------------------------------------------------------------
 
-# What rules may ask for that is neither input, output nor setting.
+# Parameters of rules besides inputs, outputs and settings.
 GIVEN = {
     "n": "how many elements make one of out's",
     "dims": "the dimensions that are reduced",
@@ -263,7 +278,7 @@ GIVEN = {
 
 
 def gradients(op: Op) -> list[str]:
-    """A line for each rule, and what the helpers in them are."""
+    """One line for each rule, and the definitions of their helpers."""
     made = {name: expression(op, rule) for name, rule in op.rules.items() if rule is not None}
     if not made:
         return ["It has no gradient."]
@@ -290,10 +305,14 @@ def called(value: Any) -> Iterator[str]:
 
 
 def helper(name: str) -> list[str]:
-    """What a name in a formula means, if the package has no function of that name to look up."""
+    """The definition of a helper in a formula, if the package has no public function of this
+    name.
+    """
     kernel = ARRAYS.get(name)
-    if not hasattr(kernel, "__code__") or any(
-        hasattr(place, name) for place in (rushlight(), Tensor, builtins)
+    if (
+        kernel is None
+        or not hasattr(kernel, "__code__")
+        or any(hasattr(place, name) for place in (rushlight(), Tensor, builtins))
     ):
         return []
     says = sentence(TABLE[name]) if name in TABLE else opening(kernel)
@@ -309,7 +328,7 @@ def rushlight() -> Any:
 
 
 def example(op: Op, known: Text) -> str:
-    """A call and what comes out; empty if none is known, or if it cannot be run."""
+    """A call and its result; empty if there is no example, or if it cannot be run."""
     code = known.example or default_example(op, data(op, known))
     return run(code.replace("NAME", path(op)))
 
@@ -344,7 +363,7 @@ def data(op: Op, known: Text) -> list[str]:
     )
 
 
-# What an example gives for settings of these names.
+# Values of settings in examples, by the setting's name.
 GUESSES = {
     "dim": "0",
     "new_dim": "0",
@@ -361,7 +380,7 @@ GUESSES = {
 
 
 def default_example(op: Op, numbers: list[str]) -> str:
-    """An example that fits every op of the family; empty where there is none such."""
+    """An example that fits every op of the family; empty if there is none."""
     needed = [name for name in op.settings if name not in op.defaults]
     if op.elementwise and not needed:
         return f"NAME({', '.join(f'rushlight.tensor({x})' for x in numbers)})"
@@ -376,7 +395,7 @@ def default_example(op: Op, numbers: list[str]) -> str:
 
 
 def run(code: str) -> str:
-    """The lines of a program as a session at the prompt, with what its last line gives."""
+    """The lines of a program as an interactive session, with the value of the last line."""
     if not code:
         return ""
     *before, last = code.split("\n")

@@ -1,5 +1,5 @@
-"""Array functions by op name: what the names in a rule mean in the world of arrays. NumPy's where
-it has them."""
+"""Array functions by op name. In the world of arrays, a name in a rule means the function here.
+Where NumPy has the function, it is NumPy's."""
 
 import sys
 

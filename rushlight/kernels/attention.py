@@ -17,9 +17,11 @@ from rushlight.base.buffer_pool import memory
 from rushlight.base.faster import site
 from rushlight.kernels.im2col import wide_dtype
 from rushlight.kernels.loss import counted
+from rushlight.kernels.summation import add_reduce, max_reduce
 
-BLOCK = 1 << 18  # scores at a time
-REMEMBERED = 1 << 18  # numbers from which memory is used again: to ask takes 1 us
+BLOCK_SCORES = 1 << 18  # scores computed together: 1 MB of float32, which the L2 cache holds
+# From which memory is taken from the pool: a look into the pool takes 1 us
+REUSED_ELEMENTS = 1 << 18
 
 
 def attention(tensors: Sequence[ndarray], causal: bool, scale: float) -> tuple[ndarray, ndarray]:
@@ -49,12 +51,12 @@ def attend(
     """`attention` into out and lse."""
     for _, (a, b, c, m, to, total, _, first) in blocks(q, k, v, mask, out, lse, out):
         s = scores(a * a.dtype.type(scale), b, m, first if causal else None)
-        top = np.maximum.reduce(s, -1, None, None, True)
+        top = max_reduce(s, -1, None, None, True)
         if m is not None:  # a query may look at nothing
             top = np.where(top == -np.inf, s.dtype.type(0), top)
         s -= top
         np.exp(s, out=s)
-        weights = np.add.reduce(s, -1, None, None, True)
+        weights = add_reduce(s, -1, None, None, True)
         if m is not None:
             nothing = weights == 0
             weights[nothing] = 1
@@ -64,8 +66,8 @@ def attend(
 
 
 def attention_back(tensors: Sequence[ndarray], causal: bool, scale: float) -> list[ndarray]:
-    """The gradients of q, k and v. tensors: those of `attention`, what it gave, and the gradient of
-    its first output.
+    """The gradients of q, k and v. tensors: the arguments and the results of `attention`, then the
+    gradient of its first result.
 
     p = exp(scores - lse), dv = p^T g, ds = p (g v^T - sum(g out)), dq = ds k scale, dk = ds^T q
     scale."""
@@ -108,9 +110,9 @@ def attend_back(
 
 
 def room(shape: tuple, like: ndarray | None, dtype: np.dtype) -> ndarray:
-    """An array of this shape; its heads lie in memory as those of `like`: a row of all of them in
-    one piece, or apart."""
-    take = np.empty if prod(shape) < REMEMBERED else memory.take
+    """An array of this shape, laid out as `like`: a row of all heads in one piece, or head after
+    head."""
+    take = np.empty if prod(shape) < REUSED_ELEMENTS else memory.take
     if like is not None and len(shape) == 4 and like.strides[1] < like.strides[2]:
         return take((shape[0], shape[2], shape[1], shape[3]), dtype).transpose(0, 2, 1, 3)
     return take(shape, dtype)
@@ -139,19 +141,19 @@ def blocks(
     q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None, out: ndarray, lse: ndarray, g: ndarray
 ) -> Iterator[tuple]:
     """((samples, queries), (q, k, v, mask, out, lse, g, the first query's number)) for parts of at
-    most BLOCK scores."""
+    most BLOCK_SCORES scores."""
     lead, (L, S) = q.shape[:-2], (q.shape[-2], k.shape[-2])
     wide = wide_dtype(q.dtype)
     if q.dtype is not wide:
         q, k, v, g = (a.astype(wide) for a in (q, k, v, g))
-    if prod(lead) * L * S <= BLOCK:
+    if prod(lead) * L * S <= BLOCK_SCORES:
         yield (
             (...,),
             (q, k, v, None if mask is None else mask.astype(wide, copy=False), out, lse, g, 0),
         )
         return
     of_sample = prod(lead[1:]) * S
-    rows = max(1, BLOCK // max(1, of_sample))
+    rows = max(1, BLOCK_SCORES // max(1, of_sample))
     samples = max(1, rows // max(1, L)) if lead else 1
     if mask is not None:
         mask = np.broadcast_to(mask.astype(wide, copy=False), (*lead, L, S))

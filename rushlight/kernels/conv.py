@@ -13,8 +13,8 @@ columns, and fewer numbers are copied.
 
 Arrays are NumPy's, x (N, C, *size), w (O, C / groups, *kernel). stride, padding and dilation are
 tuples with a number for each spatial dimension. float16 and bfloat16 are computed in float32,
-integers wrap around, bool is refused as by torch. `run` is a function that computes a `Plan`, by
-im2col unless a faster one is given (rushlight/fast/conv).
+integers wrap around, bool is refused as by torch. Each op makes a `Plan`, then computes it by
+im2col or by a faster way (rushlight/fast/conv).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy import ndarray
 
+from rushlight.base.faster import site
 from rushlight.kernels.float16 import converted, is_half, single
 from rushlight.kernels.im2col import (
     Ints,
@@ -123,7 +124,6 @@ def conv(
     dilation: Ints,
     groups: int,
     bias: ndarray | None = None,
-    run: Callable | None = None,
 ) -> ndarray:
     """out[n, o, p] = bias[o] + sum over c, k of x[n, c, p stride - padding + k dilation] w[o, c,
     k].
@@ -139,12 +139,10 @@ def conv(
     """
     p = plan("conv", x.dtype, w.dtype, x.shape, w.shape, stride, padding, dilation, groups)
     if bias is not None and bias.dtype != x.dtype:
-        return with_bias(conv(x, w, stride, padding, dilation, groups, None, run), bias)
+        return with_bias(conv(x, w, stride, padding, dilation, groups), bias)
     if not (x.size and w.size):
         return with_bias(np.zeros((p.images, w.shape[0], *p.out), x.dtype), bias)
-    return like_images(
-        computed(run or conv_im2col, p, x, w, *(() if bias is None else (bias,))), x, w
-    )
+    return like_images(computed(conv_of_plan, p, x, w, *(() if bias is None else (bias,))), x, w)
 
 
 def with_bias(r: ndarray, bias: ndarray | None) -> ndarray:
@@ -162,7 +160,6 @@ def conv_input_grad(
     padding: Ints,
     dilation: Ints,
     groups: int,
-    run: Callable | None = None,
 ) -> ndarray:
     """The derivative of `conv` for x, transposed: out[n, c, p stride - padding + k dilation] +=
     g[n, o, p] w[o, c, k].
@@ -180,7 +177,7 @@ def conv_input_grad(
     check_grad(g, p.out, shape, w.shape)
     if not (g.size and w.size):
         return np.zeros(shape, g.dtype)
-    return like_images(computed(run or conv_input_grad_im2col, p, g, w), g, w)
+    return like_images(computed(conv_input_grad_of_plan, p, g, w), g, w)
 
 
 def conv_weight_grad(
@@ -191,7 +188,6 @@ def conv_weight_grad(
     padding: Ints,
     dilation: Ints,
     groups: int,
-    run: Callable | None = None,
 ) -> ndarray:
     """The derivative of `conv` for w, transposed:
 
@@ -212,7 +208,7 @@ def conv_weight_grad(
     check_grad(g, p.out, x.shape, shape)
     if not (g.size and x.size):
         return np.zeros(shape, g.dtype)
-    return computed(run or conv_weight_grad_im2col, p, g, x)
+    return computed(conv_weight_grad_of_plan, p, g, x)
 
 
 def computed(run: Callable, p: Plan, *operands: ndarray) -> ndarray:
@@ -220,6 +216,24 @@ def computed(run: Callable, p: Plan, *operands: ndarray) -> ndarray:
     if not is_half(operands[0]):
         return run(p, *operands)
     return converted(run(p, *[single(a) for a in operands]), operands[0].dtype)
+
+
+# The hooks of faster ways. fast/conv calls the functions *_im2col below for what im2col does best.
+
+
+@site
+def conv_of_plan(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarray:
+    return conv_im2col(p, x, w, bias)
+
+
+@site
+def conv_input_grad_of_plan(p: Plan, g: ndarray, w: ndarray) -> ndarray:
+    return conv_input_grad_im2col(p, g, w)
+
+
+@site
+def conv_weight_grad_of_plan(p: Plan, g: ndarray, x: ndarray) -> ndarray:
+    return conv_weight_grad_im2col(p, g, x)
 
 
 class Columns(NamedTuple):
@@ -234,7 +248,7 @@ class Columns(NamedTuple):
 
     window: Ints  # what is copied of the kernel; in the first dimension S where rows are shared
     spacing: Ints  # the dilation of `window`
-    count: Ints  # the number of windows in each dimension
+    counts: Ints  # of windows in each dimension
     padding: Ints
     shape: Ints  # (G, S, J, L)
     parts: tuple[tuple[int, slice], ...]
@@ -372,8 +386,8 @@ def spatial(columns: ndarray, p: Plan, c: Columns) -> ndarray:
     """(n, G, S, J, L) -> (n, G, c, *window, *count), the same memory."""
     n, sets = len(columns), c.shape[1]
     window = (c.window[0] // sets, *c.window[1:])  # one of sets and window[0] // sets is 1
-    apart = columns.reshape(n, p.groups, sets, p.channels, *window, *c.count).swapaxes(2, 3)
-    return apart.reshape(n, p.groups, p.channels, *c.window, *c.count)
+    apart = columns.reshape(n, p.groups, sets, p.channels, *window, *c.counts).swapaxes(2, 3)
+    return apart.reshape(n, p.groups, p.channels, *c.window, *c.counts)
 
 
 def split_filters(w: ndarray, p: Plan) -> ndarray:
@@ -472,8 +486,13 @@ def check_channels(op: str, x: Ints, w: Ints, groups: int) -> None:
         raise RuntimeError(
             f"Given groups={groups}, weight of size {list(w)}, expected input{list(x)} to have "
             f"{w[1] * groups} channels, but got {x[1]} channels instead. {op}: the weight is "
-            f"(out channels, in channels / groups, *kernel); cure: make the layer take {x[1]} "
-            f"(in_channels={x[1]}), or bring the input to {w[1] * groups}; dimension 1 counts them"
+            "(out channels, in channels / groups, *kernel); hint: "
+            + (
+                f"the channels are last: x.movedim(-1, {1 - len(x)})"
+                if x[-1] == w[1] * groups
+                else f"use in_channels={x[1]}, or an input with {w[1] * groups} channels "
+                "(dimension 1)"
+            )
         )
 
 
@@ -488,9 +507,7 @@ def check_grad(g: ndarray, size: Ints, x: Ints, w: Ints) -> None:
 
 
 def of_half(g: ndarray, of: ndarray) -> ndarray:
-    """A gradient in the dtype of what it belongs to: rules with numbers in them make float32 of
-    bfloat16.
-    """
+    """The gradient g in the dtype of `of`: rules with numbers make float32 of bfloat16."""
     return g.astype(of.dtype) if g.dtype == np.float32 and of.dtype.itemsize == 2 else g
 
 

@@ -78,7 +78,7 @@ def states_of(
     if labels.size and not 0 <= labels.min() <= labels.max() < classes:
         raise RuntimeError(
             f"targets must be in label range: classes from 0 to {classes - 1}, but they go from "
-            f"{labels.min()} to {labels.max()}; cure: log_probs must have a class more than there "
+            f"{labels.min()} to {labels.max()}; hint: log_probs must have a class more than there "
             "are "
             "labels, the blank"
         )

@@ -137,7 +137,7 @@ hypot = refusing("iub", np.hypot)
 signbit = refusing("c", np.signbit, "signbit is not implemented for complex tensors.")
 
 
-GUESSED = 1 << 10  # numbers from which NumPy's branches cost more than passes without them
+BRANCHLESS_ELEMENTS = 1 << 10  # from which NumPy's branches cost more than passes without branches
 BITS = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 BOOL = np.dtype(bool)
 CHOSEN = {np.dtype(t): np.dtype(f"i{np.dtype(t).itemsize}") for t in "efdbhilqBHILQ"}
@@ -211,7 +211,7 @@ def as_bits(condition: ndarray, x: Any, y: Any) -> tuple[np.dtype, ndarray, ndar
     if (
         condition.__class__ is not ndarray
         or like.__class__ is not ndarray
-        or max(condition.size, like.size) < GUESSED
+        or max(condition.size, like.size) < BRANCHLESS_ELEMENTS
     ):
         return None
     dtype, made = like.dtype, []
@@ -249,7 +249,7 @@ def bound(ufunc: np.ufunc, low: bool) -> Callable:
     return refusing("c", kernel, COMPLEX)
 
 
-COMPLEX = "clamp is not supported for complex types; cure: clamp x.real and x.imag"
+COMPLEX = "clamp is not supported for complex types; hint: clamp x.real and x.imag"
 clamp_min, clamp_max = bound(np.maximum, True), bound(np.minimum, False)
 clamp_both = refusing(
     "c",
@@ -267,32 +267,38 @@ def pow(x: ndarray, y: ndarray) -> ndarray:
         return x | ~y
     if y.ndim == 0 and x.dtype.kind in "fcV":
         n = y.item()
-        if n == 2:
-            return x * x
-        if n == 1:
-            return x.copy()
-        if n == 3:
-            return x * x * x
-        if n == 0.5:
-            return np.sqrt(x)
-        if n == -1:
-            return np.reciprocal(x)
-        if n == -0.5:
-            return np.reciprocal(np.sqrt(x))
-        if n == -2:
-            return np.reciprocal(x * x)
+        by_products = SIMPLE_POWERS.get(n)
+        if by_products is not None:
+            return by_products(x)
+        if x.dtype.kind == "f" and x.dtype.itemsize > 2 and n % 1 == 0:
+            r = np.power(np.abs(x), y)  # of numbers below 0 NumPy takes 100 times as long
+            return np.copysign(r, x) if n % 2 else r
     if x.dtype.kind in "iu" and y.dtype.kind == "i" and (y < 0).any():
-        if y.ndim == 0 and not y.flags.writeable:  # a Python number, not a tensor
-            raise ValueError(
-                "Integers to negative integer powers are not allowed: convert them first, x.float()"
-            )
-        safe = np.power(x, np.maximum(y, 0))  # 1 / x^|y| in whole numbers: 0 but for x = 1 and -1
-        inverse = np.where(x == 1, 1, np.where(x == -1, np.where(y % 2 == 0, 1, -1), 0))
-        return np.where(y < 0, inverse, safe).astype(x.dtype)
-    if y.ndim == 0 and x.dtype.kind == "f" and x.dtype.itemsize > 2 and n % 1 == 0:
-        r = np.power(np.abs(x), y)  # of numbers below 0 NumPy takes 100 times as long
-        return np.copysign(r, x) if n % 2 else r
+        return inverse_power(x, y)
     return np.power(x, y)
+
+
+SIMPLE_POWERS: dict[complex, Callable] = {
+    2: lambda x: x * x,
+    1: lambda x: x.copy(),
+    3: lambda x: x * x * x,
+    0.5: lambda x: np.sqrt(x),
+    -1: lambda x: np.reciprocal(x),
+    -0.5: lambda x: np.reciprocal(np.sqrt(x)),
+    -2: lambda x: np.reciprocal(x * x),
+}
+
+
+def inverse_power(x: ndarray, y: ndarray) -> ndarray:
+    """x^y of integers where some y are negative: 1 / x^|y| in whole numbers, 0 but for x = 1 and
+    -1."""
+    if y.ndim == 0 and not y.flags.writeable:  # a Python number, not a tensor
+        raise ValueError(
+            "Integers to negative integer powers are not allowed: convert them first, x.float()"
+        )
+    safe = np.power(x, np.maximum(y, 0))
+    inverse = np.where(x == 1, 1, np.where(x == -1, np.where(y % 2 == 0, 1, -1), 0))
+    return np.where(y < 0, inverse, safe).astype(x.dtype)
 
 
 def square(x: ndarray) -> ndarray:
@@ -300,7 +306,7 @@ def square(x: ndarray) -> ndarray:
 
 
 def round(x: ndarray) -> ndarray:
-    """The nearest whole number, of two the even one; integers stay what they are."""
+    """The nearest whole number, halves to the even one; integers stay."""
     return np.rint(x) if x.dtype.kind in "fV" else x.copy()
 
 
@@ -349,7 +355,7 @@ def heaviside(x: ndarray, y: ndarray) -> ndarray:
 def logaddexp(x: ndarray, y: ndarray) -> ndarray:
     """log(exp(x) + exp(y)); of complex numbers shifted by the one with the larger real part."""
     if x.dtype.kind in "iub":
-        raise TypeError("not supported for whole numbers; cure: convert them: x.float()")
+        raise TypeError("not supported for whole numbers; hint: convert them: x.float()")
     if x.dtype.kind == "f" and x.dtype.itemsize > 2:
         with np.errstate(all="ignore"):  # where both are the same infinity the difference is nan
             r = np.maximum(x, y) + np.log1p(np.exp(-np.abs(x - y)))
@@ -375,8 +381,8 @@ def sigmoid(x: ndarray) -> ndarray:
         loud(before)
 
 
-BLOCK = 1 << 15
-ZEROS = {np.dtype(t): np.zeros(BLOCK, t) for t in (np.float32, np.float64)}
+BLOCK_ELEMENTS = 1 << 15  # compared with zeros at a time: they stay in the cache
+ZEROS = {np.dtype(t): np.zeros(BLOCK_ELEMENTS, t) for t in (np.float32, np.float64)}
 ZERO = {dtype: zeros[:1].reshape(()) for dtype, zeros in ZEROS.items()}
 
 
@@ -384,13 +390,13 @@ def relu(x: ndarray) -> ndarray:
     if (
         x.size >= 512 and x.dtype in ZEROS and x.flags.c_contiguous
     ):  # beside an array NumPy has vectors: a third of the time
-        if x.size <= BLOCK:
+        if x.size <= BLOCK_ELEMENTS:
             return np.maximum(x, ZEROS[x.dtype][: x.size].reshape(x.shape))
         r, zeros, flat = np.empty_like(x), ZEROS[x.dtype], x.reshape(-1)  # 51,200 in 15 us, not 45
         to = r.reshape(-1)
-        for i in range(0, x.size, BLOCK):
-            part = flat[i : i + BLOCK]
-            np.maximum(part, zeros[: len(part)], out=to[i : i + BLOCK])
+        for i in range(0, x.size, BLOCK_ELEMENTS):
+            part = flat[i : i + BLOCK_ELEMENTS]
+            np.maximum(part, zeros[: len(part)], out=to[i : i + BLOCK_ELEMENTS])
         return r
     return np.maximum(
         x, ZERO.get(x.dtype, 0)
@@ -437,7 +443,7 @@ def is_complex(x: ndarray) -> bool:
 def lerp(x: ndarray, y: ndarray, weight: Any) -> ndarray:
     """x + w (y - x), from the nearer end for exactness at both."""
     if x.dtype.kind in "iub":
-        raise TypeError("not supported for whole numbers; cure: convert them: x.float()")
+        raise TypeError("not supported for whole numbers; hint: convert them: x.float()")
     way = y - x
     if np.ndim(weight):
         return where(np.abs(weight) < 0.5, x + weight * way, y - way * (1 - weight))

@@ -1,5 +1,4 @@
-"""Factors of matrices, or of stacks of them (..., m, n): NumPy's where it has them, else LAPACK's
-through SciPy.
+"""Factors of matrices, or of stacks of matrices (..., m, n), by NumPy or by SciPy's LAPACK.
 
 `info` is LAPACK's code for each matrix: 0, or where the factorization stopped, counted from 1.
 """
@@ -7,6 +6,7 @@ through SciPy.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, Literal
 
 import numpy as np
 from numpy import ndarray
@@ -38,7 +38,7 @@ def linalg_cholesky_ex(x: ndarray) -> tuple[ndarray, ndarray]:
     """L, lower triangular, with L L^H = x, of which the lower triangle is read; and info."""
     try:
         factor, info = np.linalg.cholesky(x), codes(x)
-    except np.linalg.LinAlgError:  # one of them at least: which, and how far it came
+    except np.linalg.LinAlgError:  # at least one matrix: its number, and how many steps succeeded
         potrf, factor, info = lapack("potrf", x), np.tril(x), codes(x)
         for i in np.ndindex(info.shape):
             factor[i], info[i] = potrf(x[i], lower=True, clean=True)
@@ -48,16 +48,20 @@ def linalg_cholesky_ex(x: ndarray) -> tuple[ndarray, ndarray]:
     return factor, info
 
 
-def linalg_eigh(x: ndarray, UPLO: str = "L") -> tuple[ndarray, ndarray]:
+Triangle = Literal["L", "U"]
+
+
+def linalg_eigh(x: ndarray, UPLO: Triangle = "L") -> tuple[ndarray, ndarray]:
     """Eigenvalues, rising, and eigenvectors as columns, of a Hermitian matrix of which one triangle
     is read."""
     if not x.size:
         return np.zeros(x.shape[:-1], x.real.dtype), x.copy()
     with converging("linalg.eigh"):
-        return tuple(np.linalg.eigh(x, UPLO))
+        values, vectors = np.linalg.eigh(x, UPLO)
+        return values, vectors
 
 
-def linalg_eigvalsh(x: ndarray, UPLO: str = "L") -> ndarray:
+def linalg_eigvalsh(x: ndarray, UPLO: Triangle = "L") -> ndarray:
     if not x.size:
         return np.zeros(x.shape[:-1], x.real.dtype)
     with converging("linalg.eigh"):
@@ -144,7 +148,8 @@ def linalg_svdvals(x: ndarray) -> ndarray:
 def linalg_qr(x: ndarray, mode: str = "reduced") -> tuple[ndarray, ndarray]:
     """Q, of orthonormal columns, and R, upper triangular, with Q R = x; for mode 'r' no Q."""
     if mode == "r":
-        return np.zeros(0, x.dtype), np.linalg.qr(x, "r")
+        r: Any = np.linalg.qr(x, "r")
+        return np.zeros(0, x.dtype), r
     return tuple(np.linalg.qr(x, mode))  # type: ignore[call-overload]
 
 
@@ -185,7 +190,7 @@ def order_of(pivots: ndarray, n: int) -> ndarray:
         raise RuntimeError(
             "pivots must all be greater or equal to 1 and smaller or equal to LU.size(-2): "
             "between 1 and "
-            f"LU.size(-2). They are {pivots.min()} to {pivots.max()}, for {n} rows; cure: pass "
+            f"LU.size(-2). They are {pivots.min()} to {pivots.max()}, for {n} rows; hint: pass "
             "those of "
             "lu_factor"
         )

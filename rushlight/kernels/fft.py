@@ -23,7 +23,7 @@ def _scipy_fft(x: ndarray) -> Any:
     fft = scipy_part("fft", "Fourier transforms need")
     if x.dtype.kind == "V" or x.dtype.itemsize == 2:
         name = "Half" if x.dtype.kind == "f" else "BFloat16"
-        raise TypeError(f"Unsupported dtype {name}; cure: convert to single precision: x.float()")
+        raise TypeError(f"Unsupported dtype {name}; hint: convert to single precision: x.float()")
     return fft
 
 

@@ -22,8 +22,8 @@ APART = {
 
 
 def is_half(a: Any) -> bool:
-    """Also of what only looks like an array (core/arguments.py), which says so when it is
-    converted."""
+    """An object that only looks like an array (base/placeholder.py) may come, too: its conversion
+    raises the error."""
     d = getattr(a, "dtype", None)
     return d is HALF or (d is not None and d.kind == "V")
 

@@ -31,7 +31,7 @@ def fractional_max_pool(
             raise RuntimeError(
                 f"fractional_max_pool{len(size)}d(): pool {name} {k} too large relative to input "
                 f"{name} "
-                f"{n}; cure: kernel_size + output_size may be at most {n + 1 - room}"
+                f"{n}; hint: kernel_size + output_size may be at most {n + 1 - room}"
             )
     planes = x.reshape(x.shape[0] * x.shape[1], prod(size))
     drawn = samples[: len(x)].reshape(len(planes), len(size)).T
@@ -65,10 +65,8 @@ def best(x: ndarray, starts: list[ndarray], size: Ints, kernel: Ints) -> tuple[n
         place: ndarray = np.zeros((len(x),) + (1,) * n, np.int64)
         for d in range(n):
             at = starts[d] + tap[d]
-            place = (
-                place * size[d]
-                + at[(slice(None), *[slice(None) if i == d else None for i in range(n)])]
-            )
+            along = (slice(None), *[slice(None) if i == d else None for i in range(n)])
+            place = place * size[d] + at[along]
         found = np.take_along_axis(x, place.reshape(len(x), prod(place.shape[1:])), 1).reshape(
             place.shape
         )

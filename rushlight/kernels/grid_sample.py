@@ -1,5 +1,5 @@
-"""Sampling images at points: where they lie, which elements are near, and the sum of those with
-weights.
+"""Sampling images at points: the positions of points, the elements near each, and weighted sums of
+the elements.
 
 Points x (N, P, n) come with the last dimension of the image first: (x, y) or (x, y, z), -1 to 1
 from edge to edge, or between the centres of the corner elements if `align`. A point has K taps,
@@ -16,7 +16,8 @@ from rushlight.base.faster import site
 from rushlight.base.intp import as_intp
 
 Ints = tuple[int, ...]
-FEW = 1 << 12  # elements of all taps, up to which they are taken at once
+# Of all taps and channels, up to which one call of NumPy serves all images
+AT_ONCE_ELEMENTS = 1 << 12
 OFFSETS = {"nearest": (0,), "bilinear": (0, 1), "bicubic": (-1, 0, 1, 2)}
 
 
@@ -134,7 +135,7 @@ def bilinear(x: ndarray, inside: ndarray) -> ndarray:
 def flat_places(at: ndarray, channels: int, size: int) -> ndarray | None:
     """Where taps stand in all images together, (N, C, K, P), if they are few: three calls of NumPy,
     not as many for each."""
-    if at.size * channels > FEW:
+    if at.size * channels > AT_ONCE_ELEMENTS:
         return None
     return at[:, None] + (np.arange(len(at) * channels) * size).reshape(len(at), channels, 1, 1)
 

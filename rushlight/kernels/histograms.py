@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy import ndarray
 
@@ -21,7 +23,8 @@ def counts_between(x: ndarray, edges: list[ndarray], weight: ndarray | None) -> 
     return counts.reshape(shape).astype(x.dtype)
 
 
-LEAST, MOST = 1 << 10, 1 << 18  # numbers from which bins are computed, and bins up to which
+# Least elements, and bins below which, the bin of each element is computed, not searched
+COMPUTED_MIN_ELEMENTS, COMPUTED_MAX_BINS = 1 << 10, 1 << 18
 
 
 def bins_of(x: ndarray, edges: ndarray) -> ndarray:
@@ -30,7 +33,7 @@ def bins_of(x: ndarray, edges: ndarray) -> ndarray:
     in 100 bins in 1 ms, searched for 4."""
     last, first = len(edges) - 2, edges[0]
     width = (float(edges[-1]) - float(first)) / (last + 1)
-    if x.size < LEAST or last >= MOST or not even(edges, width):
+    if x.size < COMPUTED_MIN_ELEMENTS or last >= COMPUTED_MAX_BINS or not even(edges, width):
         return np.minimum(np.searchsorted(edges, x, "right") - 1, last)
     with np.errstate(all="ignore"):  # nan and inf have no bin
         place = ((x - first) * x.dtype.type(1 / width)).astype(np.int64)
@@ -66,8 +69,11 @@ def bincount(x: ndarray, weights: ndarray | None, minlength: int) -> ndarray:
     return np.bincount(as_intp(x), weights.astype(np.float64), minlength).astype(kind)
 
 
+xor_reduce: Any = np.bitwise_xor.reduce
+
+
 def hashed(x: ndarray, dims: tuple | None, keepdim: bool) -> ndarray:
     """The exclusive or of the elements' 64 bits: those of int64 or of double precision."""
     wide = np.int64 if x.dtype.kind in "iub" else np.float64
     bits = np.asarray(x.astype(wide)).view(np.uint64)
-    return np.bitwise_xor.reduce(bits, dims, keepdims=keepdim)
+    return xor_reduce(bits, dims, keepdims=keepdim)

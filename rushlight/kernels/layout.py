@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.base.array_memory import address, owner
 from rushlight.base.memory_format import room_with, strides_in, strides_like
 from rushlight.base.size import steps_of
 
-SIDE = 128  # rows and columns of a square of a large matrix
-FEW, MANY = 4, 1 << 13  # numbers in the last dimension, and in all, copied place by place
+SQUARE_ROWS = 128  # rows and columns of a square that is copied at a time
+# Most elements in the last dimension, and least in all, for a copy element by element of rows
+SHORT_ROW_ELEMENTS, SHORT_ROWS_ELEMENTS = 4, 1 << 13
 
 
 def plain(a: ndarray) -> ndarray:
@@ -27,8 +29,10 @@ def copied(a: ndarray) -> ndarray:
     ms, at once 47. With few numbers in the last dimension, each of its places by itself: pixels
     from channels take 0.45 ms, at once 1.4."""
     near = a.strides.index(a.itemsize) if a.itemsize in a.strides else -1
-    few = a.shape[-1] <= FEW and a.size >= MANY if a.ndim > 1 else False
-    if near in (-1, a.ndim - 1) or not few and min(a.shape[near], a.shape[-1]) < 2 * SIDE:
+    few = (
+        a.shape[-1] <= SHORT_ROW_ELEMENTS and a.size >= SHORT_ROWS_ELEMENTS if a.ndim > 1 else False
+    )
+    if near in (-1, a.ndim - 1) or not few and min(a.shape[near], a.shape[-1]) < 2 * SQUARE_ROWS:
         return a.copy()
     out = np.empty(a.shape, a.dtype)
     if few:
@@ -36,9 +40,9 @@ def copied(a: ndarray) -> ndarray:
             out[..., i] = a[..., i]
         return out
     before, between = [(slice(None),) * n for n in (near, a.ndim - near - 2)]
-    for i in range(0, a.shape[near], SIDE):
-        for j in range(0, a.shape[-1], SIDE):
-            part = (*before, slice(i, i + SIDE), *between, slice(j, j + SIDE))
+    for i in range(0, a.shape[near], SQUARE_ROWS):
+        for j in range(0, a.shape[-1], SQUARE_ROWS):
+            part = (*before, slice(i, i + SQUARE_ROWS), *between, slice(j, j + SQUARE_ROWS))
             out[part] = a[part]
     return out
 
@@ -57,7 +61,7 @@ def led(r: ndarray, *operands: ndarray) -> ndarray:
 
 
 def with_strides(r: ndarray, strides: tuple[int, ...]) -> ndarray:
-    """r, or a copy of it, with these strides in elements, which leave no gaps."""
+    """r, or a copy of r, with these strides in elements. The strides leave no gaps."""
     item = r.itemsize
     if r.strides == tuple([step * item for step in strides]):
         return r
@@ -99,8 +103,8 @@ def suggests_last(a: ndarray) -> bool:
 def like_images(
     r: ndarray, *images: ndarray, asks: Callable[[ndarray], bool] = suggests_last
 ) -> ndarray:
-    """r with its channels innermost where one of the images has: what torch makes of images, it
-    lays out as they are."""
+    """r with its channels innermost if an image has its channels innermost: torch lays out results
+    as images."""
     for x in images:
         if not x.flags.c_contiguous and asks(x):
             return with_strides(r, strides_in(r.shape, (0, *range(2, r.ndim), 1)))
@@ -116,8 +120,7 @@ def room(shape: tuple[int, ...], x: ndarray) -> ndarray:
 
 
 class Memory:
-    """What NumPy makes an array of, by its array interface; it keeps the owner of the memory
-    alive."""
+    """An object with NumPy's array interface. The object keeps the owner of the memory alive."""
 
     def __init__(self, owner: ndarray, interface: dict[str, Any]):
         self.owner, self.__array_interface__ = owner, interface
@@ -208,3 +211,29 @@ def placed(x: ndarray, strides: tuple) -> ndarray:
     r = lie(room, x.shape, strides, 0)
     r[...] = x
     return r
+
+
+def without_repeats(a: ndarray, r: ndarray) -> tuple[ndarray, ndarray] | None:
+    """For an expanded array `a`: (the part of `a` that holds each element once, the part of `r` to
+    write there).
+
+    None if r has different elements for repeats of one element of `a`, if elements overlap
+    otherwise (windows), or if the memory is read-only."""
+    repeated = [n > 1 and not step for n, step in zip(a.shape, a.strides)]
+    r = np.broadcast_to(r, a.shape)
+    if (
+        not isinstance(a, ndarray)
+        or not owner(a).flags.writeable
+        or any(again and step for again, step in zip(repeated, r.strides))
+    ):
+        return None
+    first = *(slice(1) if again else slice(None) for again in repeated), ...
+    once = a[first]
+    reached = a.itemsize  # bytes spanned by the dimensions so far
+    for step, n in sorted((abs(step), n) for n, step in zip(once.shape, once.strides) if n > 1):
+        if step < reached:  # elements overlap
+            return None
+        reached += step * (n - 1)
+    return np.asarray(
+        Memory(once, once.__array_interface__ | {"data": (address(once), False)})
+    ).view(a.dtype), r[first]

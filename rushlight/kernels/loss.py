@@ -36,7 +36,7 @@ def binary_cross_entropy(x: ndarray, y: ndarray) -> ndarray:
     """-(y log x + (1 - y) log(1 - x)), the logarithms not below -100."""
     if x.size and not (np.minimum.reduce(x, None) >= 0 and np.maximum.reduce(x, None) <= 1):
         raise ValueError(
-            "all elements of input should be between 0 and 1; cure: apply a sigmoid, or use "
+            "all elements of input should be between 0 and 1; hint: apply a sigmoid, or use "
             "binary_cross_entropy_with_logits"
         )
     low = x.dtype.type(-100)
@@ -86,7 +86,7 @@ def kept_classes(
     if target.dtype != np.int64 and target.dtype != np.uint8:
         raise RuntimeError(
             "expected target dtype to be Long or Byte, but got "
-            f"{dtypes.of(target.dtype).scalar_type}; cure: "
+            f"{dtypes.of(target.dtype).scalar_type}; hint: "
             "convert it with .long()"
         )
     t = target if target.dtype == np.int64 else target.astype(np.int64)
@@ -100,10 +100,13 @@ def kept_classes(
     wrong = t[(t < 0) | (t >= classes)]
     if wrong.size:
         raise IndexError(
-            f"Target {wrong[0]} is out of bounds; cure: there are {classes} classes, number them "
-            f"from 0 to {classes - 1}"
+            f"Target {wrong[0]} is out of bounds; hint: classes are 0 to {classes - 1}"
         )
     return t, np.where(ignored, dtype.type(0), dtype.type(1) if weight is None else weight[t])
+
+
+def single_or_none(weight: ndarray | None) -> ndarray | None:
+    return None if weight is None else single(weight)
 
 
 def nll_loss(
@@ -114,7 +117,13 @@ def nll_loss(
         x
     ):  # in float32, as torch does: sums in bfloat16 stop at 256
         return np.asarray(
-            nll_loss(single(x), target, single(weight), ignore_index, reduction)
+            nll_loss(
+                single(x),
+                target,
+                weight if weight is None else single(weight),
+                ignore_index,
+                reduction,
+            )
         ).astype(x.dtype)
     t, counts = kept_classes(target, weight, x.shape[min(x.ndim - 1, 1)], ignore_index, x.dtype)
     found = x[places(t)]
@@ -143,7 +152,15 @@ def nll_loss_grad(
     """The derivative of `nll_loss`: -weight[t] g at [n, t], 0 elsewhere."""
     if reduction == "mean" and is_half(g):  # which has no 70,000 to divide by
         return converted(
-            nll_loss_grad(single(g), target, single(weight), size, ignore_index, reduction), g.dtype
+            nll_loss_grad(
+                single(g),
+                target,
+                weight if weight is None else single(weight),
+                size,
+                ignore_index,
+                reduction,
+            ),
+            g.dtype,
         )
     t, counts = kept_classes(target, weight, size[min(len(size) - 1, 1)], ignore_index, g.dtype)
     share = -g

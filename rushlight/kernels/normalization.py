@@ -11,11 +11,16 @@ from numpy import ndarray
 
 from rushlight.kernels.im2col import wide_dtype
 from rushlight.kernels.layout import like_images, plain, suggested
-from rushlight.kernels.summation import FEW, SIDE_BY_SIDE, added, along_rows
+from rushlight.kernels.summation import (
+    BLAS_ELEMENTS,
+    IN_TURN_ELEMENTS,
+    add_reduce,
+    added,
+    along_rows,
+)
 
 Dims = tuple[int, ...]
-BLOCK = 1 << 16  # elements that are normalized in one go
-_add = np.add.reduce
+BLOCK_ELEMENTS = 1 << 16  # elements that are normalized in one go
 
 
 def moments(x: ndarray, dims: Dims) -> tuple[ndarray, ndarray, ndarray]:
@@ -50,13 +55,13 @@ def layer_norm(
     x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: Dims, eps: float
 ) -> tuple[ndarray, ndarray, ndarray]:
     """Normalized along the trailing `dims`, whose shape weight and bias have."""
-    if x.size > 2 * BLOCK:
+    if x.size > 2 * BLOCK_ELEMENTS:
         return by_rows(x, weight, bias, dims, eps)
-    if x.ndim - 1 != dims[0] or x.dtype.itemsize == 2 or not 0 < x.size < FEW:
+    if x.ndim - 1 != dims[0] or x.dtype.itemsize == 2 or not 0 < x.size < BLAS_ELEMENTS:
         d, mu, var = moments(plain(x), dims)
     else:  # the same, in calls of NumPy alone: 22 us become 12
         n = x.shape[-1]
-        total = sums_of_rows if n > SIDE_BY_SIDE else _add
+        total: Any = sums_of_rows if n > IN_TURN_ELEMENTS else add_reduce
         mu = total(x, -1, None, None, True)
         mu /= n
         d = np.subtract(x, mu, order="C")
@@ -84,7 +89,7 @@ def by_rows(
         np.empty((len(rows), 1), rows.dtype),
         np.empty((len(rows), 1), rows.dtype),
     )
-    step = max(1, BLOCK // n)
+    step = max(1, BLOCK_ELEMENTS // n)
     squares = np.empty((step, n), rows.dtype)
     for start in range(0, len(rows), step):
         block = slice(start, start + step)
@@ -105,13 +110,13 @@ def batch_norm(
     """Normalized along `dims`, all but the channels in dimension 1; weight and bias (C,)."""
     x = suggested(x)
     if (
-        x.ndim > 2 and 0 < x.size < FEW and x.dtype.itemsize > 2
+        x.ndim > 2 and 0 < x.size < BLAS_ELEMENTS and x.dtype.itemsize > 2
     ):  # the same, in calls of NumPy alone: 25 us become 15
         n = x.size // x.shape[1]
-        mu = _add(x, dims, None, None, True)
+        mu = add_reduce(x, dims, None, None, True)
         mu /= n
         d = x - mu
-        var = _add(d * d, dims, None, None, True)
+        var = add_reduce(d * d, dims, None, None, True)
         var /= n
     else:
         d, mu, var = moments(x, dims)

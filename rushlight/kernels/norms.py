@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
 from rushlight.base.faster import site
-from rushlight.kernels.matmul import mm
-from rushlight.kernels.summation import added, in_c_order
+from rushlight.kernels.summation import add_reduce, added, in_c_order
 
-ROOM = 1 << 20  # so many differences are held at a time
-WIDE, MANY = 96, 25  # numbers of a point, and points, above which products pay
-NEAR = 0.25  # of |x|^2 + |y|^2: less, as a difference of large numbers, lost digits
+DIFFERENCES_ELEMENTS = 1 << 20  # held at a time: 4 MB of float32
 
 
 def vector_norm(x: ndarray, p: float, axes: tuple | None, keepdim: bool = False) -> ndarray:
@@ -28,15 +26,12 @@ def vector_norm(x: ndarray, p: float, axes: tuple | None, keepdim: bool = False)
         return np.sqrt(added(squares, axes, keepdim))
     size = np.abs(x)
     if p == 0:
-        return in_c_order(np.add.reduce(size != 0, axes, size.dtype, None, keepdim))
+        return in_c_order(add_reduce(size != 0, axes, size.dtype, None, keepdim))
     if p == 1:
         return added(size, axes, keepdim)
     if math.isinf(p):
-        return in_c_order(
-            (np.maximum if p > 0 else np.minimum).reduce(
-                size, axes, None, None, keepdim, **start(p)
-            )
-        )
+        extreme: Any = np.maximum if p > 0 else np.minimum
+        return in_c_order(extreme.reduce(size, axes, None, None, keepdim, **start(p)))
     exponent = size.dtype.type(p)
     return added(size**exponent, axes, keepdim) ** (1 / exponent)
 
@@ -51,60 +46,16 @@ def start(p: float) -> dict[str, float]:
     return {"initial": 0.0} if p > 0 else {}
 
 
-def euclidean(x: ndarray, y: ndarray) -> ndarray:
-    """The distances between rows of x (..., m, n) and rows of y (..., k, n)."""
-    m, n = x.shape[-2:]
-    k = y.shape[-2]
-    if (
-        n >= WIDE
-        and min(m, k) > MANY
-        and x.dtype == y.dtype
-        and x.dtype.kind == "f"
-        and x.itemsize > 2
-    ):
-        batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
-        made = by_products(np.broadcast_to(x, (*batch, m, n)), np.broadcast_to(y, (*batch, k, n)))
-        if made is not None:
-            return made
-    return by_differences(x, y)
-
-
 @site
-def by_differences(x: ndarray, y: ndarray) -> ndarray:
-    """The distances, a few rows of x at a time."""
+def euclidean(x: ndarray, y: ndarray) -> ndarray:
+    """The distances between rows of x (..., m, n) and rows of y (..., k, n), a few rows of x at a
+    time."""
     batch, n = np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-1]
     r = np.zeros((*batch, x.shape[-2], y.shape[-2]), x.dtype)
-    rows = max(1, ROOM * r.shape[-2] // max(1, r.size * n))
+    rows = max(1, DIFFERENCES_ELEMENTS * r.shape[-2] // max(1, r.size * n))
     for i in range(0, r.shape[-2] if r.size and n else 0, rows):
         d = x[..., i : i + rows, None, :] - y[..., None, :, :]
         r[..., i : i + rows, :] = np.sqrt(np.einsum("...n,...n->...", d, d))
-    return r
-
-
-def by_products(x: ndarray, y: ndarray) -> ndarray | None:
-    """sqrt(|x|^2 + |y|^2 - 2 x y), x and y seen from the mean of y: 1024 x 1024 distances of 512
-    numbers in 17 ms, by a loop in 35, by NumPy's differences in 210. Where the difference of large
-    numbers lost digits, or is none of numbers (inf, nan), the pairs' own differences are formed;
-    None if they are many."""
-    with np.errstate(all="ignore"):
-        middle = y.mean(-2, keepdims=True)
-        u, v = x - middle, y - middle
-        whole = (
-            np.einsum("...n,...n->...", u, u)[..., None]
-            + np.einsum("...n,...n->...", v, v)[..., None, :]
-        )
-        r = mm(np.multiply(u, -2, out=u), v.swapaxes(-1, -2))
-        r += whole
-        whole *= NEAR
-        near = np.nonzero(~(r >= whole))
-        if 8 * len(near[0]) > r.size:
-            return None
-        np.sqrt(np.maximum(r, 0, out=r), out=r)
-        some = max(1, ROOM // x.shape[-1])
-        for start in range(0, len(near[0]), some):
-            *at, i, j = [index[start : start + some] for index in near]
-            d = x[(*at, i)] - y[(*at, j)]
-            r[(*at, i, j)] = np.sqrt(np.einsum("pn,pn->p", d, d))
     return r
 
 

@@ -50,9 +50,10 @@ def bordered(x: ndarray, mode: str, amounts: Amounts) -> ndarray:
         before, after = amounts[d]
         if before or after:
             n, every = x.shape[d], (slice(None),) * d
-            inner = r[(*every, slice(before, before + n))]
+            middle = (*every, slice(before, before + n))
             for to, part in at_ends(mode, n, before, after):
-                r[(*every, to)] = inner[(*every, part)]
+                border, source = (*every, to), (*every, part)
+                r[border] = r[middle][source]
     return r
 
 
@@ -65,10 +66,12 @@ def unbordered(g: ndarray, mode: str, amounts: Amounts) -> ndarray:
     for d, (before, after) in enumerate(amounts):
         if before or after:
             n, every = g.shape[d] - before - after, (slice(None),) * d
-            r = np.array(g[(*every, slice(before, before + n))], order="C")
+            middle = (*every, slice(before, before + n))
+            r = np.array(g[middle], order="C")
             for border, part in at_ends(mode, n, before, after):
-                share = g[(*every, border)]
-                r[(*every, part)] += (
+                source, target = (*every, border), (*every, part)
+                share = g[source]
+                r[target] += (
                     np.add.reduce(share, d, keepdims=True) if mode == "replicate" else share
                 )
             g = r

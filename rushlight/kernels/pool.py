@@ -11,7 +11,7 @@ each spatial dimension. float16 and bfloat16 are added up in float32."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import product
 from math import prod
 
@@ -20,7 +20,6 @@ from numpy import ndarray
 
 from rushlight.base.faster import site
 from rushlight.base.intp import as_intp
-from rushlight.kernels import pool_table
 from rushlight.kernels.im2col import (
     Ints,
     Pairs,
@@ -36,8 +35,8 @@ from rushlight.kernels.im2col import (
 )
 from rushlight.kernels.layout import like_images, plain
 
-BLOCK = 1 << 18  # bytes of input looked at in one go, to stay in the cache with what is made of it
-SMALL = 1 << 10  # numbers that are as well added up one after the other
+# Bytes of planes whose maxima are found together: they and their results stay in the L2 cache.
+BLOCK_BYTES = 1 << 18
 
 
 def max_pool(
@@ -62,16 +61,7 @@ def max_pool(
     size = x.shape[2:]
     check_reached(op, size, kernel, stride, padding, dilation, out)
     planes = x.reshape(-1, *size).astype(wide_dtype(x.dtype), copy=False)
-    if pool_table.few(len(planes), out + kernel):
-        values, indices = pool_table.maxima(
-            planes, out, valid_windows, kernel, stride, padding, dilation, out
-        )
-    elif prod(out) < prod(kernel):
-        values, indices = best_of_each(
-            planes, tuple(map(valid_windows, size, kernel, stride, padding, dilation, out))
-        )
-    else:
-        values, indices = best_of_taps(planes, kernel, stride, padding, dilation, out)
+    values, indices = best_of_windows(planes, kernel, stride, padding, dilation, out)
     shape = (*x.shape[:2], *out)
     return like_images(values.reshape(shape).astype(x.dtype, copy=False), x), like_images(
         indices.reshape(shape), x
@@ -87,6 +77,23 @@ def max_values(
 
 
 @site
+def best_of_windows(
+    x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints
+) -> tuple[ndarray, ndarray]:
+    """Maxima and places of x (P, *size)."""
+    if prod(out) >= prod(kernel):
+        return best_of_taps(x, kernel, stride, padding, dilation, out)
+    windows = map(valid_windows, x.shape[1:], kernel, stride, padding, dilation, out)
+    return best_of_each(x, tuple(windows))
+
+
+@site
+def best_of_parts(x: ndarray, out: Ints) -> tuple[ndarray, ndarray]:
+    """Maxima and places of `out` nearly equal parts of x (P, *size)."""
+    return best_of_each(x, tuple(map(adaptive_windows, x.shape[1:], out)))
+
+
+@site
 def best_of_taps(
     x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints
 ) -> tuple[ndarray, ndarray]:
@@ -96,7 +103,7 @@ def best_of_taps(
     met = taps(size, kernel, stride, padding, dilation, out)
     first, offsets, base = places(size, kernel, stride, padding, dilation, out)
     values, indices = np.empty((len(x), *out), x.dtype), np.empty((len(x), *out), np.int64)
-    step = max(1, BLOCK // (x.itemsize * max(1, prod(size))))
+    step = max(1, BLOCK_BYTES // (x.itemsize * max(1, prod(size))))
     for start in range(0, len(x), step):
         block = slice(start, start + step)
         code = climb(x[block], values[block], first, met)
@@ -141,7 +148,8 @@ def places(
         [sum(k * d * q for k, d, q in zip(ks, dilation, pitch)) for ks in at], np.int64
     )
     origins = [(np.arange(o) * s - p) * q for o, s, p, q in zip(out, stride, padding, pitch)]
-    return first, offsets, sum(np.ix_(*origins))
+    base: ndarray = reduce(np.add, np.ix_(*origins))
+    return first, offsets, base
 
 
 def best_of_each(x: ndarray, windows: tuple[list[slice], ...]) -> tuple[ndarray, ndarray]:
@@ -152,10 +160,9 @@ def best_of_each(x: ndarray, windows: tuple[list[slice], ...]) -> tuple[ndarray,
     flat = np.arange(prod(x.shape[1:])).reshape(x.shape[1:])
     for at, window in zip(np.ndindex(out), product(*windows)):
         positions = flat[window].ravel()
-        values[(..., *at)], best = best_of_rows(
-            x[(slice(None), *window)].reshape(len(x), len(positions))
-        )
-        indices[(..., *at)] = positions.take(best)
+        place, part = (..., *at), (slice(None), *window)
+        values[place], best = best_of_rows(x[part].reshape(len(x), len(positions)))
+        indices[place] = positions.take(best)
     return values, indices
 
 
@@ -194,10 +201,7 @@ def adaptive_max_pool(x: ndarray, output_size: Ints) -> tuple[ndarray, ndarray]:
         )
         return flat_like(first, x), flat_like(at, x)
     planes = x.reshape(-1, *size).astype(wide_dtype(x.dtype), copy=False)
-    if prod(output_size) and pool_table.few(len(planes), size):
-        values, indices = pool_table.maxima(planes, output_size, adaptive_windows, output_size)
-    else:
-        values, indices = best_of_each(planes, tuple(map(adaptive_windows, size, output_size)))
+    values, indices = best_of_parts(planes, output_size)
     shape = (*x.shape[:2], *output_size)
     return flat_like(values.reshape(shape).astype(x.dtype, copy=False), x), flat_like(
         indices.reshape(shape), x
@@ -205,8 +209,8 @@ def adaptive_max_pool(x: ndarray, output_size: Ints) -> tuple[ndarray, ndarray]:
 
 
 def flat_like(r: ndarray, x: ndarray) -> ndarray:
-    """r laid out as x, lines as images of one row; of volumes, which torch averages and adapts in C
-    order, as it is."""
+    """r laid out as x: lines as images of one row. Volumes stay in C order, in which torch
+    averages."""
     if x.ndim == 3 and not x.flags.c_contiguous:
         return like_images(r[:, :, None], x[:, :, None])[:, :, 0]
     return like_images(r, x) if x.ndim == 4 else r
@@ -222,12 +226,11 @@ def scatter_spatial(g: ndarray, indices: ndarray, size: Ints) -> ndarray:
         >>> scatter_spatial(np.ones((1, 1, 2)), np.array([[[3, 3]]]), (4,)).tolist()
         [[[0.0, 0.0, 0.0, 2.0]]]
     """
-    few = 0 < g.size <= pool_table.FEW // 4
     like, (g, indices) = (
         indices,
         (g if g.flags.carray else g.copy(), indices if indices.flags.carray else indices.copy()),
     )
-    total = (added_at if few else scattered)(g, indices, size)
+    total = scattered(g, indices, size)
     return like_images(total, like)  # no view: the gradient of a leaf would be copied
 
 
@@ -376,22 +379,20 @@ def adaptive_avg_pool_grad(g: ndarray, size: Ints) -> ndarray:
 
 
 def whole_planes(x: ndarray) -> ndarray:
-    """The mean of each plane of x (N, C, *size), (N, C, 1, ...); BLAS takes a third of the time for
-    small planes."""
-    n, wide = prod(x.shape[2:]), wide_dtype(x.dtype)
-    planes = x.reshape(-1, n)
-    r = (
-        planes.mean(-1, dtype=wide)
-        if n > SMALL or x.dtype != wide
-        else planes @ np.ones(n, wide) / wide.type(n)
-    )
+    """The mean of each plane of x (N, C, *size), (N, C, 1, ...)."""
+    r = means_of_rows(x.reshape(-1, prod(x.shape[2:])))
     return r.astype(x.dtype, copy=False).reshape(*x.shape[:2], *(1,) * (x.ndim - 2))
 
 
+@site
+def means_of_rows(x: ndarray) -> ndarray:
+    return x.mean(-1, dtype=wide_dtype(x.dtype))
+
+
+@site
 def window_sums(x: ndarray, out: Ints, pairs: Callable, *dims: Ints) -> ndarray:
     """The sum of x (N, C, *size) over each window (N, C, *out)."""
-    made = pool_table.sums(summed, x, x.shape[2:], out, pairs, *dims)
-    return summed(x, out, pairs, *dims) if made is None else made
+    return summed(x, out, pairs, *dims)
 
 
 def summed(x: ndarray, out: Ints, pairs: Callable, *dims: Ints) -> ndarray:
@@ -408,11 +409,9 @@ def summed(x: ndarray, out: Ints, pairs: Callable, *dims: Ints) -> ndarray:
     return x
 
 
+@site
 def window_spread(g: ndarray, size: Ints, pairs: Callable, *dims: Ints) -> ndarray:
     """`window_sums` transposed: (N, C, *out) -> (N, C, *size)."""
-    made = pool_table.sums(summed, g, size, g.shape[2:], pairs, *dims, back=True)
-    if made is not None:
-        return made
     for axis in range(len(size) + 1, 1, -1):
         shape = (*g.shape[:axis], size[axis - 2], *g.shape[axis + 1 :])
         parts, apart = passes(pairs, axis, *[dim[axis - 2] for dim in dims])
@@ -539,7 +538,7 @@ def pooled_size(
     if min(out) < 1:
         if op == "max_pool1d":
             raise RuntimeError(
-                f"max_pool1d() Invalid computed output size: {out[0]}; cure: pad the input or "
+                f"max_pool1d() Invalid computed output size: {out[0]}; hint: pad the input or "
                 "take a "
                 f"smaller kernel than {kernel} with dilation {dilation}"
             )

@@ -35,7 +35,7 @@ def frexp(x: ndarray) -> tuple[ndarray, ndarray]:
     """m and e with x = m 2^e, 1/2 <= |m| < 1; e is 0 where x is 0, infinite or nan."""
     if x.dtype.kind not in "fV":
         raise TypeError(
-            "torch.frexp() only supports floating-point dtypes; cure: convert it first: x.float()"
+            "torch.frexp() only supports floating-point dtypes; hint: convert it first: x.float()"
         )
     m, e = np.frexp(x.astype(np.float32) if x.dtype.kind == "V" else x)
     return np.asarray(m).astype(x.dtype, copy=False), np.where(np.isfinite(x), e, 0).astype(

@@ -1,4 +1,4 @@
-"""Recurrent layers: one direction of one layer, from its first step to its last, and back through
+"""Recurrent layers: one direction of one layer, from the first step to the last, and back through
 time.
 
 What a step needs of the input is computed for all steps at once by the caller: x (rows, gates H)
@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.base.faster import site
 from rushlight.kernels.im2col import wide_dtype
 from rushlight.kernels.summation import added
 
@@ -137,6 +138,7 @@ def bias_and_projection(more: Sequence[Any]) -> tuple[Any, Any]:
     return bias, more[0] if more else None
 
 
+@site
 def lstm(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
     """x (rows, 4 H), h (N, P), c (N, H), weight (4 H, P), if there is one the bias (4 H,), and if P
     is not H a projection (P, H) -> out (rows, P), h, c. Also what the way back needs (5, rows, H):
@@ -180,9 +182,10 @@ def lstm(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
     return *narrowed([shaped(out, x), steps.last(out, h0), now[4].copy()], tensors[0]), saved
 
 
+@site
 def lstm_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
-    """The gradients of what `lstm` took, from that, what it gave, and the gradients of out, h and
-    c."""
+    """The gradients of the tensors of `lstm`. tensors: those, the results of `lstm`, and the
+    gradients of out, h and c."""
     x, h0, c0, weight, *more, out, saved, g_out, g_h, g_c = widened(tensors)
     bias, projection = bias_and_projection(more)
     steps, hidden = steps_of(x, len(h0), sizes, reverse), c0.shape[1]
@@ -232,6 +235,7 @@ def lstm_slopes(saved: ndarray, tanh_c: ndarray, c: ndarray) -> tuple[ndarray, n
 # -- GRU: r, z = sigmoid(x + w h + b); n = tanh(x + r (w h + b)); h' = n + z (h - n) ---------------
 
 
+@site
 def gru(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
     """x (rows, 3 H), h (N, H), weight (3 H, H), and if there is one the bias (3 H,) -> out (rows,
     H), h.
@@ -271,8 +275,10 @@ def gru(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
     return *narrowed([shaped(out, x), steps.last(out, h0)], tensors[0]), saved
 
 
+@site
 def gru_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
-    """The gradients of what `gru` took, from that, what it gave, and the gradients of out and h."""
+    """The gradients of the tensors of `gru`. tensors: those, the results of `gru`, and the
+    gradients of out and h."""
     x, h0, weight, *bias, out, saved, g_out, g_h = widened(tensors)
     steps, hidden = steps_of(x, len(h0), sizes, reverse), h0.shape[1]
     out, g_out = rows_of(out), rows_of(g_out)
@@ -312,6 +318,7 @@ def gru_slopes(saved: ndarray, h: ndarray) -> tuple[ndarray, ndarray]:
 # -- RNN: h' = tanh or relu of x + w h -------------------------------------------------------------
 
 
+@site
 def rnn(tensors: Arrays, relu: bool, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
     """x (rows, H), h (N, H), weight (H, H), and if there is one the bias (H,) -> out (rows, H),
     h."""
@@ -332,8 +339,10 @@ def rnn(tensors: Arrays, relu: bool, sizes: Sizes, reverse: bool) -> tuple[ndarr
     return one, two
 
 
+@site
 def rnn_back(tensors: Arrays, relu: bool, sizes: Sizes, reverse: bool) -> list[ndarray]:
-    """The gradients of what `rnn` took, from that, what it gave, and the gradients of out and h."""
+    """The gradients of the tensors of `rnn`. tensors: those, the results of `rnn`, and the
+    gradients of out and h."""
     x, h0, weight, *bias, out, g_out, g_h = widened(tensors)
     steps = steps_of(x, len(h0), sizes, reverse)
     out, g_out = rows_of(out), rows_of(g_out)

@@ -15,16 +15,25 @@ from rushlight.base.intp import as_int64, as_intp
 from rushlight.kernels.elementwise import where
 from rushlight.kernels.float16 import converted, single
 from rushlight.kernels.layout import led, plain
-from rushlight.kernels.summation import FEW, ROWS, added, in_c_order
+from rushlight.kernels.summation import (
+    BLAS_ELEMENTS,
+    BLOCK_ROWS,
+    add_reduce,
+    added,
+    in_c_order,
+    max_reduce,
+)
 
 Dims = tuple | None
 _ones = np.ones(64, np.float32)
 _ONES = [_ones[:n] for n in range(65)]
-HANDFUL = 16  # of the largest, up to which they are looked for one by one
-EACH = 128  # numbers for each of up to 12, below which all are sorted: in 6 us, not 30
-NARROW = 16  # elements of a row up to which many rows are taken column by column
+TOPK_SEARCHES = 16  # most results that `topk` searches for one after the other
+PARTITION_ELEMENTS = 128  # for each of up to 12 results, below which `topk` sorts: in 6 us, not 30
+SHORT_ROW_ELEMENTS = 16  # most elements of a row for which many rows are taken column by column
 NOISE = {4: np.float32(2.0**-24), 8: 2.0**-80}  # the square of what a mean may be off by, by bytes
-FLOAT32, _add, _multiply = np.dtype(np.float32), np.add.reduce, np.multiply.reduce
+all_reduce: Any = np.logical_and.reduce
+any_reduce: Any = np.logical_or.reduce
+FLOAT32, _multiply = np.dtype(np.float32), np.multiply.reduce
 
 
 def somewhere(x: ndarray) -> bool:
@@ -41,7 +50,7 @@ def wide_sum(x: ndarray) -> np.dtype | None:
     return FLOAT32 if kind == "V" or x.dtype.itemsize == 2 else None
 
 
-def totalled(ufunc: np.ufunc, x: ndarray, dims: Dims, keepdim: bool) -> ndarray:
+def totalled(ufunc: Any, x: ndarray, dims: Dims, keepdim: bool) -> ndarray:
     dtype = wide_sum(x)
     if dtype is None:
         return (
@@ -60,11 +69,11 @@ def totalled(ufunc: np.ufunc, x: ndarray, dims: Dims, keepdim: bool) -> ndarray:
     return plain(r if dtype.kind == "i" else r.astype(x.dtype))
 
 
-def in_turn(ufunc: np.ufunc, x: ndarray, dims: Dims, keepdim: bool) -> ndarray:
+def in_turn(ufunc: Any, x: ndarray, dims: Dims, keepdim: bool) -> ndarray:
     """ufunc.reduce(x, dims); of many short rows column after column, as NumPy takes the elements of
     each row: the largest of each of 10,000 rows of 8 in 60 us, not 430."""
     n = x.shape[-1] if x.ndim > 1 and (dims == (-1,) or dims == (x.ndim - 1,)) else 0
-    if not (1 < n <= NARROW and x.size >= FEW):
+    if not (1 < n <= SHORT_ROW_ELEMENTS and x.size >= BLAS_ELEMENTS):
         return ufunc.reduce(x, dims, None, None, keepdim)
     r = ufunc(x[..., 0], x[..., 1])
     for i in range(2, n):
@@ -82,8 +91,8 @@ def sum(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
         return (
             x.ravel().dot(_ONES[x.size])
             if x.size <= 64
-            else _add(x, None)
-            if x.size < FEW
+            else add_reduce(x, None)
+            if x.size < BLAS_ELEMENTS
             else added(x)
         )
     return totalled(np.add, x, dims, keepdim)
@@ -92,7 +101,7 @@ def sum(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
 def prod(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
     if (
         dims is None
-        and x.size >= FEW
+        and x.size >= BLAS_ELEMENTS
         and x.dtype.kind == "f"
         and x.dtype.itemsize > 2
         and x.flags.c_contiguous
@@ -118,7 +127,7 @@ def mean(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
         raise TypeError(
             "could not infer output dtype. Input dtype must be either a floating point or complex "
             "dtype. "
-            f"Got: {of(x.dtype).scalar_type}; cure: convert it first: x.float()"
+            f"Got: {of(x.dtype).scalar_type}; hint: convert it first: x.float()"
         )
     n = count(x, dims)
     if x.dtype.itemsize == 2 and n:  # the sum may be larger than the largest of float16
@@ -130,7 +139,7 @@ def mean(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
 def nansum(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
     if x.dtype.kind == "c":
         raise RuntimeError(
-            "nansum on CPU does not support complex inputs; cure: take .real and .imag"
+            "nansum on CPU does not support complex inputs; hint: take .real and .imag"
         )
     r = sum(x, dims, keepdim)  # nan only where there is one, or infinities of both signs
     if x.dtype.kind not in "fV" or not (r != r).any():
@@ -159,7 +168,7 @@ def refuse(x: ndarray, kinds: str, what: str) -> None:
     """NotImplementedError for an array of these kinds of numbers, unless it is empty."""
     if x.dtype.kind in kinds and x.size:
         raise NotImplementedError(
-            f"{what} '{of(x.dtype).scalar_type}'; cure: convert it with .to(dtype)"
+            f"{what} '{of(x.dtype).scalar_type}'; hint: convert it with .to(dtype)"
         )
 
 
@@ -184,12 +193,12 @@ def check_elements(x: ndarray, dims: Any, name: str, whole: type[Exception] = In
 
 
 def all(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
-    r = plain(np.logical_and.reduce(x, dims, None, None, keepdim))
+    r = plain(all_reduce(x, dims, None, None, keepdim))
     return np.asarray(r, np.uint8) if x.dtype == np.uint8 else r
 
 
 def any(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
-    r = plain(np.logical_or.reduce(x, dims, None, None, keepdim))
+    r = plain(any_reduce(x, dims, None, None, keepdim))
     return np.asarray(r, np.uint8) if x.dtype == np.uint8 else r
 
 
@@ -198,7 +207,7 @@ def finite_max(x: ndarray, dims: Dims) -> ndarray:
     be subtracted."""
     if x.size == 0:
         return np.zeros((), x.dtype)
-    m = np.maximum.reduce(x, dims, None, None, True)
+    m = max_reduce(x, dims, None, None, True)
     return np.where(np.isfinite(m), m, m.dtype.type(0))
 
 
@@ -219,19 +228,15 @@ def in_single(kernel: Callable) -> Callable:
 def logsumexp(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
     """log sum exp(x), shifted by the largest element so that nothing overflows."""
     m = finite_max(x.real if x.dtype.kind == "c" else x, dims)
-    r = plain(np.log(np.add.reduce(np.exp(x - m), dims, None, None, True)) + m)
-    return r if keepdim else r.reshape(np.add.reduce(x, dims).shape)
+    r = plain(np.log(add_reduce(np.exp(x - m), dims, None, None, True)) + m)
+    return r if keepdim else r.reshape(add_reduce(x, dims).shape)
 
 
 @in_single
 def softmax(x: ndarray, dim: int) -> ndarray:
     x = plain(x)  # exp as x's dtype has it: whole numbers have none
-    e = (
-        np.exp(x - np.maximum.reduce(x, dim, None, None, True), dtype=x.dtype)
-        if x.size
-        else x.copy()
-    )
-    e /= np.add.reduce(e, dim, None, None, True)
+    e = np.exp(x - max_reduce(x, dim, None, None, True), dtype=x.dtype) if x.size else x.copy()
+    e /= add_reduce(e, dim, None, None, True)
     return e
 
 
@@ -240,8 +245,8 @@ def log_softmax(x: ndarray, dim: int) -> ndarray:
     if not x.size:
         return x.copy()
     x = plain(x)
-    shifted = x - np.maximum.reduce(x, dim, None, None, True)
-    shifted -= np.log(np.add.reduce(np.exp(shifted, dtype=x.dtype), dim, None, None, True))
+    shifted = x - max_reduce(x, dim, None, None, True)
+    shifted -= np.log(add_reduce(np.exp(shifted, dtype=x.dtype), dim, None, None, True))
     return shifted
 
 
@@ -249,9 +254,9 @@ def log_softmax(x: ndarray, dim: int) -> ndarray:
 def var(x: ndarray, dims: Dims = None, keepdim: bool = False, correction: float = 1) -> ndarray:
     """Mean squared distance from the mean, with n - correction for n."""
     n = count(x, dims)
-    if 0 < x.size < ROWS and x.dtype is FLOAT32 and n > correction:  # 8 us become 5
-        d = x - _add(x, dims, None, None, dims is not None) / n
-        total = np.asarray(_add(d * d, dims, None, None, keepdim))
+    if 0 < x.size < BLOCK_ROWS and x.dtype is FLOAT32 and n > correction:  # 8 us become 5
+        d = x - add_reduce(x, dims, None, None, dims is not None) / n
+        total = np.asarray(add_reduce(d * d, dims, None, None, keepdim))
     else:
         d = x - added(x, dims, True) / max(n, 1)
         squares = (d.real * d.real + d.imag * d.imag) if x.dtype.kind == "c" else d * d
@@ -310,7 +315,7 @@ def position(find: Callable, x: ndarray, dim: int | None, keepdim: bool, name: s
     if x.dtype.kind in ("cb" if name[:3] == "arg" else "c"):
         what = "complex" if x.dtype.kind == "c" else "bool"
         raise RuntimeError(
-            f"{name}(): does not support {what} input; cure: convert it with .to(dtype)"
+            f"{name}(): does not support {what} input; hint: convert it with .to(dtype)"
         )
     try:
         return as_int64(np.asarray(find(x, dim, keepdims=keepdim)))
@@ -370,8 +375,7 @@ def cummax(x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
 
 
 def furthest(ufunc: np.ufunc, x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
-    """The extreme so far, and the last place where it stood; a nan is it from where it stands
-    on."""
+    """The extreme so far, and its last place. From its place on, a nan is the extreme."""
     values = ufunc.accumulate(x, dim)
     places = np.arange(x.shape[dim]).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
     here = (x == values) | (x != x)
@@ -385,7 +389,7 @@ def sort(
     largest."""
     if x.dtype.kind == "c":
         raise RuntimeError(
-            "Sort does not support complex dtypes on CPU; cure: sort x.abs() or x.real"
+            "Sort does not support complex dtypes on CPU; hint: sort x.abs() or x.real"
         )
     if x.ndim == 0:
         return x.copy(), np.zeros((), np.int64)
@@ -424,15 +428,15 @@ def topk(
     if x.dtype.kind in "cb":
         raise RuntimeError(
             f"topk does not support {'bool' if x.dtype.kind == 'b' else 'complex'} dtypes on CPU; "
-            "cure: "
+            "hint: "
             "convert it with .to(dtype)"
         )
     n = x.shape[dim] if x.ndim else 1
     if not 0 <= k <= n:
-        raise RuntimeError(f"selected index k out of range; cure: 0 <= k <= {n}")
+        raise RuntimeError(f"selected index k out of range; hint: 0 <= k <= {n}")
     if x.ndim == 0:
         return x.copy(), np.zeros((), np.int64)
-    if x.size >= FEW and dim % x.ndim < x.ndim - 1:  # 1000 x 1000: 7 ms, across rows 28
+    if x.size >= BLAS_ELEMENTS and dim % x.ndim < x.ndim - 1:  # 1000 x 1000: 7 ms, across rows 28
         made = topk(np.ascontiguousarray(np.moveaxis(x, dim, -1)), k, -1, largest, sorted)
         return plain(np.moveaxis(made[0], -1, dim)), plain(np.moveaxis(made[1], -1, dim))
     if k == 1 and largest:  # nan is the largest for both
@@ -440,11 +444,11 @@ def topk(
         return along(x, index, dim), index
     some = None
     if (
-        0 < 2 * k < n and x.size > EACH * min(k, 12) and x.dtype.kind != "V"
+        0 < 2 * k < n and x.size > PARTITION_ELEMENTS * min(k, 12) and x.dtype.kind != "V"
     ):  # a partition: a fifth of the time of sorting
-        made = one_by_one(x, k, dim, largest) if k <= min(HANDFUL, n // 8) else None
-        if made is not None:
-            return made
+        best = one_by_one(x, k, dim, largest) if k <= min(TOPK_SEARCHES, n // 8) else None
+        if best is not None:
+            return best
         split = as_int64(np.argpartition(x, n - k if largest else k - 1, dim))
         some = np.ascontiguousarray(first(split, slice(n - k, n) if largest else slice(k), dim))
     values, index = sort(x if some is None else taken(x, some, dim), dim, largest)

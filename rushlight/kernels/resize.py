@@ -1,5 +1,5 @@
-"""Sums along one dimension of elements at given positions, times given weights: resizing in every
-mode, and its gradient, which is the same sums with a table turned around.
+"""Weighted sums of elements at given positions along one dimension: resizing in every mode. The
+gradient is the same sum with the table turned around.
 
 `how` names a table: (mode, size, *settings). All modes are functions from these to positions and
 weights, of shape (taps, out); a position says which of `size` elements is meant, and weights None
@@ -7,6 +7,7 @@ are ones."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -84,7 +85,12 @@ def antialias(size: int, out: int, scale: float, shape: str) -> Rows:
     return at, weights / weights.sum(0)
 
 
-MODES = {"nearest": nearest, "linear": linear, "bicubic": bicubic, "antialias": antialias}
+MODES: dict[str, Callable] = {
+    "nearest": nearest,
+    "linear": linear,
+    "bicubic": bicubic,
+    "antialias": antialias,
+}
 
 
 class Table(NamedTuple):

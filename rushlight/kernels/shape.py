@@ -15,8 +15,8 @@ from rushlight.base.memory_format import copy_of, room_like, strides_in
 from rushlight.kernels.elementwise import where
 from rushlight.kernels.float16 import converted
 from rushlight.kernels.layout import (
-    FEW,
-    MANY,
+    SHORT_ROW_ELEMENTS,
+    SHORT_ROWS_ELEMENTS,
     copied,
     like_images,
     plain,
@@ -25,19 +25,18 @@ from rushlight.kernels.layout import (
 )
 from rushlight.kernels.summation import added
 
-SMALL = 1 << 16  # elements of a mask that is remembered
+KEPT_MASK_ELEMENTS = 1 << 16  # most elements of a mask that is kept for the next call
 
 
 def reshape(x: ndarray, shape: tuple) -> ndarray:
     try:
-        if x.size < MANY or x.flags.c_contiguous or x.shape[-1] > FEW:
+        if x.size < SHORT_ROWS_ELEMENTS or x.flags.c_contiguous or x.shape[-1] > SHORT_ROW_ELEMENTS:
             return x.reshape(shape)
         return without_copy(x, shape)
     except ValueError as error:
         raise RuntimeError(
-            f"{misshapen(x, shape)}; cure: the sizes must multiply to {x.size}, and -1 stands for "
-            "what is "
-            "left"
+            f"{misshapen(x, shape)}; hint: the sizes must multiply to {x.size}; -1 stands for "
+            "the remaining size"
         ) from error
 
 
@@ -79,7 +78,7 @@ def view(x: ndarray, shape: tuple) -> ndarray:
         raise ValueError(
             "view size is not compatible with input tensor's size and stride (at least one "
             "dimension "
-            "spans across two contiguous subspaces). Use .reshape(...) instead.; cure: reshape() "
+            "spans across two contiguous subspaces). Use .reshape(...) instead.; hint: reshape() "
             "copies "
             "where it must"
         )
@@ -126,7 +125,7 @@ def not_expanded(old: tuple, new: tuple) -> str:
         f"The expanded size of the tensor ({new[at]}) must match the existing size ({old[at]}) at "
         "non-singleton "
         f"dimension {len(new) + at}.  Target sizes: {list(new)}.  Tensor sizes: {list(old)}; "
-        "cure: only sizes 1 are repeated"
+        "hint: only sizes 1 are repeated"
     )
 
 
@@ -147,26 +146,26 @@ def rolled(x: ndarray, moves: Sequence[int], axes: Sequence[int], back: bool = F
     for move, d in zip(moves, axes):
         n = x.shape[d]
         k = (move if back else -move) % n if n else 0
-        before = (slice(None),) * d
-        x = plain(np.concatenate((x[(*before, slice(k, n))], x[(*before, slice(k))]), d))
+        first, last = (*(slice(None),) * d, slice(k)), (*(slice(None),) * d, slice(k, n))
+        x = plain(np.concatenate((x[last], x[first]), d))
     return like_images(x, images)
 
 
 def tril(x: ndarray, diagonal: int = 0) -> ndarray:
     check_matrix(x, "tril")
-    return where(below(*x.shape[-2:], diagonal), plain(x), np.zeros((), x.dtype))
+    return where(below(x.shape[-2], x.shape[-1], diagonal), plain(x), np.zeros((), x.dtype))
 
 
 def triu(x: ndarray, diagonal: int = 0) -> ndarray:
     check_matrix(x, "triu")
-    return where(below(*x.shape[-2:], diagonal - 1), np.zeros((), x.dtype), plain(x))
+    return where(below(x.shape[-2], x.shape[-1], diagonal - 1), np.zeros((), x.dtype), plain(x))
 
 
 def below(rows: int, columns: int, diagonal: int) -> ndarray:
     """What is on a diagonal or below."""
     return (
         remembered(rows, columns, diagonal)
-        if rows * columns <= SMALL
+        if rows * columns <= KEPT_MASK_ELEMENTS
         else np.tri(rows, columns, diagonal, bool)
     )
 
@@ -201,8 +200,8 @@ def unsqueeze(x: ndarray, new_dim: int) -> ndarray:
 
 def squeeze(x: ndarray, dims: tuple | None = None) -> ndarray:
     """Without the dimensions of size 1, or those of `dims` that are."""
-    dims = range(x.ndim) if dims is None else dims
-    return x.reshape([n for i, n in enumerate(x.shape) if n != 1 or i not in dims])
+    kept = [n for i, n in enumerate(x.shape) if n != 1 or dims is not None and i not in dims]
+    return x.reshape(kept)
 
 
 def flatten(x: ndarray, start_dim: int = 0, end_dim: int = -1) -> ndarray:
@@ -239,7 +238,7 @@ def extent(x: ndarray, dim: int) -> int:
 def narrow(x: ndarray, dim: int, start: int, length: int) -> ndarray:
     if not x.ndim:
         raise RuntimeError(
-            "narrow() cannot be applied to a 0-dim tensor.; cure: reshape(1) it first"
+            "narrow() cannot be applied to a 0-dim tensor.; hint: reshape(1) it first"
         )
     n = extent(x, dim)
     if length < 0:
@@ -326,9 +325,13 @@ def add_windows(g: ndarray, shape: tuple, dim: int, size: int, step: int) -> nda
     r = np.zeros((*shape[:dim], rows, step, *shape[dim + 1 :]), g.dtype)
     g = np.moveaxis(g, -1, dim + 1)
     for k in range(0, size, step):
-        part = g[(*before, slice(None), slice(k, k + step))]
-        r[(*before, slice(k // step, k // step + count), slice(part.shape[dim + 1]))] += part
-    return plain(r.reshape(*shape[:dim], rows * step, *shape[dim + 1 :])[(*before, slice(n))])
+        source = (*before, slice(None), slice(k, k + step))
+        part = g[source]
+        first = k // step
+        target = (*before, slice(first, first + count), slice(part.shape[dim + 1]))
+        r[target] += part
+    whole = (*before, slice(n))
+    return plain(r.reshape(*shape[:dim], rows * step, *shape[dim + 1 :])[whole])
 
 
 def contiguous(x: ndarray) -> ndarray:
@@ -367,7 +370,7 @@ def cat(tensors: Sequence[ndarray], dim: int = 0) -> ndarray:
         ):
             raise
         raise RuntimeError(
-            f"{not_joined(kept, dim)}; cure: bring the other dimensions to one size first"
+            f"{not_joined(kept, dim)}; hint: bring the other dimensions to one size first"
         ) from error
 
 
@@ -426,7 +429,7 @@ def stack(tensors: Sequence[ndarray], new_dim: int = 0) -> ndarray:
         i = next(i for i, t in enumerate(tensors) if t.shape != shape)
         raise ValueError(
             f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
-            f"{list(tensors[i].shape)} at entry {i}; cure: pad them to one size, or use cat"
+            f"{list(tensors[i].shape)} at entry {i}; hint: pad them to one size, or use cat"
         )
     if new_dim >= len(shape):
         tensors = [t[..., None] for t in tensors]

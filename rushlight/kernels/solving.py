@@ -10,8 +10,8 @@ from numpy import ndarray
 from rushlight.base.dependencies import scipy_part
 from rushlight.kernels.factorizations import adjoint, codes, lapack, lu_core
 
-SMALL = 16  # rows and columns up to which triangles are solved side by side
-NARROW = 64  # and up to which exp is worked out in double: 64 in 1.3 of the time
+SUBSTITUTION_ROWS = 16  # most rows and columns of triangles that are solved side by side
+DOUBLE_EXP_ROWS = 64  # most rows for which exp is computed in double: 1.3 times as long for 64
 # NumPy's own modules warn of overflow and division by zero; torch gives inf and nan silently.
 _quiet = np.errstate(all="ignore")
 
@@ -106,7 +106,7 @@ def triangular(a: ndarray, b: ndarray, upper: bool = False, unitriangular: bool 
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = (np.broadcast_to(t, (*batch, *t.shape[-2:])) for t in (a, b))
     n, k = b.shape[-2:]
-    if b.size and n <= SMALL and k <= SMALL and prod(batch) >= 4 * n:
+    if b.size and n <= SUBSTITUTION_ROWS and k <= SUBSTITUTION_ROWS and prod(batch) >= 4 * n:
         return substituted(a, b, upper, unitriangular)
     r = np.empty(b.shape, b.dtype)
     if r.size:
@@ -189,5 +189,5 @@ def linalg_matrix_exp(x: ndarray) -> ndarray:
     if not x.size:
         return x.copy()
     expm = scipy_part("linalg", "matrix_exp needs").expm
-    wide = np.promote_types(x.dtype, np.float64) if x.shape[-1] <= NARROW else x.dtype
+    wide = np.promote_types(x.dtype, np.float64) if x.shape[-1] <= DOUBLE_EXP_ROWS else x.dtype
     return np.asarray(expm(x.astype(wide, copy=False))).astype(x.dtype, copy=False)

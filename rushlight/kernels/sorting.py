@@ -11,6 +11,7 @@ from numpy import ndarray
 
 from rushlight.base.intp import as_int64, as_intp
 from rushlight.kernels.reduce import check_dim, check_elements, chosen, in_order, refuse, taken
+from rushlight.kernels.summation import add_reduce
 
 
 def kthvalue(x: ndarray, k: int, dim: int = -1, keepdim: bool = False) -> tuple[ndarray, ndarray]:
@@ -18,7 +19,7 @@ def kthvalue(x: ndarray, k: int, dim: int = -1, keepdim: bool = False) -> tuple[
     count = counted(x, dim, "kthvalue")
     if not 1 <= k <= count:
         raise ValueError(
-            f"selected number k out of range for dimension {dim}; cure: 1 <= k <= {count}"
+            f"selected number k out of range for dimension {dim}; hint: 1 <= k <= {count}"
         )
     return picked(x, k - 1, dim, keepdim)
 
@@ -68,10 +69,7 @@ def mode(x: ndarray, dim: int = -1, keepdim: bool = False) -> tuple[ndarray, nda
         return x.copy(), np.zeros((), np.int64)
     if not x.size:
         return tuple(
-            [
-                np.zeros(np.add.reduce(x, dim, keepdims=keepdim).shape, t)
-                for t in (x.dtype, np.int64)
-            ]
+            [np.zeros(add_reduce(x, dim, keepdims=keepdim).shape, t) for t in (x.dtype, np.int64)]
         )  # type: ignore
     rows, n = np.moveaxis(x, dim, -1), x.shape[dim]
     values = ascending(rows)

@@ -18,14 +18,17 @@ try:  # without np.einsum's Python: of 2 x 8 in 0.8 us, not 1.5
 except ImportError:
     rows_einsum = np.einsum
 
-FEW = 4096  # so many elements are added sooner than BLAS is called
-ROWS = 128  # as many are added up one after the other
-SIDE_BY_SIDE = 7  # elements of a row that NumPy adds up one after the other
-LONG = 1024  # elements of a row up to which einsum is as exact
-SHARED = 1 << 13  # elements from which BLAS's threads share a product
-SHORT = 16  # elements of a row that are added up together with other rows
-ONES = {np.dtype(t): np.ones(ROWS, t) for t in (np.float32, np.float64)}
-_add: Any = np.add.reduce
+# From which sums go by BLAS: fewer elements are added sooner than BLAS is called
+BLAS_ELEMENTS = 4096
+BLOCK_ROWS = 128  # rows added one after the other, as exact as torch
+IN_TURN_ELEMENTS = 7  # most elements of a row that NumPy adds one after the other
+EINSUM_ELEMENTS = 1024  # most elements of a row for which einsum is as exact
+THREADED_ELEMENTS = 1 << 13  # from which BLAS's threads would share a product
+JOINED_ROW_ELEMENTS = 16  # of a row, below which rows are added up together with others
+ONES = {np.dtype(t): np.ones(BLOCK_ROWS, t) for t in (np.float32, np.float64)}
+# typed as Any: NumPy's stubs know `keepdims` by name alone, which takes longer
+add_reduce: Any = np.add.reduce
+max_reduce: Any = np.maximum.reduce
 
 
 def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
@@ -40,14 +43,14 @@ def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
         and x.ndim == 2
         and x.dtype in ONES
         and x.flags.c_contiguous
-        and (len(x) <= ROWS or x.size >= FEW)
+        and (len(x) <= BLOCK_ROWS or x.size >= BLAS_ELEMENTS)
     ):
         r = rows_added(x)  # 100 x 16: 1.6 us, NumPy's loop over the rows 3.7
         return r[None] if keepdim else r
     if (
         x.ndim
         and (axes == (-1,) or axes == (x.ndim - 1,))
-        and SIDE_BY_SIDE < x.shape[-1] <= LONG
+        and IN_TURN_ELEMENTS < x.shape[-1] <= EINSUM_ELEMENTS
         and x.dtype in ONES
         and x.flags.c_contiguous
     ):
@@ -56,7 +59,7 @@ def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
     if (
         (axes == (1,) or axes == (-2,))
         and x.ndim == 3
-        and x.size >= FEW
+        and x.size >= BLAS_ELEMENTS
         and x.dtype in ONES
         and x.flags.c_contiguous
     ):
@@ -72,20 +75,24 @@ def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
         lead = x.shape[: x.ndim - len(axes)]
         r = along_rows(x.reshape(*lead, n))
         return r.reshape(lead + (1,) * len(axes)) if keepdim else r
-    if x.size < FEW or x.dtype not in ONES or not (axes is None or axes and valid(axes, x.ndim)):
+    if (
+        x.size < BLAS_ELEMENTS
+        or x.dtype not in ONES
+        or not (axes is None or axes and valid(axes, x.ndim))
+    ):
         if (
             x.itemsize == 2 and x.dtype.kind in "fV"
         ):  # half precision by way of single: ones would stop at 2048, or 256
             from rushlight.kernels.float16 import converted, single
 
             return converted(np.asarray(added(single(x), dims, keepdim)), x.dtype)
-        return in_c_order(_add(x, dims, None, None, keepdim))
+        return in_c_order(add_reduce(x, dims, None, None, keepdim))
     if axes is None:  # a few columns of a matrix would be added row to row
-        return _add(x if x.flags.forc else x.copy(), None, None, None, keepdim)
+        return add_reduce(x if x.flags.forc else x.copy(), None, None, None, keepdim)
     if (
         ends_in_rows(x.shape, axes) and x.flags.c_contiguous
     ):  # of channels: 2 x 8 x 24 x 24 in 7 us, not 27
-        return in_c_order(_add(x, dims, None, None, keepdim))
+        return in_c_order(add_reduce(x, dims, None, None, keepdim))
     order = list(range(x.ndim))
     if not x.flags.c_contiguous:  # in the order of memory, if all of it is there
         by_stride = sorted(order, key=[-s for s in x.strides].__getitem__)
@@ -128,7 +135,7 @@ def row_length(shape: tuple, axes: tuple) -> int:
     ndim = len(shape)
     kept = ndim - len(axes)
     n = prod(shape[kept:])
-    if not SIDE_BY_SIDE < n <= LONG:
+    if not IN_TURN_ELEMENTS < n <= EINSUM_ELEMENTS:
         return 0
     return (
         n if valid(axes, ndim) and sorted([d % ndim for d in axes]) == [*range(kept, ndim)] else 0
@@ -142,7 +149,7 @@ def ends_in_rows(shape: tuple, axes: tuple) -> bool:
     while d in axes:
         n *= shape[d]
         d -= 1
-    return n >= ROWS and prod([shape[a] for a in axes if a <= d]) <= ROWS
+    return n >= BLOCK_ROWS and prod([shape[a] for a in axes if a <= d]) <= BLOCK_ROWS
 
 
 def along_rows(x: ndarray) -> ndarray:
@@ -151,13 +158,17 @@ def along_rows(x: ndarray) -> ndarray:
     row however many there are (BLAS would give others)."""
     n = x.shape[-1]
     if (
-        1 < n <= SIDE_BY_SIDE and x.size >= FEW
+        1 < n <= IN_TURN_ELEMENTS and x.size >= BLAS_ELEMENTS
     ):  # 51,200 rows of 2 in 0.1 ms, NumPy's loop over each row takes 1
         r = x[..., 0] + x[..., 1]
         for i in range(2, n):
             r += x[..., i]
         return r
-    return rows_einsum("...n->...", x) if SIDE_BY_SIDE < n <= LONG else _add(x, -1)
+    return (
+        rows_einsum("...n->...", x)
+        if IN_TURN_ELEMENTS < n <= EINSUM_ELEMENTS
+        else add_reduce(x, -1)
+    )
 
 
 def valid(axes: tuple, ndim: int) -> bool:
@@ -175,7 +186,7 @@ def block_by_block(x: ndarray, axes: list[int]) -> ndarray:
             blocks[-1][1] = d + 1
         else:
             blocks.append([d, d + 1])
-    if prod(shape[blocks[-1][0] :]) >= SHORT:
+    if prod(shape[blocks[-1][0] :]) >= JOINED_ROW_ELEMENTS:
         blocks.reverse()
     for first, last in blocks:
         rest, rows = shape[last:], prod(shape[first:last])
@@ -192,7 +203,7 @@ def product(ones: ndarray, x: ndarray) -> ndarray:
     """Of much on one thread: those of BLAS would wait, spinning, beside the loops that come next,
     which share the cores (a step of a large MLP on two threads: 104 ms, and 58)."""
     multiply = np.dot if x.ndim == 2 else np.matmul  # gemv, where matmul takes three times as long
-    return alone()(multiply, ones, x) if x.size >= SHARED else multiply(ones, x)
+    return alone()(multiply, ones, x) if x.size >= THREADED_ELEMENTS else multiply(ones, x)
 
 
 @cache
@@ -207,11 +218,11 @@ def rows_added(x: ndarray) -> ndarray:
     us, in a product for each block 37); what it gives, a row for each block, is added up in the
     same way."""
     n, m = x.shape[-2:]
-    ones, blocks = ONES[x.dtype], n // ROWS
-    if n <= ROWS:
+    ones, blocks = ONES[x.dtype], n // BLOCK_ROWS
+    if n <= BLOCK_ROWS:
         return product(ones[:n], x)
-    lead, whole = x.shape[:-2], blocks * ROWS
-    total = product(ones, x[..., :whole, :].reshape(*lead, ROWS, blocks * m))
+    lead, whole = x.shape[:-2], blocks * BLOCK_ROWS
+    total = product(ones, x[..., :whole, :].reshape(*lead, BLOCK_ROWS, blocks * m))
     total = rows_added(total.reshape(*lead, blocks, m)) if blocks > 1 else total
     if n > whole:
         total += product(ones[: n - whole], x[..., whole:, :])

@@ -43,13 +43,13 @@ FILE = """from rushlight.loops.cache import {how}
 {text}"""
 
 
-def loop(function: FunctionType) -> Callable:
+def loop(function: Callable) -> Callable:
     """The decorator of fused loops: compiles the function, unless a function of the same text was
     compiled before."""
     return compiled(text_of(function))
 
 
-def text_of(function: FunctionType) -> str:
+def text_of(function: Any) -> str:
     """The function's text, renamed to `kernel`. Faster than `inspect.getsource`, which tokenizes
     the text."""
     # co_firstlineno counts from 1 and is the decorator's line, so the slice begins at the `def`
@@ -62,11 +62,11 @@ def text_of(function: FunctionType) -> str:
     )
 
 
-def joint(*loops: Any) -> Callable[[FunctionType], Callable]:
+def joint(*loops: Any) -> Callable[[Callable], Callable]:
     """The decorator of a function that calls loops: compiles it, so that the calls do not go
     through Python."""
 
-    def decorate(function: FunctionType) -> Callable:
+    def decorate(function: Any) -> Callable:
         names = {
             name: f
             for name, f in function.__globals__.items()

@@ -14,7 +14,7 @@ from rushlight.ops.math import elementwise
 
 
 class InPlaceActivation(FunctionModule):
-    """An activation that may write into its input."""
+    """An activation with an in-place option."""
 
     def __init__(self, inplace: bool = False):
         super().__init__(inplace=inplace)
@@ -77,7 +77,7 @@ class ReLU6(Hardtanh):
 
 
 class AlphaActivation(FunctionModule):
-    """An activation with the setting alpha that may write into its input."""
+    """An activation with the setting alpha and an in-place option."""
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False):
         super().__init__(alpha=alpha, inplace=inplace)
@@ -118,8 +118,8 @@ class SELU(InPlaceActivation):
 
 
 class GELU(FunctionModule):
-    """x Phi(x), Phi(x) the probability that a normal number is below x; `approximate`: 'none' or
-    'tanh'.
+    """x Phi(x), where Phi is the distribution function of the standard normal; `approximate`:
+    'none' or 'tanh'.
 
     D. Hendrycks, K. Gimpel, *Gaussian error linear units*, 2016.
 
@@ -149,8 +149,8 @@ class LeakyReLU(FunctionModule):
 
 
 class PReLU(Module):
-    """x where x > 0, else w x, with the weight w learned: one, or one for each channel (dimension
-    1).
+    """x where x > 0, else w x. The weight w is learned: one number, or one for each channel
+    (dimension 1).
 
     It begins at `init`. K. He et al., *Delving deep into rectifiers*, 2015.
 
@@ -269,7 +269,7 @@ class Softplus(FunctionModule):
 
 
 class Shrink(FunctionModule):
-    """An activation with one bound, `lambd`, which `repr` shows without its name."""
+    """An activation with a bound, `lambd`; `repr` shows the value without the name."""
 
     def __init__(self, lambd: float = 0.5):
         super().__init__(lambd=lambd)

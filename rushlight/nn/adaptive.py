@@ -1,4 +1,4 @@
-"""A softmax over many classes that computes frequent ones in full and rare ones by cluster."""
+"""A softmax over many classes: frequent classes are computed directly, rare ones in clusters."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from rushlight.ops.shape.views import cat, reshape
 
 
 class _ASMoutput(NamedTuple):
-    """What an adaptive softmax returns: each sample's log-probability of its target, and minus
-    their mean."""
+    """The result of an adaptive softmax: each sample's log-probability of its target, and minus the
+    mean of these.
+    """
 
     output: Tensor
     loss: Tensor
@@ -28,14 +29,14 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     """log softmax over `n_classes`, ordered by frequency, which `cutoffs` part into a short list
     and clusters.
 
-    The head gives log-probabilities of the short list (classes below cutoffs[0]) and of each
-    cluster; a cluster's own, through a projection to in_features / div_value^i, are added to its
-    cluster's. input (N, in_features), target (N,), or (in_features,) and () -> (output (N,), loss):
-    the log-probabilities of the targets, and minus their mean. ValueError for cutoffs that do not
-    rise from 1 to n_classes - 1; RuntimeError for sizes that do not fit and targets that are no
-    classes.
+    The head gives log-probabilities of the frequent classes (below cutoffs[0]) and of each cluster.
+    A cluster has a projection to in_features / div_value^i features and a softmax of its own; the
+    cluster's log-probability is added to its result. input (N, in_features), target (N,), or
+    (in_features,) and () -> (output (N,), loss): the log-probabilities of the targets, and minus
+    their mean. ValueError unless the cutoffs increase from 1 to n_classes - 1; RuntimeError for
+    sizes that do not fit and targets that are not class indices.
 
-    E. Grave and others, Efficient softmax approximation for GPUs, https://arxiv.org/abs/1609.04309
+    E. Grave et al., Efficient softmax approximation for GPUs, https://arxiv.org/abs/1609.04309
 
     >>> m = rushlight.nn.AdaptiveLogSoftmaxWithLoss(16, 10, [2, 6])
     >>> rushlight.allclose(m.log_prob(rushlight.ones(3, 16)).exp().sum(1),

@@ -1,5 +1,6 @@
-"""torch.nn.common_types: names of what layers take as sizes, for annotations; torch's are
-typing.Union, and print so."""
+"""torch.nn.common_types: annotations of the size arguments of layers. Torch's are typing.Union, and
+print as such.
+"""
 
 # ruff: noqa: UP007, UP045
 from __future__ import annotations

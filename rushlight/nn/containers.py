@@ -15,10 +15,12 @@ L = TypeVar("L", bound="Row")
 
 
 class Row(Module):
-    """Modules in order, under the names '0', '1', ...: what Sequential and ModuleList share."""
+    """The base of Sequential and ModuleList: modules in order, under the names '0', '1', ...."""
 
     def _key(self, i: Any) -> str:
-        """The name at a position, which may count from the end. IndexError if there is none."""
+        """The name at a position; negative positions count from the end. IndexError for a position
+        out of range.
+        """
         names = list(self._modules)
         i = index(i)
         if not -len(names) <= i < len(names):
@@ -147,7 +149,7 @@ class ModuleList(Row):
         self.extend(modules or ())
 
     def extend(self, modules: Iterable[Any]) -> ModuleList:
-        """Put modules at the end. Returns the list. TypeError for what cannot be walked."""
+        """Append modules. Returns the list. TypeError if `modules` is not iterable."""
         if not isinstance(modules, Iterable):
             raise TypeError(
                 "ModuleList.extend should be called with an iterable, but got "
@@ -165,7 +167,7 @@ class ModuleList(Row):
         self._refill(held)
 
     def __repr__(self) -> str:
-        """Equal modules that follow each other share a line: (0-2): 3 x ReLU()."""
+        """Consecutive equal modules share a line: (0-2): 3 x ReLU()."""
         runs: list[tuple[int, int, str]] = []
         for i, text in enumerate(map(repr, self)):
             if runs and runs[-1][2] == text:
@@ -240,8 +242,9 @@ class ModuleDict(Module):
 
 
 def pairs(values: Any, owner: str) -> list[tuple[str, Any]]:
-    """(name, value) from what `update` of a dict takes. TypeError or ValueError for anything
-    else."""
+    """(name, value) pairs of an argument of a dict's `update`. TypeError or ValueError for anything
+    else.
+    """
     if not isinstance(values, Iterable):
         raise TypeError(
             f"{owner}.update should be called with an iterable of key/value pairs, but got "
@@ -264,7 +267,7 @@ def pairs(values: Any, owner: str) -> list[tuple[str, Any]]:
 
 
 def held(value: Any) -> Any:
-    """A tensor as a parameter; everything else as it is."""
+    """A tensor as a parameter; other values unchanged."""
     return (
         Parameter(value)
         if isinstance(value, Tensor) and not isinstance(value, Parameter)
@@ -323,7 +326,7 @@ class ParameterList(Module):
         return self
 
     def extend(self, values: Iterable[Any]) -> ParameterList:
-        """Put values at the end. Returns the list. TypeError for what cannot be walked."""
+        """Append values. Returns the list. TypeError if `values` is not iterable."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
             raise TypeError(
                 "ParameterList.extend should be called with an iterable, but got "
@@ -404,7 +407,7 @@ class ParameterDict(Module):
         return getattr(self, key) if key in self._keys else default
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """The parameter of that name. If there is none, it is made from `default`."""
+        """The parameter of that name; if it is missing, it is first set to `default`."""
         if key not in self:
             self[key] = default
         return self[key]

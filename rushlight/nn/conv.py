@@ -18,8 +18,9 @@ MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _ConvNd(Module):
-    """What all convolutions share. weight (out, in / groups, *kernel), transposed (in, out /
-    groups, *kernel)."""
+    """The base of all convolutions. weight (out, in / groups, *kernel), transposed (in, out /
+    groups, *kernel).
+    """
 
     n = 2  # spatial dimensions
     weight: Parameter
@@ -69,8 +70,7 @@ class _ConvNd(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the weight, then the bias, uniform in [-k, k), k = 1 / sqrt(what goes into an
-        output)."""
+        """Draw the weight, then the bias, uniform in [-k, k), k = 1 / sqrt(fan_in)."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             inputs, _ = init.fans(self.weight)
@@ -113,7 +113,7 @@ class _ConvNd(Module):
         except (
             KeyError,
             AttributeError,
-        ):  # e.g. weight norm: `weight` is not a parameter; or self is no Module
+        ):  # no fast path: `weight` may be no parameter (weight norm), or self may be no Module
             weight, bias = self.weight, self.bias
         return self._conv_forward(input, weight, bias)
 
@@ -292,7 +292,9 @@ class _ConvTransposeNd(_ConvNd):
         )
 
     def _output_padding(self, input: Tensor, size: list[int]) -> tuple[int, ...]:
-        """The output padding that makes the output of this size. ValueError if none does."""
+        """The output padding for an output of this size. ValueError if this size is not
+        possible.
+        """
         n = self.n
         if len(size) == input.dim():
             size = size[-n:]

@@ -16,7 +16,7 @@ class _DropoutNd(FunctionModule):
             raise ValueError(
                 explain(
                     f"dropout probability has to be between 0 and 1, but got {p}",
-                    "give the share of elements to drop, such as 0.5",
+                    "pass the fraction of elements to drop, such as 0.5",
                 )
             )
         super().__init__(p=p, inplace=inplace)

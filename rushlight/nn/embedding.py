@@ -72,7 +72,9 @@ class _Table(Module):
     def from_pretrained(
         cls: type[T], embeddings: Tensor, freeze: bool = True, **settings: Any
     ) -> T:
-        """A module that uses an existing table and its memory: `freeze`: it is not trained."""
+        """A module on an existing table, which shares its memory. `freeze`: the table is not
+        trained.
+        """
         if embeddings.dim() != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, columns = embeddings.shape

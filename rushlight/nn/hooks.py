@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.autograd.function import Function
 from rushlight.base.errors import placed, warn
-from rushlight.core.function import Function
 from rushlight.core.node import Handle
 from rushlight.core.tensor import Tensor, created, from_array
 
@@ -20,9 +20,9 @@ number = count().__next__  # the next key of a hook: unique and increasing
 EVERYWHERE: dict[
     int, tuple[str, Callable]
 ] = {}  # key -> (kind, hook) of the hooks on all modules; usually empty
-WITH_KWARGS: set[int] = set()  # keys of those that want keyword arguments too,
-ALWAYS_CALLED: set[int] = set()  # and of those that run also after an error
-REGISTERED: dict[int, tuple[str, Callable]] = {}  # key -> (kind of what is registered, hook)
+WITH_KWARGS: set[int] = set()  # keys of the hooks that also take keyword arguments,
+ALWAYS_CALLED: set[int] = set()  # and of the hooks that run after an error, too
+REGISTERED: dict[int, tuple[str, Callable]] = {}  # key -> (kind of registration, hook)
 CALLED = (
     "_forward_pre_hooks",
     "_forward_hooks",
@@ -150,9 +150,9 @@ class Hooked:
     _backward_hooks: dict[int, Callable]
     _forward_pre_hooks_with_kwargs: dict[
         int, bool
-    ]  # keys of those that want keyword arguments too,
+    ]  # keys of the hooks that also take keyword arguments,
     _forward_hooks_with_kwargs: dict[int, bool]
-    _forward_hooks_always_called: dict[int, bool]  # and of those that run also after an error
+    _forward_hooks_always_called: dict[int, bool]  # and of the hooks that run after an error, too
     forward: Callable[..., Any]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -200,17 +200,19 @@ class Hooked:
         return handle
 
     def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> Handle:
-        """Call `hook(module, grad_output)` when the gradients of the outputs are known.
+        """Call `hook(module, grad_output)` once the gradients of the outputs are computed.
 
         Its result replaces the gradients.
         """
         return self._hang("_backward_pre_hooks", hook, prepend)
 
     def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> Handle:
-        """Call `hook(module, grad_input, grad_output)` when the gradients of the inputs are known.
+        """Call `hook(module, grad_input, grad_output)` once the gradients of the inputs are
+        computed.
 
-        What it returns replaces `grad_input`. Inputs and outputs are the tensors among the
-        positional arguments and in the result; An input or output without a gradient gives None.
+        The hook's result replaces `grad_input`. Inputs and outputs are the tensors among the
+        positional arguments and in the result. None stands for an input or output without a
+        gradient.
         """
         check_one_sort(self._is_full_backward_hook is not False, "")
         self._is_full_backward_hook = True
@@ -227,8 +229,8 @@ class Hooked:
 
 
 def with_module_path(error: Exception, module: Any) -> None:
-    """Add to the message of our error in which module it was raised. Each module on the way out
-    puts its name for the inner module in front, so the outermost one completes the path.
+    """Add the path of the failing module to the message of a rushlight error. Each module on the
+    way out puts its name in front, so the outermost module completes the path.
     """
     if not error.args or not isinstance(error.args[0], str):
         return
@@ -240,7 +242,7 @@ def with_module_path(error: Exception, module: Any) -> None:
     else:
         child, path, kind, line = inner
         name = next((name for name, m in module._modules.items() if m is child), None)
-        if name is None:  # called by a module that is not its parent
+        if name is None:  # called by a module that is not the parent
             return
         path = f"{name}.{path}" if path else name
     told = f"\n  module: {kind} '{path}'" if path else f"\n  module: {kind}"
@@ -337,7 +339,9 @@ def watch_node(module: Hooked, hooks: list[Callable], args: tuple, result: Any) 
 
 
 def missed_by_old_hooks(args: Any, result: Any, node: Any) -> str | None:
-    """What the hooks on the result's node miss, in torch's words; None if they miss nothing."""
+    """torch's words for what a hook on the result's node cannot see; None if it sees all
+    gradients.
+    """
     gone = "is deprecated and will be removed in future versions. This hook will be missing some"
     results = (result,) if isinstance(result, Tensor) else result
     if not (isinstance(results, tuple) and all([isinstance(r, Tensor) for r in results])):

@@ -1,7 +1,7 @@
 """Initial values for parameters, drawn from torch's random stream in torch's order: the same seed,
 the same numbers.
 
-Every function writes into its tensor, outside the graph, and returns it.
+Every function writes to its tensor, outside the graph, and returns it.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     nonlinearity.
 
     1 for a linear layer and sigmoid, 5 / 3 for tanh, sqrt 2 for relu, 3 / 4 for selu, sqrt(2 / (1 +
-    slope^2)) for leaky_relu, `param` its slope, by default 0.01. ValueError for an unknown name or
-    a slope that is no number.
+    slope^2)) for leaky_relu with slope `param` (default 0.01). ValueError for an unknown name or a
+    slope that is not a number.
 
     >>> rushlight.nn.init.calculate_gain("tanh")
     1.6666666666666667
@@ -142,8 +142,8 @@ def put(tensor: Tensor, array: np.ndarray) -> Tensor:
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """tensor[i, j] <- 1 where i = j, else 0: a linear layer that gives back its input. ValueError
-    unless it is a matrix.
+    """tensor[i, j] <- 1 where i = j, else 0: as a linear layer, the identity. ValueError unless the
+    tensor is a matrix.
 
     >>> rushlight.nn.init.eye_(rushlight.empty(2, 3))
     tensor([[1., 0., 0.],
@@ -155,7 +155,7 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """tensor[d, d, middle] <- 1, else 0: a convolution that is the identity on as many channels as
+    """tensor[d, d, middle] <- 1, else 0: as a convolution, the identity on as many channels as
     possible.
 
     ValueError unless it has 3 to 5 dimensions, and for groups that do not divide the output
@@ -296,7 +296,7 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Seed = None,
 ) -> Tensor:
-    """tensor <- normal numbers that lie in [a, b].
+    """tensor <- normal numbers in [a, b].
 
     If more than 30 % would be inside, numbers outside are drawn again; otherwise uniform numbers
     are kept with a probability that follows the density.
@@ -322,7 +322,9 @@ def trunc_normal_(
 def redrawn(
     like: np.ndarray, mean: float, std: float, a: float, b: float, generator: Seed
 ) -> np.ndarray:
-    """Normal numbers, all drawn again, and taken where the last was outside, until none is."""
+    """Normal numbers. All are drawn again, and taken where the last was outside [a, b], until all
+    are inside.
+    """
     x = normal_(from_array(np.empty_like(like)), mean, std, generator)._array
     while (outside := (x < a) | (x > b)).any():
         x = np.where(
@@ -334,8 +336,7 @@ def redrawn(
 def rejected(
     like: np.ndarray, mean: float, std: float, a: float, b: float, generator: Seed
 ) -> np.ndarray:
-    """Uniform numbers, each drawn again until a second one lies below the density, measured by its
-    peak in [a, b]."""
+    """Uniform numbers in [a, b], accepted with probability density / peak (rejection sampling)."""
     peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
     x, pending = np.empty_like(like), np.ones(like.shape, bool)
     while pending.any():
@@ -397,7 +398,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Seed 
 
 
 def deprecated(function: Any, given: str = "rushlight.empty(2, 3)") -> Any:
-    """The old name, without underscore; `given`: arguments that fit it."""
+    """The old name of a function, without the underscore. `given`: arguments of the example."""
     name = function.__name__[:-1]
 
     def call(*args: Any, **kwargs: Any) -> Tensor:

@@ -1,4 +1,4 @@
-"""Modules that take the size of their input from the first input."""
+"""Modules whose input size is taken from the first input."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def infer_parameters(module: Any, args: tuple, kwargs: dict) -> None:
     module._initialize_hook.remove()
     del module._initialize_hook
     if not any([getattr(module, kind) for kind in CALLED]):
-        del module._hooked  # without hooks a call goes straight to forward
+        del module._hooked  # without hooks, a call goes directly to forward
     if module.cls_to_become is not None:
         module.__class__ = module.cls_to_become
 
@@ -90,8 +90,7 @@ class _LazyLayer(LazyModuleMixin):
     bias: Any
 
     def _add_uninitialized(self, weight: bool, bias: bool, dtype: Any, device: Any) -> None:
-        """Set weight and bias to parameters without a shape, or to None where they are not
-        wanted."""
+        """Set weight and bias to parameters without a shape, or to None."""
         self.weight, self.bias = (
             UninitializedParameter(dtype=dtype, device=device) if wanted else None
             for wanted in (weight, bias)

@@ -1,5 +1,5 @@
-"""Losses as modules. `reduction`: 'mean', 'sum' or 'none'; size_average and reduce are its older
-form.
+"""Losses as modules. `reduction`: 'mean', 'sum' or 'none'; size_average and reduce are torch's
+older arguments for it.
 """
 
 from __future__ import annotations
@@ -226,8 +226,8 @@ class BCEWithLogitsLoss(_WeightedLoss):
 class NLLLoss(_WeightedLoss):
     """mean of -x[n, y_n] for log-probabilities x (N, C, *d) and classes y (N, *d).
 
-    `weight` (C,): factors of the classes, by which the mean is taken; targets of `ignore_index` do
-    not count.
+    `weight` (C,): factors of the classes; the mean divides by the factors of the targets. Targets
+    equal to `ignore_index` do not count.
 
     >>> rushlight.nn.NLLLoss()(rushlight.tensor([[-0.1, -2.3], [-0.7, -0.7]]), rushlight.tensor([0,
     ...     1]))  # (0.1 + 0.7) / 2
@@ -464,8 +464,8 @@ class CosineEmbeddingLoss(_Loss):
 
 
 class MultiLabelMarginLoss(_Loss):
-    """mean over samples of sum over labels y and others c of max(0, 1 - x_y + x_c) / C; labels of a
-    row end at -1.
+    """mean over samples of sum over labels y and other classes c of max(0, 1 - x_y + x_c) / C. A
+    target row lists labels, ended by -1.
 
     >>> x, y = rushlight.tensor([[0.1, 0.2, 0.9]]), rushlight.tensor([[2, -1, -1]])
     >>> rushlight.nn.MultiLabelMarginLoss()(x,

@@ -63,21 +63,22 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
             super().__init__(*args, **kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes: every subclass defines it."""
+        """Computes the result; every subclass defines this method."""
         raise NotImplementedError(
             f'Module [{type(self).__name__}] is missing the required "forward" function'
         )
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Run compiled from now on, as `rushlight.compile` with these settings; the module stays
-        the same object."""
+        """Run compiled from the next call on, as by `rushlight.compile` with these settings; the
+        module stays the same object.
+        """
         self.__dict__["forward"] = sys.modules["rushlight"].compile(self.forward, *args, **kwargs)
 
     # -- attributes --------------------------------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
-        if "_modules" in own:  # __init__ makes this set last; a loop over SETS is 1.5 times slower
+        if "_modules" in own:  # __init__ sets `_modules` last; a loop over SETS would be slower
             found = own["_modules"]
             if name in found:
                 return found[name]
@@ -87,12 +88,12 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
             found = own["_buffers"]
             if name in found:
                 return found[name]
-        cure = (
-            "; TorchScript is not written, cure: torch.save(module.state_dict(), file)"
+        hint = (
+            "; TorchScript files are not supported, hint: torch.save(module.state_dict(), file)"
             if name == "save"
             else ""
         )
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{cure}")
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{hint}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         own = self.__dict__
@@ -112,8 +113,9 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
             object.__setattr__(self, name, value)
 
     def _replace(self, name: str, value: Any) -> bool:
-        """Replace the object registered under the name by None or a tensor; False if there is
-        none."""
+        """Replace the object registered under the name by None or a tensor; False if the name is
+        not registered.
+        """
         if name in self._parameters:
             if value is not None:
                 raise TypeError(
@@ -461,20 +463,21 @@ def not_a_module(value: Any) -> TypeError:
     if isinstance(value, (list, tuple)):
         return TypeError(
             explain(
-                f"{type_name(value)} is not a Module subclass", "spread it: nn.Sequential(*layers)"
+                f"{type_name(value)} is not a Module subclass",
+                "unpack the list: nn.Sequential(*layers)",
             )
         )
     if callable(value) and hasattr(value, "__name__"):
         return TypeError(
             explain(
                 f"{value.__name__} is not a Module subclass: it is a function",
-                "take its module, nn.ReLU() for relu, or call it in forward()",
+                "use the module, nn.ReLU() for relu, or call the function in forward()",
             )
         )
     return TypeError(
         explain(
             f"{type_name(value)} is not a Module subclass",
-            "give modules: nn.Linear(2, 3), nn.ReLU()",
+            "pass modules: nn.Linear(2, 3), nn.ReLU()",
         )
     )
 

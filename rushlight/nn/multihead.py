@@ -30,8 +30,8 @@ class MultiheadAttention(Module):
     without N for one sequence -> (output like query, weights (N, L, S) or None). Masks as in
     `nn.functional.multi_head_attention_forward`.
 
-    The projections of q, k and v stand in one weight `in_proj_weight` (3 E, E) unless `kdim` or
-    `vdim` differ from E. AssertionError unless num_heads divides embed_dim.
+    The projections of q, k and v share the weight `in_proj_weight` (3 E, E) unless `kdim` or `vdim`
+    differ from E. AssertionError unless num_heads divides embed_dim.
 
     >>> attention = rushlight.nn.MultiheadAttention(8, 2, batch_first=True)
     >>> x = rushlight.ones(3, 5, 8)
@@ -92,8 +92,8 @@ class MultiheadAttention(Module):
         self._reset_parameters()
 
     def _add_projections(self, bias: bool, made: dict) -> None:
-        """The weights, in torch's order: None for the unused ones: there is one for q, k and v
-        together, or one for each.
+        """The weights, in torch's order: one weight for q, k and v together, or three; the unused
+        ones are None.
         """
         size, one = self.embed_dim, self._qkv_same_embed_dim
         shapes = {
@@ -111,7 +111,7 @@ class MultiheadAttention(Module):
         self.out_proj = NonDynamicallyQuantizableLinear(size, size, bias=bias, **made)
 
     def _reset_parameters(self) -> None:
-        """Draw the weights, then the biases of k and v; the others become 0."""
+        """Draw the weights, then the biases of k and v; the other biases become 0."""
         weights: tuple[Any, ...] = (
             (self.in_proj_weight,)
             if self._qkv_same_embed_dim

@@ -43,7 +43,7 @@ class _NormBase(_Affine):
     """Weight and bias (C,), and running statistics; each may be missing."""
 
     _version = 2
-    running_mean: Any  # Tensor, or None without running statistics
+    running_mean: Any  # a Tensor, or None without running statistics
     running_var: Any
     num_batches_tracked: Any
 
@@ -123,9 +123,10 @@ class _NormBase(_Affine):
 class _BatchNorm(_NormBase):
     """(x - mean) / sqrt(var + eps) * weight + bias for each channel, over the batch and all else.
 
-    In training mean and var are the batch's, and the running ones follow: running = (1 - momentum)
-    running + momentum new, or their plain average if `momentum` is None. In evaluation mean and var
-    are the running statistics, if they are tracked."""
+    Training uses the batch's mean and variance, and updates the running ones: running = (1 -
+    momentum) running + momentum new, or their plain average if `momentum` is None. Evaluation uses
+    the running statistics, if they are tracked.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
@@ -156,7 +157,7 @@ def dimensions(*allowed: int) -> Any:
                 f", or take {name[:-2]}{fits}" if fits and name[-2:] in ("1d", "2d", "3d") else ""
             )
             raise ValueError(
-                f"expected {words} input (got {n}D input); cure: bring the input to {words}{other}"
+                f"expected {words} input (got {n}D input); hint: bring the input to {words}{other}"
             )
 
     return check
@@ -166,10 +167,10 @@ class BatchNorm1d(_BatchNorm):
     """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each channel of (N, C) or (N,
     C, L).
 
-    In training those of the batch, and the running ones follow: running = (1 - momentum) running +
-    momentum new, or their plain average if `momentum` is None; in evaluation the running ones, if
-    they are tracked. ValueError for another number of dimensions. S. Ioffe, C. Szegedy, *Batch
-    normalization*, 2015.
+    Training uses the batch's statistics, and updates the running ones: running = (1 - momentum)
+    running + momentum new, or their plain average if `momentum` is None. Evaluation uses the
+    running ones, if they are tracked. ValueError for another number of dimensions. S. Ioffe, C.
+    Szegedy, *Batch normalization*, 2015.
 
     >>> m = rushlight.nn.BatchNorm1d(1)
     >>> m(rushlight.tensor([[1.], [3.]])).detach()
@@ -288,7 +289,7 @@ class _InstanceNorm(_NormBase):
                 explain(
                     f"expected input's size at dim={0 if alone else 1} to match num_features "
                     f"({self.num_features}), but got: {c}.",
-                    f"make the layer take {c} (num_features={c})",
+                    f"use num_features={c}",
                 )
             )
         out = F.instance_norm(

@@ -9,10 +9,10 @@ import numpy as np
 from rushlight.base import dtypes
 from rushlight.base.device import CPU, present
 from rushlight.base.errors import explain
+from rushlight.base.printing import format_parameter
 from rushlight.core.arguments import sizes
-from rushlight.core.printing import format_parameter
 from rushlight.core.tensor import Tensor, from_array, new, noticed, writes_of
-from rushlight.core.tensor_copy_pickle import copied, disabled, rebuild, unfilled
+from rushlight.ops.tensor.tensor_copy_pickle import copied, disabled, rebuild, unfilled
 
 ARRAY: Any = Tensor.__dict__["_array"]  # the slot, which Uninitialized hides
 
@@ -114,7 +114,7 @@ def on_memory_of(self: Tensor, data: Any) -> None:
         raise AttributeError(
             explain(
                 f"'{type(data).__name__}' object has no attribute 'detach'",
-                "give a tensor: torch.tensor(data)",
+                "pass a tensor: torch.tensor(data)",
             )
         )
     self._array, self._node, self._grad, self._viewing = data._array, None, None, None
@@ -125,10 +125,11 @@ def on_memory_of(self: Tensor, data: Any) -> None:
 
 
 class Uninitialized(Tensor):
-    """A parameter or buffer without a shape: only its dtype is known.
+    """A parameter or buffer without a shape yet; only its dtype is known.
 
-    It may be in a module, an optimizer or a state dict, and be converted. Reading its elements is a
-    ValueError, reading its shape a RuntimeError."""
+    An uninitialized parameter may be in a module, an optimizer or a state dict, and be converted.
+    ValueError for a read of elements, RuntimeError for a read of the shape.
+    """
 
     __slots__ = ()
     __new__ = staticmethod(unfilled)
@@ -288,7 +289,7 @@ def empty_array(t: Any) -> np.ndarray:
 
 
 def waiting(kind: type, dtype: np.dtype, requires_grad: bool = False) -> Any:
-    """An uninitialized parameter or buffer from its parts: what pickle and deepcopy call."""
+    """An uninitialized parameter or buffer from its parts, for pickle and deepcopy."""
     return kind(requires_grad, None, dtypes.of(dtype))
 
 

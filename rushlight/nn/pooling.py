@@ -228,7 +228,7 @@ class AvgPool3d(_AvgPoolNd):
 
 
 class _AdaptiveAvgPoolNd(FunctionModule):
-    """Means of `output_size` nearly equal parts of each dimension; None keeps its size."""
+    """Means of `output_size` nearly equal parts of each dimension; None keeps the input's size."""
 
     def __init__(self, output_size: Any):
         super().__init__(output_size=output_size)
@@ -253,7 +253,7 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     """out[n, c, p] = mean of x[n, c, floor(p size / out):ceil((p + 1) size / out)], in H and W of
     (N, C, H, W) or (C, H, W).
 
-    `output_size`: one number, or one (or None: as it is) for each dimension.
+    `output_size`: a number for both dimensions, or a pair. None keeps the input's size.
 
     >>> rushlight.nn.AdaptiveAvgPool2d((1, None))(rushlight.arange(6.).reshape(1, 2, 3))
     tensor([[[1.5000, 2.5000, 3.5000]]])
@@ -274,7 +274,7 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
 
 
 class _AdaptiveMaxPoolNd(FunctionModule):
-    """Maxima of `output_size` nearly equal parts of each dimension; None keeps its size."""
+    """Maxima of `output_size` nearly equal parts of each dimension; None keeps the input's size."""
 
     _shown_settings = ("output_size",)
 
@@ -300,7 +300,7 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     """out[n, c, p] = max of x[n, c, floor(p size / out):ceil((p + 1) size / out)], in H and W of
     (N, C, H, W) or (C, H, W).
 
-    `output_size`: one number, or one (or None: as it is) for each dimension.
+    `output_size`: a number for both dimensions, or a pair. None keeps the input's size.
 
     >>> rushlight.nn.AdaptiveMaxPool2d((1, None))(rushlight.arange(6.).reshape(1, 2, 3))
     tensor([[[3., 4., 5.]]])

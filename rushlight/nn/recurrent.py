@@ -22,7 +22,7 @@ GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
 class RNNBase(Module):
-    """outputs, states = module(input, states): what RNN, LSTM and GRU share; `mode` is RNN_TANH,
+    """outputs, states = module(input, states): the base of RNN, LSTM and GRU; `mode` is RNN_TANH,
     RNN_RELU, LSTM or GRU.
 
     Input (T, N, input_size), (N, T, input_size) if `batch_first`, (T, input_size) for one sequence,
@@ -156,8 +156,7 @@ class RNNBase(Module):
         return out, self._from_tuple(last)
 
     def _packed(self, input: PackedSequence, states: tuple | None) -> tuple[PackedSequence, Any]:
-        """Sequences as they are packed, the longest first; states come and go in the order before
-        packing."""
+        """Packed sequences, the longest first; states have the order before packing."""
         sizes = steps_of(input)
         if states is not None and input.sorted_indices is not None:
             states = tuple(s.index_select(1, input.sorted_indices) for s in states)
@@ -193,7 +192,7 @@ class RNNBase(Module):
     def _operands(
         self, x: Tensor, states: tuple | None
     ) -> tuple[Tensor, tuple | None, list[Weights]]:
-        """What the layers compute with; autocast converts it (amp/autocast_policy.py)."""
+        """The operands of the layers; autocast converts them (amp/autocast_policy.py)."""
         return x, states, self._weights()
 
     def _state_shapes(self, batch: int) -> list[tuple[int, int, int]]:
@@ -207,7 +206,8 @@ class RNNBase(Module):
     def _from_tuple(self, states: tuple) -> Any:
         return states[0]
 
-    # -- what goes wrong ---------------------------------------------------------------------------
+    # -- checks of arguments
+    # ---------------------------------------------------------------------------
 
     def _check_input(self, x: Tensor, weight: Tensor, dims: int, steps: int) -> None:
         if x.dtype != weight.dtype:
@@ -223,7 +223,7 @@ class RNNBase(Module):
                 explain(
                     f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got "
                     f"{x.size(-1)}",
-                    f"make the layer take {x.size(-1)} (input_size={x.size(-1)})",
+                    f"use input_size={x.size(-1)}",
                     input=tuple(x.shape),
                 )
             )
@@ -237,8 +237,7 @@ class RNNBase(Module):
                 raise RuntimeError(
                     explain(
                         f"Expected hidden{place} size {shape}, got {list(state.shape)}",
-                        "states are (layers and directions, batch, features), also where "
-                        "batch_first",
+                        "states are (layers * directions, batch, features), even with batch_first",
                     )
                 )
 
@@ -412,7 +411,7 @@ class LSTM(RNNBase):
     def _as_tuple(self, hx: Any) -> tuple:
         if len(hx) < 2:
             raise IndexError(
-                explain("lstm expects two hidden states, but got one", "give the tuple (h_0, c_0)")
+                explain("lstm expects two hidden states, but got one", "pass the tuple (h_0, c_0)")
             )
         if len(hx) > 2:
             raise RuntimeError("lstm expects two hidden states")
@@ -426,7 +425,7 @@ class GRU(RNNBase):
     """r, z = sigmoid(W x + b + U h + b'), n = tanh(W x + b + r (U h + b')), h' = (1 - z) n + z h at
     each step.
 
-    Input and results as RNNBase says. The weights hold r, z, n in this order.
+    Input and results: see RNNBase. The weights hold the gates r, z, n in this order.
 
     >>> out, h = rushlight.nn.GRU(3, 4, num_layers=2)(rushlight.ones(5, 2, 3))
     >>> out.shape, h.shape

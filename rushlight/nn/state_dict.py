@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -71,7 +71,7 @@ class Stateful:
         )
 
     def _own_state(self) -> dict[str, Tensor]:
-        """Parameters and persistent buffers of this module alone."""
+        """Parameters and persistent buffers of this module, without submodules."""
         own: dict[str, Tensor] = {name: t for name, t in self._parameters.items() if t is not None}
         own.update(
             (name, t)
@@ -140,9 +140,8 @@ class Stateful:
     ) -> IncompatibleKeys:
         """Copy parameters and buffers from a state; with `assign`, take its tensors themselves.
 
-        Returns (missing_keys, unexpected_keys). RuntimeError, and nothing is changed, for shapes
-        that differ and, if `strict`, for keys that are missing or unexpected. TypeError if the
-        state is no mapping.
+        Returns (missing_keys, unexpected_keys). RuntimeError, and no change, for different shapes
+        and, if `strict`, for missing or unexpected keys. TypeError if the state is not a mapping.
 
         >>> a, b = rushlight.nn.Linear(2, 3), rushlight.nn.Linear(2, 3)
         >>> b.load_state_dict(a.state_dict())
@@ -152,7 +151,7 @@ class Stateful:
             raise TypeError(
                 explain(
                     f"Expected state_dict to be dict-like, got {type(state_dict)}.",
-                    "give what state_dict() returns, model.state_dict()",
+                    "pass model.state_dict()",
                 )
             )
         metadata = getattr(state_dict, "_metadata", None) or {}
@@ -225,11 +224,8 @@ class Stateful:
         elif extra and strict:
             missing_keys.append(prefix + EXTRA_STATE_KEY)
         if strict:
-            known = {*own, EXTRA_STATE_KEY} if extra else own
-            for key in state_dict:
-                first, dot, _ = key[len(prefix) :].partition(".")
-                if key.startswith(prefix) and first not in (self._modules if dot else known):
-                    unexpected_keys.append(key)
+            known = {*own, EXTRA_STATE_KEY} if extra else {*own}
+            unexpected_keys += unknown_keys(state_dict, prefix, known, self._modules)
 
     _load_from_state_dict.waits = True  # type: ignore[attr-defined]  # copies are made only after all tensors fit
 
@@ -277,6 +273,16 @@ def load_tree(
             part = {key: value for key, value in state.items() if key.startswith(start)}
             load_tree(child, part, start, metadata, assign, found, errors, visited)
     visited.append(module)
+
+
+def unknown_keys(
+    state_dict: Mapping[str, Any], prefix: str, known: set[str], modules: Mapping[str, Any]
+) -> Iterator[str]:
+    """The keys with this prefix that name neither a module inside nor one of the `known` names."""
+    for key in state_dict:
+        first, dot, _ = key[len(prefix) :].partition(".")
+        if key.startswith(prefix) and first not in (modules if dot else known):
+            yield key
 
 
 def load_tensor(
@@ -357,7 +363,7 @@ def failure(module: Any, found: IncompatibleKeys, errors: list[str], strict: boo
     return RuntimeError(
         explain(
             what,
-            "load it into the module that it was saved from; load_state_dict(strict=False) "
-            "passes over missing and unexpected keys",
+            "load it into a module of the saved architecture; load_state_dict(strict=False) "
+            "ignores missing and unexpected keys",
         )
     )

@@ -20,7 +20,7 @@ C = TypeVar("C", bound="Convertible")
 
 
 class Convertible:
-    """The part of Module that converts parameters and buffers, also those of submodules."""
+    """The part of Module that converts parameters and buffers, including those of submodules."""
 
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
@@ -45,9 +45,10 @@ class Convertible:
     def to(self: C, *args: Any, **kwargs: Any) -> C:
         """Convert floating-point and complex parameters and buffers; returns the module itself.
 
-        `m.to(torch.float64)`, `m.to('cpu')`, `m.to(tensor)`, or with names; `memory_format` lays
-        out those of four or five dimensions. TypeError for an integer dtype, NotImplementedError
-        for what has no elements that could be moved."""
+        `m.to(torch.float64)`, `m.to('cpu')`, `m.to(tensor)`, or with keywords. `memory_format`
+        applies to tensors of four or five dimensions. TypeError for an integer dtype,
+        NotImplementedError for meta tensors, which have no elements to move.
+        """
         dtype, device = target(*args, **kwargs)
         if device is not None:
             put(self, device)
@@ -96,15 +97,14 @@ class Convertible:
         return self._apply(lambda t: empty_like(t, device=device), recurse)
 
     def share_memory(self: C) -> C:
-        """Move parameters and buffers to memory that is shared with the processes that this one
-        forks from now on."""
+        """Move parameters and buffers to memory that this process shares with its later forks."""
         for t in [*self.parameters(), *self.buffers()]:  # type: ignore[attr-defined]
             t.share_memory_()
         return self
 
 
 def put(module: Any, device: Any) -> None:
-    """Move what a module owns to a device, if something is elsewhere."""
+    """Move the module's tensors to a device, unless they are there."""
     place = placed(device)
     tensors = [t for t in (*module.parameters(), *module.buffers()) if t.device.type != place.type]
     if tensors and place.type != "meta":
@@ -121,7 +121,7 @@ def put(module: Any, device: Any) -> None:
 
 
 def kind_of(arg: Any) -> str:
-    """An argument's letter in `ORDER`: tensor, dtype, flag, none, place."""
+    """The letter in `ORDER` of an argument: tensor, dtype, flag, none, place."""
     return (
         "t"
         if isinstance(arg, Tensor)

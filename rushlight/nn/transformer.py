@@ -147,7 +147,7 @@ class TransformerEncoder(Module):
     same shape.
 
     `mask` (S, S) and `src_key_padding_mask` (N, S) as in MultiheadAttention; `is_causal`: mask is
-    the causal one (None: look). `enable_nested_tensor`, `mask_check`: as in torch, outputs at
+    the causal one (None: find out). `enable_nested_tensor`, `mask_check`: as in torch, outputs at
     padding are 0 in evaluation without gradients.
 
     >>> layer = rushlight.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
@@ -303,7 +303,7 @@ class _Layer(Module):
         )
 
     def _plus(self, i: int, x: Tensor, block: Callable[[Tensor], Tensor]) -> Tensor:
-        """x plus what the i-th block makes of it, normalized before or after."""
+        """x plus the i-th block of x, normalized before or after."""
         norm, dropout = getattr(self, f"norm{i}"), getattr(self, f"dropout{i}")
         if self.norm_first:
             return x + dropout(block(norm(x)))
@@ -469,7 +469,7 @@ def activation_of(activation: Activation) -> Callable[[Tensor], Tensor]:
 _get_clones, _get_activation_fn = (
     copies,
     activation_of,
-)  # under these names users' layers import them
+)  # users' layers import them under these names
 
 
 def causal_mask(n: int, dtype: dtypes.dtype) -> Tensor:

@@ -1,13 +1,20 @@
 """The ops: a table, a file a subject, and the families that make functions of its entries."""
 
+from rushlight.base import lazy
 from rushlight.base.higher import Higher
+from rushlight.core import arguments
+from rushlight.core.tensor import Tensor
 from rushlight.ops.index import getitem, index_tensors
 from rushlight.ops.linalg import matmul, matmul_api
 from rushlight.ops.math import arithmetic, elementwise, operators
 from rushlight.ops.reduce import reduce as _reduce  # the name `reduce` is the folder's
 from rushlight.ops.shape import view_functions, views
-from rushlight.ops.tensor import casts
+from rushlight.ops.tensor import casts, conversions, tensor_copy_pickle
+from rushlight.ops.tensor.method_names import METHODS
 
+lazy.left += ["rushlight.ops.frequent", "rushlight.ops.rest"]
+lazy.expect(Tensor, *METHODS.split())
+arguments.op_errors.module = "rushlight.ops.op_errors"
 aten_namespace = Higher()  # torch.ops.aten
 
 

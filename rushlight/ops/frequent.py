@@ -1,5 +1,4 @@
-"""What most programs call soon: the part that is loaded with the first name that is missing
-(core/lazy.py)."""
+"""The ops that most programs use: loaded with the first missing name (core/lazy.py)."""
 
 import rushlight.creation.ranges
 import rushlight.ops.tensor.random_tensors

@@ -1,4 +1,4 @@
-"""The rest of the library: see core/lazy.py."""
+"""The rest of the library: see base/lazy.py."""
 
 from rushlight.ops.index import segment_reduce as segments
 from rushlight.ops.index import take_put as picking

@@ -23,7 +23,7 @@ class Adadelta(Elementwise):
     """v <- rho v + (1 - rho) g^2,  d = sqrt(u + eps) / sqrt(v + eps) g,  u <- rho u + (1 - rho)
     d^2,  p <- p - lr d.
 
-    `weight_decay` adds weight_decay p to g; `maximize` goes up. `foreach` and `capturable` choose
+    `weight_decay` adds weight_decay p to g; `maximize` ascends. `foreach` and `capturable` choose
     between torch's kernels and have no effect here. ValueError for settings out of range. M. D.
     Zeiler, *ADADELTA*, 2012.
 
@@ -51,5 +51,5 @@ class Adadelta(Elementwise):
         differentiable: bool = False,
     ):
         if not 0.0 <= rho <= 1.0:
-            raise ValueError(explain(f"Invalid rho value: {rho}", "give 0 <= rho <= 1"))
+            raise ValueError(explain(f"Invalid rho value: {rho}", "use 0 <= rho <= 1"))
         super().__init__(params, settings(locals(), "lr rho eps weight_decay maximize capturable"))

@@ -80,8 +80,9 @@ class Adafactor(PerParameter):
         assign(p, p - size / (rms(u) / group["d"]).clamp_min(1.0) * u)
 
     def second_moment(self, g: Tensor, state: State, weight: Tensor, eps: float) -> Tensor:
-        """What the mean of g^2 is taken to be, after it has moved by `weight` towards the present
-        one."""
+        """The estimate of g^2 by its means over rows and columns. The running means first move by
+        `weight` towards the present ones.
+        """
 
         def moved(name: str, new: Tensor) -> Tensor:
             return assign(state[name], state[name] + weight * (new - state[name]))

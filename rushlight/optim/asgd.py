@@ -24,8 +24,8 @@ class ASGD(Elementwise):
 
         eta = lr / (1 + lambd lr t)^alpha,  mu = 1 / max(1, t - t0).
 
-    The average a stands in the state as "ax". `weight_decay` adds weight_decay p to g; `maximize`
-    goes up. `foreach` and `capturable` choose between torch's kernels and have no effect here.
+    The average a is in the state as "ax". `weight_decay` adds weight_decay p to g; `maximize`
+    ascends. `foreach` and `capturable` choose between torch's kernels and have no effect here.
     ValueError for settings out of range. B. T. Polyak, A. B. Juditsky, *Acceleration of stochastic
     approximation by averaging*, 1992.
 

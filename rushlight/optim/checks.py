@@ -34,19 +34,19 @@ def check_lr(lr: Any, message: str = "Invalid learning rate: {}") -> None:
         raise ValueError(
             explain(
                 "Tensor lr must be 1-element",
-                "give groups of parameters an lr each",
+                "use parameter groups, each with an lr",
                 shape=tuple(lr.shape),
             )
         )
     if not lr >= 0.0:
-        raise ValueError(explain(message.format(lr), "give a number >= 0"))
+        raise ValueError(explain(message.format(lr), "use a number >= 0"))
 
 
 def check_not_negative(name: str, value: Any) -> None:
     """ValueError for a setting below 0. The message calls `eps` epsilon."""
     if not value >= 0.0:
         word = "epsilon" if name == "eps" else name
-        raise ValueError(explain(f"Invalid {word} value: {value}", f"give {name} >= 0"))
+        raise ValueError(explain(f"Invalid {word} value: {value}", f"use {name} >= 0"))
 
 
 def check_betas(betas: tuple) -> None:
@@ -54,7 +54,7 @@ def check_betas(betas: tuple) -> None:
     for i, beta in enumerate(betas):
         if not 0.0 <= beta < 1.0:
             raise ValueError(
-                explain(f"Invalid beta parameter at index {i}: {beta}", "give 0 <= beta < 1")
+                explain(f"Invalid beta parameter at index {i}: {beta}", "use 0 <= beta < 1")
             )
 
 
@@ -69,7 +69,7 @@ def check_tensor_settings(lr: Any, betas: tuple, foreach: bool | None, capturabl
             raise ValueError(
                 explain(
                     f"{name} as a Tensor is not supported for capturable=False and foreach=True",
-                    "leave foreach out: it has no effect here",
+                    "omit foreach: it has no effect",
                 )
             )
         if value.numel() != 1:

@@ -81,7 +81,7 @@ class Elementwise(PerParameter):
             raise RuntimeError(
                 explain(
                     "weight_decay option is not compatible with sparse gradients",
-                    "make the table with sparse=False",
+                    "create the embedding with sparse=False",
                 )
             )
 
@@ -161,14 +161,14 @@ class Elementwise(PerParameter):
                         f"The size of tensor a {own.shape} must match the size of tensor b "
                         f"{g.shape}: "
                         "a gradient has another shape than its parameter",
-                        "set p.grad to None, or make it anew by backward()",
+                        "set p.grad to None, or compute it again by backward()",
                     )
                 )
             jobs.append((p, g, own))
         return jobs
 
     def rule_and_values(self, group: Group) -> tuple[Callable, tuple[str, ...], list[str], tuple]:
-        """(rule, names of its state, names of its counters, values of its settings)."""
+        """(rule, its state's names, its counters' names, the settings' values)."""
         rule = type(self).rule
         arrays, settings = names_of(rule)
         counters = self.counters(settings)
@@ -191,9 +191,10 @@ class Elementwise(PerParameter):
         )[-1]
 
     def counters(self, settings: tuple[str, ...]) -> list[str]:
-        """The names in `settings` that are state: they come first, and `step` before the others.
+        """The names in `settings` that are state: counters come first, and `step` before the
+        others.
 
-        The defaults decide, since a user may keep a `step` of their own in a group.
+        Decided by the optimizer's defaults, since a user may keep a `step` of their own in a group.
         """
         return [name for name in settings if name not in self.defaults]
 
@@ -227,8 +228,9 @@ def as_real(tensors: list[Tensor | None]) -> list[Tensor | None]:
 def prepared(
     rule: Callable, kind: tuple[np.dtype, tuple[bool, ...]], counts: tuple, values: tuple
 ) -> tuple:
-    """(program, its numbers as 0-d arrays, its numbers as one array, new values of the counters,
-    loop)."""
+    """(program, its numbers as 0-d arrays, the same numbers in a single array, new values of the
+    counters, loop).
+    """
     (dtype, absent), settings = kind, counts + values
     one = program(rule, tuple([not a for a in absent]), tuple(map(bool, settings)))
     numbers, after = one.numbers(*settings)

@@ -72,7 +72,7 @@ class LBFGS(Optimizer):
             raise ValueError(
                 explain(
                     "LBFGS doesn't support per-parameter options (parameter groups)",
-                    "give one list of parameters",
+                    "pass one list of parameters",
                 )
             )
 
@@ -82,7 +82,7 @@ class LBFGS(Optimizer):
         params, change = group["params"], group["tolerance_change"]
         if group["line_search_fn"] not in (None, "strong_wolfe"):
             raise RuntimeError(
-                explain("only 'strong_wolfe' is supported", "or give no line_search_fn")
+                explain("only 'strong_wolfe' is supported", "or omit line_search_fn")
             )
         state = self.state[params[0]]
         limit = state.setdefault("func_evals", 0) + group["max_eval"]
@@ -200,7 +200,7 @@ def move(params: list[Tensor], t: float, d: ndarray) -> None:
 
 
 def line(params: list[Tensor], d: ndarray, evaluate: Callable[[], Any]) -> Objective:
-    """t -> the loss at p + t d, its gradient and its slope; the parameters stay as they are."""
+    """t -> (loss, gradient, slope) at p + t d; the parameters are restored."""
     start = [p._array.copy() for p in params]
 
     def at(t: float) -> Point:

@@ -1,5 +1,4 @@
-"""An optimizer's program as one compiled loop: it reads each element once, updates it, and writes
-it once.
+"""The program of an optimizer as a single compiled loop, which reads and writes each element once.
 
 The loop is made from the tape of the program (program.py). No product and sum are fused into one
 rounding, so the loop and the program give the same bits. A loop is compiled only when the program
@@ -33,6 +32,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.core.table import TABLE
 from rushlight.loops.tiering import Loop
 from rushlight.optim.optimizer import State
 from rushlight.optim.program import Program, place
@@ -41,11 +41,11 @@ PARALLEL_FROM_ELEMENTS = 1 << 17  # a loop runs on all cores from this size on
 
 
 def text(one: Program, dtype: np.dtype) -> str:
-    """The text of the loop; `k` holds the numbers. Nothing if one of its ops, or the dtype, cannot
-    stand in a loop."""
+    """The text of the loop; `k` holds the numbers. '' if one of its ops or the dtype is not
+    available in loops.
+    """
     if dtype.kind != "f" or dtype.itemsize < 4:
         return ""
-    from rushlight.core.table import TABLE
     from rushlight.fast.rule_text import NotFused, Scalar, write_out
 
     known = {s: Scalar(f"{s.text}[i]", dtype) for s in one.given}
@@ -120,8 +120,7 @@ class Arrays:
         present = self.present = [a for a in given if a is not None]
         if not all(a.flags.writeable for a in present):
             raise ValueError(
-                "a parameter or its state lies in memory that is read-only; cure: p.data = "
-                "p.data.clone()"
+                "the memory of a parameter or its state is read-only; hint: p.data = p.data.clone()"
             )
         apart = not any(
             np.may_share_memory(a, b) for i, a in enumerate(present) for b in present[:i]
@@ -156,7 +155,7 @@ def kind_of(dtype: np.dtype, absent: tuple[bool, ...]) -> tuple[np.dtype, tuple[
 
 
 def run_on_all_cores(loop: Callable, own: Arrays, g: ndarray, numbers: ndarray) -> None:
-    from rushlight.loops.parallel import in_parts
+    from rushlight.loops.parallel import in_parts  # a browser has neither threads nor ctypes
 
     given = (own.first, g.reshape(-1), *own.rest, numbers)
     in_parts(loop, given, (1,) * (len(given) - 1) + (0,))

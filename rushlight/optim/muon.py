@@ -24,11 +24,11 @@ class Muon(PerParameter):
     """b <- momentum b + (1 - momentum) g,  p <- p (1 - lr weight_decay) - lr' orthogonal(b).
 
     For the matrices of hidden layers only; use AdamW for the rest. orthogonal(b) is near U V^T,
-    where b = U S V^T, by `ns_steps` Newton-Schulz steps; `nesterov` takes momentum b + (1 -
-    momentum) g for b. lr' is lr sqrt(max(1, n / m)), or lr 0.2 sqrt(max(n, m)) with
-    `adjust_lr_fn="match_rms_adamw"`. torch takes these steps in bfloat16, we in the parameter's
-    dtype, so results differ by about 1 %. ValueError for settings out of range and for parameters
-    that are no matrices, RuntimeError for complex ones. K. Jordan et al., *Muon*, 2024.
+    where b = U S V^T, by `ns_steps` Newton-Schulz steps; `nesterov` uses momentum b + (1 -
+    momentum) g in place of b. lr' is lr sqrt(max(1, n / m)), or lr 0.2 sqrt(max(n, m)) with
+    `adjust_lr_fn="match_rms_adamw"`. torch computes these steps in bfloat16, rushlight in the
+    parameter's dtype, so results differ by about 1 %. ValueError for settings out of range and for
+    parameters that are not matrices, RuntimeError for complex ones. K. Jordan et al., *Muon*, 2024.
 
     >>> w = rushlight.eye(2, requires_grad=True)
     >>> optimizer = rushlight.optim.Muon([w], lr=0.1)
@@ -60,7 +60,7 @@ class Muon(PerParameter):
             raise ValueError(
                 explain(
                     f"Adjust learning rate function {adjust_lr_fn} is not supported",
-                    "give 'original' or 'match_rms_adamw'",
+                    "use 'original' or 'match_rms_adamw'",
                 )
             )
         super().__init__(params, defaults)
@@ -72,7 +72,7 @@ class Muon(PerParameter):
                 explain(
                     "Muon only supports 2D parameters whereas we found a parameter with size: "
                     f"{p.size()}",
-                    "give the others to AdamW",
+                    "optimize the others with AdamW",
                 )
             )
 

@@ -104,7 +104,7 @@ def hooked(step: Callable) -> Callable:
                             f"{step} must return None or a tuple of (new_args, new_kwargs), but "
                             "got "
                             f"{changed}.",
-                            "return nothing from the pre-hook, or both",
+                            "return None from the pre-hook, or (args, kwargs)",
                         )
                     )
                 given, kwargs = changed
@@ -160,7 +160,7 @@ class Optimizer(Suggesting):
         ):  # a ParameterList can be read
             raise TypeError(
                 explain(
-                    f"'{type(params).__name__}' object is not iterable", "give model.parameters()"
+                    f"'{type(params).__name__}' object is not iterable", "pass model.parameters()"
                 )
             )
         groups = list(params)
@@ -168,7 +168,8 @@ class Optimizer(Suggesting):
             raise ValueError(
                 explain(
                     "optimizer got an empty parameter list",
-                    "give model.parameters(); a generator can be read only once",
+                    "pass model.parameters(); layers in a plain list are not found: use "
+                    "nn.ModuleList; a generator can be read only once",
                 )
             )
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
@@ -206,7 +207,7 @@ class Optimizer(Suggesting):
                         "parameter group didn't specify a value of required optimization "
                         "parameter "
                         f"{name}",
-                        f"give {name}= to the optimizer or to the group",
+                        f"pass {name}= to the optimizer, or set it in the group",
                     )
                 )
             group.setdefault(name, value)
@@ -227,7 +228,7 @@ class Optimizer(Suggesting):
             raise ValueError(
                 explain(
                     "can't optimize a non-leaf Tensor",
-                    "optimize the leaf it was computed from, or x.detach().requires_grad_()",
+                    "optimize the leaf from which it was computed, or x.detach().requires_grad_()",
                     tensor=tuple(p.shape),
                 )
             )
@@ -247,7 +248,7 @@ class Optimizer(Suggesting):
             raise ValueError(
                 explain(
                     "some parameters appear in more than one parameter group",
-                    "leave them in one of the groups",
+                    "keep each parameter in one group only",
                 )
             )
         if self.param_groups and ("param_names" in group) != (
@@ -259,7 +260,7 @@ class Optimizer(Suggesting):
                     "all optimizer param groups should be with/without names. cannot add param "
                     "group "
                     f"{how} names to the optimizer",
-                    "give named_parameters() everywhere, or nowhere",
+                    "use named_parameters() for all groups, or for none",
                 )
             )
 
@@ -390,7 +391,7 @@ class Optimizer(Suggesting):
 
 
 class PerParameter(Optimizer):
-    """An optimizer that updates its parameters one by one, by `new_state` and `update`.
+    """An optimizer that updates each parameter separately, by `new_state` and `update`.
 
     With a true setting `differentiable`, grad mode stays on, so that the step can be
     differentiated."""
@@ -440,7 +441,7 @@ def no_sparse(optimizer: Optimizer) -> RuntimeError:
             f"{type(optimizer).__name__} does not support sparse gradients, please consider "
             "SparseAdam "
             "instead",
-            "or make the table with sparse=False",
+            "or create the embedding with sparse=False",
         )
     )
 
@@ -470,7 +471,7 @@ def named(params: list) -> tuple[list, list | None]:
         raise ValueError(
             explain(
                 "all optimizer params should be with/without names. Some param names are missing",
-                "give named_parameters() or parameters(), not a mixture",
+                "pass named_parameters() or parameters(), not a mixture",
             )
         )
     return [p for _, p in params], [name for name, _ in params]
@@ -482,7 +483,7 @@ def check_sizes(own: list[dict], saved: list[dict]) -> None:
         raise ValueError(
             explain(
                 "loaded state dict has a different number of parameter groups",
-                "make the optimizer as it was when saved",
+                "create the optimizer with the same groups as the saved one",
                 saved=len(saved),
                 here=len(own),
             )
@@ -493,7 +494,7 @@ def check_sizes(own: list[dict], saved: list[dict]) -> None:
             explain(
                 "loaded state dict contains a parameter group that doesn't match the size of "
                 "optimizer's group",
-                "make the optimizer for the same model",
+                "create the optimizer for the same model",
                 saved=sizes[0],
                 here=sizes[1],
             )

@@ -1,11 +1,10 @@
 """From an optimizer's rule to a program of NumPy calls that write where the results belong.
 
 A rule is a formula for the new parameter and its new state. Run on tensors it is recorded or
-differentiated; run once on symbols it leaves a list of calls, each of which gets a place for its
-result: the memory of the parameter or of its state if the old value is not needed any more, else
-one of few buffers that later calls use again. Numbers are computed apart, once for all parameters
-at the same step. The program takes two thirds of the time of the rule on arrays, which allocates
-every result.
+differentiated. Run once on symbols it leaves a list of calls, and each call gets memory for its
+result: that of the parameter or its state if the old value is not needed any more, else one of a
+few buffers, which later calls reuse. Numbers are computed separately, once for all parameters at
+the same step. The program is faster than the rule on arrays, which allocates each result.
 
 >>> def momentum(p, g, buf, /, lr, mu):
 ...     buf = mu * buf + g
@@ -36,7 +35,7 @@ from numpy import ndarray
 from rushlight.base.text import define, folded, indented, tupled
 from rushlight.core.worlds import ARRAYS, rebind
 
-# A world: what ops look like between numbers. `pow` and the comparisons are for numbers alone.
+# A world: ops of numbers as text. `pow` and the comparisons are for numbers only.
 FORMULAS = {
     "add": "{} + {}",
     "sub": "{} - {}",
@@ -66,7 +65,7 @@ OPERATORS = {
 
 
 class Symbol:
-    """An array (it has the tape on which calls are noted) or a number, neither known yet."""
+    """An unknown array (it has the tape that records its calls) or an unknown number."""
 
     __slots__ = ("tape", "text", "true")
 
@@ -76,8 +75,7 @@ class Symbol:
     def __bool__(self) -> bool:
         if self.true is None:
             raise TypeError(
-                "a rule may ask only of a setting whether it is zero, not of "
-                f"{self.text or 'a result'}"
+                f"an `if` in a rule may test only settings, not {self.text or 'a result'}"
             )
         return self.true
 
@@ -117,8 +115,9 @@ class Program:
     *buffers, *numbers)` writes the new values into the parameter and its state; `buffers`: how many
     it needs; `source`: its text.
 
-    `given`, `tape`, `wanted`, `constants` are what that was made from: the arrays, the calls, what
-    each array becomes, and the names of the numbers."""
+    `given`: the arrays; `tape`: the calls; `wanted`: what each array becomes; `constants`: the
+    names of the numbers. Tests read these.
+    """
 
     __slots__ = ("buffers", "constants", "given", "numbers", "source", "tape", "update", "wanted")
 
@@ -145,8 +144,9 @@ def program(rule: Callable, present: tuple[bool, ...], true: tuple[bool, ...]) -
     """The program of a rule `(p, g, *state, /, *settings) -> (new p, *new state, *new values of the
     first settings)`.
 
-    `present`: for each array, whether it is there; `true`: for each setting, whether it is not zero
-    or false. These two are all that a rule may ask for with `if`."""
+    `present`: for each array, whether it exists; `true`: for each setting, whether it is not zero
+    or false. An `if` in a rule may test only these two.
+    """
     arrays, settings = names_of(rule)
     tape: list = []
     given = [Symbol(name, tape) if there else None for name, there in zip(arrays, present)]
@@ -194,15 +194,14 @@ def program(rule: Callable, present: tuple[bool, ...], true: tuple[bool, ...]) -
 
 @lru_cache(maxsize=256)
 def names_of(rule: Callable) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of a rule's arrays, which stand before the slash, and of its settings."""
+    """The names of a rule's arrays (the parameters before the slash) and of its settings."""
     code = rule.__code__
     names = code.co_varnames[: code.co_argcount]
     return names[: code.co_posonlyargcount], names[code.co_posonlyargcount :]
 
 
 def placed(tape: list, wanted: dict[Symbol, Symbol]) -> tuple[dict[Symbol, str], int]:
-    """(place of each result, number of buffers). `wanted`: target -> the value that it must have at
-    last.
+    """(place of each result, number of buffers). `wanted`: target -> its value after the program.
 
     A value may go into its target at once if the target's old value is not read later. All ops work
     element by element, so a result may take the place of an operand that ends with it."""
@@ -247,8 +246,9 @@ BLOCK_ELEMENTS = 32768  # a block of all arrays and buffers stays in the cache
 
 
 class Buffers(threading.local):
-    """Memory for results on the way, kept for the next parameter of the same shape; each thread has
-    its own."""
+    """Memory for intermediate results, reused by the next parameter of the same shape; each thread
+    has its own.
+    """
 
     def __init__(self) -> None:
         self.known: dict[tuple, list[ndarray]] = {}
@@ -256,7 +256,7 @@ class Buffers(threading.local):
     def get(self, like: ndarray, count: int) -> list[ndarray]:
         if like.size > BLOCK_ELEMENTS:
             return [np.empty(like.shape, like.dtype) for _ in range(count)]
-        key = like.shape, like.dtype.num, count  # a dtype is hashed in 100 ns
+        key = like.shape, like.dtype.num, count  # hashing a dtype is slow
         found = self.known.get(key)
         if found is None:
             if len(self.known) >= 64:

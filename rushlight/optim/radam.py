@@ -34,7 +34,7 @@ def radam(
     correction = 1 - betas[1] ** step
     longest = 2 / (1 - betas[1]) - 1  # of the average, in steps
     length = longest - 2 * step * betas[1] ** step / correction
-    long = longest > 5  # else length > 5 never holds, and the divisor may be anything but 0
+    long = longest > 5  # if not, length > 5 is always false, and any divisor but 0 will do
     rectified = (
         abs(
             (length - 4)
@@ -50,8 +50,8 @@ def radam(
 
 
 class RAdam(Elementwise):
-    """Adam's step times r_t, once the variance of v is known (l_t > 5), and plain momentum before
-    that:
+    """Adam's step times r_t, once the variance of v is tractable (l_t > 5), and plain momentum
+    before that:
 
         l_t = l - 2 t b2^t / (1 - b2^t),  l = 2 / (1 - b2) - 1,
         r_t = sqrt((l_t - 4) (l_t - 2) l / ((l - 4) (l - 2) l_t)).

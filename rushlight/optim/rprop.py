@@ -21,8 +21,8 @@ def rprop(p, g, prev, step_size, /, step, etas, step_sizes, maximize):
 
 
 class Rprop(Elementwise):
-    """p <- p - sign(g) s; each element's s grows by etas[1] while its gradient keeps its sign, else
-    shrinks by etas[0].
+    """p <- p - sign(g) s. The step size s of an element is multiplied by etas[1] while its gradient
+    keeps its sign, else by etas[0].
 
     s starts at lr and stays within `step_sizes`. For whole data sets, not batches. `maximize` goes
     up. `foreach` and `capturable` choose between torch's kernels and have no effect here.
@@ -54,7 +54,7 @@ class Rprop(Elementwise):
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(
                 explain(
-                    f"Invalid eta values: {etas[0]}, {etas[1]}", "give 0 < etas[0] < 1 < etas[1]"
+                    f"Invalid eta values: {etas[0]}, {etas[1]}", "use 0 < etas[0] < 1 < etas[1]"
                 )
             )
         super().__init__(

@@ -21,8 +21,7 @@ def sparse_adam(p, g, exp_avg, exp_avg_sq, /, step, lr, betas, eps, maximize):
 
 
 class SparseAdam(Elementwise):
-    """Adam of the rows that a sparse gradient stores; other rows, their m and their v stay as they
-    are.
+    """Adam for the rows that a sparse gradient stores; other rows of p, m and v do not change.
 
     m <- b1 m + (1 - b1) g,  v <- b2 v + (1 - b2) g^2,  p <- p - lr sqrt(1 - b2^t) / (1 - b1^t) m /
     (sqrt(v) + eps), with t counted for the whole parameter. For tables of `nn.Embedding(...,
@@ -49,9 +48,9 @@ class SparseAdam(Elementwise):
         maximize: bool = False,
     ):
         if not lr:
-            raise ValueError(explain("Invalid learning rate: 0", "give a number > 0"))
+            raise ValueError(explain("Invalid learning rate: 0", "use a number > 0"))
         if not eps > 0:
-            raise ValueError(explain(f"Invalid epsilon value: {eps}", "give eps > 0"))
+            raise ValueError(explain(f"Invalid epsilon value: {eps}", "use eps > 0"))
         super().__init__(params, settings(locals()))
         for i, group in enumerate(self.param_groups):
             for j, p in enumerate(group["params"]):
@@ -72,7 +71,8 @@ class SparseAdam(Elementwise):
             raise RuntimeError(
                 explain(
                     "SparseAdam does not support dense gradients, please consider Adam instead",
-                    "or make the table with sparse=True; in a compiled step gradients are dense",
+                    "or create the embedding with sparse=True; in a compiled step gradients are "
+                    "dense",
                 )
             )
         super().update_group(params, group)

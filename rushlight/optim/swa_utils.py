@@ -1,5 +1,6 @@
-"""Averages of a model's parameters along the way: stochastic weight averaging, exponential moving
-averages."""
+"""Averages of a model's parameters during training: stochastic weight averaging, exponential moving
+averages.
+"""
 
 from __future__ import annotations
 
@@ -126,7 +127,7 @@ class AveragedModel(Module):
         self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the averaged model gives."""
+        """The output of the averaged model."""
         return self.module(*args, **kwargs)
 
     def _tensors(self, model: Module) -> list[Tensor]:
@@ -157,8 +158,8 @@ def copy_all(pairs: list[tuple[Tensor, Tensor]]) -> None:
 
 @no_grad()
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
-    """running_mean, running_var <- those of all batches of a loader, for each batch norm of the
-    model.
+    """Recompute running_mean and running_var of each batch norm in the model, over all batches of a
+    loader.
 
     Of a batch that is a list or tuple the first element is given to the model.
 
@@ -187,8 +188,8 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 
 
 class SWALR(Chainable):
-    """lr goes to `swa_lr` in `anneal_epochs`, along a cosine or, with anneal_strategy="linear", a
-    line; it stays there.
+    """lr changes to `swa_lr` in `anneal_epochs`, along a cosine or, with anneal_strategy="linear",
+    a line; then it is constant.
 
     ValueError for another strategy or a negative number of epochs.
 

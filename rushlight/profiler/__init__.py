@@ -50,11 +50,11 @@ class profile:
     """Record ops, backward nodes, modules and blocks inside it: a context manager, as
     torch.profiler.profile.
 
-    `schedule`: a function of the step number that says what to do, see `schedule()`; call `step()`
-    after each step. `on_trace_ready(prof)`: called when a recording is done. `record_shapes`: keep
-    the inputs' shapes. Accepted, and without effect on a CPU: `activities`, `profile_memory` (bytes
-    are always counted), `with_stack`, `with_flops`, `with_modules` (modules are always recorded).
-    The time of an op is its kernel's; the few hundred nanoseconds around it belong to the module or
+    `schedule`: a function from the step number to an action, see `schedule()`; call `step()` after
+    each step. `on_trace_ready(prof)`: called when a recording is done. `record_shapes`: keep the
+    inputs' shapes. Accepted, and without effect on a CPU: `activities`, `profile_memory` (bytes are
+    always counted), `with_stack`, `with_flops`, `with_modules` (modules are always recorded). The
+    time of an op is its kernel's; the few hundred nanoseconds around it belong to the module or
     block that calls it.
 
     >>> x = rushlight.ones(8, 8, requires_grad=True)
@@ -100,8 +100,9 @@ class profile:
         self.stop()
 
     def start(self) -> None:
-        """Begin recording, or waiting if the schedule says so. RuntimeError while another profile
-        records."""
+        """Begin recording, or wait, according to the schedule. RuntimeError while another profile
+        records.
+        """
         if recording(self.current_action):
             self._begin()
 

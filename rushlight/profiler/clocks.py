@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import rushlight.core.backward  # noqa: F401  (the module; `autograd.backward` is the function of that name)
-from rushlight.core import lazy
+from rushlight.base import lazy
 from rushlight.core.clock import tick
 from rushlight.core.table import TABLE
 from rushlight.profiler.units import told

@@ -9,10 +9,9 @@ import numpy as np
 from rushlight.base.dtypes import of
 
 Shape = int | Sequence[int]
-DType = str | type | np.dtype  # numpy.typing has more of them, and takes 1 ms to import
-BLOCK = (
-    32 * 624
-)  # elements: the float64 temporaries of a block stay in the L2 cache; whole groups of 16 fit
+DType = str | type | np.dtype  # numpy.typing has such types, but is slow to import
+# elements: the float64 temporaries of a block stay in the L2 cache; whole groups of 16 fit
+BLOCK = 32 * 624
 _KINDS = {
     "f": "floating",
     "c": "complex",

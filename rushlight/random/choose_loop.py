@@ -10,11 +10,10 @@ from typing import Any
 
 from rushlight.loops.budget import LOADING_SECONDS, NUMBA_SECONDS, Budget
 
-LARGE = 2**13  # draws of fewer numbers do not count towards PAYS
-PAYS = 3_000_000  # numbers drawn, after which loading the loop would have paid
-NUMBA = int(
-    PAYS * NUMBA_SECONDS / LOADING_SECONDS
-)  # the part of PAYS that pays for importing Numba, if it is not imported yet
+MIN_COUNTED_DRAW = 2**13  # smaller draws do not count towards LOAD_AFTER_NUMBERS
+LOAD_AFTER_NUMBERS = 3_000_000  # numbers drawn after which loading the loop pays off
+# the part of LOAD_AFTER_NUMBERS for importing Numba, if it is not yet imported
+NUMBA_NUMBERS = int(LOAD_AFTER_NUMBERS * NUMBA_SECONDS / LOADING_SECONDS)
 
 
 class Loop:
@@ -28,12 +27,12 @@ class Loop:
 
     def __init__(self, name: str, cost: float = 1, libm: bool = False, call: int = 0) -> None:
         self.name, self.cost, self.libm, self.call, self.compiled = name, cost, libm, call, None
-        self._spent = Budget(PAYS, loading=NUMBA)
+        self._spent = Budget(LOAD_AFTER_NUMBERS, loading=NUMBA_NUMBERS)
         self._lock = allocate_lock()
 
     def __call__(self, n: int) -> Callable[..., Any] | None:
         """The compiled loop, or None: draw these n numbers with NumPy."""
-        if self.compiled is None and (n * self.cost >= LARGE or self.call):
+        if self.compiled is None and (n * self.cost >= MIN_COUNTED_DRAW or self.call):
             with self._lock:
                 if self._spent.charge(n * self.cost + self.call):
                     self._load()

@@ -34,9 +34,7 @@ def exponential(
     if out.dtype != np.float32 or not 2.0**-99 < 1.0 / lambd < 2.0**99:
         flat[...] = narrow(-1.0 / lambd * each(math.log1p, u), out.dtype)
         return out
-    values = (
-        -1.0 / lambd * np.log1p(u)
-    )  # off by an ulp or two here and there, which float32 seldom shows
+    values = -1.0 / lambd * np.log1p(u)  # may differ by an ulp, which float32 rarely shows
     flat[...] = values
     doubtful = near_halfway(values)
     if doubtful.any():  # one in 33 million is
@@ -97,11 +95,10 @@ def log_normal(
         flat[...] = narrow(each(_exp, exponents), out.dtype)
         return out
     with np.errstate(over="ignore", under="ignore"):
-        values = np.exp(exponents)  # off by an ulp here and there, as log1p in `exponential`
+        values = np.exp(exponents)  # may differ by an ulp, as log1p in `exponential`
         flat[...] = values
-    doubtful = near_halfway(values) | (
-        values < TINY
-    )  # what float32 holds with fewer bits ends elsewhere
+    # float32 has fewer bits, so its series ends earlier or later
+    doubtful = near_halfway(values) | (values < TINY)
     if doubtful.any():
         flat[doubtful] = narrow(each(_exp, exponents[doubtful]), out.dtype)
     return out

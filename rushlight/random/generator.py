@@ -111,7 +111,7 @@ class Generator(Stream):
             )
         if not -(2**63) <= int(seed) < 2**64:
             raise ValueError(
-                f"Overflow when unpacking long long: the seed {seed} does not lie in [-2^63, 2^64)"
+                f"Overflow when unpacking long long: the seed {seed} is outside of [-2^63, 2^64)"
             )
         told()
         self.restart(int(seed))

@@ -56,7 +56,7 @@ def random_(
     out, flat = empty("random_", shape, dtype, "iubf")
     kind, top = kind_of(out.dtype), top_integer(out.dtype)
     if low is None and kind == "u" and out.itemsize > 1 or kind == "u" and out.itemsize == 8:
-        raise TypeError(f"random_ is not there for dtype {out.dtype}: use randint with bounds")
+        raise TypeError(f"random_ is not supported for dtype {out.dtype}: use randint with bounds")
     if low == -(2**63) and out.dtype.name in ("int64", "float64", "float32", "bfloat16"):
         for block in blocks(flat):
             block[...] = as_dtype(stream.double_words(len(block)).view(np.int64), out.dtype)
@@ -115,7 +115,7 @@ def check_range(dtype: np.dtype, low: int, high: int) -> None:
     for name, bound in (("from", low), ("to - 1", high - 1)):
         if not least <= bound <= most:
             raise RuntimeError(
-                f"{name} is out of bounds for {dtype}: {bound} does not lie in [{least}, {most}]"
+                f"{name} is out of bounds for {dtype}: {bound} is outside of [{least}, {most}]"
             )
 
 
@@ -190,9 +190,8 @@ def exchanged(partners: np.ndarray) -> np.ndarray:
         return np.array(order, partners.dtype)
     steps = np.arange(len(partners), dtype=np.int64)
     moves = np.flatnonzero(partners != steps)
-    found = (
-        steps.copy()
-    )  # in place i before step i stands what stood in place found[i] before step found[i] ...
+    # before step i, place i holds the number that place found[i] held before step found[i] ...
+    found = steps.copy()
     found[partners[moves]] = moves  # ... and the last of equal partners wins
     while True:
         further = found[found]
@@ -214,7 +213,7 @@ def check_count(n: int, dtype: np.dtype) -> None:
     kind = kind_of(dtype)
     if kind not in "iuf":
         raise TypeError(
-            f"randperm is not there for dtype {dtype}: use an integer or floating dtype"
+            f"randperm is not supported for dtype {dtype}: use an integer or floating dtype"
         )
     if n < 0:
         raise RuntimeError(f"randperm: n must be non-negative, but is {n}")

@@ -10,9 +10,10 @@ from rushlight.random.blocks import in_memory_order, kind_of
 from .continuous import exponential
 from .stream import Stream
 
-_MOST_CATEGORIES = 2**24
+_MAX_CATEGORIES = 2**24
 
-FEW, MOST = 1 << 12, 1 << 22  # comparisons of a row and of all that are sooner made than looked for
+# comparisons of a row and of all that are sooner made than looked for
+MAX_ROW_COMPARISONS, MAX_COMPARISONS = (1 << 12, 1 << 22)
 
 
 def multinomial(
@@ -57,9 +58,8 @@ def _with_replacement(stream: Stream, weights: np.ndarray, n: int) -> np.ndarray
         cumulative.astype(np.float64),
         stream.uniform53(len(weights) * n).reshape(len(weights), n),
     )
-    if (
-        cumulative.shape[1] * n <= FEW and cumulative.size * n <= MOST
-    ):  # 128 rows of 20 in 0.1 ms, one by one in 0.6
+    # faster for many rows with few categories
+    if cumulative.shape[1] * n <= MAX_ROW_COMPARISONS and cumulative.size * n <= MAX_COMPARISONS:
         return as_int64(np.count_nonzero(cumulative[:, None] < draws[..., None], -1))
     return np.array(
         [np.searchsorted(row, u, "left") for row, u in zip(cumulative, draws)], np.int64
@@ -83,7 +83,7 @@ def check(weights: np.ndarray, num_samples: int, replacement: bool) -> None:
             "replacement: "
             f"{num_samples} > {categories}; pass replacement=True or fewer samples"
         )
-    if categories > _MOST_CATEGORIES:
+    if categories > _MAX_CATEGORIES:
         raise RuntimeError(
             f"multinomial: number of categories cannot exceed 2^24, got {categories}"
         )

@@ -135,9 +135,8 @@ def standard32(uniforms: np.ndarray) -> np.ndarray:
     of_radius, of_angle = uniforms.reshape(-1, 2, 8).swapaxes(0, 1)  # (k, 8) each
     radius = np.sqrt(_MINUS_TWO * log32((_ONE - of_radius).reshape(-1)))
     sine, cosine = sincos32((_TWO_PI_32 * of_angle).reshape(-1))
-    pairs = np.stack(
-        ((radius * cosine).reshape(-1, 8), (radius * sine).reshape(-1, 8)), 1
-    )  # (k, 2, 8)
+    # (k, 2, 8)
+    pairs = np.stack(((radius * cosine).reshape(-1, 8), (radius * sine).reshape(-1, 8)), 1)
     return pairs.reshape(-1)
 
 

@@ -50,10 +50,8 @@ def _sampled(stream: Stream, one: Callable, x: np.ndarray, y: np.ndarray) -> np.
     if not compiled:  # lists: a loop of Python is slow to read arrays
         flat = [list(a) if one is gamma_one else a.tolist() for a in flat]
         numbers, progress = numbers.tolist(), progress.tolist()
-    words, ahead = (
-        _NO_WORDS,
-        min(stream.left or 32, 16 + 16 * x.size),
-    )  # of a few numbers, what is at hand
+    # few numbers: reuse the remaining words
+    words, ahead = (_NO_WORDS, min(stream.left or 32, 16 + 16 * x.size))
     while True:
         mark, left = stream.mark(ahead), words[int(progress[1]) :]
         words, progress[1] = stream.words(ahead), 0

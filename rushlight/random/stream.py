@@ -4,7 +4,7 @@ torch."""
 from __future__ import annotations
 
 import os
-from _thread import RLock  # threading's, without 1 ms for that module
+from _thread import RLock  # threading's lock, without importing that module
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -59,9 +59,8 @@ class Stream:
 
     def __init__(self, seed: int | None = DEFAULT_SEED) -> None:
         self.lock = RLock()
-        self.witnesses: tuple[
-            set[int], ...
-        ] = ()  # sets to which the ids of drawing threads are added
+        # sets to which the ids of drawing threads are added
+        self.witnesses: tuple[set[int], ...] = ()
         self.variant = "portable"  # or "intel": see Generator
         self._twister: Any = None  # np.random.MT19937
         self.restart(seed)
@@ -72,14 +71,10 @@ class Stream:
         self._seed = None if seed is None else seed & 0xFFFF_FFFF_FFFF_FFFF
         self._twister_is_seeded = False
         self._block, self._next = _NO_WORDS, WORDS
-        self._work: dict[
-            Callable, tuple[np.ndarray, np.ndarray]
-        ] = {}  # function -> (block, function(block))
-        self._ahead = (
-            _NO_WORDS,
-            0,
-            _NO_WORDS,
-        )  # (block, index of the first converted word, the result for those words)
+        # function -> (block, function(block))
+        self._work: dict[Callable, tuple[np.ndarray, np.ndarray]] = {}
+        # (block, index of the first converted word, the result for those words)
+        self._ahead = (_NO_WORDS, 0, _NO_WORDS)
         self.spare_normal: float | None = None
 
     @property
@@ -105,9 +100,8 @@ class Stream:
         words = np.empty(len(left) + blocks * WORDS, np.uint32)
         words[: len(left)] = left
         self._twist(words[len(left) :])
-        self._block = words[
-            -WORDS:
-        ].copy()  # a copy, since a view would keep the memory of a large draw alive
+        # a copy, since a view would keep the memory of a large draw alive
+        self._block = words[-WORDS:].copy()
         self._next = WORDS - (len(words) - n)
         return words[:n]
 
@@ -122,9 +116,8 @@ class Stream:
     def _seeded_twister(self) -> Any:
         if self._twister is None:
             self._twister = unseeded_twister()
-        if (
-            not self._twister_is_seeded
-        ):  # RandomState seeds by init_genrand, as torch does; MT19937(seed) does not
+        # RandomState seeds by init_genrand, as torch does; MT19937(seed) does not
+        if not self._twister_is_seeded:
             np.random.RandomState(self._twister).seed(self.started_from & 0xFFFF_FFFF)
             self._twister_is_seeded = True
         return self._twister
@@ -255,9 +248,8 @@ def paired(high: np.ndarray, low: np.ndarray) -> np.ndarray:
 def units24(words: np.ndarray) -> np.ndarray:
     """(n,) words -> (n,) float32, multiples of 2^-24 in [0, 1)."""
     bits = words & _LOW_24
-    return (
-        bits.view(np.int32).astype(np.float32) * _ULP_24
-    )  # int32: SIMD instructions convert int32, not uint32
+    # int32: SIMD instructions convert int32, not uint32
+    return bits.view(np.int32).astype(np.float32) * _ULP_24
 
 
 def units53(pairs: np.ndarray) -> np.ndarray:

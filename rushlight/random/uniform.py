@@ -41,9 +41,8 @@ def uniform(
             )
         return out
     single = UNIT if unit else (np.float32(low), np.float32(high))
-    loop = (
-        None if parts.itemsize < 4 else _LOOP.compiled if unit else _LOOP(len(parts))
-    )  # NumPy's u is nearly as fast
+    # NumPy's u is nearly as fast
+    loop = None if parts.itemsize < 4 else _LOOP.compiled if unit else _LOOP(len(parts))
     for block in blocks(parts):
         if loop is not None:
             loop(stream.words(len(block)), block, single[1] - single[0], single[0])
@@ -70,7 +69,7 @@ def check_bounds(dtype: np.dtype, low: float, high: float) -> None:
     for name, bound in (("from", low), ("to", high)):
         if not abs(bound) <= limit:
             raise RuntimeError(
-                f"{name} is out of bounds for {dtype}: {bound} does not lie in [{-limit}, {limit}]"
+                f"{name} is out of bounds for {dtype}: {bound} is outside of [{-limit}, {limit}]"
             )
     if low > high:
         raise RuntimeError(

@@ -44,9 +44,8 @@ _COS_SIN = _constants(
     ),
     F64,
 )
-_QUARTER_PI = _constants(
-    (-0.78515625, -2.4187564849853515625e-4, -3.77489497744594108e-8)
-)  # in parts, negated
+# in parts, negated
+_QUARTER_PI = _constants((-0.78515625, -2.4187564849853515625e-4, -3.77489497744594108e-8))
 _FOUR_OVER_PI, _SQRT_HALF = _constants((1.27323954473516, 0.707106781186547524))
 _LOG_2, _LOG_2_REST = _constants((0.693359375, -2.12194440e-4))
 _ONE, _MINUS_HALF = _constants((1.0, -0.5))

@@ -66,8 +66,8 @@ def save(
     pickle_protocol: int = 2,
     _use_new_zipfile_serialization: bool = True,
 ) -> None:
-    """Write tensors, containers of them, and what else pickle can write, to a path or an open
-    binary file.
+    """Write tensors, containers of tensors, and other picklable objects to a path or an open binary
+    file.
 
     Tensors that share memory share memory after loading. torch.load reads the file, too, with
     weights_only=True if it holds only tensors, containers, numbers and text. The file is written
@@ -84,7 +84,7 @@ def save(
     tensor([0, 1, 2])
     """
     if pickle_module is not pickle:
-        raise NotImplementedError("save writes with Python's pickle only: leave pickle_module out")
+        raise NotImplementedError("save supports only Python's pickle: omit pickle_module")
     if isinstance(f, (str, os.PathLike)) and os.fspath(f).endswith(SUFFIX):
         return save_file(obj, f)
     pickler = pickled(obj, not _use_new_zipfile_serialization)
@@ -93,7 +93,7 @@ def save(
             write(pickler, file, Path(os.path.realpath(f)).stem)
     elif hasattr(f, "write"):
         write(pickler, f, "archive")
-        if hasattr(f, "flush"):  # a file that is still open can be read by its name
+        if hasattr(f, "flush"):  # flush, since an open file can also be read by its name
             f.flush()
     else:
         raise TypeError(
@@ -152,7 +152,7 @@ def load(
     {'a': tensor([0.])}
     """
     if pickle_module not in (None, pickle):
-        raise NotImplementedError("load reads with Python's pickle only: leave pickle_module out")
+        raise NotImplementedError("load supports only Python's pickle: omit pickle_module")
     check_location(map_location)
     unpickler = AnyUnpickler if weights_only is False else WeightsUnpickler
     if isinstance(f, (str, os.PathLike)):

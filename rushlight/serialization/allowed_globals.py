@@ -13,9 +13,8 @@ from rushlight.serialization.name_map import name_in_torch
 Global = Callable[..., Any] | tuple[Callable[..., Any], str]
 
 _lock = RLock()
-_globals: dict[
-    tuple[str, str], Any
-] = {}  # replaced, never mutated, so that a load in another thread sees one state
+# replaced, never mutated, so that a load in another thread sees one state
+_globals: dict[tuple[str, str], Any] = {}
 
 
 def named(thing: Global) -> list[tuple[tuple[str, str], Any]]:

@@ -14,13 +14,10 @@ import numpy as np
 from rushlight.base.dtypes import dtype
 
 ALIGNMENT = 64
-_LOCAL_HEADER = struct.Struct(
-    "<26xHH"
-)  # header of a record: length of the name, length of the extra field
-MOST_UNPACKED, RATIO = (
-    2**28,
-    100,
-)  # limit of unpacked bytes: this many, or this many times the file's size
+# header of a record: length of the name, length of the extra field
+_LOCAL_HEADER = struct.Struct("<26xHH")
+# limit of unpacked bytes: this many, or this many times the file's size
+MAX_UNPACKED_BYTES, MAX_UNPACKED_RATIO = (2**28, 100)
 _ZIP64_EXTRA = 20  # bytes that zipfile adds to the header of a record that may be over 2 GiB
 
 
@@ -33,7 +30,7 @@ UNREADABLE = (
     OSError,
     EOFError,
     NotImplementedError,
-)  # what zipfile raises for a file that was changed
+)  # errors that zipfile raises for a damaged file
 
 
 class Damaged(RuntimeError):
@@ -90,7 +87,7 @@ class Reader:
             raise self.damaged(
                 f"its records are said to take {stored:,} bytes, and the file has {self.size:,}"
             )
-        if unpacked > MOST_UNPACKED + RATIO * self.size:
+        if unpacked > MAX_UNPACKED_BYTES + MAX_UNPACKED_RATIO * self.size:
             raise self.damaged(
                 f"its {self.size:,} bytes would unpack to {unpacked:,}. If you trust it, unzip it "
                 "and zip "
@@ -140,8 +137,9 @@ class Reader:
         raise self.damaged(f"the record {info.filename} reaches outside the file")
 
     def memory(self, key: str, dtype: dtype | None) -> np.ndarray:
-        """The memory of storage `key`, (n,) uint8: read, or mapped so that what is not touched is
-        not read."""
+        """The memory of storage `key`, (n,) uint8: read, or mapped (pages are then read on
+        access).
+        """
         info = self.infos.get(f"data/{key}")
         if self.swapped:
             return swap(self.read(f"data/{key}"), dtype)
@@ -153,9 +151,8 @@ class Reader:
         ):
             start = self._start(info)
             if not start % 16:
-                return np.asarray(
-                    np.memmap(self.file, np.uint8, "c", start, info.file_size)
-                )  # c: copy on write
+                # c: copy on write
+                return np.asarray(np.memmap(self.file, np.uint8, "c", start, info.file_size))
         return self.read(f"data/{key}")
 
 

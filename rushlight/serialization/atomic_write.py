@@ -20,7 +20,7 @@ def replacing_path(filename: str | os.PathLike) -> Iterator[Path]:
     """
     path = Path(os.path.realpath(filename))
     if not path.parent.is_dir():
-        raise RuntimeError(f"Parent directory {path.parent} does not exist: make it first")
+        raise RuntimeError(f"Parent directory {path.parent} does not exist: create it first")
     if path.exists() and not stat.S_ISREG(path.stat().st_mode):
         yield path
         return
@@ -28,7 +28,8 @@ def replacing_path(filename: str | os.PathLike) -> Iterator[Path]:
     try:
         yield beside
         with open(beside, "r+b") as file:
-            os.fsync(file.fileno())  # else a power cut could leave an empty file under the new name
+            # without this, a power cut could leave an empty file under the new name
+            os.fsync(file.fileno())
         if path.exists():
             beside.chmod(stat.S_IMODE(path.stat().st_mode))
         os.replace(beside, path)

@@ -1,4 +1,4 @@
-"""The names of classes, dtypes and functions in torch's files, and what they are in rushlight."""
+"""Names of classes, dtypes and functions in torch's files -> rushlight's objects."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from rushlight.base.device import device
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor
 
-PARAMETER_IN_TORCH = (
-    "torch.nn.parameter",
-    "Parameter",
-)  # imported when a file contains one: nn imports this package
+# imported when a file contains one: nn imports this package
+PARAMETER_IN_TORCH = ("torch.nn.parameter", "Parameter")
 # our module -> torch's module, for functions pickled by name
 FUNCTIONS = {"rushlight": "torch", "rushlight.nn.functional": "torch.nn.functional"}
 
 
 class Name:
-    """A global of a file that need not exist here: `Name("torch._utils", "_rebuild_tensor_v2")`."""
+    """A global of a file that may not exist in rushlight: `Name("torch._utils",
+    "_rebuild_tensor_v2")`.
+    """
 
     __slots__ = ("module", "name")
 
@@ -35,8 +35,9 @@ class Name:
 
 
 class StorageType:
-    """Replaces torch.FloatStorage and its siblings: a storage of one dtype, or of bytes for
-    None."""
+    """In place of torch.FloatStorage and so on: the storage type of a dtype, or of bytes for
+    None.
+    """
 
     __slots__ = ("dtype", "itemsize")
 
@@ -45,11 +46,8 @@ class StorageType:
 
 
 UNTYPED = Name("torch.storage", "UntypedStorage")
-_WITHOUT_STORAGE = (
-    dtypes.uint16,
-    dtypes.uint32,
-    dtypes.uint64,
-)  # newer in torch than typed storages
+# newer in torch than typed storages
+_WITHOUT_STORAGE = (dtypes.uint16, dtypes.uint32, dtypes.uint64)
 STORAGE_NAMES = {
     d: UNTYPED if d in _WITHOUT_STORAGE else Name("torch", d.scalar_type + "Storage")
     for d in dtypes.DTYPES

@@ -58,7 +58,7 @@ def load_npz(filename: str | os.PathLike) -> dict[str, Tensor]:
     try:
         with np.load(filename, allow_pickle=False) as arrays:
             if not isinstance(arrays, np.lib.npyio.NpzFile):
-                raise ValueError("it holds one array, not several by name")
+                raise ValueError("the file contains a single array, not named arrays")
             return {
                 name: from_array(np.ascontiguousarray(array) if array.ndim else array)
                 for name, array in arrays.items()

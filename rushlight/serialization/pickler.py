@@ -77,9 +77,8 @@ class Pickler(PurePickler):
         self.memories: dict[Place, SharedMemory] = {}
         self.used: dict[Place, tuple[int, int]] = {}
         self.first = first  # keeps the memory blocks alive, so that addresses are not reused
-        self.view = (
-            (None,) if legacy else ()
-        )  # the field for a view of another storage, in torch before 1.6
+        # the field for a view of another storage, in torch before 1.6
+        self.view = (None,) if legacy else ()
 
     def persistent_id(self, obj: Any) -> Any:
         """The persistent id of a memory block, which is written outside the pickle; None for other
@@ -134,9 +133,8 @@ class Pickler(PurePickler):
                 else (_REBUILD["_rebuild_parameter"], args)
             )
         make, parts = self.reduce_array(tensor._array, tensor.requires_grad)
-        if kind is None and shown_names.home(type(tensor)).startswith(
-            "rushlight."
-        ):  # nn.Buffer, which loads as a tensor
+        # nn.Buffer, which loads as a tensor
+        if kind is None and shown_names.home(type(tensor)).startswith("rushlight."):
             return make, parts
         return (
             (_FROM_TYPE, (make, type(tensor), parts, state))

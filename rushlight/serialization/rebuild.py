@@ -11,9 +11,9 @@ from rushlight.base import dtypes
 from rushlight.base.device import device, sparse_coo, strided
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor
-from rushlight.core.tensor_copy_pickle import rebuild
 from rushlight.ops.meta.meta_tensors import Meta
 from rushlight.ops.tensor.storage_classes import TypedStorage, UntypedStorage
+from rushlight.ops.tensor.tensor_copy_pickle import rebuild
 from rushlight.serialization.name_map import StorageType, parameter_class, sparse_maker
 
 
@@ -34,7 +34,7 @@ def tensor_on(
     """A tensor on the storage's memory; offset and strides in elements. ValueError if it reaches
     outside the storage."""
     if not isinstance(storage, TypedStorage):
-        raise ValueError(f"a tensor stands on a storage, not on a {type(storage).__name__}")
+        raise ValueError(f"a tensor needs a storage, not a {type(storage).__name__}")
     item = dtype.itemsize
     if offset < 0 or min(size, default=0) < 0:
         raise ValueError(f"a tensor of offset {offset} and size {tuple(size)} cannot be")
@@ -65,7 +65,7 @@ def rebuild_tensor_v2(
 ) -> Tensor:
     """A tensor of the storage's own dtype."""
     if not isinstance(storage, TypedStorage):
-        raise ValueError(f"a tensor stands on a storage, not on a {type(storage).__name__}")
+        raise ValueError(f"a tensor needs a storage, not a {type(storage).__name__}")
     return tensor_on(storage, storage.dtype, storage_offset, size, stride, requires_grad, metadata)
 
 
@@ -107,7 +107,7 @@ def rebuild_sparse_tensor(kind: Any, parts: Sequence[Any]) -> Tensor:
     """A sparse tensor from indices, values and size. All are checked, and so is the flag
     `coalesced`."""
     if kind is not sparse_coo:
-        raise ValueError(f"sparse tensors of layout {kind} do not exist here")
+        raise ValueError(f"sparse tensors of layout {kind} are not supported")
     indices, values, size, *coalesced = parts
     made = sparse_maker()(indices, values, tuple(size))
     return made.coalesce() if coalesced and coalesced[0] else made
@@ -136,7 +136,7 @@ def layout(name: str) -> Any:
     """torch.strided or torch.sparse_coo."""
     found = {"torch.strided": strided, "torch.sparse_coo": sparse_coo}.get(name)
     if found is None:
-        raise ValueError(f"the layout {name} does not exist here")
+        raise ValueError(f"the layout {name} is not supported")
     return found
 
 

@@ -24,7 +24,7 @@ Path = str | os.PathLike
 
 
 def library() -> Any:
-    """The package safetensors. ImportError with a cure if it is missing."""
+    """The package safetensors. ImportError with a hint if it is missing."""
     try:
         import safetensors.numpy
     except ImportError as error:
@@ -82,8 +82,8 @@ def save_file(
 ) -> None:
     """Write {name: tensor}, and `metadata` {name: text}; the file is replaced atomically.
 
-    ValueError if a tensor is not contiguous, or `tensors` is no dict of tensors. RuntimeError for
-    tensors that share memory and for complex128, which the format does not support.
+    ValueError if a tensor is not contiguous, or `tensors` is not a dict of tensors. RuntimeError
+    for tensors that share memory and for complex128, which the format does not support.
 
     >>> import os, tempfile
     >>> from rushlight.serialization import load_file, save_file
@@ -119,7 +119,8 @@ def checked(tensors: Any) -> dict[str, Any]:
             raise ValueError(
                 explain(
                     f"Key `{name}` is invalid, expected torch.Tensor but received {type(tensor)}",
-                    "safetensors files hold a flat dict of tensors; a .pt file holds anything",
+                    "a safetensors file contains a flat dict of tensors; use a .pt file for other "
+                    "objects",
                 )
             )
         if not tensor._array.flags.c_contiguous:

@@ -27,12 +27,11 @@ _WEIGHTS = """
     DICT SETITEM SETITEMS EMPTY_SET ADDITEMS FROZENSET GET BINGET LONG_BINGET PUT BINPUT LONG_BINPUT MEMOIZE GLOBAL
     STACK_GLOBAL REDUCE BUILD NEWOBJ BINPERSID"""  # noqa: E501
 _OPCODES = {getattr(pickle, name)[0] for name in _WEIGHTS.split()}
-PureUnpickler: Any = (
-    pickle._Unpickler
-)  # in the C unpickler, BUILD may change any object, also classes
+# in the C unpickler, BUILD may change any object, also classes
+PureUnpickler: Any = pickle._Unpickler
 
 Lookup = Callable[[Any], Any]  # persistent id -> memory block
-CURE = (
+HINT = (
     "If you trust whoever made the file, load it with weights_only=False, or allow what it names "
     "with "
     "rushlight.serialization.add_safe_globals([...])"
@@ -55,8 +54,8 @@ class Refused(pickle.UnpicklingError):
     """A file of weights contains something that is not allowed."""
 
 
-def refusal(what: str, cure: str = CURE) -> Refused:
-    return Refused(f"Weights only load failed: {what}. {cure}")
+def refusal(what: str, hint: str = HINT) -> Refused:
+    return Refused(f"Weights only load failed: {what}. {hint}")
 
 
 def whole_lines(readline: Callable[[], bytes]) -> Callable[[], bytes]:
@@ -77,7 +76,7 @@ def _refuse(code: int, reader: Any) -> None:
         (n for n in dir(pickle) if n.isupper() and getattr(pickle, n) == bytes([code])),
         f"0x{code:02x}",
     )
-    raise refusal(f"the file uses the pickle instruction {name}, which no weights need")
+    raise refusal(f"the file uses the pickle instruction {name}, which is not needed for weights")
 
 
 class WeightsUnpickler(PureUnpickler):
@@ -100,14 +99,14 @@ class WeightsUnpickler(PureUnpickler):
         self.callables = {id(f) for f in self.allowed.values() if f is not Tensor}
 
     def load(self) -> Any:
-        """The object. UnpicklingError also for bytes that are no pickle."""
+        """The object. UnpicklingError for invalid pickles, too."""
         try:
             return super().load()
         except Refused:
             raise
         except DAMAGE as error:
             raise pickle.UnpicklingError(
-                f"the file is damaged, or not one that torch.save wrote: {error}"
+                f"the file is damaged, or was not written by torch.save: {error}"
             ) from error
 
     def find_class(self, module: str, name: str) -> Any:
@@ -119,15 +118,15 @@ class WeightsUnpickler(PureUnpickler):
             return parameter_class()
         if module.startswith(("torch.nn.modules", "rushlight.nn")):
             raise refusal(
-                f"the file holds a whole {module}.{name}, not its weights",
-                f"Save model.state_dict() instead. {CURE}",
+                f"the file contains a whole {module}.{name}, not its weights",
+                f"Save model.state_dict() instead. {HINT}",
             )
         if module.partition(".")[0] == "torch":
             raise refusal(
-                f"the file wants {module}.{name}, which rushlight does not have",
+                f"the file refers to {module}.{name}, which rushlight does not have",
                 "In torch, save plain tensors in dictionaries and lists instead",
             )
-        raise refusal(f"the file wants {module}.{name}, which may be harmful")
+        raise refusal(f"the file refers to {module}.{name}, which is not on the list of safe names")
 
     def load_reduce(self) -> None:
         """Call a function or class with arguments."""
@@ -197,7 +196,8 @@ class AnyUnpickler(pickle.Unpickler):
             )
         except (ImportError, AttributeError) as error:
             raise pickle.UnpicklingError(
-                f"the file wants {module}.{name}, which is not there ({error}): if it is a model, "
+                f"the file refers to {module}.{name}, which does not exist ({error}): if it is a "
+                "model, "
                 "save its "
                 "state_dict() where the class is known, and load that into a model made here"
             ) from error

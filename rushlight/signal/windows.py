@@ -109,7 +109,7 @@ def general_cosine(
     requires_grad: bool = False,
 ) -> Tensor:
     """a_0 - a_1 cos(2 pi k / N) + a_2 cos(4 pi k / N) - ... ValueError for no weights, TypeError if
-    `a` is no sequence.
+    `a` is not a sequence.
 
     >>> rushlight.signal.windows.general_cosine(5, a=[0.5, 0.5])
     tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
@@ -315,7 +315,7 @@ def exponential(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """exp(-|k - center| / tau), the center at N / 2 unless told.
+    """exp(-|k - center| / tau), the center at N / 2 by default.
 
     ValueError unless `tau` is positive, and for a `center` of a symmetric window.
 

@@ -2,8 +2,9 @@
 indices, the values.
 
 A compressed matrix holds a COO matrix whose elements are sorted by rows (columns), and applies all
-ops to that matrix; gradients are those of the values. Sparse results have the same layout,
-transposes the other one."""
+ops to that matrix; gradients are those of the values. Sparse results have the same layout; a
+transpose has the other one.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from rushlight.base.device import CPU, Layout, present, sparse_csc, sparse_csr
 from rushlight.base.errors import NoArray, explain
-from rushlight.core.printing import format_sparse
+from rushlight.base.printing import format_sparse
 from rushlight.core.tensor import Tensor, from_array, method, new
 from rushlight.creation.factories import as_tensor
 from rushlight.sparse.creation import to_sparse
@@ -35,7 +36,7 @@ class NotForCompressed(NoArray):
             raise NotImplementedError(
                 explain(
                     f"Could not run 'aten::{name}' with arguments from the 'SparseCsrCPU' backend.",
-                    "x.to_dense() makes it dense",
+                    "convert it: x.to_dense()",
                     op=name,
                 )
             ) from None
@@ -65,9 +66,8 @@ class CompressedTensor(Tensor):
         raise NotForCompressed(
             explain(
                 "Could not run this operation with arguments from the 'SparseCsrCPU' backend: it "
-                "is "
-                "not there for sparse matrices.",
-                "x.to_dense() makes it dense",
+                "is not supported for sparse matrices.",
+                "convert it: x.to_dense()",
             )
         )
 
@@ -192,8 +192,8 @@ def compressed(x: Tensor, by: int) -> CompressedTensor:
     if coo.sparse_dim() != 2 or coo.dense_dim():
         raise NotImplementedError(
             explain(
-                "sparse matrices by rows or columns are 2-d here",
-                "sparse_coo has more dimensions",
+                "CSR and CSC tensors must be 2-d",
+                "COO tensors can have more dimensions",
                 shape=tuple(x.shape),
             )
         )
@@ -311,8 +311,8 @@ def check_parts(
     if first.ndim != 1 or other.ndim != 1 or of.ndim != 1:
         raise NotImplementedError(
             explain(
-                "sparse matrices by rows or columns are 2-d here, of numbers",
-                "sparse_coo_tensor has more dimensions",
+                "CSR and CSC tensors must be 2-d, of numbers",
+                "COO tensors (sparse_coo_tensor) can have more dimensions",
             )
         )
     said = {
@@ -331,7 +331,8 @@ def check_parts(
         if not holds:
             raise RuntimeError(explain(f"`{what}` is not satisfied.", size=size))
     inner = np.ones(len(other), bool)
-    inner[first[:-1][first[:-1] < len(other)]] = False  # the first of each row has none before it
+    # the first element of a row has no predecessor
+    inner[first[:-1][first[:-1] < len(other)]] = False
     if (np.diff(other, prepend=-1)[inner] <= 0).any():
         raise RuntimeError(
             explain(
@@ -413,7 +414,7 @@ def sparse_compressed_tensor(
     """
     if layout not in LAYOUTS:
         raise NotImplementedError(
-            explain(f"sparse tensors of layout {layout} are not there", "torch.sparse_csr is")
+            explain(f"sparse tensors of layout {layout} are not supported", "use torch.sparse_csr")
         )
     return from_parts(
         LAYOUTS.index(layout),

@@ -52,7 +52,7 @@ def sparse_coo_tensor(
         of = of.detach().requires_grad_()
     elif (
         of.requires_grad and of.is_leaf
-    ):  # the sparse tensor is computed from a leaf, so it is no leaf
+    ):  # the sparse tensor is computed from a leaf, so it is not a leaf
         of = of.view_as(of)
     elif (
         not of.requires_grad
@@ -218,7 +218,7 @@ def refused(name: str, what: str = "sparse coordinate") -> None:
         raise RuntimeError(
             explain(
                 f"{name} expected {what} tensor layout but got Strided",
-                "x.to_sparse() makes it sparse",
+                "convert it: x.to_sparse()",
             )
         )
 
@@ -253,8 +253,7 @@ method(to_sparse, "to_sparse_coo")
 
 
 class sparsetype:
-    """torch.sparse.FloatTensor and its siblings: legacy constructors of sparse tensors of one
-    dtype."""
+    """torch.sparse.FloatTensor and so on: legacy constructors of sparse tensors of one dtype."""
 
     def __init__(self, dtype: Any) -> None:
         self.dtype = dtype

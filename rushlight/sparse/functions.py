@@ -11,7 +11,6 @@ import numpy as np
 from rushlight.base.dtypes import bool_
 from rushlight.base.errors import explain
 from rushlight.core.arguments import wrap, wrap_all, wrap_new
-from rushlight.core.op_errors import MASKED
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.core.views import check_dtype
 from rushlight.ops.index import along_dim
@@ -19,6 +18,7 @@ from rushlight.ops.linalg import matmul
 from rushlight.ops.math import elementwise
 from rushlight.ops.math.arithmetic import div as dense_div
 from rushlight.ops.math.arithmetic import scaled
+from rushlight.ops.op_errors import MASKED
 from rushlight.ops.reduce import reduce, vector_norm
 from rushlight.ops.shape import views
 from rushlight.ops.shape.views import cat as dense_cat
@@ -91,7 +91,8 @@ def any_(input: SparseTensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether any element is not 0."""
     if dim is not None:
         raise NotImplementedError(
-            "any of a sparse tensor over some dimensions is not there: x.to_dense().any(dim)"
+            "any of a sparse tensor over some dimensions is not supported: use "
+            "x.to_dense().any(dim)"
         )
     return input.coalesce()._of.any()
 
@@ -218,7 +219,7 @@ def seen(dense: Tensor, by: SparseTensor) -> Tensor:
         raise RuntimeError(
             explain(
                 f"mul: a dense tensor of {list(dense.shape)} does not broadcast to the sparse "
-                "one's "
+                "tensor's "
                 f"{list(by.shape)}"
             )
         ) from None
@@ -448,7 +449,7 @@ def check_alike(tensors: list[Any], d: int) -> None:
             raise RuntimeError(
                 explain(
                     f"Concatenating sparse tensors, but a dense tensor was found at position {i}.",
-                    "x.to_sparse() makes it sparse",
+                    "convert it: x.to_sparse()",
                 )
             )
         others = [tuple(n for i, n in enumerate(t.shape) if i != d) for t in (tensors[0], one)]
@@ -464,7 +465,7 @@ def check_alike(tensors: list[Any], d: int) -> None:
         if d >= one.sparse_dim():
             raise NotImplementedError(
                 explain(
-                    f"cat along dimension {d} of sparse tensors, which is dense, is not there",
+                    f"cat along dimension {d} of sparse tensors, which is dense, is not supported",
                     "x.to_dense()",
                 )
             )
@@ -520,7 +521,8 @@ def norm(
     """The norm of all elements."""
     if dim is not None:
         raise NotImplementedError(
-            "norm of a sparse tensor over some dimensions is not there: x.to_dense().norm(p, dim)"
+            "norm of a sparse tensor over some dimensions is not supported: use "
+            "x.to_dense().norm(p, dim)"
         )
     return input.coalesce()._of.norm(p)
 

@@ -12,8 +12,9 @@ from rushlight.base.dependencies import scipy_part
 
 
 def matrix(values: ndarray, row: ndarray, col: ndarray, n: int, m: int) -> Any:
-    """SciPy's (n, m) matrix of these elements; where they stand in order of rows or columns
-    already, without sorting."""
+    """SciPy's (n, m) matrix of these elements. No sorting if they are already in order of rows or
+    columns.
+    """
     sparse = scipy_part("sparse", "products of sparse matrices need")
     for kind, at, other, count in (
         (sparse.csr_array, row, col, n),
@@ -28,19 +29,19 @@ def matrix(values: ndarray, row: ndarray, col: ndarray, n: int, m: int) -> Any:
 def sparse_product(values: ndarray, dense: ndarray, row: ndarray, col: ndarray, n: int) -> ndarray:
     """(n, k): out[row] += values * dense[col], for values (z,) and dense (m, k)."""
     kind = values.dtype
-    if (
-        kind.itemsize == 2 and kind.kind in "fV"
-    ):  # half and bfloat16 add up in single precision, as dense ones do
+    # half and bfloat16 add up in single precision, as dense ones do
+    if kind.itemsize == 2 and kind.kind in "fV":
         values, dense = values.astype(np.float32), dense.astype(np.float32)
     product = matrix(values, row, col, n, dense.shape[0]) @ dense
     return np.ascontiguousarray(product).astype(kind, copy=False)
 
 
 def sampled_product(x: ndarray, y: ndarray, row: ndarray, col: ndarray) -> ndarray:
-    """(z,): the elements x[row] . y[col] of x y^T, for x (n, k) and y (m, k); those alone are
-    computed."""
+    """(z,): the elements x[row] . y[col] of x y^T, for x (n, k) and y (m, k). Other elements are
+    not computed.
+    """
     out = np.empty(len(row), x.dtype)
-    size = max(1, 2**18 // max(1, x.shape[1]))  # of a block, so that its rows stay in the cache
+    size = max(1, 2**18 // max(1, x.shape[1]))  # elements of a block: its rows stay in the cache
     for start in range(0, len(row), size):
         part = slice(start, start + size)
         out[part] = (

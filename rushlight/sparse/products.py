@@ -1,5 +1,6 @@
-"""Products with sparse matrices: two ops, each the derivative of the other, and what is made of
-them."""
+"""Products with sparse matrices: two ops, each the derivative of the other, and functions composed
+of them.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ def product(x: Tensor, y: Tensor) -> Tensor:
             explain(
                 f"mat1 and mat2 shapes cannot be multiplied ({n}x{m} and "
                 f"{'x'.join(map(str, y.shape))})",
-                "the first's columns are the second's rows",
+                "the first matrix needs as many columns as the second has rows",
             )
         )
     if y.ndim == 1:
@@ -94,7 +95,7 @@ def of_two(x: SparseTensor, y: SparseTensor) -> SparseTensor:
     y = y.coalesce()
     row, middle = x._at._array
     first = np.searchsorted(y._at._array[0], np.arange(m + 1))  # where the rows of y begin
-    met = np.diff(first)[middle]  # for each element of x, those of y
+    met = np.diff(first)[middle]  # for each element of x, the number of matching elements of y
     of_x = np.repeat(np.arange(len(middle)), met)
     of_y = (
         np.arange(len(of_x)) - np.repeat(np.cumsum(met) - met, met) + np.repeat(first[middle], met)
@@ -110,7 +111,7 @@ def bmm(x: Tensor, y: Tensor) -> Tensor:
     a block matrix."""
     if not x.is_sparse or y.is_sparse or x.sparse_dim() != 3 or y.ndim != 3:
         raise RuntimeError(
-            explain("bmm takes a sparse stack of matrices and a dense one, in this order")
+            explain("bmm takes a sparse and a dense batch of matrices, in this order")
         )
     (b, n, m), (stacks, rows, k) = x.shape, y.shape
     if (b, m) != (stacks, rows):
@@ -153,8 +154,8 @@ def mm(sparse: Tensor, dense: Tensor, reduce: str = "sum") -> Tensor:
     """
     if reduce != "sum":
         raise NotImplementedError(
-            f"torch.sparse.mm with reduce={reduce!r} is not there: scale the rows of the sum for a "
-            "mean"
+            f"torch.sparse.mm with reduce={reduce!r} is not supported: for a mean, scale the rows "
+            "of the sum"
         )
     return (
         product(sparse, dense)

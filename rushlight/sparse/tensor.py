@@ -15,8 +15,8 @@ import numpy as np
 
 from rushlight.base.device import CPU, sparse_coo, sparse_csc, sparse_csr
 from rushlight.base.errors import NoArray, explain
+from rushlight.base.printing import format_sparse
 from rushlight.base.size import Size
-from rushlight.core.printing import format_sparse
 from rushlight.core.tensor import Tensor, from_array, new
 
 F = TypeVar("F", bound=Callable)
@@ -43,7 +43,7 @@ class NotForSparse(NoArray):
             raise NotImplementedError(
                 explain(
                     f"Could not run 'aten::{name}' with arguments from the 'SparseCPU' backend.",
-                    "x.to_dense() makes it dense",
+                    "convert it: x.to_dense()",
                     op=name,
                 )
             ) from None
@@ -74,13 +74,12 @@ class SparseTensor(Tensor):
         raise NotForSparse(
             explain(
                 "Could not run this operation with arguments from the 'SparseCPU' backend: it is "
-                "not "
-                "there for sparse tensors.",
-                "x.to_dense() makes it dense, x.values() are those it has",
+                "not supported for sparse tensors.",
+                "convert it: x.to_dense(); or use the stored values: x.values()",
             )
         )
 
-    # -- what it is --------------------------------------------------------------------------------
+    # -- attributes --------------------------------------------------------------------------------
 
     shape = property(lambda self: self._size, doc="The size of each dimension.")
     dtype = property(lambda self: self._of.dtype, doc="The type of the elements.")
@@ -184,7 +183,7 @@ class SparseTensor(Tensor):
     def tolist(self) -> Any:
         return self.to_dense().tolist()
 
-    # -- its place in the graph: that of the values ------------------------------------------------
+    # -- autograd: the graph of the values ------------------------------------------------
 
     is_leaf = property(lambda self: self._of.is_leaf, doc="Whether no recorded op made its values.")
     grad_fn = property(
@@ -319,7 +318,7 @@ class SparseTensor(Tensor):
             raise RuntimeError(
                 explain(
                     f"the size of a sparse tensor that stores values stays {tuple(self._size)}",
-                    "x.zero_() first, or make it anew by torch.sparse_coo_tensor",
+                    "call x.zero_() first, or create a new tensor with torch.sparse_coo_tensor",
                 )
             )
         if self._size != the_template.shape:
@@ -425,15 +424,16 @@ def unique_places(at: np.ndarray, size: tuple) -> tuple[np.ndarray, np.ndarray |
 
 
 def other_layout(x: Any, layout: Any) -> Any:
-    """A matrix in the layout torch.sparse_csr or torch.sparse_csc. NotImplementedError for
-    others."""
+    """A matrix in the layout torch.sparse_csr or torch.sparse_csc. NotImplementedError for another
+    layout.
+    """
     if layout is sparse_csr:
         return x.to_sparse_csr()
     if layout is sparse_csc:
         return x.to_sparse_csc()
     raise NotImplementedError(
         explain(
-            f"sparse tensors of layout {layout} are not there, torch.sparse_coo is",
-            "leave layout= away; SciPy has the other formats",
+            f"sparse tensors of layout {layout} are not supported, only torch.sparse_coo",
+            "omit layout=; for other formats use SciPy",
         )
     )

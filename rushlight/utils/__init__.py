@@ -1,5 +1,4 @@
-"""What helps to use tensors: data sets and loaders, checkpoints, summaries of models, logs for
-TensorBoard."""
+"""Data sets and loaders, checkpoints, summaries of models, logs for TensorBoard."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def _group_tensors_by_device_and_dtype(
             (first.device, first.dtype), ([[] for _ in tensorlistlist], [])
         )
         for own, given in zip(lists, tensorlistlist):
-            if given:  # an empty list stands for a missing one
+            if given:  # an empty list stands for None
                 own.append(given[i])
         if with_indices:
             indices.append(i)
@@ -40,7 +40,7 @@ def _group_tensors_by_device_and_dtype(
 
 
 def _get_foreach_kernels_supported_devices() -> list[str]:
-    """Accelerators that have _foreach functions: none is there."""
+    """Accelerators with _foreach functions: none."""
     return []
 
 
@@ -55,7 +55,7 @@ def _device_has_foreach_support(device: device) -> bool:
 
 
 def _has_foreach_support(tensors: Sequence[Tensor | None], device: device) -> bool:
-    """Whether _foreach functions take these tensors."""
+    """Whether _foreach functions accept these tensors."""
     return _device_has_foreach_support(device) and all(
         t is None or type(t) is Tensor for t in tensors
     )

@@ -1,5 +1,5 @@
-"""torch.utils._python_dispatch, names that libraries import: ops are seen by TorchFunctionMode
-here.
+"""torch.utils._python_dispatch: names that libraries import; to observe ops, use
+TorchFunctionMode.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ class TorchDispatchMode:
 
     def __enter__(self) -> TorchDispatchMode:
         raise NotImplementedError(
-            "TorchDispatchMode: there is no level of ops below autograd here; cure: "
-            "torch.overrides.TorchFunctionMode sees the functions that are called"
+            "TorchDispatchMode: rushlight has no level of ops below autograd; hint: use "
+            "torch.overrides.TorchFunctionMode, which sees function calls"
         )
 
     def __exit__(self, *exc: object) -> None:

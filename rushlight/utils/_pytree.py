@@ -11,12 +11,12 @@ from rushlight.base.pytree import MappingKey, _broadcast_to_and_flatten  # noqa:
 
 
 def _dict_flatten(d: dict) -> tuple[list, list]:
-    """Values, and keys as what else is needed."""
+    """(values, keys): the children and the context."""
     return list(d.values()), list(d.keys())
 
 
 def _dict_unflatten(values: Iterable, context: list) -> dict:
-    """The dict of these values and keys."""
+    """The dict with these values and keys."""
     return dict(zip(context, values))
 
 

@@ -30,17 +30,14 @@ TOLERANCES = {
     dtypes.complex64: (1.3e-6, 1e-5),
     dtypes.complex128: (1e-7, 1e-7),
 }
-WIDER = {
-    dtypes.float16: (1e-3, 1e-3),
-    dtypes.float32: (1e-4, 1e-5),
-    dtypes.float64: (1e-5, 1e-8),
-}  # of assert_allclose
+# of assert_allclose
+WIDER = {dtypes.float16: (1e-3, 1e-3), dtypes.float32: (1e-4, 1e-5), dtypes.float64: (1e-5, 1e-8)}
 Message = str | Callable[[str], str] | None
 Path = tuple[Any, ...]
 
 
 class Settings:
-    """How `assert_close` was asked to compare."""
+    """The settings of an `assert_close` call."""
 
     __slots__ = (
         "subclasses",
@@ -76,7 +73,7 @@ class Settings:
         )
 
     def tolerances(self, *kinds: Dtype) -> tuple[float, float]:
-        """As told, or the larger ones of the dtypes."""
+        """The given tolerances, or the larger defaults of these dtypes."""
         if self.rtol is not None and self.atol is not None:
             return self.rtol, self.atol
         both = [TOLERANCES.get(kind, (0.0, 0.0)) for kind in kinds]
@@ -107,13 +104,13 @@ def assert_close(
     """AssertionError unless |actual - expected| <= atol + rtol |expected|, for all elements of all
     tensors.
 
-    Takes tensors, arrays, numbers, None, and lists and dicts of them; both sides must be built
-    alike. Without `rtol` and `atol`, which are given together, the dtype decides: 1.3e-6 and 1e-5
-    in single precision, 1e-7 in double, 1e-3 and 1e-5 in half precision, 1.6e-2 and 1e-5 for
+    Takes tensors, arrays, numbers, None, and lists and dicts of them; both sides must have the same
+    structure. `rtol` and `atol` are given together; their defaults depend on the dtype: 1.3e-6 and
+    1e-5 in single precision, 1e-7 in double, 1e-3 and 1e-5 in half precision, 1.6e-2 and 1e-5 for
     bfloat16, else 0. `equal_nan`: nan equals nan. Dtypes (`check_dtype`) and shapes must agree,
     strides only with `check_stride`; there is one device and one layout. `msg`: another message, or
-    a function of the message. TypeError for what cannot be compared, ValueError for one tolerance
-    without the other.
+    a function of the message. TypeError for values that cannot be compared, ValueError for one
+    tolerance without the other.
 
     >>> rushlight.testing.assert_close(rushlight.tensor([1., 2.]), rushlight.tensor([1., 2.000001]))
     """
@@ -172,7 +169,7 @@ def assert_allclose(
 
 
 def parts(a: Any, b: Any, path: Path, settings: Settings) -> list[tuple[Any, Any, Path]]:
-    """The pairs inside of two lists or dicts; none for anything else."""
+    """The pairs of elements of two lists or dicts; none for anything else."""
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         if a.keys() != b.keys():
             raise settings.error(
@@ -196,8 +193,9 @@ def is_sequence(value: Any) -> bool:
 
 
 def compared(a: Any, b: Any, path: Path, settings: Settings) -> list:
-    """AssertionError unless two values that hold no others are close; TypeError for what has no
-    rule."""
+    """AssertionError unless two values without elements are close; TypeError for unsupported
+    types.
+    """
     if a is None or b is None:
         if a is not b:
             raise settings.error(f"None mismatch: {a} is not {b}", path)
@@ -313,7 +311,7 @@ def report(x: np.ndarray, y: np.ndarray, near: np.ndarray, rtol: float, atol: fl
 
 
 def relative_dtype(y: np.ndarray) -> np.dtype:
-    """What a quotient of integers is shown in: the default dtype."""
+    """The dtype of a relative difference of integers: the default dtype."""
     return dtypes.get_default_dtype().numpy if y.dtype.kind == "i" else np.abs(y).dtype
 
 
@@ -368,7 +366,7 @@ def make_tensor(
 
 
 def interval(dtype: Dtype, low: float | None, high: float | None) -> tuple[float, float]:
-    """The bounds to draw between, within what the dtype holds."""
+    """The bounds of the random numbers, limited to the range of the dtype."""
     if dtype.category < dtypes.FLOATING:
         info = None if dtype is dtypes.bool_ else dtypes.iinfo(dtype)
         bottom, top = (0, 2) if info is None else (info.min, min(info.max + 1, 2**63 - 1))
@@ -399,7 +397,7 @@ def interval(dtype: Dtype, low: float | None, high: float | None) -> tuple[float
 
 
 def numbers(dtype: Dtype, size: tuple, low: float, high: float) -> np.ndarray:
-    """Uniform numbers in [low, high), real and imaginary parts alike."""
+    """Uniform numbers in [low, high); the same for real and imaginary parts."""
     g = source(None)
     if dtype.category < dtypes.FLOATING:
         return g.randint(int(low), int(high), size, dtype.numpy)

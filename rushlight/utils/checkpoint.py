@@ -1,5 +1,6 @@
-"""Trade time for memory: run a part of the forward again in backward, in place of keeping what it
-computed."""
+"""Activation checkpointing trades time for memory: backward runs a part of the forward again, whose
+values are not kept.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +12,10 @@ from enum import Enum
 from typing import Any
 
 from rushlight.amp import autocast_mode as precision
+from rushlight.autograd.function import Function
 from rushlight.autograd.graph import saved_tensors_hooks
 from rushlight.base.errors import explain
 from rushlight.core.backward import backward, chosen
-from rushlight.core.function import Function
 from rushlight.core.mode import enable_grad, no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.random import default_generator
@@ -35,7 +36,7 @@ stops_early: ContextVar[bool | None] = ContextVar("checkpoint_early_stop", defau
 
 
 class CheckpointError(RuntimeError):
-    """The second run did not compute what the first did.
+    """The second run computed other values than the first.
 
     >>> issubclass(rushlight.utils.checkpoint.CheckpointError, RuntimeError)
     True
@@ -66,14 +67,14 @@ def checkpoint(
     """function(*args, **kwargs), whose intermediate results are not kept for backward, but computed
     again there.
 
-    The second run gets the same random numbers (`preserve_rng_state=False`: new ones), and autocast
-    as it was. With use_reentrant=False any arguments and results are differentiated, and
-    `context_fn()` gives a context for each of the two runs; with True only tensors among the
-    arguments themselves, by `backward()` alone. `early_stop`: the second run ends where all is
-    computed that is needed.
+    The second run uses the same random numbers (`preserve_rng_state=False`: new ones) and the same
+    autocast. With use_reentrant=False any arguments and results can have gradients, and
+    `context_fn()` returns a context for each of the two runs. With use_reentrant=True only tensors
+    that are arguments themselves have gradients, and only by `backward()`. `early_stop`: the second
+    run ends once all needed values are computed.
 
-    ValueError for arguments that are not known, CheckpointError (a RuntimeError) if the second run
-    saves something else.
+    ValueError for unknown arguments, CheckpointError (a RuntimeError) if the second run saves other
+    values.
 
     >>> x = rushlight.ones(2, requires_grad=True)
     >>> rushlight.utils.checkpoint.checkpoint(lambda x: x.exp().sin(), x,
@@ -132,7 +133,7 @@ def checkpoint(
 def checkpoint_sequential(
     functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
 ) -> Any:
-    """The functions one after the other, in `segments` parts, each of them but the last a
+    """The functions in order, divided into `segments` parts; each part but the last is a
     `checkpoint`.
 
     >>> model = rushlight.nn.Sequential(rushlight.nn.Linear(2, 2), rushlight.nn.ReLU(),
@@ -193,7 +194,7 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
 
 
 class CheckpointPolicy(Enum):
-    """What a policy says of an op's results: kept, or computed again."""
+    """The decision of a policy for an op's results: keep them, or compute them again."""
 
     MUST_SAVE, PREFER_SAVE, MUST_RECOMPUTE, PREFER_RECOMPUTE, MUST_CPU_OFFLOAD = range(5)
 
@@ -202,9 +203,9 @@ def create_selective_checkpoint_contexts(
     policy_fn_or_list: Any,
     allow_cache_entry_mutation: bool = False,
 ) -> tuple[AbstractContextManager, AbstractContextManager]:
-    """What `context_fn` of a checkpoint gives: two contexts. All is computed again, also what the
-    policy would keep: the numbers and the gradients are the same, the memory is that of a
-    checkpoint without a policy.
+    """The two contexts for a checkpoint's `context_fn`. All values are computed again, also those
+    that the policy would keep: numbers and gradients are the same, memory is that of a checkpoint
+    without a policy.
 
     TypeError for a policy that is neither a function nor a list of ops.
     """
@@ -215,7 +216,7 @@ def create_selective_checkpoint_contexts(
 
 @contextmanager
 def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
-    """Accepted: an error says what differed in any case."""
+    """Accepted without effect: errors always describe the difference."""
     yield
 
 
@@ -245,7 +246,7 @@ class Surroundings:
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
-    """The GPUs of the tensors among the arguments, and their generators' states: none.
+    """The GPUs of the arguments and the states of their generators: none.
 
     >>> rushlight.utils.checkpoint.get_device_states(rushlight.ones(2))
     ([], [])
@@ -256,15 +257,15 @@ def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
 def set_device_states(
     devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None
 ) -> None:
-    """Nothing to set: there is no GPU.
+    """Does nothing: there are no GPUs.
 
     >>> rushlight.utils.checkpoint.set_device_states([], [])
     """
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Detached tensors of a tuple, with the same requires_grad; what is no tensor stays.
-    RuntimeError for no tuple.
+    """Detached copies of the tensors in a tuple, with the same requires_grad; other values
+    unchanged. RuntimeError unless a tuple is given.
 
     >>> x = rushlight.ones(1, requires_grad=True) * 2
     >>> detached, = rushlight.utils.checkpoint.detach_variable((x,))
@@ -287,7 +288,7 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 class Enough(Exception):
-    """All that is needed is computed: the second run ends here."""
+    """All needed values are computed: ends the second run."""
 
 
 class Part:
@@ -307,10 +308,9 @@ class Part:
         self.function, self.args, self.kwargs, self.context = function, args, kwargs, context
         self.surroundings, self.checks, self.early_stop = surroundings, checks, early_stop
         self.kinds: list[tuple] = []  # shape and dtype of each tensor saved
-        self.found: dict[
-            int, tuple[Tensor, int]
-        ] = {}  # (tensor saved by the second run, its version), until it is used
-        self.done = False  # whether the first run is: it may ask for derivatives itself
+        # saved tensor of the second run and its version, until it is read
+        self.found: dict[int, tuple[Tensor, int]] = {}
+        self.done = False  # whether the first run has ended: it may compute gradients itself
 
     def pack(self, tensor: Tensor) -> int:
         self.kinds.append((tensor.shape, tensor.dtype))
@@ -340,7 +340,7 @@ class Part:
             saved.append((tensor.detach(), tensor._version))
             if self.early_stop and len(saved) == len(self.kinds):
                 raise Enough
-            return saved[-1][0]  # for a derivative that the function itself asks for
+            return saved[-1][0]  # for a derivative that the function itself computes
 
         with (
             self.surroundings.again(),
@@ -357,7 +357,7 @@ class Part:
                     "recomputation.\nNumber of tensors saved during forward: "
                     f"{len(self.kinds)}\nNumber of tensors saved "
                     f"during recomputation: {len(saved)}.",
-                    "let the function do the same each time: no counters, no other random numbers",
+                    "the function must do the same each time: no counters, no other random numbers",
                 )
             )
         self.check(saved)

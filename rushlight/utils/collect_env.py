@@ -1,4 +1,4 @@
-"""`python -m torch.utils.collect_env`: what runs here, for reports of faults."""
+"""`python -m torch.utils.collect_env`: versions and settings, for bug reports."""
 
 from __future__ import annotations
 

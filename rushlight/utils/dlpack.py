@@ -1,4 +1,4 @@
-"""torch.utils.dlpack: tensors on memory that is shared with other libraries."""
+"""torch.utils.dlpack: tensors that share memory with other libraries."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class FlopCounterMode:
-    """A context that would count operations: NotImplementedError where one is entered.
+    """A context that would count operations. Entering it raises NotImplementedError.
 
     >>> try:
     ...     with rushlight.utils.flop_counter.FlopCounterMode():
@@ -21,8 +21,8 @@ class FlopCounterMode:
 
     def __enter__(self) -> FlopCounterMode:
         raise NotImplementedError(
-            "torch.utils.flop_counter counts nothing here; cure: rushlight.utils.summary(model, "
-            "input) tells multiplications and additions, rushlight.profiler times"
+            "torch.utils.flop_counter is not supported; hint: rushlight.utils.summary(model, "
+            "input) counts multiplications and additions; rushlight.profiler measures times"
         )
 
     def __exit__(self, *exc: object) -> None:

@@ -32,7 +32,7 @@ RECURRENT = ("RNN", "LSTM", "GRU")
 
 @dataclass
 class Row:
-    """A layer, at one of its calls."""
+    """One call of a layer."""
 
     module: Module
     name: str
@@ -79,7 +79,7 @@ class Row:
 
 
 class ModelStatistics:
-    """What `summary` found; its text is the table.
+    """The result of `summary`; its text is the table.
 
     `total_params`, `trainable_params`, `total_mult_adds`, and bytes: `total_input`,
     `total_param_bytes`, `total_output_bytes`."""
@@ -150,31 +150,44 @@ class ModelStatistics:
         )
 
     def cell(self, row: Row, column: str) -> str:
-        cut = row.depth == self.depth and not row.leaf
-        if column == "num_params":
-            count = row.params if cut else row.own()
-            return (
-                "(recursive)" if row.again and row.params else f"{count:,}" if count > 0 else "--"
-            )
-        if column == "params_percent":
-            count = row.params if cut else row.own()
-            share = f"{100 * count / max(self.total_params, 1):.2f}%" if count > 0 else "--"
-            return "(recursive)" if row.again and row.params else f"{share:>7}"
-        if column == "mult_adds":
-            count = sum(one.mult_adds for one in row.below) if cut else row.mult_adds
-            return f"{count:,}" if count > 0 else "--"
-        if column == "trainable":
-            return (
-                "--"
-                if row.params == 0
-                else {0: "False", row.params: "True"}.get(row.trainable, "Partial")
-            )
-        if column == "kernel_size":
-            kernel = getattr(row.module, "kernel_size", None)
-            return (
-                "--" if kernel is None else str(kernel if isinstance(kernel, int) else list(kernel))
-            )
-        return str(getattr(row, column) or "--")
+        write = getattr(self, f"{column}_cell", None)
+        return str(getattr(row, column) or "--") if write is None else write(row)
+
+    def stands_for_all_below(self, row: Row) -> bool:
+        """Whether the table has no rows for the layers inside this one."""
+        return row.depth == self.depth and not row.leaf
+
+    def own_params(self, row: Row) -> int:
+        return row.params if self.stands_for_all_below(row) else row.own()
+
+    def num_params_cell(self, row: Row) -> str:
+        if row.again and row.params:
+            return "(recursive)"
+        count = self.own_params(row)
+        return f"{count:,}" if count > 0 else "--"
+
+    def params_percent_cell(self, row: Row) -> str:
+        if row.again and row.params:
+            return "(recursive)"
+        count = self.own_params(row)
+        share = f"{100 * count / max(self.total_params, 1):.2f}%" if count > 0 else "--"
+        return f"{share:>7}"
+
+    def mult_adds_cell(self, row: Row) -> str:
+        whole = self.stands_for_all_below(row)
+        count = sum(one.mult_adds for one in row.below) if whole else row.mult_adds
+        return f"{count:,}" if count > 0 else "--"
+
+    def trainable_cell(self, row: Row) -> str:
+        if row.params == 0:
+            return "--"
+        return {0: "False", row.params: "True"}.get(row.trainable, "Partial")
+
+    def kernel_size_cell(self, row: Row) -> str:
+        kernel = getattr(row.module, "kernel_size", None)
+        if kernel is None:
+            return "--"
+        return str(kernel if isinstance(kernel, int) else list(kernel))
 
     def totals(self, line: str) -> Iterator[str]:
         yield f"Total params: {self.total_params:,}"
@@ -261,7 +274,8 @@ def summary(
     size = sum(t.nbytes for t in tensors([*args, *named.values()]))
     found = ModelStatistics(rows, size, ran, columns, col_width, depth, settings)
     if verbose is None:
-        verbose = 0 if hasattr(sys, "ps1") else 1  # at the prompt Python shows what is returned
+        # at the prompt, Python already shows the returned value
+        verbose = 0 if hasattr(sys, "ps1") else 1
     if verbose > 0:
         print(found)
     return found
@@ -289,9 +303,8 @@ def arguments(
         for shape in shapes:
             shape.insert(batch_dim, 1)
     kinds = list(dtypes) if dtypes is not None else [float32] * len(shapes)
-    random = Generator().manual_seed(
-        0
-    )  # the program's own numbers go on as if nothing had happened
+    # the program's own numbers go on as if nothing had happened
+    random = Generator().manual_seed(0)
     return [
         from_array(random.uniform(tuple(shape)).astype(kind.numpy))
         for shape, kind in zip(shapes, kinds)

@@ -1,4 +1,4 @@
-"""torch.utils.model_zoo: the old name of what `torch.hub` has for files of weights."""
+"""torch.utils.model_zoo: the old names of `torch.hub`'s functions for files of weights."""
 
 from rushlight.serialization.hub import load_state_dict_from_url
 

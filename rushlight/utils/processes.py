@@ -1,9 +1,9 @@
-"""torch.multiprocessing: Python's own. Tensors are copied between processes, but for those with
-`share_memory_`.
+"""torch.multiprocessing: Python's multiprocessing. Tensors are copied between processes, except
+those with `share_memory_`.
 
-Where processes can be forked they are, also if 'spawn' is asked for: shared memory is handed down
-to forked processes only, and in a program under `rushlight run` they know that `torch` means
-rushlight."""
+Processes are forked if the system can fork, also for 'spawn': only forked processes inherit shared
+memory, and only they know, in a program under `rushlight run`, that `torch` means rushlight.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any
 
 
 class ProcessException(Exception):
-    """A process of `spawn` has not come to its end."""
+    """A process of `spawn` has failed."""
 
     def __init__(self, msg: str, error_index: int = 0, error_pid: int | None = None):
         super().__init__(msg)
@@ -46,7 +46,7 @@ class ProcessExitedException(ProcessException):
 
 
 def forked(method: str | None) -> str | None:
-    """'fork' for 'spawn' and 'forkserver', where there is one."""
+    """'fork' in place of 'spawn' and 'forkserver', if the system can fork."""
     return "fork" if method and "fork" in multiprocessing.get_all_start_methods() else method
 
 
@@ -61,20 +61,22 @@ def set_start_method(method: str | None, force: bool = False) -> None:  # type: 
 
 
 class ProcessContext:
-    """The processes that `spawn` has begun. `join()` waits for them; `processes` and `pids()` tell
-    which they are."""
+    """The processes started by `spawn`. `join()` waits for them; `processes` and `pids()` list
+    them.
+    """
 
     def __init__(self, processes: list[Any]):
         self.processes = processes
 
     def pids(self) -> list[int]:
-        """The numbers that the system gave them."""
+        """The process ids."""
         return [one.pid for one in self.processes]
 
     def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
-        """Whether all have ended, after so many seconds at most. ProcessRaisedException where one
-        has raised an exception, ProcessExitedException where one has exited otherwise; the others
-        are ended then."""
+        """Wait up to `timeout` seconds; returns whether all processes have ended. If one fails, the
+        others are ended: ProcessRaisedException for an exception, ProcessExitedException for
+        another exit.
+        """
         end = None if timeout is None else monotonic() + timeout
         running = {one.sentinel: one for one in self.processes}
         while running:
@@ -89,7 +91,7 @@ class ProcessContext:
         return True
 
     def fail(self, one: Any) -> None:
-        """End the others, and raise what became of this one."""
+        """End the other processes, and raise the error of the failed one."""
         for other in self.processes:
             if other.is_alive():
                 other.terminate()
@@ -117,10 +119,10 @@ def spawn(
     daemon: bool = False,
     start_method: str = "spawn",
 ) -> ProcessContext | None:
-    """fn(i, *args) for i < nprocs, each in a process of its own. ProcessRaisedException if one
+    """Run fn(i, *args) for i < nprocs, each in its own process. ProcessRaisedException if one
     fails.
 
-    With join=False a ProcessContext of them, which run on.
+    With join=False, returns a ProcessContext while they run.
     """
     context: Any = get_context(start_method)
     made = [context.Process(target=fn, args=(i, *args), daemon=daemon) for i in range(nprocs)]
@@ -137,7 +139,7 @@ start_processes = spawn
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """Nothing to set: there is one way."""
+    """Does nothing: there is one strategy."""
 
 
 def get_sharing_strategy() -> str:

@@ -15,7 +15,7 @@ SLOTS = ("_array", "_node", "_grad", "_viewing", "_writes")
 def swap_tensors(t1: Tensor, t2: Tensor) -> None:
     """Each becomes the other: elements, dtype, gradient, place in the graph, attributes and class.
 
-    RuntimeError for a tensor with views, since they would show the other tensor.
+    RuntimeError for a tensor with views, since the views would show the other tensor.
 
     >>> x, y = rushlight.ones(2), rushlight.tensor([3])
     >>> rushlight.utils.swap_tensors(x, y)
@@ -49,5 +49,5 @@ def fill(t: Tensor, kind: type, held: dict[str, Any], attributes: dict[str, Any]
     vars(t).clear()
     vars(t).update(attributes)
     node: Node | None = t._node
-    if isinstance(node, AccumulateGrad):  # the leaf's gradient now goes to this tensor
+    if isinstance(node, AccumulateGrad):  # the leaf's gradient is now accumulated in this tensor
         node.tensor = ref(t)

@@ -146,8 +146,8 @@ class SummaryWriter:
         global_step: Any = None,
         walltime: float | None = None,
     ) -> None:
-        """Several numbers in one chart; each has a folder of its own and so becomes a curve of its
-        own.
+        """Several numbers in one chart. Each is written to a folder of its own and becomes a
+        separate curve.
         """
         for tag, value in tag_scalar_dict.items():
             folder = os.path.join(self.log_dir, main_tag.replace("/", "_") + "_" + tag)
@@ -167,7 +167,7 @@ class SummaryWriter:
         """How numbers are spread. `bins`: their limits, a number of them, NumPy's rules, or
         'tensorflow'.
 
-        ValueError for none at all, or for inf and nan.
+        ValueError for no values, and for inf and nan.
         """
         array = plain(values).astype(np.float64).reshape(-1)
         if array.size == 0 or not np.isfinite(array).all():
@@ -307,7 +307,7 @@ class SummaryWriter:
         )
         self._add([self._value(tag, audio=audio)], global_step, walltime)
 
-    # -- what a model tells apart ------------------------------------------------------------------
+    # -- precision and recall ------------------------------------------------------------------
 
     def add_pr_curve(
         self,
@@ -344,7 +344,7 @@ class SummaryWriter:
         weights: Any = None,
         walltime: float | None = None,
     ) -> None:
-        """Precision over recall, from what you counted at each threshold."""
+        """Precision over recall, from counts at each threshold."""
         rows = (
             true_positive_counts,
             false_positive_counts,
@@ -384,7 +384,7 @@ class SummaryWriter:
         """Points (N, D) for the projector; `metadata`: N labels, or rows below `metadata_header`;
         `label_img`: (N, C, H, W).
 
-        ValueError unless there are N of them.
+        ValueError unless there are N labels.
         """
         points, step = (
             plain(mat),
@@ -399,7 +399,7 @@ class SummaryWriter:
                 raise ValueError(
                     explain(
                         f"#{name} should equal with #data points",
-                        f"give one of {name} for each row",
+                        f"pass one of {name} for each row",
                         points=len(points),
                         given=len(given),
                     )
@@ -461,7 +461,7 @@ class SummaryWriter:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("add_"):
             raise NotImplementedError(
-                f"SummaryWriter.{name} is not there; there are add_scalar, add_scalars, "
+                f"SummaryWriter.{name} is not supported; supported are add_scalar, add_scalars, "
                 "add_histogram, add_text, add_image, add_images, add_figure, add_audio, "
                 "add_hparams, "
                 "add_pr_curve, add_pr_curve_raw and add_embedding"
@@ -516,12 +516,12 @@ class SummaryWriter:
         return self.log_dir
 
     def flush(self) -> None:
-        """Write what waits to be written."""
+        """Write all buffered events."""
         for writer in self._writers.values():
             writer.flush()
 
     def close(self) -> None:
-        """Write everything and close the files; what is added later opens new ones."""
+        """Write everything and close the files; later calls open new files."""
         for writer in self._writers.values():
             writer.close()
         self._writers = {}
@@ -573,10 +573,8 @@ def precision_recall(
     yes, no = (
         np.bincount(cell, weights * which, thresholds) for which in (labels == 1, labels == 0)
     )
-    true, false = (
-        yes[::-1].cumsum()[::-1],
-        no[::-1].cumsum()[::-1],
-    )  # (thresholds,) at or above each of them
+    # (thresholds,) at or above each of them
+    true, false = (yes[::-1].cumsum()[::-1], no[::-1].cumsum()[::-1])
     tiny, missed = 1e-7, true[0] - true
     return np.stack(
         (
@@ -620,7 +618,7 @@ def sprite(pictures: ndarray) -> ndarray:
     h, w = pictures.shape[2:]
     if h != w:
         raise ValueError(
-            explain("Image should be square", "crop or resize the pictures", shape=pictures.shape)
+            explain("Image should be square", "crop or resize the images", shape=pictures.shape)
         )
     side = int(np.ceil(np.sqrt(len(pictures))))
     blank = np.zeros_like(pictures, shape=(side * side - len(pictures), *pictures.shape[1:]))

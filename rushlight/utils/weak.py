@@ -1,5 +1,6 @@
-"""torch.utils.weak: dictionaries whose keys are objects themselves, tensors for example, and go
-when those go."""
+"""torch.utils.weak: dictionaries whose keys are compared by identity, such as tensors, and held
+weakly.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ TensorWeakRef = WeakIdRef
 
 
 class WeakIdKeyDictionary(MutableMapping):
-    """A dictionary by identity, of which entries go with their keys.
+    """A dictionary by identity; an entry is removed when its key is freed.
 
     >>> x = rushlight.ones(2)
     >>> d = rushlight.utils.weak.WeakIdKeyDictionary({x: "known"})

@@ -1,5 +1,4 @@
-"""Images: `datasets` of them, `transforms` and `utils`, with torchvision's names. Pillow is used
-where it is installed."""
+"""Images: `datasets`, `transforms` and `utils`, with torchvision's names. Pillow is optional."""
 
 from __future__ import annotations
 

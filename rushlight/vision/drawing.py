@@ -17,7 +17,7 @@ __all__ = ["draw_bounding_boxes", "draw_segmentation_masks"]
 
 
 def palette(n: int) -> list[tuple[int, int, int]]:
-    """Colours that are far apart: multiples of three large numbers."""
+    """Distinct colours: multiples of three large numbers."""
     return [(i * 33554431 % 255, i * 32767 % 255, i * 2097151 % 255) for i in range(n)]
 
 
@@ -100,8 +100,8 @@ def draw_bounding_boxes(
 def draw_segmentation_masks(
     image: Tensor, masks: Tensor, alpha: float = 0.8, colors: Any = None
 ) -> Tensor:
-    """The image with the masks (N, H, W) bool in colours over it, black where they overlap: `alpha`
-    of them.
+    """The image blended with the masks (N, H, W) bool in colours, with the weight `alpha`; black
+    where masks overlap.
 
     >>> image, mask = rushlight.zeros(3, 1, 2, dtype=rushlight.uint8), rushlight.tensor([[True,
     ...     False]])

@@ -1,4 +1,4 @@
-"""What an image is: a Pillow image, a tensor (..., H, W), or an array (H, W) or (H, W, C)."""
+"""Image types: a Pillow image, a tensor (..., H, W), or an array (H, W) or (H, W, C)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from rushlight.core.tensor import Tensor, from_array
 
 
 class InterpolationMode(Enum):
-    """How values between pixels are found: a name of these, or Pillow's number for it
-    (`Image.BICUBIC`).
+    """The interpolation between pixels: one of these names, or Pillow's number (`Image.BICUBIC`).
 
     >>> mode = rushlight.vision.transforms.InterpolationMode.NEAREST
     >>> rushlight.vision.transforms.Resize(4, mode)(rushlight.tensor([[[0, 1], [2, 3]]]))[0, 0]
@@ -52,7 +51,7 @@ RESAMPLING = {
 
 
 def pillow() -> ModuleType | None:
-    """PIL.Image, or None where Pillow is not installed."""
+    """PIL.Image, or None without Pillow."""
     try:
         from PIL import Image
     except ImportError:
@@ -66,7 +65,7 @@ def is_pillow(image: Any) -> bool:
 
 
 def check_image(image: Any) -> None:
-    """TypeError for what is no image."""
+    """TypeError unless `image` is an image."""
     if not (is_pillow(image) or isinstance(image, (Tensor, ndarray))):
         raise TypeError(
             f"Unexpected type {type(image)}: an image is a PIL image, a tensor (..., H, W) or an "

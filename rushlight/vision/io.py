@@ -80,7 +80,7 @@ def read_file(path: str | os.PathLike) -> Tensor:
 
 
 def write_file(filename: str | os.PathLike, data: Tensor) -> None:
-    """A file of these bytes, (N,) uint8.
+    """Write these bytes, (N,) uint8, to a file.
 
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "bytes")
@@ -96,7 +96,7 @@ def read_image(
     mode: Any = ImageReadMode.UNCHANGED,
     apply_exif_orientation: bool = False,
 ) -> Tensor:
-    """The image in a file, (C, H, W) uint8, with the channels that `mode` says.
+    """The image in a file, (C, H, W) uint8, converted to the channels of `mode`.
 
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "black.png")

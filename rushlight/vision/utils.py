@@ -28,9 +28,9 @@ def make_grid(
 ) -> Tensor:
     """Images (B, C, H, W), or a list of (C, H, W), as one image (C, ...), `nrow` of them in a row.
 
-    One channel becomes three. `normalize`: from `value_range`, or from the smallest to the largest
-    value (of each image with `scale_each`), to 0..1. One image (C, H, W), or one (H, W), is
-    returned without a frame. TypeError for anything else than tensors.
+    A single channel becomes three. `normalize`: scale from `value_range`, or from the minimum and
+    maximum (of each image with `scale_each`), to 0..1. A single image (C, H, W) or (H, W) is
+    returned without a frame. TypeError unless tensors are given.
 
     >>> rushlight.vision.utils.make_grid(rushlight.rand(12, 3, 10, 10), nrow=5).shape
     torch.Size([3, 38, 62])
@@ -63,7 +63,7 @@ def as_batch(tensor: Any) -> ndarray:
 
 
 def with_colors(images: ndarray) -> ndarray:
-    """(B, C, H, W) of one image or many, three channels where there was one."""
+    """(B, C, H, W) from one image or many; a single channel becomes three."""
     if images.ndim == 2:
         images = images[None]
     if images.ndim == 3:

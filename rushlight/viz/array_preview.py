@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-WHOLE = 16  # arrays of up to this many numbers are shown in full
+MAX_SHOWN = 16  # arrays of up to this many numbers are shown in full
 ROWS, COLUMNS = 6, 16  # cells of the picture of a larger one
 LEVELS = 26  # shades of one sign
 
@@ -18,12 +18,12 @@ def describe(array: Any) -> dict[str, Any]:
     `cells`."""
     array = np.asarray(array)
     shape = list(array.shape)
-    if array.size <= WHOLE:
+    if array.size <= MAX_SHOWN:
         return {"shape": shape, "values": [exact(v) for v in array.reshape(-1)]}
     if array.dtype.kind not in "fiub":
         return {
             "shape": shape,
-            "values": [exact(v) for v in array.reshape(-1)[:WHOLE]],
+            "values": [exact(v) for v in array.reshape(-1)[:MAX_SHOWN]],
             "cut": True,
         }
     wide = array.astype(np.float64)

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.autograd.graph_errors import second_time
 from rushlight.base.errors import explain as message
 from rushlight.core.backward import grad
-from rushlight.core.engine import leading_to, reachable, second_time
+from rushlight.core.engine import leading_to, reachable
 from rushlight.core.gradient_worlds import sum_to_array
 from rushlight.core.mode import no_grad
 from rushlight.core.node import Node
@@ -38,8 +39,9 @@ MAX_PATHS = 64  # paths listed one by one
 class Factor:
     """A factor of a path: d `result` / d `operand`.
 
-    `formula`: in the names of the steps. `full`: in leaves, with numbers for constants; None if it
-    is no plain formula, as for a matrix product. `value`: for an elementwise op."""
+    `formula`: in the names of the steps. `full`: in leaves, with numbers for constants; None if
+    there is no plain formula, as for a matrix product. `value`: for an elementwise op.
+    """
 
     result: str
     operand: str
@@ -61,8 +63,9 @@ class Path:
     share: np.ndarray
 
     def formula(self, full: bool = True) -> Any:
-        """The product of the factors, in leaves or in the names of the steps; None if a factor is
-        no plain formula."""
+        """The product of the factors, in leaves or in the names of the steps; None if a factor has
+        no plain formula.
+        """
         parts = [f.full if full else f.formula for f in self.factors]
         return None if any(f.full is None for f in self.factors) else product(parts)
 
@@ -76,9 +79,10 @@ class Explanation:
     """The chain rule of d `output` / d `wrt`.
 
     `steps`: (name, formula, value) of the forward pass; `factors`; `paths` (empty if there are more
-    than 64, `count` tells how many); `formula`: the derivative, in leaves if it is not too large,
+    than 64; `count` is their number); `formula`: the derivative, in leaves if it is not too large,
     else in the names of the steps; `value`: what backward computes; `values`: what the names in the
-    formulas hold. `print` gives it as text, a notebook as a page, `latex` the derivative."""
+    formulas hold. Printed as text, shown in a notebook as a page; `latex` is the derivative.
+    """
 
     def __init__(
         self,
@@ -105,8 +109,9 @@ class Explanation:
 
     @property
     def latex(self) -> str:
-        """The derivative as an equation; the sum over paths of products of partial derivatives if
-        it is no formula."""
+        """The derivative as an equation; if it has no plain formula, the sum over paths of products
+        of partial derivatives.
+        """
         name = f"\\frac{{\\partial {tex(self.output)}}}{{\\partial {tex(self.wrt)}}}"
         if self.formula is not None:
             return f"{name} = {tex(self.formula)}"
@@ -180,14 +185,13 @@ def explain(output: Tensor, wrt: Tensor, params: Params = None) -> Explanation:
     """The chain rule of d output / d wrt: the steps, the derivative of each, and the sum over all
     paths.
 
-    Steps have the names of your variables, where they have some (or of `params`: a dict or a
-    module), and letters else. `output` has one element; `wrt` any shape, and may be a leaf or a
-    tensor on the way. Where all steps are elementwise the derivative is a formula, with the
-    branches that are taken here; elsewhere a path tells its rules, and its share is computed.
-    Nothing is freed and no `.grad` changes. A constant that was added is not kept by the graph; the
-    shortest decimal that gives the result stands for it. Raises `ValueError` where nothing was
-    recorded for `output`, `RuntimeError` for one of several elements, where `wrt` was not used, and
-    for a graph that was freed.
+    Steps get the names of your variables (or of `params`: a dict or a module), else letters.
+    `output` has one element; `wrt` may have any shape, and may be a leaf or an intermediate tensor.
+    If all steps are elementwise, the derivative is a formula, for the branches taken here;
+    otherwise each path lists its rules, with its computed share. No side effects: `.grad` and the
+    graph are unchanged. The graph does not keep an added constant; the shortest decimal that gives
+    the result is shown. Raises `ValueError` if nothing was recorded for `output`, `RuntimeError`
+    for an output of several elements, if `wrt` was not used, and for a graph that was freed.
 
     >>> import rushlight as torch
     >>> x = torch.tensor(1.2, requires_grad=True)
@@ -235,7 +239,7 @@ def explain(output: Tensor, wrt: Tensor, params: Params = None) -> Explanation:
 
 
 class Chain:
-    """The nodes between output and `wrt`, from which an explanation is made."""
+    """The nodes between output and `wrt`."""
 
     def __init__(
         self,

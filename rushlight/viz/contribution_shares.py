@@ -1,5 +1,4 @@
-"""Who contributed to a gradient: the parts that meet in a tensor's `.grad`, and what each of them
-added."""
+"""The contributions to a gradient: each use of a tensor adds a part to its `.grad`."""
 
 from __future__ import annotations
 
@@ -8,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rushlight.autograd.graph_errors import held_tensors
 from rushlight.base.errors import explain as message
-from rushlight.core.engine import held_tensors, reachable
+from rushlight.core.engine import reachable
 from rushlight.core.node import Node
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.viz.chain_rule import shown, table
@@ -47,7 +47,7 @@ class Contributions:
         return from_array(total)
 
     def by_use(self) -> list[tuple[Node, Tensor]]:
-        """(op, what it sent in all) for each op that used the tensor: x * x uses x twice."""
+        """(op, the sum of its parts) for each op that used the tensor: x * x uses x twice."""
         sums: dict[Node, np.ndarray] = {}
         for part in self.parts:
             sums[part.user] = (
@@ -85,13 +85,13 @@ def contributions(
 ) -> Contributions:
     """The parts of d of / d w: one part for each use of `w` on a path to `of`.
 
-    w.grad = sum of parts: a residual branch and the main one, the time steps of a recurrent
-    network, the layers that share a weight. The parts, added in order, are the gradient to the bit
-    (before hooks on `w` itself). Nothing is freed and no `.grad` changes. `of`: left out, the loss:
-    of your variables' tensors of one element that depend on `w`, the last that was computed.
-    `gradient`: as for `of.backward(gradient)`. Raises `ValueError` where nothing was recorded for
-    `of`, `RuntimeError` where `w` was not used in it, and for a graph that was freed: ask before
-    `backward()`, or say `backward(retain_graph=True)`.
+    w.grad = sum of parts: for example from a residual branch and the main one, from the time steps
+    of a recurrent network, or from layers that share a weight. The parts, added in order, equal the
+    gradient bit for bit (before hooks on `w` itself). No side effects: `.grad` and the graph are
+    unchanged. `of`: the loss; by default the variable of your program with one element that depends
+    on `w` and was computed last. `gradient`: as for `of.backward(gradient)`. Raises `ValueError` if
+    nothing was recorded for `of`, `RuntimeError` if `w` was not used in it, and for a graph that
+    was freed: call this before `backward()`, or use `backward(retain_graph=True)`.
 
     >>> import rushlight as torch
     >>> x = torch.tensor(3., requires_grad=True)

@@ -47,12 +47,12 @@ class Drawing(Graph):
 def graph(output: Any, params: Params = None) -> Drawing:
     """The graph that backward will walk from the tensor `output`: every op and every leaf once.
 
-    Boxes show name, shape, result and gradient, as far as they are known: the numbers of a small
-    tensor, of a larger one the smallest, the largest and the mean. `params` names the leaves, and
-    so the modules: a dict `{name: tensor}`, `model.named_parameters()` or the model. More than 40
-    boxes are drawn by module, one box each; `collapse=False` draws all, a number says how many
-    names deep ("layer1.0" is 2). The result has `dot()`, `svg()`, `png(path)`, is a tree as text,
-    and a picture in a notebook. Raises `ValueError` where nothing was recorded for `output`.
+    Boxes show name, shape, result and gradient, if known: all elements of a small tensor; minimum,
+    maximum and mean of a large one. `params` names the leaves and the modules: a dict `{name:
+    tensor}`, `model.named_parameters()` or the model. A graph of more than 40 boxes is drawn with
+    one box for each module; `collapse=False` draws all ops, a number is the depth of names
+    ("layer1.0" is 2). The result has `dot()`, `svg()` and `png(path)`; it prints as a tree and is a
+    picture in a notebook. Raises `ValueError` if nothing was recorded for `output`.
 
     >>> import rushlight as torch
     >>> x = torch.tensor(3., requires_grad=True)

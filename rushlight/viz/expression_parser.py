@@ -78,7 +78,7 @@ def read(text: str) -> Callable[[Tensor], Tensor]:
     """A function of x from its formula: numbers, x, pi, e, + - * / // % **, brackets, and functions
     such as sin.
 
-    Raises `ValueError`, saying where and what, for anything else: nothing but these is ever run.
+    Raises `ValueError` with the position for anything else; other code is never run.
 
     >>> from rushlight.viz.expression_parser import read
     >>> read("x**3 + x")(rushlight.tensor([2.]))
@@ -164,7 +164,7 @@ def call(node: ast.Call, text: str, depth: int) -> Callable[[Tensor], Any]:
         else ast.get_source_segment(text, node.func) or "this"
     )
     if word not in ONE + TWO:
-        raise ValueError(f"{word!r} is no function that can be plotted{nearest(word)}")
+        raise ValueError(f"{word!r} is not a function that can be plotted{nearest(word)}")
     wanted = 1 if word in ONE else 2
     if (
         len(node.args) != wanted

@@ -21,8 +21,8 @@ MAX_SHOWN = 4  # arrays of up to this many numbers are shown in full
 class Box:
     """A node of a drawn graph: an op, the op that made the output, or a leaf.
 
-    `notes`: further lines with the box's result, if it is known, and its gradient: all numbers of a
-    small array, minimum, maximum and mean of a large one.
+    `notes`: further lines with the box's result, if known, and its gradient: all elements of a
+    small array; minimum, maximum and mean of a large one.
 
     >>> x = rushlight.tensor(3., requires_grad=True)
     >>> rushlight.viz.graph(x * x).boxes[0].name
@@ -89,11 +89,11 @@ def graph(output: Any, params: Params = None) -> Graph:
 
 
 def check_recorded(output: Any) -> None:
-    """ValueError for a tensor without a graph, TypeError for a value that is no tensor."""
+    """ValueError for a tensor without a graph, TypeError for a value that is not a tensor."""
     if not hasattr(output, "grad_fn"):
         raise TypeError(
-            f"viz: a graph is that of a tensor, not of {type(output).__name__}; "
-            "cure: pass a result computed from a tensor with requires_grad=True, such as the loss"
+            f"viz: expected a tensor, got {type(output).__name__}; "
+            "hint: pass a result computed from a tensor with requires_grad=True, such as the loss"
         )
     if output.grad_fn is None:
         raise ValueError(

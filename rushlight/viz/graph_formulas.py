@@ -11,8 +11,9 @@ import numpy as np
 
 from rushlight.base.errors import user_frame
 from rushlight.core.node import Node, Output
+from rushlight.core.table import ruled_inputs
 from rushlight.core.tensor import Tensor
-from rushlight.core.worlds import ARRAYS, ruled_inputs
+from rushlight.core.worlds import ARRAYS
 from rushlight.introspect.formulas import Formula, formula
 from rushlight.ops.math.elementwise import add, pow, sub, where
 from rushlight.viz.graph import Params, pairs
@@ -69,8 +70,9 @@ class Symbols:
         return self.name(node)
 
     def forward(self, node: Node, inputs: dict[Node, Formula]) -> Any:
-        """The op as a formula of its inputs; None if a setting or an input is unknown, or the op is
-        no formula."""
+        """The op as a formula of its inputs; None if a setting or an input is unknown, or the op
+        has no formula.
+        """
         op = node.op
         if op is None or isinstance(node, Output) or "tensors" in op.inputs:
             return None
@@ -95,8 +97,9 @@ class Symbols:
         return f"{node.op.called if node.op is not None else node.name()}({', '.join(n for n in inputs if n != '?')})"  # noqa: E501
 
     def local(self, node: Node, slot: int, inputs: dict[Node, Formula], out: Formula) -> Any:
-        """d result / d input number `slot` of an elementwise op: its rule with g = 1. None if it is
-        no formula."""
+        """d result / d input number `slot` of an elementwise op: its rule with g = 1. None if it
+        has no formula.
+        """
         op = node.op
         if op is None or not op.elementwise or isinstance(node, Output):
             return None
@@ -133,7 +136,7 @@ class Symbols:
         unknown."""
         try:
             answer = eval(str(condition), {**ARRAYS, "__builtins__": {}}, self.held())
-        except Exception:  # a name without a value, or one that is no identifier: "0.weight"
+        except Exception:  # a name without a value, or one that is not an identifier: "0.weight"
             return None
         return bool(answer) if np.size(answer) == 1 else None
 

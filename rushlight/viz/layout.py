@@ -9,10 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 GAP, ROW = 28.0, 44.0  # between boxes side by side, and between layers
-SWEEPS, BUDGET = (
-    12,
-    40_000,
-)  # sweeps over the layers, and points visited by them: a tangled graph gets fewer sweeps
+# sweeps over the layers, and points visited by them: a tangled graph gets fewer sweeps
+MAX_SWEEPS, MAX_VISITED_POINTS = (12, 40_000)
 POINTS = 10_000  # where long edges pass layers
 
 
@@ -60,7 +58,7 @@ def framed(points: list[Point], margin: float) -> tuple[float, float]:
 
 
 def depths(inputs: list[list[int]]) -> list[int]:
-    """Of each box, the length of the longest way to it from a box that none points to."""
+    """For each box, the length of the longest path to it from a box that no other box points to."""
     waiting = [0] * len(inputs)
     for targets in inputs:
         for j in targets:
@@ -125,12 +123,13 @@ def ordered(points: list[Point]) -> list[list[int]]:
 
 
 def sweeps(points: list[Point]) -> int:
-    return max(2, min(SWEEPS, BUDGET // len(points)))
+    return max(2, min(MAX_SWEEPS, MAX_VISITED_POINTS // len(points)))
 
 
 def first_visits(points: list[Point]) -> list[int]:
     """All points, depth first from those without a neighbour above: neighbours start side by
-    side."""
+    side.
+    """
     seen: dict[int, None] = {}
     stack = [i for i, p in enumerate(points) if not p.up][::-1]
     while stack:
@@ -166,7 +165,7 @@ def crossings(points: list[Point], rows: list[list[int]]) -> int:
 
 
 def inversions(values: list[int]) -> int:
-    """Pairs that stand in the wrong order, counted with a Fenwick tree: n log n."""
+    """The number of pairs in the wrong order, counted with a Fenwick tree: n log n."""
     size = max(values, default=-1) + 1
     tree = [0] * (size + 1)
     total = 0
@@ -194,8 +193,9 @@ def place_x(points: list[Point], rows: list[list[int]]) -> None:
 
 
 def wanted(points: list[Point], i: int, down: bool) -> float:
-    """The mean x of the neighbours in the layer swept before; where there are none, of those
-    after."""
+    """The mean x of the neighbours in the layer that was swept before; if there are none, of those
+    in the next layer.
+    """
     p = points[i]
     near = (p.up or p.down) if down else (p.down or p.up)
     return sum(points[j].x for j in near) / len(near) if near else p.x

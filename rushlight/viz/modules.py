@@ -11,10 +11,11 @@ MAX_BOXES = 40  # boxes that can be read at a glance
 def collapsed(found: Graph, depth: int | None = None) -> Graph:
     """The graph with the boxes of each module as one, `depth` names deep ("layer1.0" is 2 deep).
 
-    None: as deep as gives at most 40 boxes, or 1. Modules are known by the names of their
-    parameters; an op without any belongs to the innermost module that holds both the last op with
-    parameters before it and the first after it. A module that is entered twice, with others
-    between, stays open: as one box it would stand before itself."""
+    `depth` None: the largest depth with at most 40 boxes, or 1. Modules are found by the names of
+    their parameters. An op without parameters belongs to the innermost module that holds both the
+    last op with parameters before it and the first after it. A module that is entered twice, with
+    others in between, stays open: a single box would have to come before itself.
+    """
     homes = modules_of(found)
     if depth is not None:
         return folded(found, homes, depth)
@@ -48,7 +49,7 @@ def modules_of(found: Graph) -> list[tuple[str, ...]]:
 
 
 def own_module(found: Graph, i: int) -> tuple[str, ...] | None:
-    """The module whose parameter the box is, or uses; None if it uses none."""
+    """The module whose parameter the box is, or uses; None without parameters."""
     names = (
         [found.boxes[i].name]
         if found.boxes[i].kind == "leaf"

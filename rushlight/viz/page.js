@@ -217,22 +217,22 @@ function sent(node, a) {
 }
 
 const HELP = [
-  ["→  ←", "a step on, a step back"], ["space", "play"], ["Home  End", "the start, the end"], ["+  −  0", "larger, smaller, the whole graph"],
-  ["enter, click", "of a box: all that is known of it, and your line that made it"],
-  ["g", "the gradient that has arrived so far"], ["ø", "the mean of numbers that are too many for a line"],
+  ["→  ←", "next step, previous step"], ["space", "play"], ["Home  End", "first step, last step"], ["+  −  0", "zoom in, zoom out, fit"],
+  ["enter, click", "details of a box, with the line of your program"],
+  ["g", "the gradient that has arrived so far"], ["ø", "the mean of a large array"],
   [element("i", { class: "output" }), "the output, from which the gradient comes"],
-  [element("i", { class: "now" }), "the op of this step"], [element("i", { class: "leaf" }), "a leaf, whose .grad fills up"]];
+  [element("i", { class: "now" }), "the op of this step"], [element("i", { class: "leaf" }), "a leaf, in whose .grad gradients are added"]];
 const legend = rows => element("dl", {}, ...rows.flatMap(([sign, what]) => [element("dt", {}, sign), element("dd", {}, what)]));
 
 function panel() {
   const place = at("step");
   if (chosen !== null) {
-    place.replaceChildren(element("p", { class: "soft" }, "Any step goes back to the tour."), card(chosen));
+    place.replaceChildren(element("p", { class: "soft" }, "Press next to continue."), card(chosen));
     return;
   }
   if (!k) {
     place.replaceChildren(element("h3", {}, "Start"),
-      element("p", {}, "Backward begins at ", link(data.output), ", the output, with the gradient of the output with respect to itself:"),
+      element("p", {}, "Backward starts at ", link(data.output), ", the output, with the gradient of the output with respect to itself:"),
       data.seed === null ? "" : shown(data.seed),
       element("p", { class: "soft" }, `${steps.length} steps follow. Press next, or →.`),
       element("h2", {}, "How to read it"), legend(HELP));

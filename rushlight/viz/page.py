@@ -16,8 +16,8 @@ from typing import Any
 from rushlight.base.errors import line_of
 from rushlight.core.engine import reachable
 from rushlight.core.node import Node, Output
+from rushlight.core.table import ruled_inputs
 from rushlight.core.tensor import Tensor
-from rushlight.core.worlds import ruled_inputs
 from rushlight.introspect.formulas import Formula, formula
 from rushlight.viz.array_preview import describe
 from rushlight.viz.graph import Params, check_recorded, pairs
@@ -27,9 +27,10 @@ from rushlight.viz.steps import Step, forward_values, inputs_of, record
 from rushlight.viz.svg import MARGIN, curve, ports
 
 HERE = Path(__file__).parent
-LETTER, HEIGHT, WIDEST = 6.65, 56.0, 260.0  # of a box: width of a letter, three lines, at most
+# of a box: width of a letter, three lines, at most
+LETTER_WIDTH, BOX_HEIGHT, MAX_BOX_WIDTH = (6.65, 56.0, 260.0)
 MAX_NODES = 5000
-AROUND = 2  # lines of source shown above and below a statement
+CONTEXT_LINES = 2  # lines of source shown above and below a statement
 FREED = (
     "Backward has run through this graph already and freed what the ops had saved, so the numbers "
     "of the steps are "
@@ -55,18 +56,18 @@ def html(
     *,
     gradient: Tensor | None = None,
 ) -> Page:
-    """A page that goes through `output.backward(gradient)` step by step: one HTML file that loads
-    nothing.
+    """Write a page that steps through `output.backward(gradient)`: one HTML file without external
+    resources.
 
-    At each step it shows the node and your line that made it, the gradient that arrived, the rule
-    of each input as a formula, the gradients sent on, and how `.grad` fills. Arrow keys step, space
-    plays, pointing shows values. Nothing is changed by it: the graph stays as it is, and so does
-    every `.grad`. Of a graph that was freed it shows shapes and order, and says so.
+    Each step shows the node and your line that made it, the gradient that arrived, the rule of each
+    input as a formula, the gradients sent on, and the growing `.grad`. Arrow keys step, space
+    plays, pointing shows values. No side effects: `.grad` and the graph are unchanged. For a graph
+    that was freed, the page shows shapes and order only, with a note.
 
-    `path`: where to write the page; it is returned as well, and a notebook shows it. `params` names
-    the leaves: a dict `{name: tensor}`, `model.named_parameters()` or the model. Raises
-    `ValueError` where nothing was recorded for `output` or for more than 5000 nodes, and what
-    `output.backward(gradient)` raises.
+    `path`: the file to write. The result is the page's text; a notebook shows the page. `params`
+    names the leaves: a dict `{name: tensor}`, `model.named_parameters()` or the model. Raises
+    `ValueError` if nothing was recorded for `output` and for more than 5000 nodes, and the errors
+    of `output.backward(gradient)`.
 
     >>> import rushlight as torch
     >>> x = torch.tensor(3., requires_grad=True)
@@ -90,12 +91,12 @@ def html(
 
 
 def as_json(data: Any) -> str:
-    """JSON that may stand in a script element: no tag can begin in it."""
+    """JSON for a script element: no tag can begin in the text."""
     return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
 def content(output: Tensor, params: Params, gradient: Tensor | None) -> dict[str, Any]:
-    """What the page's program reads: nodes, edges, steps, and the tables they point into."""
+    """The data of the page's program: nodes, edges, steps, and the tables they refer to."""
     assert output._node is not None
     order = reachable([output._node])
     if len(order) > MAX_NODES:
@@ -110,7 +111,7 @@ def content(output: Tensor, params: Params, gradient: Tensor | None) -> dict[str
 
 
 class Content:
-    """The graph and its steps on the way to JSON. Arrays stand once each, in `numbers`."""
+    """The graph and its steps as JSON. Each array is stored once, in `numbers`."""
 
     def __init__(
         self, output: Tensor, order: list[Node], steps: list[Step], params: Params, note: str
@@ -187,7 +188,9 @@ class Content:
         }
 
     def module(self, node: Node) -> str:
-        """The module whose parameters the op uses, by their names; empty if it uses none."""
+        """The module whose parameters the op uses, by the names of the parameters; "" without
+        parameters.
+        """
         leaves = [getattr(edge, "variable", None) for edge in node.edges]
         owners = {
             tuple(self.names[id(t)].split(".")[:-1])
@@ -203,8 +206,10 @@ class Content:
             return None
         code, lasti = node.where
         line, lines = line_of(code, lasti), linecache.getlines(code.co_filename)
-        start = max(0, line - 1 - AROUND)
-        text = dedent("".join(lines[start : line + AROUND])).split("\n")[: line + AROUND - start]
+        start = max(0, line - 1 - CONTEXT_LINES)
+        text = dedent("".join(lines[start : line + CONTEXT_LINES])).split("\n")[
+            : line + CONTEXT_LINES - start
+        ]
         key = f"{code.co_filename}:{line}"
         self.sources.setdefault(
             key, {"file": code.co_filename, "line": line, "from": start + 1, "text": text}
@@ -235,7 +240,9 @@ class Content:
         inputs: list[list[int]] = [[] for _ in nodes]
         for i, _, j in self.edges:
             inputs[i].append(j)
-        sizes = [(self.width(node, data["label"]), HEIGHT) for node, data in zip(self.order, nodes)]
+        sizes = [
+            (self.width(node, data["label"]), BOX_HEIGHT) for node, data in zip(self.order, nodes)
+        ]
         points, routes = layout(sizes, inputs)
         width, height = framed(points, MARGIN)
         for data, p in zip(nodes, points):
@@ -248,11 +255,11 @@ class Content:
         return {"width": round(width), "height": round(height)}
 
     def width(self, node: Node, label: str) -> float:
-        """Room for the name, and for a line with numbers: up to three, or shape and mean."""
+        """The width for the name, and for a line with numbers: up to three, or shape and mean."""
         shape = tuple(node.shape or ())
         count = prod(shape)
         numbers = 10 * count + 1 if count <= 3 else len("×".join(map(str, shape))) + 13
-        return min(WIDEST, max(len(label), numbers + 6) * LETTER + 16)
+        return min(MAX_BOX_WIDTH, max(len(label), numbers + 6) * LETTER_WIDTH + 16)
 
 
 def names_of(node: Node, name: str | None) -> tuple[str, str]:
@@ -287,7 +294,7 @@ def rules_of(node: Node) -> list[list[str | None]]:
 
 
 def text_of(function: Callable) -> str | None:
-    """What a rule computes, as text; None for a program that is no formula."""
+    """The formula of a rule as text; None for a rule that is not a plain formula."""
     try:
         made = formula(function)
     except TypeError:

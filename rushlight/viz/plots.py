@@ -1,4 +1,4 @@
-"""A function beside its derivatives, drawn with matplotlib."""
+"""Plots of a function and its derivatives, by matplotlib."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COLOURS = ("#2563a8", "#c2571a", "#2f855a", "#7b3fa0", "#b7791f")
 class Plot:
     """A drawing: `figure` and `axes` are matplotlib's, `x` and `curves` its numbers (f, f′, ...).
 
-    A notebook shows it; `save(path)` writes it, `show()` opens a window.
+    Shown by a notebook; `save(path)` writes it, `show()` opens a window.
 
     >>> drawn = rushlight.viz.plot(lambda x: x ** 2, -1, 1)
     >>> isinstance(drawn, rushlight.viz.Plot), float(drawn.curves[0].max())
@@ -62,11 +62,11 @@ def plot(
     """y = f(x), f′(x), f″(x), ... from `start` to `stop` on one axis; the derivatives are
     autograd's.
 
-    `f` takes a float64 tensor of `points` numbers and gives one of the same shape, each number from
-    its own x; or it is a formula as text, "x**3 + x". `derivatives`: how many, 2 as a rule. `path`:
-    where to write the picture. `ax`: matplotlib's axes to draw on, new ones as a rule. Raises
-    `ValueError` where the range is empty, the result has another shape, or the text is no formula,
-    and `ImportError` without matplotlib.
+    `f` takes a float64 tensor of `points` numbers and returns one of the same shape, each number
+    from its own x; or it is a formula as text, "x**3 + x". `derivatives`: their number, by default
+    2. `path`: the file to write. `ax`: matplotlib axes to draw on, by default new ones. Raises
+    `ValueError` for an empty range, a result of another shape, and a text that is not a formula;
+    `ImportError` without matplotlib.
 
     >>> import rushlight as torch
     >>> drawn = torch.viz.plot(lambda x: x**3 + x, -3, 3)
@@ -74,10 +74,7 @@ def plot(
     [-30.0, 28.0, -18.0]
     """
     if not (np.isfinite(start) and np.isfinite(stop) and start < stop):
-        raise ValueError(
-            f"viz.plot: the range must go from a number to a greater one, not from {start} to "
-            f"{stop}"
-        )
+        raise ValueError(f"viz.plot: the range must increase, but it goes from {start} to {stop}")
     if points < 2 or derivatives < 0:
         raise ValueError(
             f"viz.plot: at least 2 points and 0 derivatives, not {points} and {derivatives}"
@@ -95,16 +92,17 @@ def plot(
 
 
 def curves(f: Callable[[Tensor], Tensor], x: np.ndarray, derivatives: int) -> list[np.ndarray]:
-    """f and its derivatives at each x: of the sum of f(x), since each number depends on its own x
-    alone."""
+    """f and its derivatives at each x, as derivatives of the sum of f(x), since each number depends
+    on its own x only.
+    """
     with enable_grad():
         t = from_array(x.copy()).requires_grad_()
         y = f(t)
         if not isinstance(y, Tensor) or y.shape != t.shape:
             raise ValueError(
-                f"viz.plot: f must give a tensor of x's shape {tuple(t.shape)}, each number from "
-                "its own x; "
-                f"it gave {tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__}"
+                f"viz.plot: f must return a tensor of x's shape {tuple(t.shape)}, computed "
+                "elementwise; it returned "
+                f"{tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__}"
             )
         found = [y._array]
         for _ in range(derivatives):
@@ -150,8 +148,9 @@ def draw(axes: Any, x: np.ndarray, found: list[np.ndarray], label: str) -> None:
 
 
 def readable(found: list[np.ndarray]) -> tuple[float, float] | None:
-    """Limits that leave out the ends of poles, from where f and f′ stay most of the time; None
-    where all fits anyway."""
+    """Limits of the y axis that cut off poles: the range in which f and f' are most of the time;
+    None if everything fits.
+    """
     values = np.concatenate(found)
     values = values[np.isfinite(values)]
     middles = [
@@ -169,8 +168,9 @@ def readable(found: list[np.ndarray]) -> tuple[float, float] | None:
 def parted(
     x: np.ndarray, curve: np.ndarray, limits: tuple[float, float] | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The points of the curve, with a gap at a pole, where it leaves on one side of 0 and is back
-    on the other."""
+    """The points of the curve, with a gap at a pole, where f leaves on one side of 0 and returns on
+    the other.
+    """
     curve = np.where(np.isfinite(curve), curve, np.nan)
     if limits is None:
         return x, curve

@@ -15,8 +15,8 @@ from rushlight.core.engine import reachable, steps
 from rushlight.core.gradient_worlds import sum_to_array
 from rushlight.core.mode import no_grad
 from rushlight.core.node import Node, Parts
+from rushlight.core.table import ruled_inputs
 from rushlight.core.tensor import Tensor
-from rushlight.core.worlds import ruled_inputs
 
 
 @dataclass
@@ -46,9 +46,10 @@ def record(output: Tensor, gradient: Tensor | None = None) -> list[Step]:
     """The steps of `output.backward(gradient)`, in the engine's order. Nothing is freed, no `.grad`
     changes.
 
-    Hooks on tensors run, since they change gradients; those that wait for a leaf's `.grad` do not.
-    Raises what backward raises: for a graph that was freed, an output of several elements without
-    `gradient`."""
+    Hooks on tensors run, since they change gradients; hooks that wait for a leaf's `.grad` do not.
+    Raises the errors of backward: for a graph that was freed, and for an output of several elements
+    without `gradient`.
+    """
     seeds, _ = seed((output,), gradient, False)
     leaves = {node for node in reachable(seeds) if node.leaf}
     totals: dict[Node, Any] = dict(seeds)

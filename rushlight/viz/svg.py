@@ -1,5 +1,6 @@
-"""The backward graph as a picture: drawn by Graphviz where it is installed, else by our own
-layout."""
+"""The backward graph as a picture: drawn by Graphviz if it is installed, else by the built-in
+layout.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +18,8 @@ from rushlight.viz.text import COLOURS, dot_text, grouped
 
 LETTER, LINE = 6.65, 15.0  # width of a letter of 11 px monospace, and line height
 PAD, MARGIN = 9.0, 16.0  # inside a box, and around the picture
-MAX_BOXES, MAX_GRAPHVIZ_BOXES = (
-    5000,
-    400,
-)  # of a picture; of a picture that Graphviz draws in about a second
+# of a picture; of a picture that Graphviz draws in about a second
+MAX_BOXES, MAX_GRAPHVIZ_BOXES = (5000, 400)
 FONT = 7.5  # points, in pictures by matplotlib
 STROKES = {"output": "#d9a520", "op": "#aab2c0", "leaf": "#5fa874", "module": "#5b7fb5"}
 EDGE = "#8a93a3"
@@ -48,14 +47,14 @@ def svg(
 ) -> Svg:
     """A picture of the backward graph of a tensor, as SVG text; a notebook shows it.
 
-    The output stands on top, and arrows show where gradients go: through the ops to the leaves
+    The output is at the top, and arrows show where gradients go: through the ops to the leaves
     (green). Pointing at an op shows the line of your program that made it. `params` names the
     leaves: a dict, `model.named_parameters()` or the model. `engine`: "dot" (Graphviz), "own" (no
-    program needed), or None: Graphviz where `dot` is on the PATH and the graph is not too large for
-    it. `collapse`: True draws each nn module as one box, at most 40 boxes if it can; a number says
-    how many names deep ("layer1.0" is 2); False draws every box; None collapses graphs of more than
-    40 boxes. Raises `ValueError` where nothing was recorded for `output`, or for more than 5000
-    boxes, and `RuntimeError` where Graphviz was asked for and fails.
+    program needed), or None: Graphviz if `dot` is on the PATH and the graph is not too large for
+    it. `collapse`: True draws each nn module as one box, at most 40 boxes if it can; a number is
+    the depth of names ("layer1.0" is 2); False draws every box; None collapses graphs of more than
+    40 boxes. Raises `ValueError` if nothing was recorded for `output` and for more than 5000 boxes,
+    `RuntimeError` if `engine="dot"` fails.
 
     >>> import rushlight as torch
     >>> x = torch.tensor(3., requires_grad=True)
@@ -117,7 +116,10 @@ def save(every: Graph, path: str | os.PathLike[str], collapse: bool | int | None
         folder = Path(path).parent
         if not folder.is_dir():
             raise FileNotFoundError(
-                explain(f"viz.png: there is no folder {str(folder)!r} to write to", "make it first")
+                explain(
+                    f"viz.png: cannot write to the missing folder {str(folder)!r} ",
+                    "create it first",
+                )
             )
         run(program, found, ["-Tpng", "-Gdpi=110", "-o", os.fspath(path)])
 
@@ -228,7 +230,8 @@ def draw(found: Graph) -> str:
 
 def ports(points: list[Point], routes: list[list[int]]) -> list[tuple[float, float]]:
     """(x where each edge leaves, x where it enters): spread over the box's side, in the order of
-    their other ends."""
+    their other ends.
+    """
     starts, ends = [0.0] * len(routes), [0.0] * len(routes)
     for side, own, near in ((starts, 0, 1), (ends, -1, -2)):
         groups: dict[int, list[int]] = {}

@@ -9,24 +9,20 @@ from typing import IO, Any
 from rushlight.viz.graph import Box, Graph, Params, graph
 from rushlight.viz.modules import MAX_BOXES, collapsed, modules_of
 
-COLOURS = {
-    "output": "#fde8b0",
-    "op": "#eef0f4",
-    "leaf": "#cfe8d5",
-    "module": "#d9e4f5",
-}  # of a box, by its kind
+# of a box, by its kind
+COLOURS = {"output": "#fde8b0", "op": "#eef0f4", "leaf": "#cfe8d5", "module": "#d9e4f5"}
 PLAIN = str.maketrans({"├": "|", "└": "`", "─": "-", "│": "|"})
 FRAME = 'style=rounded color="#b9c1cd" fontname="monospace" fontsize=10 fontcolor="#5b6474"'
 
 
 def print_graph(output: Any, params: Params = None, file: IO[str] | None = None) -> None:
-    """Print the backward graph of a tensor: the op that made it first, below each op its inputs'
-    ops.
+    """Print the backward graph of a tensor: the last op first, and below each op the ops of its
+    inputs.
 
-    A single input stands straight below; several branch off. A node that others share is printed
-    once, with a number, and then only referred to. Constants, which get no gradient, are left out.
-    `params` names the leaves: a dict or `model.named_parameters()`; `file` is standard output by
-    default. Raises `ValueError` where nothing was recorded for `output`.
+    A node with one input is followed by this input on the next line; several inputs branch. A node
+    used several times is printed once, with a number, and later only referred to. Constants, which
+    get no gradient, are left out. `params` names the leaves: a dict or `model.named_parameters()`;
+    `file`: by default standard output. Raises `ValueError` if nothing was recorded for `output`.
 
     >>> import rushlight as torch
     >>> x = torch.tensor([[1., 2., 3.]], requires_grad=True)
@@ -75,7 +71,7 @@ def title(box: Box) -> str:
 
 
 def shared(found: Graph) -> dict[int, int]:
-    """{box that several edges lead to: its number, from 1}."""
+    """{box with several incoming edges: its number, from 1}."""
     counts = [0] * len(found.boxes)
     for inputs in found.inputs:
         for i in inputs:
@@ -86,10 +82,10 @@ def shared(found: Graph) -> dict[int, int]:
 def dot(output: Any, params: Params = None, *, collapse: bool | int | None = None) -> str:
     """The backward graph of a tensor in Graphviz's language: `dot -Tpng` draws it.
 
-    Arrows show where gradients go, from the output to the leaves. A leaf shows its shape and, where
-    it holds at most four numbers, these and their gradient. `params` names the leaves: a dict,
-    `model.named_parameters()` or the model. `collapse`: as in `svg`. Raises `ValueError` where
-    nothing was recorded for `output`.
+    Arrows show where gradients go, from the output to the leaves. A leaf shows its shape and, if it
+    has at most four elements, these and their gradient. `params` names the leaves: a dict,
+    `model.named_parameters()` or the model. `collapse`: as in `svg`. Raises `ValueError` if nothing
+    was recorded for `output`.
 
     >>> import rushlight as torch
     >>> x = torch.tensor(3., requires_grad=True)
@@ -100,7 +96,7 @@ def dot(output: Any, params: Params = None, *, collapse: bool | int | None = Non
 
 
 def grouped(found: Graph, collapse: bool | int | None) -> Graph:
-    """The graph with its modules as one box each, as `collapse` says."""
+    """The graph with modules as single boxes, by `collapse`."""
     if collapse is False or (collapse is None and len(found.boxes) <= MAX_BOXES):
         return found
     return collapsed(found, None if collapse in (None, True) else int(collapse))
@@ -123,7 +119,7 @@ def dot_text(found: Graph) -> str:
 
 
 def frames(found: Graph) -> Iterator[str]:
-    """A frame around the boxes of each module, those of its own modules inside."""
+    """A frame around the boxes of each module; nested modules have frames inside."""
     homes = [
         () if box.kind == "module" else home for box, home in zip(found.boxes, modules_of(found))
     ]

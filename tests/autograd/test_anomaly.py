@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.core.nan_check import finite
+from rushlight.autograd.nan_check import finite
 
 
 def told(work, **options):
@@ -19,7 +19,7 @@ def test_inf_made_in_backward():
     message = told(lambda: (y + 1).sum().backward())
     assert message.startswith("Function 'SqrtBackward0' returned inf values in its 0th output.")
     assert "THE STATEMENT" in message.split("made at: ")[1].splitlines()[0]
-    assert "began: here, in backward" in message
+    assert "began: in backward" in message
     assert "test_anomaly.py" in message
 
 
@@ -54,9 +54,7 @@ def test_the_op_itself_may_have_made_it():
 def test_what_was_given_may_have_held_it():
     w = torch.ones(2, requires_grad=True)
     data = torch.tensor([1.0, np.nan])
-    assert "a tensor of shape (2,) that was given holds nan" in told(
-        lambda: (w * data).sum().backward()
-    )
+    assert "an input of shape (2,) contains nan" in told(lambda: (w * data).sum().backward())
 
 
 def test_create_graph_and_numbers_of_no_dimension():

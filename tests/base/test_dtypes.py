@@ -195,7 +195,7 @@ def test_without_ml_dtypes_the_error_says_how_to_get_it(monkeypatch):
         ("M8[s]", "astype"),
     ],
 )
-def test_of_names_the_cure(numpy_dtype, message):
+def test_of_names_the_hint(numpy_dtype, message):
     with pytest.raises(TypeError, match=message):
         dtypes.of(np.dtype(numpy_dtype))
 
@@ -334,7 +334,7 @@ def test_missing_devices_have_names_but_no_tensors(name):
 
 @pytest.mark.parametrize("number", [0, -1])
 def test_a_device_by_number_is_none_of_the_cpu(number):
-    with pytest.raises(RuntimeError, match="write 'cpu'"):
+    with pytest.raises(RuntimeError, match="use 'cpu'"):
         device(number)
 
 

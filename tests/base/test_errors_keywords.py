@@ -58,7 +58,7 @@ def test_the_nearest_keyword_is_named(case):
         call()
     first, *rest = str(error.value).splitlines()
     assert first.startswith(f"{name}() got an unexpected keyword argument '")
-    assert rest[-1] == f"  cure: did you mean {meant}?"
+    assert rest[-1] == f"  hint: did you mean {meant}?"
     assert "test_errors_keywords.py" in str(error.value)
     assert meant in rest[0].removeprefix("  it takes: ").split(", ")
 
@@ -95,7 +95,7 @@ def test_a_base_with_a_new_of_its_own_gets_the_arguments():
 def test_what_is_nothing_like_a_keyword_is_only_refused():
     with pytest.raises(TypeError) as error:
         torch.std(x, zzz=1)
-    assert "cure" not in str(error.value)
+    assert "hint" not in str(error.value)
     assert "it takes: input, dim" in str(error.value)
 
 

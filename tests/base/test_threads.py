@@ -4,7 +4,7 @@ import pytest
 
 import rushlight
 from rushlight.base import threads
-from rushlight.kernels import matmul
+from rushlight.fast import matmul, policy
 
 
 @pytest.fixture(autouse=True)
@@ -27,6 +27,7 @@ def test_bad_numbers(n):
     assert rushlight.get_num_threads() == before
 
 
+@pytest.mark.faster
 def test_products_of_middle_size_run_on_one_thread(monkeypatch):
     """And leave the number of threads as it was, also after an error."""
     if threads.openblas() is None:
@@ -39,9 +40,9 @@ def test_products_of_middle_size_run_on_one_thread(monkeypatch):
         threads.alone(lambda: 1 / 0)
     assert count() == 2
     seen = []
-    monkeypatch.setattr(matmul.spent, "left", float("inf"))  # loops have not begun
+    monkeypatch.setattr(policy.products, "left", float("inf"))  # loops have not begun
     monkeypatch.setattr(
-        matmul, "on_one_thread", lambda x, y, out: seen.append((x.shape, y.shape)) or x @ y
+        matmul, "on_one_thread", lambda blas, x, y, out: seen.append((x.shape, y.shape)) or x @ y
     )
     for n in (8, 128, 2048):
         rushlight.ones(n, 100) @ rushlight.ones(100, n)

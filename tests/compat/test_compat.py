@@ -172,7 +172,7 @@ def test_check_lists_names_without_running(tmp_path, write):
     )
 
 
-SPELLINGS = """
+OPERATOR_METHODS = """
 import torch
 import torch.backends.cudnn as cudnn
 from torch.backends import cudnn as again
@@ -193,7 +193,7 @@ except ModuleNotFoundError as error:
 
 
 def test_modules_and_types_have_the_names_that_programs_know(tmp_path, write):
-    done = command("run", write("p.py", SPELLINGS), folder=tmp_path)
+    done = command("run", write("p.py", OPERATOR_METHODS), folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "True True True",
@@ -227,7 +227,7 @@ def test_uninstalled_types_are_at_home_again():
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=HERE
     )
-    assert done.stdout == "<class 'torch.Tensor'> <class 'rushlight.core.tensor.Tensor'>\n"
+    assert done.stdout == "<class 'torch.Tensor'> <class 'rushlight.Tensor'>\n"
 
 
 def test_names_that_a_program_reuses_are_not_torchs(tmp_path, write):

@@ -303,7 +303,7 @@ def test_what_is_not_there_says_so():
         lambda: rushlight.zeros(1, dtype=rushlight.float8_e5m2),
         lambda: rushlight.ones(1).to(rushlight.complex32),
     ):
-        with pytest.raises(NotImplementedError, match="not there|do not exist"):
+        with pytest.raises(NotImplementedError, match="not supported|do(es)? not exist"):
             call()
     with pytest.raises(ValueError, match="process group has not been initialized"):
         fully_shard(nn.Linear(1, 1))
@@ -424,12 +424,12 @@ def test_names_that_lightning_imports():
     assert nn.parallel.distributed.DistributedDataParallel is nn.parallel.DistributedDataParallel
     with distributed.algorithms.join.Join([]), rushlight.autograd.profiler.emit_nvtx():
         pass
-    with pytest.raises(NotImplementedError, match="cure"):
+    with pytest.raises(NotImplementedError, match="hint"):
         rushlight.utils.flop_counter.FlopCounterMode().__enter__()
     from rushlight.utils import _python_dispatch as dispatch
 
     with (
-        pytest.raises(NotImplementedError, match="cure"),
+        pytest.raises(NotImplementedError, match="hint"),
         dispatch.TorchDispatchMode(),
     ):  # ptflops inherits from it
         pass

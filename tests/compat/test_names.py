@@ -254,11 +254,11 @@ def test_what_the_backends_say():
 
 
 @pytest.mark.parametrize(
-    ("ask", "cure"),
+    ("ask", "hint"),
     [
         (
             lambda: rushlight.nn.functional.soft_max,
-            "the nearest it has is torch.nn.functional.softmax",
+            "did you mean torch.nn.functional.softmax?",
         ),
         (lambda: rushlight.cuda.is_availabel, "torch.cuda.is_available"),
         (lambda: rushlight.eig, "torch.linalg.eig"),
@@ -269,10 +269,10 @@ def test_what_the_backends_say():
         (lambda: rushlight.linalg.qwerty, "rushlight check"),
     ],
 )
-def test_a_missing_name_says_what_to_do(ask, cure):
+def test_a_missing_name_says_what_to_do(ask, hint):
     with pytest.raises(AttributeError) as told:
         ask()
-    assert cure in str(told.value)
+    assert hint in str(told.value)
 
 
 def test_models_of_a_folder(tmp_path):

@@ -15,6 +15,7 @@ from rushlight.fast import elementwise
 pytest.importorskip("numba")
 
 
+@pytest.mark.faster
 def test_loops_are_ready_afterwards(monkeypatch):
     monkeypatch.setattr(warmup, "OPTIMIZERS", {"Adam": [{}]})
     said = []
@@ -34,6 +35,7 @@ def test_loops_are_ready_afterwards(monkeypatch):
     assert rushlight.optim.Adam([p]).loop(p).function is not None
 
 
+@pytest.mark.faster
 @pytest.mark.parametrize("name", warmup.OPTIMIZERS)
 def test_the_loop_of_an_optimizer_is_the_one_that_steps(name):
     for settings in warmup.OPTIMIZERS[name]:
@@ -95,7 +97,7 @@ def test_without_numba(monkeypatch, capsys):
 def test_the_command_says_what_it_did(monkeypatch, capsys):
     monkeypatch.setattr(warmup, "warmup", lambda say: say("relu", 0.5) or 1)
     assert cli.main(["warmup"]) == 0
-    assert "  0.50 s  relu\n1 loops are in" in capsys.readouterr().out
+    assert "  0.50 s  relu\n1 loops compiled; cache folder:" in capsys.readouterr().out
 
 
 CALLED = r"""

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.core import lazy
+from rushlight.base import lazy
 from rushlight.core.table import FLOATING, TABLE
 from tests.support.programs import Programs, leaf, like_torch, outcome
 

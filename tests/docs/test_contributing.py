@@ -64,6 +64,7 @@ def test_the_op_of_the_page_is_that_of_add_an_op():
     assert len({re.search(line, page, re.MULTILINE)[0] for page in pages}) == 1
 
 
+@pytest.mark.faster
 def test_the_faster_way_of_the_page_gives_the_results_of_the_kernel(monkeypatch):
     blocks = types.ModuleType("rushlight.fast.blocks")
     blocks.run = contributed("run")

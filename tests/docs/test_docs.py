@@ -18,7 +18,7 @@ import warnings
 import pytest
 
 import rushlight
-from rushlight.core.printing import printoptions
+from rushlight.base.printing import printoptions
 from tests.support.paths import ROOT
 
 EXAMPLE = re.compile(r"```python\n((?:(?!```).)*)```\n+```text\n(.*?)```", re.DOTALL)

@@ -47,7 +47,7 @@ def test_the_message_is_the_one_shown(name):
 @pytest.mark.parametrize("name", CASES)
 def test_the_message_says_where_and_what_to_do(name):
     _, shown = CASES[name]
-    assert "cure:" in shown or "did you mean" in shown or "super().__init__()" in shown
+    assert "hint:" in shown or "did you mean" in shown or "super().__init__()" in shown
     if "at: " in shown:
         assert re.search(r"  at: you\.py:\d+: \S", shown)
 

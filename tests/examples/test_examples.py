@@ -79,7 +79,7 @@ def test_files_of_different_sets(mnist, tmp_path):
     labels = (tmp_path / "train-labels-idx1-ubyte").read_bytes()
     write(tmp_path, "train", 30)
     (tmp_path / "train-labels-idx1-ubyte").write_bytes(labels)
-    assert "do not go together" in refusal(mnist("--data", tmp_path))
+    assert "do not belong together" in refusal(mnist("--data", tmp_path))
 
 
 # -- names and letters -----------------------------------------------------------------------------

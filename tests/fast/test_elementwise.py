@@ -10,8 +10,8 @@ import pytest
 
 import rushlight
 import rushlight.nn.functional as F
-from rushlight.base.buffer_pool import HELD_BY_US, LEAST, memory
-from rushlight.core import lazy
+from rushlight.base import lazy
+from rushlight.base.buffer_pool import HELD_BY_US, MIN_ARRAY_BYTES, memory
 from rushlight.core.table import TABLE, parameters
 from rushlight.core.worlds import ARRAYS, rebind
 from rushlight.fast import dispatch, elementwise, softmax_norm
@@ -422,7 +422,7 @@ def test_numba_that_is_there_costs_no_loading(numba, calls, monkeypatch):
 
 
 def test_memory_is_used_again_and_only_when_nobody_holds_it():
-    shape = (LEAST // 4 + 1,)
+    shape = (MIN_ARRAY_BYTES // 4 + 1,)
     first = memory.take(shape, np.dtype(np.float32))
     place = first.ctypes.data
     part = first[3:5]
@@ -442,11 +442,13 @@ def test_small_memory_is_not_remembered():
 
 
 def test_remembered_memory_has_a_bound(monkeypatch):
-    monkeypatch.setattr("rushlight.base.buffer_pool.MOST", memory.bytes + 3 * LEAST)
-    held = [memory.take((LEAST // 8, k), np.dtype(np.float64)) for k in range(1, 4)]
-    assert memory.bytes <= memory.bytes + 3 * LEAST
+    monkeypatch.setattr(
+        "rushlight.base.buffer_pool.MAX_POOL_BYTES", memory.bytes + 3 * MIN_ARRAY_BYTES
+    )
+    held = [memory.take((MIN_ARRAY_BYTES // 8, k), np.dtype(np.float64)) for k in range(1, 4)]
+    assert memory.bytes <= memory.bytes + 3 * MIN_ARRAY_BYTES
     del held
-    many = [memory.take((LEAST // 8 + k,), np.dtype(np.float64)) for k in range(20)]
+    many = [memory.take((MIN_ARRAY_BYTES // 8 + k,), np.dtype(np.float64)) for k in range(20)]
     assert sum(a.nbytes for known in memory.known.values() for a in known) == memory.bytes
     assert len(many) == 20
 

@@ -432,7 +432,7 @@ def test_off_stops_the_ways_of_kernels(monkeypatch):
     fake = types.ModuleType("rushlight.fast.fake")
     fake.double = lambda x: "way"
     monkeypatch.setitem(sys.modules, fake.__name__, fake)
-    monkeypatch.setitem(index.SITES, "fake.double", index.Site(fake.__name__))
+    monkeypatch.setitem(index.SITES, "fake.double", index.Way(fake.__name__))
 
     def double(x):
         return "reference"

@@ -8,19 +8,21 @@ import os
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import rushlight
 import rushlight.nn.functional as F
-from rushlight import fast
+from rushlight import fast, nn
 from rushlight.base.dependencies import has_numba
 from rushlight.core.gradient_worlds import sum_to_array
 from rushlight.core.table import TABLE, parameters
 from rushlight.core.worlds import ARRAYS, rebind
 from rushlight.fast import dispatch, policy
 from rushlight.fast.index import ELEMENTWISE, WAYS
+from tests.support.paths import PACKAGE
 
 
 @pytest.fixture
@@ -109,6 +111,51 @@ def test_the_package_is_right_with_all_ways_off(off):
     fast.on()
     for one, other in zip(slow, step(600)):
         rushlight.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+
+
+def other_step():
+    """Forward and backward through kernels that have ways, or call others that have."""
+    x, y = rushlight.randn(64, 3, 32, 32), rushlight.randn(300, 300, requires_grad=True)
+    net = nn.Sequential(
+        nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.MaxPool2d(2), nn.Conv2d(16, 16, 3)
+    )
+    net(x).square().sum().backward()
+    for layer in (nn.LSTM(32, 32), nn.GRU(32, 32), nn.RNN(32, 32)):
+        layer(rushlight.randn(20, 64, 32))[0].sum().backward()
+    q = rushlight.randn(50, 8, 64)
+    nn.MultiheadAttention(64, 4)(q, q, q)[0].sum().backward()
+    ((y @ y.T @ y).half().sin() % 3 + y.double().cos() + y.cumprod(0) + y.cummax(1)[0]).sum()
+    (y.exp() * y.tanh() + y.sigmoid()).relu().sum().backward()
+    rushlight.zeros(300, 300).index_add(0, rushlight.arange(300), y)
+    F.interpolate(x, scale_factor=2, mode="bilinear")
+    F.grid_sample(x, rushlight.rand(64, 20, 20, 2) * 2 - 1, align_corners=False)
+    for pool in (F.max_pool2d, F.avg_pool2d, F.adaptive_avg_pool2d, F.adaptive_max_pool2d):
+        pool(x[:1], 3)
+    rushlight.randn(20, 64) @ rushlight.randn(200, 64).T
+
+
+@pytest.mark.faster
+def test_off_no_code_of_a_way_runs(monkeypatch):
+    """After off(), though all ways ran before: of fast/, only what finds out that they are off."""
+    for account in (policy.small_arrays, policy.large_arrays, policy.products):
+        monkeypatch.setattr(account, "left", 0.0)
+    step(600), other_step()
+    used = set()
+
+    def note(frame, event, arg):
+        if event == "call" and str(PACKAGE / "fast") in frame.f_code.co_filename:
+            used.add((Path(frame.f_code.co_filename).name, frame.f_code.co_name))
+
+    fast.off()
+    try:
+        sys.setprofile(note)
+        step(600), other_step()
+    finally:
+        sys.setprofile(None)
+        fast.on()
+    finding = {"run", "prepared", "call", "computed", "<listcomp>", "way_of", "is_ufunc"}
+    used -= {(file, name) for file in ("dispatch.py", "index.py") for name in finding}
+    assert used <= {("backward_chains.py", name) for name in ("__init__", "over", "<listcomp>")}
 
 
 def test_off_no_way_is_asked_and_nothing_is_charged(off, monkeypatch):

@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rushlight
+from rushlight.fast import matmul as faster
+from rushlight.fast import policy
 from rushlight.kernels import matmul
 
 pytest.importorskip("numba")
@@ -49,8 +51,7 @@ def matrix(rng, m, n, layout):
 @pytest.fixture
 def at_once(monkeypatch):
     """Loops from the first product on."""
-    monkeypatch.setattr(matmul, "spent", matmul.Budget(matmul.PAID))
-    matmul.spent.left = 0
+    monkeypatch.setattr(policy.products, "left", 0)
 
 
 def check(m, k, n, layout, other, biased, seed):
@@ -110,7 +111,7 @@ def test_stacks(lead, m, k, n, layout, other, cores, seed):
     out = np.full((*lead, m, n), np.nan, np.float32)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loops, "cores", lambda: cores)
-        patch.setattr(loops, "SHARED", 0)
+        patch.setattr(loops, "MATMUL_PARALLEL_PRODUCTS", 0)
         loops.product(x, y, out)
     wanted, bound = (
         x.astype(float) @ y.astype(float),
@@ -185,10 +186,9 @@ def test_all_cores_give_the_same_numbers(monkeypatch):
 
 def test_loops_begin_when_enough_has_been_multiplied(monkeypatch):
     """By the work alone: a program repeated gives the same numbers."""
-    monkeypatch.setattr(matmul, "spent", matmul.Budget(matmul.PAID))
     used = []
-    monkeypatch.setattr(matmul, "compiled", lambda: used.append(True))
-    monkeypatch.setattr(matmul.spent, "left", 2 * 128**3)
+    monkeypatch.setattr(faster, "compiled", lambda: used.append(True))
+    monkeypatch.setattr(policy.products, "left", 2 * 128**3)
     x = np.ones((128, 128), np.float32)
     for expected in (0, 1, 2, 3):  # from that on with which it is enough
         matmul.mm(x, x.T)
@@ -196,12 +196,12 @@ def test_loops_begin_when_enough_has_been_multiplied(monkeypatch):
 
 
 def test_what_loops_leave_to_blas(monkeypatch):
-    monkeypatch.setattr(matmul, "cores", lambda: 1)
+    monkeypatch.setattr(faster, "cores", lambda: 1)
     f, small = np.ones((256, 256), np.float32), np.ones((64, 64), np.float32)
     for x, y in ((f, f), (f, f.T), (f[:, :64], f[:64]), (f, f[:, :20]), (small, small.T), (f.T, f)):
-        assert matmul.suits(x, y)
+        assert faster.suits(x, y)
         assert (
-            matmul.suits(np.stack([x] * 3), np.stack([y] * 3))
+            faster.suits(np.stack([x] * 3), np.stack([y] * 3))
             or x.strides[1] != 4
             or y.strides[1] != 4
         )
@@ -219,12 +219,12 @@ def test_what_loops_leave_to_blas(monkeypatch):
         (np.stack([f] * 2), np.stack([f] * 3)),
         (f, np.stack([f] * 3)),
     ):
-        assert not matmul.suits(x, y)
+        assert not faster.suits(x, y)
     monkeypatch.setattr(
-        matmul, "cores", lambda: 2
+        faster, "cores", lambda: 2
     )  # then nothing that is large, for threads of BLAS spin
-    assert matmul.suits(f.T, f[:, :65])
-    assert not matmul.suits(f.T, f[:, :60])
+    assert faster.suits(f.T, f[:, :65])
+    assert not faster.suits(f.T, f[:, :60])
 
 
 @pytest.mark.usefixtures("at_once")
@@ -255,11 +255,11 @@ def test_tensors_through_the_loops():
 
 @pytest.mark.usefixtures("at_once")
 def test_compiled_programs_multiply_stacks_by_the_loops(monkeypatch):
-    used, product = [], matmul.compiled()
+    used, product = [], faster.compiled()
     if product is None:
         pytest.skip("registers are narrow")
     monkeypatch.setattr(
-        matmul, "compiled", lambda: lambda *given: used.append(given[0].shape) or product(*given)
+        faster, "compiled", lambda: lambda *given: used.append(given[0].shape) or product(*given)
     )
 
     def scores(q, k):
@@ -271,6 +271,11 @@ def test_compiled_programs_multiply_stacks_by_the_loops(monkeypatch):
     for _ in range(3):
         assert (program(q, k) == eager).all()
     assert used.count((2, 3, 64, 48)) >= 4
+
+
+def test_few_rows_times_a_long_vector():
+    x, y = rushlight.randn(8, 300), rushlight.randn(300)
+    assert rushlight.allclose(x @ y, (x.double() @ y.double()).float(), atol=1e-4)
 
 
 @pytest.mark.parametrize("rows", [2, 3, 8, 19, 39, 40])

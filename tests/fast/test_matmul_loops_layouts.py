@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rushlight
-from rushlight.kernels import matmul
+from rushlight.fast import matmul as faster
+from rushlight.fast import policy
 
 pytest.importorskip("numba")
 from rushlight.fast import matmul_loops as loops
@@ -118,7 +119,7 @@ def test_all_cores_give_the_same_numbers(monkeypatch, turned, m):
         rng.standard_normal((300, 1000), dtype=np.float32),
     )
     y, results = np.asfortranarray(y) if turned else y, []
-    monkeypatch.setattr(loops, "SHARED", 0)
+    monkeypatch.setattr(loops, "MATMUL_PARALLEL_PRODUCTS", 0)
     for cores in (1, 3, 1, 3):
         monkeypatch.setattr(loops, "cores", lambda cores=cores: cores)
         results.append(np.empty((m, 1000), np.float32))
@@ -127,7 +128,7 @@ def test_all_cores_give_the_same_numbers(monkeypatch, turned, m):
 
 
 def test_which_products_the_loops_take(monkeypatch):
-    monkeypatch.setattr(matmul, "cores", lambda: 1)
+    monkeypatch.setattr(faster, "cores", lambda: 1)
     f = np.ones((512, 512), np.float32)
     for x, y in (
         (f[:8], f),
@@ -139,7 +140,7 @@ def test_which_products_the_loops_take(monkeypatch):
         (f[:, :10], f[:10]),
         (f.T[:, :10], f[:10]),
     ):
-        assert matmul.suits(x, y)
+        assert faster.suits(x, y)
     for x, y in (
         (f[:8, :128], f[:128]),
         (f[:1], f),
@@ -150,13 +151,12 @@ def test_which_products_the_loops_take(monkeypatch):
         (f[:100, :10], f[:10]),
         (np.stack([f[:8]] * 2), np.stack([f] * 2)),
     ):
-        assert not matmul.suits(x, y)
+        assert not faster.suits(x, y)
 
 
 def test_a_layer_of_few_rows(monkeypatch):
     """Through tensors, with the gradients, eager and compiled, which use the same loops."""
-    monkeypatch.setattr(matmul, "spent", matmul.Budget(matmul.PAID))
-    matmul.spent.left = 0
+    monkeypatch.setattr(policy.products, "left", 0)
     rushlight.manual_seed(0)
     layer, x = rushlight.nn.Linear(1100, 1024), rushlight.randn(10, 1100)
 

@@ -2,6 +2,7 @@
 the loops' price."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import rushlight
 from rushlight.base import dependencies
 from rushlight.fast import policy
 from rushlight.loops.budget import LOADING_SECONDS, Budget
+from tests.support.paths import PACKAGE
 
 F = rushlight.nn.functional
 
@@ -136,3 +138,12 @@ def test_a_numba_that_refuses_to_be_imported_is_as_none(tmp_path):
     )
     told = "Numba is installed, but cannot be imported: Numba needs NumPy 2.3 or less"
     assert made.stdout == f"['{told}'] 600000.0\n", made.stderr
+
+
+def test_accounts_are_charged_in_one_place():
+    """By the functions of fast/policy.py; random numbers have an account of their own."""
+    places = {"loops/budget.py", "fast/policy.py", "random/choose_loop.py"}
+    charging = re.compile(r"\.charge(?:_passes)?\(|\bBudget\(")
+    for file in PACKAGE.rglob("*.py"):
+        if file.relative_to(PACKAGE).as_posix() not in places:
+            assert not charging.search(file.read_text()), file

@@ -36,7 +36,7 @@ def windows(draw):
     if n > 1 and draw(st.booleans()):
         kernel, stride = draw(st.sampled_from(pool_loops.FREQUENT))
         kernel, stride, dilation = kernel[3 - n :], stride[3 - n :], (1,) * n
-    elif prod(kernel) <= pool_loops.FEW and set(dilation) == {
+    elif prod(kernel) <= pool_loops.POOL_OWN_LOOP_TAPS and set(dilation) == {
         1
     }:  # of these each has a loop of its own
         dilation = (2, *dilation[1:])

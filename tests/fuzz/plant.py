@@ -79,7 +79,7 @@ def checkpoint_forgets_random_numbers() -> None:
 
 @fault
 def second_gradient_of_a_function_is_lost() -> None:
-    node = module("core.function").FunctionNode
+    node = module("autograd.function").FunctionNode
     checked = node.checked
     node.checked = lambda self, g, i, edge: checked(self, g if i == 0 else None, i, edge)
 

@@ -193,7 +193,7 @@ def test_what_cannot_be_followed(name):
 
     with pytest.raises(
         (TraceError, RuntimeError),
-        match="not known yet|control flow|not supported|cannot be iterated",
+        match="unknown during tracing|cannot be traced|control flow|not supported|cannot be iterated",
     ):
         rushlight.fx.symbolic_trace(REFUSED[name])
     assert rushlight.relu(rushlight.ones(1)).item() == 1.0  # all is as it was

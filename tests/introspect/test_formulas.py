@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rushlight.nn.functional  # noqa: F401  (fills the table)
-from rushlight.core import lazy
+from rushlight.base import lazy
 from rushlight.core.table import TABLE, parameters
 from rushlight.core.worlds import ARRAYS, TENSORS
 from rushlight.introspect.formulas import Formula, formula

@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import types
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +23,8 @@ import pytest
 import rushlight
 import rushlight.nn.functional
 from rushlight import Tensor
+from rushlight.base.docstring import Docstring
 from rushlight.core import build
-from rushlight.core.docstring import Docstring
 from rushlight.core.mode import Watcher, current, mode
 from rushlight.core.table import TABLE
 from rushlight.introspect import op_docstrings
@@ -86,7 +87,7 @@ def test_what_users_see_shows_a_formula_and_an_example(name):
     text = op_docstrings.text(PUBLIC_OPS[name])
     assert " = " in text.partition("\n")[0]
     assert "\n>>> " in text, (
-        f"no example fits all ops of the family: give {name} one in introspect/docstring_texts.py"
+        f"no example fits all ops of the family: give {name} one in docs.py of its subject"
     )
     says = op_docstrings.sentence(PUBLIC_OPS[name])
     assert not says or says.endswith(".")
@@ -267,10 +268,16 @@ def test_import_loads_no_documentation():
     code = "import sys, rushlight; rushlight.ones(2).sin().sum(); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    assert "rushlight.core.docstring" in loaded
-    assert not loaded & {
-        f"rushlight.introspect.{name}" for name in ("op_docstrings", "docstring_texts", "formulas")
-    }
+    assert "rushlight.base.docstring" in loaded
+    assert not loaded & {f"rushlight.introspect.{name}" for name in ("op_docstrings", "formulas")}
+    assert not [name for name in loaded if name.startswith("rushlight.ops.") and ".doc" in name]
+
+
+def test_texts_stand_in_the_folder_of_the_entry():
+    for path in Path(rushlight.ops.__path__[0]).glob("*/docs.py"):
+        folder = f"rushlight.ops.{path.parent.name}"
+        for name in import_module(f"{folder}.docs").TEXTS:
+            assert TABLE[name].forward.__module__.startswith(f"{folder}."), name
 
 
 def test_reading_is_not_recorded():
@@ -395,7 +402,7 @@ import re, sys, textwrap
 from pathlib import Path
 import numpy as np
 import rushlight
-from rushlight.core.build import build, floating, general, op, predicate, product, real, reduction, view
+from rushlight.core.build import build, floating, general, op, predicate, product, real_valued, reduction, view
 from rushlight.kernels.elementwise import ndarray
 from rushlight.core.worlds import ARRAYS
 

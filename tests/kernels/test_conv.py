@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rushlight.fast.conv import conv, conv_input_grad, conv_weight_grad
 from rushlight.kernels import conv as conv_kernels
 from rushlight.kernels import im2col as window_kernels
 from rushlight.kernels import pool as pool_kernels
+from rushlight.kernels.conv import conv, conv_input_grad, conv_weight_grad
 from rushlight.kernels.im2col import fold, unfold, window_counts
 from rushlight.kernels.pool import (
     adaptive_avg_pool,

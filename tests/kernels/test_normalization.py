@@ -23,9 +23,9 @@ def test_blocks(monkeypatch, shape, dims, affine):
         rng.normal(size=[shape[d] for d in dims]).astype("float32") if affine else None
         for _ in range(2)
     )
-    assert x.size > 2 * normalization.BLOCK
+    assert x.size > 2 * normalization.BLOCK_ELEMENTS
     by_blocks = normalization.layer_norm(x, weight, bias, dims, 1e-5)
-    monkeypatch.setattr(normalization, "BLOCK", x.size)
+    monkeypatch.setattr(normalization, "BLOCK_ELEMENTS", x.size)
     for got, want in zip(by_blocks, normalization.layer_norm(x, weight, bias, dims, 1e-5)):
         assert got.dtype == want.dtype
         np.testing.assert_array_equal(got, want)

@@ -13,8 +13,8 @@ import rushlight as rl
 from rushlight.fast.policy import small_arrays as spent
 from rushlight.nn import functional as F
 
-# either side of 4096 and of 65,536 numbers (adding.FEW, reduce.LEAST), rows of up to 1024
-# (adding.LONG), columns, channels
+# either side of 4096 and of 65,536 numbers (summation.BLAS_ELEMENTS, fast.index.REDUCTION_ELEMENTS), rows of up to 1024
+# (summation.EINSUM_ELEMENTS), columns, channels
 SHAPES = [
     (4095,),
     (4096,),

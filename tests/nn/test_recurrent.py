@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
+from inspect import unwrap
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from rushlight.autograd import grad
 from rushlight.fast import recurrent_loops as loops
 from rushlight.fast import recurrent_text as texts
 from rushlight.fast.policy import small_arrays as spent
+from rushlight.kernels import recurrent as kernels
 from rushlight.nn.utils import rnn as sequences
 from rushlight.ops.nn import recurrent
 from tests.support.programs import Programs, outcome
@@ -267,7 +270,7 @@ def test_loops_of_large_layers(monkeypatch, name, settings, lengths):
     x = numbers(*((BATCH, STEPS) if module.batch_first else (STEPS, BATCH)), INPUT).astype(
         np.float32
     )
-    monkeypatch.setattr(loops, "LEAST", 1)
+    monkeypatch.setattr(loops, "RECURRENT_ELEMENTS", 1)
     looped, wide = answers(module, x, lengths), copy.deepcopy(module).double()
     assert len(calls) == module.num_layers * (1 + module.bidirectional)
     exact, rng, moved = answers(wide, x, lengths), np.random.default_rng(0), []
@@ -287,13 +290,14 @@ def test_loops_of_large_layers(monkeypatch, name, settings, lengths):
         )
 
 
+@pytest.mark.faster
 @pytest.mark.parametrize("seed", range(24))
 def test_loops_are_the_kernels(monkeypatch, seed):
     """Loops and NumPy give the same, for any number of rows and columns, in both orders of memory,
     on one core and on some; either reads what the other has saved."""
     pytest.importorskip("numba")
-    monkeypatch.setattr(loops, "LEAST", 1)
-    monkeypatch.setattr(loops, "MUCH", 1)
+    monkeypatch.setattr(loops, "RECURRENT_ELEMENTS", 1)
+    monkeypatch.setattr(loops, "RECURRENT_PARALLEL_PRODUCTS", 1)
     monkeypatch.setattr(loops, "cores", lambda: 1 + seed // 3 % 3)
     rng = np.random.default_rng(seed)
     name = ("lstm", "gru", "rnn")[seed % 3]
@@ -323,12 +327,13 @@ def test_loops_are_the_kernels(monkeypatch, seed):
         *([draw(wide, hidden)] if wide < hidden else []),
     ]
     settings = *((seed % 2 == 0,) if name == "rnn" else ()), sizes, reverse
-    ways = [getattr(module, name)(given, *settings) for module in (loops, loops.kernels)]
+    numpy = SimpleNamespace(**{op: unwrap(getattr(kernels, op)) for op in (name, name + "_back")})
+    ways = [getattr(module, name)(given, *settings) for module in (loops, numpy)]
     slopes = [draw(*a.shape) for a in ways[0][: 3 if name == "lstm" else 2]]
     saved = [found[:1] if name == "rnn" else [found[0], found[-1]] for found in ways]
     back = [
         getattr(module, name + "_back")([*given, *kept, *slopes], *settings)
-        for module in (loops.kernels, loops)
+        for module in (numpy, loops)
         for kept in saved
     ]
     for first, *others in (ways, back):
@@ -362,7 +367,7 @@ def test_small_layers_take_loops_once_numpy_has_cost_enough(monkeypatch):
 def test_a_loop_of_many_columns_and_rows(monkeypatch):
     """Products deeper than a panel is read at once, by hand in float64."""
     pytest.importorskip("numba")
-    monkeypatch.setattr(loops, "LEAST", 1)
+    monkeypatch.setattr(loops, "RECURRENT_ELEMENTS", 1)
     module = nn.RNN(3, 300, nonlinearity="relu")
     x = rushlight.tensor(numbers(2, 17, 3).astype(np.float32), requires_grad=True)
     wide, y = copy.deepcopy(module).double(), x.detach().double().requires_grad_()
@@ -378,7 +383,7 @@ def test_a_loop_of_many_columns_and_rows(monkeypatch):
 @pytest.mark.parametrize("name", ["LSTM", "GRU"])
 def test_how_many_tiles_go_together_changes_no_sequence(monkeypatch, name):
     pytest.importorskip("numba")
-    monkeypatch.setattr(loops, "LEAST", 1)
+    monkeypatch.setattr(loops, "RECURRENT_ELEMENTS", 1)
     layer, found = getattr(nn, name)(INPUT, HIDDEN, batch_first=True), []
     for together in (1, 2, 8):
         monkeypatch.setattr(loops, "together", lambda weight, n=together: n)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rushlight.amp import autocast_policy
-from rushlight.core.lazy import complete
+from rushlight.base.lazy import complete
 from rushlight.core.table import TABLE
 from rushlight.func import batching_families
 

@@ -221,7 +221,7 @@ def test_rules_may_not_look_at_numbers():
     def bad(p, g, /, lr):
         return p - g if g > 0 else p
 
-    with pytest.raises(TypeError, match="only of a setting"):
+    with pytest.raises(TypeError, match="only settings"):
         program(bad, (True, True), (True,))
 
 

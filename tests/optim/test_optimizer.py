@@ -298,7 +298,7 @@ def test_optimizers_take_lists_of_parameters():
     assert rushlight.optim.Adam(given).param_groups[0]["params"] == [one, two]
     assert rushlight.optim.SGD([{"params": given}], lr=0.1).param_groups[0]["params"] == [one, two]
     with pytest.raises(
-        TypeError, match=r"'Linear' object is not iterable(?s:.*)give model\.parameters\(\)"
+        TypeError, match=r"'Linear' object is not iterable(?s:.*)pass model\.parameters\(\)"
     ):
         rushlight.optim.Adam(nn.Linear(1, 1))
     with pytest.raises(TypeError, match=r"one of the params is Linear(?s:.*)model\.parameters\(\)"):

@@ -20,7 +20,7 @@ from rushlight.random import (
     uniform,
     vector_math,
 )
-from rushlight.random.choose_loop import LARGE, NUMBA, PAYS, Loop
+from rushlight.random.choose_loop import LOAD_AFTER_NUMBERS, MIN_COUNTED_DRAW, NUMBA_NUMBERS, Loop
 
 needs_numba = pytest.mark.skipif(
     importlib.util.find_spec("numba") is None, reason="the loops are Numba's"
@@ -132,8 +132,8 @@ def test_uniforms_of_all_sizes():
 def test_small_draws_load_nothing():
     loop = Loop("normals")
     for _ in range(10):
-        assert loop(LARGE - 1) is None
-    assert loop._spent.left == PAYS
+        assert loop(MIN_COUNTED_DRAW - 1) is None
+    assert loop._spent.left == LOAD_AFTER_NUMBERS
 
 
 @pytest.mark.faster
@@ -141,8 +141,8 @@ def test_small_draws_load_nothing():
 def test_large_draws_load_it_when_it_pays():
     loop = Loop("normals")
     loop._spent.loading = 0  # as if Numba were not there yet
-    assert loop(PAYS - LARGE) is None
-    assert loop(LARGE) is loops().normals is loop(1)
+    assert loop(LOAD_AFTER_NUMBERS - MIN_COUNTED_DRAW) is None
+    assert loop(MIN_COUNTED_DRAW) is loops().normals is loop(1)
 
 
 @pytest.mark.faster
@@ -150,8 +150,8 @@ def test_large_draws_load_it_when_it_pays():
 def test_it_pays_sooner_where_numba_is_loaded():
     loop = Loop("normals")
     assert loops() is not None
-    assert loop(PAYS - NUMBA - LARGE) is None
-    assert loop(LARGE) is loops().normals
+    assert loop(LOAD_AFTER_NUMBERS - NUMBA_NUMBERS - MIN_COUNTED_DRAW) is None
+    assert loop(MIN_COUNTED_DRAW) is loops().normals
 
 
 @pytest.mark.faster

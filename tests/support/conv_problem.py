@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 from hypothesis import strategies as st
 
-from rushlight.fast.conv import CONV
+from rushlight.fast.conv import conv_of_plan
 from rushlight.kernels import conv as reference
 from rushlight.kernels.conv import plan, with_bias
 from rushlight.kernels.im2col import window_counts
@@ -39,7 +39,7 @@ def chosen(*how, dtype=np.float32):
     """The functions of the ways that suit a convolution with a plan of these numbers, the fastest
     first.
     """
-    ways, _ = CONV.suiting(plan("conv", np.dtype(dtype), np.dtype(dtype), *how))
+    ways, _ = conv_of_plan.suiting(plan("conv", np.dtype(dtype), np.dtype(dtype), *how))
     return [way.compute for way in ways]
 
 

@@ -3,6 +3,8 @@ understands programs."""
 
 from __future__ import annotations
 
+import ast
+import importlib
 import os
 import re
 import runpy
@@ -95,6 +97,9 @@ n: int = x.numel()
 parts: tuple[Tensor, ...] = torch.split(x, 1)
 where = x.sort(0).indices
 wide: torch.dtype = torch.float64
+model = torch.compile(torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU()))
+optimizer = torch.optim.Adam(torch.nn.Linear(2, 3).parameters(), lr=0.1)
+norm: Tensor = torch.linalg.norm(x) + torch.nn.functional.mse_loss(x, x)
 reveal_type(torch.sin(x))    # Tensor
 reveal_type(2 * y)           # Tensor
 reveal_type(small)           # Tensor
@@ -140,3 +145,17 @@ def test_mypy_understands_a_program(checked):
         i: re.sub(r'note: Revealed type is "(.*)"', r"\1", said) for i, said in checked.items()
     }
     assert {i: re.sub(r"rushlight\.(\w+\.)+", "", said) for i, said in types.items()} == expected
+
+
+@pytest.mark.parametrize("folder", ["nn", "nn/functional", "nn/utils"])
+def test_packages_export_what_they_import(folder):
+    """For `mypy --strict`, a name that is imported and not in `__all__` is not public."""
+    tree = ast.parse((ROOT / "rushlight" / folder / "__init__.py").read_text())
+    imported = {
+        alias.asname or alias.name
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    module = importlib.import_module(f"rushlight.{folder.replace('/', '.')}")
+    assert {name for name in imported if not name.startswith("_")} <= {*module.__all__}

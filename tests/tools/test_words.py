@@ -40,6 +40,21 @@ def test_short_texts_of_many_pronouns_are_hard(text, hard):
     assert words.is_hard(text) is hard
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("A backend that asks for a device says so.", True),
+        ("The list is no longer read.", False),
+        ("The list is no tuple.", True),
+        ("If there is no node, the gradient is None.", False),
+        ("The task `asks` of the kind is known.", False),
+        ("A skin of likely tasks.", False),
+    ],
+)
+def test_phrases_are_whole_words_outside_of_code(text, found):
+    assert words.has_phrase(text) is found
+
+
 def test_each_hard_text_is_found_once_with_its_line(tmp_path):
     path = tmp_path / "a.py"
     path.write_text(
@@ -48,6 +63,14 @@ def test_each_hard_text_is_found_once_with_its_line(tmp_path):
         'them"\n'
     )
     assert [line for line, _ in words.found(path)] == [2, 5, 10]
+
+
+def test_phrases_are_counted_apart(tmp_path, capsys):
+    (tmp_path / "a.py").write_text("x = 1  # it, its and them\ny = 2  # nobody reads y\n")
+    assert words.main([str(tmp_path), "--phrases", "--count", "--limit", "1"]) == 0
+    assert words.main([str(tmp_path), "--phrases", "--count", "--limit", "0"]) == 1
+    words.main([str(tmp_path), "--phrases"])
+    assert "nobody reads y" in capsys.readouterr().out
 
 
 def test_the_limit_fails_only_above_it(tmp_path, capsys):

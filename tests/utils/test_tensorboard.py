@@ -160,7 +160,7 @@ def test_settings_of_runs(tmp_path):
 def test_what_is_missing(monkeypatch, tmp_path):
     with pytest.warns(UserWarning, match="add_graph writes nothing"):
         SummaryWriter(tmp_path).add_graph(None)
-    with pytest.raises(NotImplementedError, match="SummaryWriter.add_mesh is not there"):
+    with pytest.raises(NotImplementedError, match="SummaryWriter.add_mesh is not supported"):
         SummaryWriter(tmp_path).add_mesh("x")
     for name in [n for n in sys.modules if n.split(".")[0] == "tensorboard"]:
         monkeypatch.delitem(sys.modules, name)

@@ -324,7 +324,7 @@ def test_missing_and_mixed_files(tmp_path):
         datasets.FashionMNIST(tmp_path)
     for name, content in mnist_files("train", 2).items():
         (tmp_path / name).write_bytes(content if "images" in name else idx(np.arange(5)))
-    with pytest.raises(RuntimeError, match="do not go together"):
+    with pytest.raises(RuntimeError, match="do not belong together"):
         datasets.MNIST(tmp_path)
 
 
@@ -463,7 +463,7 @@ def test_a_broken_download_goes_on(server, tmp_path):
     Server.files, Server.cut = {"/a": content}, 6000
     path, expected = tmp_path / "a", hashlib.md5(content).hexdigest()
     with pytest.raises(
-        RuntimeError, match=r"(?s)could not download a:.*cure: without a network, put the file at"
+        RuntimeError, match=r"(?s)could not download a:.*hint: download the file by hand to"
     ):
         net.download([server + "a"], path, expected)
     assert not path.exists()

@@ -8,9 +8,10 @@ from typing import Any
 
 from rushlight.base.device import device
 from rushlight.base.errors import LinAlgError as _LinAlgError
+from rushlight.core.mode import mode as _mode
 from rushlight.core.tensor import Tensor
-from rushlight.core.tensor_copy_pickle import disabled as _disabled_torch_function_impl
 from rushlight.ops.tensor.control_flow import _assert as _assert
+from rushlight.ops.tensor.tensor_copy_pickle import disabled as _disabled_torch_function_impl
 from rushlight.ops.tensor.torch_function import (
     DisableTorchFunction,
     DisableTorchFunctionSubclass,
@@ -25,23 +26,21 @@ class Value:
 
 
 class PyTorchFileReader:
-    """torch's reader of files: NotImplementedError, as `torch.load` reads them here.
+    """torch's reader of files. NotImplementedError: use `torch.load`.
 
     >>> try:
     ...     rushlight.PyTorchFileReader("weights.pt")
     ... except NotImplementedError as error:
     ...     print(error)
-    torch.PyTorchFileReader is not there; cure: torch.load reads the file
+    torch.PyTorchFileReader is not supported; hint: use torch.load
     """
 
     def __init__(self, *args: Any):
-        raise NotImplementedError(
-            "torch.PyTorchFileReader is not there; cure: torch.load reads the file"
-        )
+        raise NotImplementedError("torch.PyTorchFileReader is not supported; hint: use torch.load")
 
 
 def _get_tracing_state() -> None:
-    """None: nothing is traced."""
+    """None: no tracing is active."""
     return None
 
 
@@ -51,9 +50,7 @@ def _log_api_usage_once(event: str) -> None:
 
 def _are_functorch_transforms_active() -> bool:
     """Whether vmap, or another transform of functions, runs at the moment."""
-    from rushlight.core.mode import mode
-
-    return mode().batch is not None
+    return _mode().batch is not None
 
 
 def _assert_async(
@@ -65,8 +62,7 @@ def _assert_async(
 
 
 def _switch(*args: Any) -> bool:
-    """A switch of torch's compilers of kernels, which means nothing here: it was off, and stays
-    so."""
+    """A switch of torch's kernel compilers, without effect: always off."""
     return False
 
 
@@ -83,7 +79,7 @@ _jit_set_autocast_mode = _set_graph_executor_optimize = _debug_set_autodiff_subg
 
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
-    """What the arguments of `to` mean: device, dtype, non_blocking, memory format."""
+    """The meaning of the arguments of `to`: device, dtype, non_blocking, memory format."""
     from rushlight.nn.to_dtype import target
 
     dtype, where = target(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""torch.__config__: what this was built with."""
+"""torch.__config__: how this library was built."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import platform
 
 import numpy as np
 
+from rushlight.base.threads import get_num_threads
 from rushlight.version import __version__
 
 
@@ -20,8 +21,6 @@ def show() -> str:
 
 def parallel_info() -> str:
     """How many threads are used."""
-    from rushlight.base.threads import get_num_threads
-
     return f"ATen/Parallel:\n\tat::get_num_threads() : {get_num_threads()}\n"
 
 

@@ -58,9 +58,8 @@ config = Config(
     error_on_recompile=False,
 )
 eval_frame = SimpleNamespace(OptimizedModule=OptimizedModule)
-_trace_wrapped_higher_order_op = SimpleNamespace(
-    TransformGetItemToIndex=nullcontext
-)  # vmap handles indexing by tensors
+# vmap handles indexing by tensors
+_trace_wrapped_higher_order_op = SimpleNamespace(TransformGetItemToIndex=nullcontext)
 exc = SimpleNamespace(Unsupported=CannotCompile, TorchDynamoException=CannotCompile)
 
 importable(__name__, "_trace_wrapped_higher_order_op", "config", "eval_frame", "exc")

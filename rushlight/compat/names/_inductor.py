@@ -19,9 +19,8 @@ config = Config(
     fx_graph_cache=True,
     force_disable_caches=False,
 )
-utils = SimpleNamespace(
-    fresh_inductor_cache=nullcontext, fresh_cache=nullcontext
-)  # the cache of loops is not torch's
+# the cache of loops is not torch's
+utils = SimpleNamespace(fresh_inductor_cache=nullcontext, fresh_cache=nullcontext)
 
 importable(__name__, "config", "utils")
 

@@ -1,4 +1,4 @@
-"""torch._subclasses, as far as libraries ask it: no tensor is fake."""
+"""torch._subclasses: the names that libraries import; no tensor is fake."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rushlight.base.submodules import importable
 
 
 class FakeTensor:
-    """torch's class of tensors without numbers; there are none."""
+    """torch's class of tensors without elements; no tensor is an instance."""
 
 
 def is_fake(x: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.core.printing import elements_of, get_printoptions
+from rushlight.base.printing import elements_of, get_printoptions
 from rushlight.core.tensor import Tensor
 
 

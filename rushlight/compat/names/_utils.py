@@ -11,7 +11,7 @@ from rushlight.serialization.rebuild import REBUILDERS
 
 
 def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:
-    """All their elements in one dimension, in order.
+    """All elements of the tensors in one dimension, in order.
 
     >>> rushlight._utils._flatten_dense_tensors([rushlight.ones(2), rushlight.zeros(1, 2)])
     tensor([1., 1., 0., 0.])
@@ -20,7 +20,7 @@ def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Parts of `flat` in the shapes of `tensors`: what `_flatten_dense_tensors` put together."""
+    """The inverse of `_flatten_dense_tensors`: parts of `flat` in the shapes of `tensors`."""
     parts = split(flat, [t._array.size for t in tensors])
     return tuple(reshape(part, t._array.shape) for part, t in zip(parts, tensors, strict=True))
 

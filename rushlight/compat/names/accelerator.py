@@ -1,4 +1,4 @@
-"""torch.accelerator: there is none."""
+"""torch.accelerator: no accelerators are available."""
 
 from rushlight.cuda import device_count, is_available
 
@@ -6,4 +6,4 @@ __all__ = ["current_accelerator", "device_count", "is_available"]
 
 
 def current_accelerator(check_available: bool = False) -> None:
-    """None: there is only the CPU."""
+    """None: the CPU is the only device."""

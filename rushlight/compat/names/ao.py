@@ -1,4 +1,4 @@
-"""torch.ao, as far as libraries ask it: nothing is quantized."""
+"""torch.ao: the names that libraries import; quantization is not supported."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from rushlight.nn.module import Module
 
 
 class ObserverBase(Module):
-    """torch's base of modules that watch numbers for quantization; there are none."""
+    """torch's base of observers for quantization; no module is an instance."""
 
 
 class FakeQuantizeBase(Module):
-    """torch's base of modules that round as quantization would; there are none."""
+    """torch's base of modules for quantization-aware training; no module is an instance."""
 
 
 quantization = SimpleNamespace(FakeQuantizeBase=FakeQuantizeBase, ObserverBase=ObserverBase)

@@ -1,5 +1,6 @@
-"""torch.classes: classes written in C++, by namespace and name. None is there, and each says so, as
-in torch."""
+"""torch.classes: classes written in C++, by namespace and name. None are available; access raises
+torch's error.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ class Namespace:
                 f"Tried to instantiate class '{self.name}.{name}', but it does not exist! Ensure "
                 "that "
                 "it is registered via torch::class_",
-                "classes of C++ are not loaded here",
+                "rushlight cannot load C++ classes",
             )
         )
 

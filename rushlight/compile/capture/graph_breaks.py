@@ -60,6 +60,7 @@ PYTHON_SYNTAX = (
     ast.Match,
     *(getattr(ast, name) for name in ("TryStar", "TypeAlias") if hasattr(ast, name)),
 )
+LEAVING = ast.Break, ast.Continue
 # Names that stay Python: they read the frame, or have side effects.
 PYTHON_NAMES = {
     "super",
@@ -76,7 +77,7 @@ PYTHON_NAMES = {
     "id",
     "breakpoint",
 }
-BUILTINS = {*dir(builtins)}  # a call of a builtin alone is not worth a program
+BUILTINS = {*dir(builtins)}  # a piece with calls of builtins only is not worth a program
 LIST_METHODS = {"append", "extend", "insert", "appendleft", "popleft"}  # methods that change a list
 # methods that change a tensor's state, which no program can do
 STATE_METHODS = {
@@ -144,8 +145,9 @@ def tree_of_function(function: FunctionType) -> ast.FunctionDef | None:
 
 
 class Piece(NamedTuple):
-    """The data of a piece. `depth`: of nested pieces. `apart`: the code of the functions around it,
-    which it must not call."""
+    """The data of a piece. `depth`: the depth of nested pieces. `apart`: code objects of the
+    surrounding functions, which the piece must not call.
+    """
 
     tree: ast.FunctionDef
     depth: int
@@ -157,8 +159,9 @@ class Pieces:
 
     `stops`: the frames at the graph breaks. `compiled(function)` makes a piece; `parts`: the pieces
     made so far. `places`: further statements that change Python state. `counters`: positions or
-    names of the arguments that are another number in each call. `plain`: divide only if no
-    computation depends on these arguments."""
+    names of the arguments with another number in each call. `plain`: divide only if no computation
+    depends on these arguments.
+    """
 
     def __init__(
         self,
@@ -212,7 +215,9 @@ class Pieces:
     def places(self, stops: Iterable[Stop]) -> tuple[list[Place], list[Place]]:
         """(places of graph breaks in the function itself, places of its calls of functions with
         graph breaks)."""
-        code, own, called = self.original.__code__, [], []
+        code = self.original.__code__
+        own: list[Place] = []
+        called: list[Place] = []
         for stop in stops:
             for i, (c, lasti) in enumerate(stop):
                 if c is code:
@@ -298,19 +303,10 @@ class Around:
             for n in ast.walk(f)
             if isinstance(n, ast.Name)
         } & self.variables
-        self.reads = Counter(
-            n.id
-            for s in tree.body
-            for n in ast.walk(s)
-            if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store)
-        )
-        self.reads.update(
-            n.target.id
-            for n in ast.walk(tree)
-            if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
-        )
-        # variables that hold another Python number in each call; attributes that are assigned
-        self.changing, self.attributes = {*counters, *(shared & written(*tree.body))}, set()
+        self.reads = reads_in(tree.body)
+        # variables that hold another Python number in each call
+        self.changing = {*counters, *(shared & written(*tree.body))}
+        self.attributes: set[str] = set()  # attributes that are assigned
         self.find_changing()
         body, _ = self.divided(copy.deepcopy(tree.body), frozenset(given))
         self._node = ast.copy_location(ast.FunctionDef(tree.name, tree.args, body, [], None), tree)
@@ -321,39 +317,27 @@ class Around:
         """Find the variables that hold another Python number in each call, and the attributes that
         are assigned."""
         for n in ast.walk(self.tree):
-            if isinstance(n, (ast.Attribute, ast.Subscript)) and isinstance(n.ctx, ast.Store):
-                self.attributes |= {n.attr} - OF_TENSORS if isinstance(n, ast.Attribute) else set()
-            elif isinstance(n, ast.Call) and grows(n) and isinstance(n.func.value, ast.Attribute):  # type: ignore[attr-defined]
-                self.attributes.add(n.func.value.attr)  # type: ignore[attr-defined]
-            elif isinstance(n, ast.For) and self.broken(n) and isinstance(n.iter, ast.Call):
-                first = (
-                    n.target.elts[0]
-                    if isinstance(n.target, ast.Tuple) and n.target.elts
-                    else n.target
-                )
-                of = n.iter.func.id if isinstance(n.iter.func, ast.Name) else ""
-                self.changing |= (
-                    {first.id}
-                    if of in ("enumerate", "range") and isinstance(first, ast.Name)
-                    else set()
-                )
+            if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store):
+                self.attributes |= {n.attr} - OF_TENSORS
+            elif isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and grows(n):
+                grown = n.func.value
+                self.attributes |= {grown.attr} if isinstance(grown, ast.Attribute) else set()
+            elif isinstance(n, ast.For) and self.broken(n):
+                self.changing |= counters_of(n)
         before = -1
         while before != len(self.changing):  # numbers computed from changing numbers change, too
             before = len(self.changing)
             for n in ast.walk(self.tree):
-                if (
-                    isinstance(n, ast.AugAssign)
-                    and isinstance(n.target, ast.Name)
-                    and (isinstance(n.value, ast.Constant) or self.number(n.value))
-                ):
-                    self.changing.add(n.target.id)
-                elif (
-                    isinstance(n, ast.Assign)
-                    and len(n.targets) == 1
-                    and isinstance(n.targets[0], ast.Name)
-                    and self.number(n.value)
-                ):
-                    self.changing.add(n.targets[0].id)
+                if isinstance(n, (ast.Assign, ast.AugAssign)):
+                    self.changing |= self.changed_by(n)
+
+    def changed_by(self, s: ast.Assign | ast.AugAssign) -> set[str]:
+        """The variable to which a statement assigns a changing number."""
+        targets = s.targets if isinstance(s, ast.Assign) else [s.target]
+        adds = isinstance(s, ast.AugAssign) and isinstance(s.value, ast.Constant)
+        if len(targets) > 1 or not isinstance(targets[0], ast.Name):
+            return set()
+        return {targets[0].id} if adds or self.number(s.value) else set()
 
     def number(self, e: ast.expr) -> bool:
         """Whether an expression is a Python number that changes."""
@@ -382,43 +366,29 @@ class Around:
 
     def free(self, s: ast.AST) -> bool:
         """Whether a whole statement or expression can be part of a piece."""
-        if self.broken(s) or isinstance(s, (ast.Break, ast.Continue)):
+        if self.broken(s) or isinstance(s, LEAVING):
             return False
-        arguments = {id(a) for n in ast.walk(s) if isinstance(n, ast.Call) for a in n.args}
-        leaves = isinstance(s, (ast.For, ast.While))
-        for n in ast.walk(s):
-            if (
-                isinstance(n, PYTHON_SYNTAX)
-                or isinstance(n, (ast.Break, ast.Continue))
-                and not leaves
-            ):
-                return False
-            if isinstance(n, ast.GeneratorExp) and id(n) not in arguments:
-                return False
-            if isinstance(n, ast.Name) and (n.id in PYTHON_NAMES or n.id in self.changing):
-                return False
-            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.id in self.captured:
-                return False  # an inner function reads the variable itself
-            if isinstance(n, ast.Attribute) and n.attr in self.attributes:
-                return False
-            if (
-                isinstance(n, ast.Subscript)
-                and isinstance(n.ctx, ast.Store)
-                and isinstance(n.slice, ast.Constant)
-                and isinstance(n.slice.value, str)
-            ):
-                return False
-            if isinstance(n, ast.Call) and (
-                grows(n, STATE_METHODS | LIST_METHODS) or self.of_python(n.func)
-            ):
-                return False
-        return not any(
-            isinstance(n, ast.AugAssign)
-            and isinstance(n.value, ast.Constant)
-            and isinstance(n.target, ast.Name)
-            and n.target.id in self.changing
-            for n in ast.walk(s)
-        )
+        nodes = [*ast.walk(s)]
+        if not isinstance(s, (ast.For, ast.While)) and any(isinstance(n, LEAVING) for n in nodes):
+            return False
+        arguments = {id(a) for n in nodes if isinstance(n, ast.Call) for a in n.args}
+        if any(isinstance(n, ast.GeneratorExp) and id(n) not in arguments for n in nodes):
+            return False
+        return not any(map(self.stays_python, nodes))
+
+    def stays_python(self, n: ast.AST) -> bool:
+        """Whether a node of a syntax tree cannot be part of a piece, whatever is around it."""
+        if isinstance(n, ast.Name):
+            # an inner function reads a captured variable itself
+            captured = isinstance(n.ctx, ast.Store) and n.id in self.captured
+            return captured or n.id in PYTHON_NAMES or n.id in self.changing
+        if isinstance(n, ast.Attribute):
+            return n.attr in self.attributes
+        if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store):
+            return isinstance(n.slice, ast.Constant) and isinstance(n.slice.value, str)
+        if isinstance(n, ast.Call):
+            return grows(n, STATE_METHODS | LIST_METHODS) or self.of_python(n.func)
+        return isinstance(n, PYTHON_SYNTAX)
 
     def of_python(self, e: ast.expr) -> bool:
         """Whether `e` names a function of Python's library with side effects: clocks, random
@@ -432,7 +402,7 @@ class Around:
         found = self.function.__globals__.get(e.id)
         for name in reversed(path):
             found = vars(found).get(name) if isinstance(found, ModuleType) else found
-        where = getattr(found, "__module__", None) or getattr(type(found), "__module__", "")
+        where: str = getattr(found, "__module__", None) or type(found).__module__
         return where.partition(".")[0] in (
             "time",
             "random",
@@ -482,18 +452,7 @@ class Around:
         changed = written(*run) & self.variables | {
             n for n in written(*run) if n.startswith("value ")
         }
-        inside = Counter(
-            n.id
-            for s in run
-            for n in ast.walk(s)
-            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
-        )
-        inside.update(
-            n.target.id
-            for s in run
-            for n in ast.walk(s)
-            if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
-        )
+        inside = reads_in(run)
         results = sorted(
             n
             for n in changed
@@ -520,7 +479,7 @@ class Around:
         return [ast.fix_missing_locations(ast.copy_location(made, first))]
 
     def apart(self, s: ast.stmt, known: frozenset) -> tuple[ast.stmt, frozenset]:
-        """A statement that stays Python; pieces are made of its body."""
+        """A statement that stays Python; the statements of its body become pieces."""
         after = needs([s], known)[1]
         self.left += not isinstance(s, ast.Return) or self.broken(s)
         for field in ("test", "iter", "value"):
@@ -648,6 +607,27 @@ def first_parts(e: ast.expr) -> Iterator[tuple[Any, str, int | None]]:
         yield from ((e, "elts", i) for i in range(len(e.elts)))
 
 
+def counters_of(loop: ast.For) -> set[str]:
+    """The variable that counts the passes of a loop over `range` or `enumerate`."""
+    called = loop.iter.func if isinstance(loop.iter, ast.Call) else None
+    first = loop.target
+    if isinstance(first, ast.Tuple) and first.elts:
+        first = first.elts[0]
+    counts = isinstance(called, ast.Name) and called.id in ("enumerate", "range")
+    return {first.id} if counts and isinstance(first, ast.Name) else set()
+
+
+def reads_in(body: list[ast.stmt]) -> Counter[str]:
+    """How often the statements read each variable; `x += 1` reads x."""
+    found: Counter[str] = Counter()
+    for n in [n for s in body for n in ast.walk(s)]:
+        if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store):
+            found[n.id] += 1
+        elif isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name):
+            found[n.target.id] += 1
+    return found
+
+
 def plainly(body: list[ast.stmt], name: str) -> bool:
     """Whether the variable is used only in conditions, prints and plain assignments: no op depends
     on it."""
@@ -660,10 +640,9 @@ def plainly(body: list[ast.stmt], name: str) -> bool:
                 *(child for child in ast.iter_child_nodes(s) if child not in inside)
             )
         else:
-            call = isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and s.value
-            fine = (
-                not works(s)
-                or bool(call)
+            call = s.value if isinstance(s, ast.Expr) else None
+            fine = not works(s) or (
+                isinstance(call, ast.Call)
                 and (grows(call) or isinstance(call.func, ast.Name) and call.func.id in BUILTINS)
             )
         if not fine or not plainly(inside, name):

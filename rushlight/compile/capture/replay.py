@@ -43,13 +43,10 @@ class Replay:
         self.unsure: dict[int, Callable[[Noise], np.ndarray]] = {}
         self.noise: Noise | None = None
         self.known: dict[Any, np.ndarray] = {}  # number of a value, or an input -> array
-        self.left: Counter = (
-            Counter()
-        )  # number of a value -> how often it will be asked for or computed with
+        self.left: Counter = Counter()  # number of a value -> how often it will still be read
 
     def begin(self, arrays: Iterable[np.ndarray], asked: Counter) -> None:
-        """Start with these arrays as inputs. `asked`: how often the caller will ask for each
-        value."""
+        """Start with these arrays as inputs. `asked`: how often the caller will read each value."""
         self.known = dict(zip(self.inputs, arrays))
         self.left = Counter(asked)
         todo, seen = list(asked), set()
@@ -101,8 +98,9 @@ class Replay:
             ]
 
     def run(self, step: Call) -> None:
-        """Run the op as eager did: a unary or binary op by its call, which may choose a loop
-        (fast/elementwise.py), and any other op by its kernel."""
+        """Run the op as eager did. The call of a unary or binary op may choose a loop
+        (fast/elementwise.py); any other op runs by its kernel.
+        """
 
         def array(v: Value) -> np.ndarray:
             return v._array if v.kind == "constant" else self.known[v.traced or v]

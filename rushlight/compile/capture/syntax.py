@@ -13,6 +13,8 @@ from threading import Lock
 from types import CellType, CodeType, FunctionType
 from typing import Any, NamedTuple
 
+from rushlight.base.errors import line_of
+
 FUTURE = 0
 for feature in __future__.all_feature_names:
     FUTURE |= getattr(__future__, feature).compiler_flag
@@ -62,8 +64,6 @@ def place_of(code: CodeType, lasti: int) -> Place:
             if i == lasti // 2 and None not in found:
                 line, end, column, last = found
                 return Place(line, end, column, last)
-    from rushlight.base.errors import line_of
-
     line = line_of(code, lasti)
     return Place(line, line, -1, -1)
 
@@ -248,6 +248,8 @@ def needs(body: list[ast.stmt], known: frozenset) -> tuple[set[str], frozenset]:
     `known`: the variables that certainly have a value before them.
     """
     wanted: set[str] = set()
+    heads: list[ast.expr | ast.withitem]
+    branches: list[tuple[list[ast.stmt], frozenset[str]]]
     for s in body:
         if isinstance(s, (ast.If, ast.While)):
             heads, branches = [s.test], [(s.body, frozenset()), (s.orelse, frozenset())]
@@ -258,7 +260,7 @@ def needs(body: list[ast.stmt], known: frozenset) -> tuple[set[str], frozenset]:
             )
         elif isinstance(s, ast.With):
             own = frozenset(written(*s.items))
-            heads, branches = list(s.items), [(s.body, own)]
+            heads, branches = [*s.items], [(s.body, own)]
         else:  # a `try` or `match` may write nothing
             wanted |= read(s) - known
             known |= frozenset() if hasattr(s, "body") or hasattr(s, "cases") else written(s)

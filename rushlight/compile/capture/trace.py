@@ -14,6 +14,7 @@ from weakref import ref
 
 import numpy as np
 
+from rushlight.base import dtypes
 from rushlight.base.errors import PACKAGE, LinAlgError, ours, user_frame
 from rushlight.base.text import GENERATED
 from rushlight.compile.graph import Call, Graph, Store, Value, is_random, shared, values_in
@@ -119,29 +120,35 @@ class Tracer(Watcher):
         values = self.values(args)
         outs = out if isinstance(out, (tuple, list)) else (out,)
         made = tuple(self.made(t) for t in outs)
-        if op.is_view:
-            seen, array = id(args[0]._array), out._array
-            if id(array) == seen:  # the view is its input: flatten() of a 1-d tensor
-                self.cells[seen] = values[0]
-                return
+        if op.is_view and out._array is args[0]._array:  # flatten() of a 1-d tensor
+            self.cells[id(out._array)] = values[0]
+            return
         if op.is_view or op.options.get("list") and isinstance(args[0], Tensor):
-            for t in outs:
-                if np.may_share_memory(t._array, args[0]._array):
-                    self.owner[id(t._array)] = self.owner.get(id(args[0]._array), args[0]._array)
-                    self.born[id(t._array)] = len(self.steps)
+            self.keep_owner(args[0]._array, outs)
         if self.apart and any(code in self.apart for code, _ in frames()):
             self.stop("calls the function that it is a piece of")
         if (deciding := shaping(op, args)) and not self.steady([self.value(t) for t in deciding]):
             self.stop("makes a tensor whose shape depends on numbers")
-        name, arrays = op.name, [t._array for t in tensors_in(args)]
-        if op is dropout_mask.op:  # dropout draws in memory order: pass an array of the same layout
-            values = (layout_of(args[0]._array), *values[1:])
-        if (
-            op is overwrite.op and values[1].dtype == made[0].dtype
-        ):  # of the overwritten tensor only the shape matters
-            name, values, arrays = "clone", (self.spread(values[1], made[0]),), arrays[1:]
+        name, values, arrays = self.as_recorded(op, args, values, made)
         shares = shared(name, arrays, [t._array for t in outs])
         self.steps.append(Call(name, values, made, line(), self.late, shares))
+
+    def as_recorded(self, op: Any, args: tuple, values: tuple, made: tuple) -> tuple:
+        """(name, values, arrays) of the call that a program makes in place of an op's."""
+        arrays = [t._array for t in tensors_in(args)]
+        if op is dropout_mask.op:  # dropout draws in memory order: pass an array of the same layout
+            return op.name, (layout_of(args[0]._array), *values[1:]), arrays
+        if op is overwrite.op and values[1].dtype == made[0].dtype:
+            # of the overwritten tensor only the shape matters
+            return "clone", (self.spread(values[1], made[0]),), arrays[1:]
+        return op.name, values, arrays
+
+    def keep_owner(self, array: np.ndarray, outs: Iterable[Tensor]) -> None:
+        """Write down for views of an array whose memory they show, and since which step."""
+        for t in outs:
+            if np.may_share_memory(t._array, array):
+                self.owner[id(t._array)] = self.owner.get(id(array), array)
+                self.born[id(t._array)] = len(self.steps)
 
     def on_function(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
         self.stop(
@@ -489,8 +496,6 @@ def tensors_in(args: Any) -> Iterator[Tensor]:
 
 
 def dtype_of(array: np.ndarray) -> Any:
-    from rushlight.base import dtypes
-
     return dtypes.of(array.dtype)
 
 

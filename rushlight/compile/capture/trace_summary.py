@@ -33,6 +33,9 @@ from rushlight.core.mode import within
 from rushlight.core.node import Node
 from rushlight.core.tensor import Tensor, from_array
 
+# Steps after which NumPy gives up on the question; its type stub knows only 0 and -1.
+MAX_WORK: Any = 10_000
+
 
 class Expected(NamedTuple):
     """Arrays of an eager run, to compare a program with.
@@ -306,7 +309,7 @@ def plan_key(plan: Any) -> Any:
 def shared(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two arrays have an element in common; True if that is too hard to compute."""
     try:
-        return np.shares_memory(a, b, max_work=10_000)
+        return np.shares_memory(a, b, max_work=MAX_WORK)
     except Exception:  # TooHardError, whose module differs between NumPy's versions
         return True
 
@@ -344,18 +347,9 @@ def backward_of(
 
     Returns (sources of the inputs with a gradient, the gradients' values, for each the numbers of
     the results it comes from). Appends the gradients' arrays to `gives`."""
-    known = {t._node: source for source, t, _ in everyone if t._node is not None}
     below = reachable([t._node for t in live])  # type: ignore[misc]
+    nodes = inputs_below(below, everyone)
     hooked = [n for n in below if n.hooks is not None]
-    if any(
-        not (n.leaf and n in known) for n in hooked
-    ):  # hooks on leaves run in the caller's backward
-        raise TypeError("has hooks on tensors that require grad")
-    nodes = {n: known[n] for n in below if n in known}
-    if any(not n.leaf and type(n) is not Entry for n in nodes):
-        raise TypeError("is given tensors that were computed from others that require grad")
-    if any(n.leaf and n not in known for n in below):
-        raise TypeError("makes tensors that require grad")
     seeds: dict[Any, Tensor] = {}
     for i, t in enumerate(live):
         g = from_array(np.ones_like(t._array))
@@ -377,6 +371,21 @@ def backward_of(
         [tracer.value(found[n]) if n in found else None for n in nodes],
         given,
     )
+
+
+def inputs_below(below: list[Node], everyone: list) -> dict[Node, Any]:
+    """{node: source} for the inputs of a backward through the nodes `below`. TypeError where that
+    backward cannot be a program."""
+    known = {t._node: source for source, t, _ in everyone if t._node is not None}
+    # hooks on leaves run in the caller's backward
+    if any(n.hooks is not None and not (n.leaf and n in known) for n in below):
+        raise TypeError("has hooks on tensors that require grad")
+    nodes = {n: known[n] for n in below if n in known}
+    if any(not n.leaf and type(n) is not Entry for n in nodes):
+        raise TypeError("is given tensors that were computed from others that require grad")
+    if any(n.leaf and n not in known for n in below):
+        raise TypeError("makes tensors that require grad")
+    return nodes
 
 
 @contextmanager

@@ -1,1 +1,1 @@
-"""Programs as folders that need NumPy alone."""
+"""Programs as folders that need only NumPy."""

@@ -111,8 +111,8 @@ def is_for_types(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.unparse(statement.test)
 
 
-def bound_by(statement: ast.stmt) -> Iterator[str]:
-    """The names that a statement binds in its scope."""
+def bound_by(statement: ast.stmt | ast.expr) -> Iterator[str]:
+    """The names that a statement binds in its scope, and the variables of its comprehensions."""
     if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
         yield statement.name
         return
@@ -121,11 +121,7 @@ def bound_by(statement: ast.stmt) -> Iterator[str]:
             yield from (a.asname or a.name.partition(".")[0] for a in node.names)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
-        elif (
-            isinstance(node, (ast.FunctionDef, ast.ClassDef))
-            or isinstance(node, ast.ExceptHandler)
-            and node.name
-        ):
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.ExceptHandler)) and node.name:
             yield node.name
 
 
@@ -145,38 +141,9 @@ def free(node: ast.AST, bound: frozenset[str] = frozenset()) -> Iterator[Any]:
     Annotations are left out, since they are not evaluated.
     """
     if isinstance(node, (ast.FunctionDef, ast.Lambda)):
-        a = node.args
-        for outer in (
-            *getattr(node, "decorator_list", ()),
-            *a.defaults,
-            *(d for d in a.kw_defaults if d),
-        ):
-            yield from free(outer, bound)
-        every = [*a.posonlyargs, *a.args, *a.kwonlyargs, *(x for x in (a.vararg, a.kwarg) if x)]
-        body = node.body if isinstance(node.body, list) else [node.body]
-        local = {x.arg for x in every} | {name for s in body for name in bound_by_any(s)}
-        local -= {
-            name for s in body for g in ast.walk(s) if isinstance(g, ast.Global) for name in g.names
-        }
-        for s in body:
-            yield from free(s, bound | local)
+        yield from free_in_function(node, bound)
     elif isinstance(node, ast.ClassDef):
-        for outer in (*node.decorator_list, *node.bases, *node.keywords):
-            yield from free(outer, bound)
-        own = frozenset(name for s in node.body for name in bound_by(s))
-        for s in node.body:
-            if isinstance(
-                s, ast.FunctionDef
-            ):  # the body of a method does not see the names of the class
-                yield from (n for d in s.decorator_list for n in free(d, bound | own))
-                s = ast.FunctionDef(**{**dict(ast.iter_fields(s)), "decorator_list": []})
-                yield from free(s, bound)
-            elif isinstance(
-                s, ast.Assign
-            ):  # f = decorated(f): the f on the right may be the module's
-                yield from free(s.value, bound | own - set(bound_by(s)))
-            else:
-                yield from free(s, bound | own)
+        yield from free_in_class(node, bound)
     elif isinstance(node, ast.AnnAssign):
         yield from (
             n for part in (node.target, node.value) if part is not None for n in free(part, bound)
@@ -198,9 +165,37 @@ def free(node: ast.AST, bound: frozenset[str] = frozenset()) -> Iterator[Any]:
             yield from free(child, bound)
 
 
-def bound_by_any(statement: ast.stmt) -> Iterator[str]:
-    """`bound_by`, and the variables of comprehensions."""
-    yield from bound_by(statement)
+def free_in_function(node: ast.FunctionDef | ast.Lambda, bound: frozenset[str]) -> Iterator[Any]:
+    """`free` of the decorators and defaults, and of the body, where the parameters are bound."""
+    a = node.args
+    decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else []
+    for outer in (*decorators, *a.defaults, *(d for d in a.kw_defaults if d)):
+        yield from free(outer, bound)
+    every = [*a.posonlyargs, *a.args, *a.kwonlyargs, *(x for x in (a.vararg, a.kwarg) if x)]
+    body = node.body if isinstance(node.body, list) else [node.body]
+    local = {x.arg for x in every} | {name for s in body for name in bound_by(s)}
+    local -= {
+        name for s in body for g in ast.walk(s) if isinstance(g, ast.Global) for name in g.names
+    }
+    for s in body:
+        yield from free(s, bound | local)
+
+
+def free_in_class(node: ast.ClassDef, bound: frozenset[str]) -> Iterator[Any]:
+    """`free` of the decorators and bases, and of the body, which binds the class's own names."""
+    for outer in (*node.decorator_list, *node.bases, *node.keywords):
+        yield from free(outer, bound)
+    own = frozenset(name for s in node.body for name in bound_by(s))
+    for s in node.body:
+        if isinstance(s, ast.FunctionDef):
+            # the body of a method does not see the names of the class
+            yield from (n for d in s.decorator_list for n in free(d, bound | own))
+            s = ast.FunctionDef(**{**dict(ast.iter_fields(s)), "decorator_list": []})
+            yield from free(s, bound)
+        elif isinstance(s, ast.Assign):  # f = decorated(f): the f on the right may be the module's
+            yield from free(s.value, bound | own - set(bound_by(s)))
+        else:
+            yield from free(s, bound | own)
 
 
 class Bundle:
@@ -315,8 +310,8 @@ class Bundle:
         """The text to write in place of a node; None to leave the node as it is."""
         if isinstance(node, ast.ImportFrom):
             return self.late_import(module, node)
-        name = node.value.id if isinstance(node, ast.Attribute) else node.id
-        here = source(module)
+        named: Any = node.value if isinstance(node, ast.Attribute) else node
+        name, here = named.id, source(module)
         if name not in here.statements:
             if hasattr(builtins, name) or name in ("__name__", "__file__"):
                 return None
@@ -399,7 +394,7 @@ def submodule(module: str, statement: ast.stmt, name: str) -> str | None:
 def is_module(path: str) -> bool:
     try:
         return find_spec(path) is not None
-    except ModuleNotFoundError:  # its parent is no package
+    except ModuleNotFoundError:  # its parent is not a package
         return False
 
 

@@ -61,9 +61,9 @@ def given(x, kind):
     name, shape, dtype = kind
     x = np.asarray(x, order="C")
     if x.shape != shape or x.dtype != dtype:
-        cure = f"{{name}}.astype({{dtype!r}})" if x.shape == shape else "export it again with an example of that shape"
+        hint = f"{{name}}.astype({{dtype!r}})" if x.shape == shape else "export it again with an example of that shape"
         raise ValueError(f"{{name}} is {{x.dtype}}{{list(x.shape)}}, but the model was exported for {{dtype}}{{list(shape)}}"
-                         f"; cure: {{cure}}")
+                         f"; hint: {{hint}}")
     return x if x.flags.behaved and all(x is not a for a in WEIGHTS.values()) else x.copy()
 
 

@@ -1,4 +1,4 @@
-"""`rushlight.export(model, example, folder)`: a model as a folder of Python that needs NumPy alone.
+"""`rushlight.export(model, example, folder)`: a model as a folder of Python that needs only NumPy.
 
 The folder is a package. `__init__.py` has a function `model` and reads the weights from
 weights.safetensors; program.py is the compiled program's text (compile/export/module_text.py)."""
@@ -37,7 +37,9 @@ from rushlight.version import __version__
 
 WEIGHTS = "weights.safetensors"
 MIN_STORED_BYTES = 1 << 10  # constants from this size on are stored among the weights
-STEADY = "let the model keep what it changes in buffers, and write there (`self.n += 1`, `copy_`)"
+STEADY = (
+    "let the model store values that change in buffers, and write there (`self.n += 1`, `copy_`)"
+)
 KINDS = {
     "float64": "F64",
     "float32": "F32",
@@ -55,7 +57,7 @@ KINDS = {
 def export(
     model: Callable, example: Any, folder: str | os.PathLike, *, overwrite: bool = False
 ) -> Path:
-    """Write `model`, for inputs like `example`, to a folder that runs with NumPy alone, and faster
+    """Write `model`, for inputs like `example`, to a folder that runs with only NumPy, and faster
     with Numba.
 
         from folder import model
@@ -63,7 +65,7 @@ def export(
 
     `model`: a module, which is exported in evaluation mode, or a function of tensors. `example`: a
     tensor or NumPy array, or a tuple of arguments. Inputs must have the example's shapes and
-    dtypes; arguments that are no tensors become part of the program. The folder is written under
+    dtypes; arguments that are not tensors become part of the program. The folder is written under
     another name and then renamed. Returns its path. The folder's `model` runs NumPy until compiling
     pays (`CALLS`, `ready()`: see its __init__.py).
 
@@ -82,11 +84,13 @@ def export(
     if not place.name.isidentifier() or iskeyword(place.name):
         raise ValueError(
             explain(
-                f"{place.name!r} is no name that Python can import", "take letters, digits and _"
+                f"{place.name!r} is not a name that Python can import", "use letters, digits and _"
             )
         )
     if place.exists() and not overwrite:
-        raise FileExistsError(explain(f"{place} exists", "give another folder, or overwrite=True"))
+        raise FileExistsError(
+            explain(f"{place} exists", "choose another folder, or pass overwrite=True")
+        )
     args = example if type(example) is tuple else (example,)
     flat: list[Any] = []
     args = tuple(contiguous(a, flat) for a in args)
@@ -159,7 +163,7 @@ def check(args: tuple, flat: list[Any]) -> None:
         raise TypeError(
             explain(
                 f"export: there are tensors in objects of the example ({kinds})",
-                "hand the model tensors, or tuples, lists and dicts of them",
+                "pass the model tensors, or tuples, lists and dicts of tensors",
             )
         )
 
@@ -193,14 +197,14 @@ def program_of(model: Callable, args: tuple) -> Program:
                 return known[0]
     except CannotCompile as error:
         lines = [f"  {b.where}\n    {b.reason}" for b in compiled.breaks]
-        cure = (
+        hint = (
             STEADY
             if compiled.unsteady
             else "let the model compute with tensors alone, and do what needs numbers outside"
         )
-        raise CannotCompile("\n".join([f"export: {error}", *lines, f"  cure: {cure}"])) from None
+        raise CannotCompile("\n".join([f"export: {error}", *lines, f"  hint: {hint}"])) from None
     why = compiled.unsteady or "does something else in each run"
-    raise CannotCompile(f"export: {compiled.name} {why}\n  cure: {STEADY}")
+    raise CannotCompile(f"export: {compiled.name} {why}\n  hint: {STEADY}")
 
 
 def named(model: Any) -> dict[int, str]:
@@ -223,7 +227,7 @@ def written(program: Program, names: dict[int, str], flat: list[Any], store: dic
         raise CannotBundle(
             explain(
                 "export: the model computes in bfloat16, which NumPy alone does not have",
-                "convert it, model.float(), and give it an example of float32",
+                "convert the model, model.float(), and pass a float32 example",
             )
         )
     weights, call = [], ["new"]
@@ -402,7 +406,7 @@ def replacing(place: Path, overwrite: bool) -> Iterator[Path]:
         if place.exists():
             if not overwrite:
                 raise FileExistsError(
-                    explain(f"{place} exists", "give another folder, or overwrite=True")
+                    explain(f"{place} exists", "choose another folder, or pass overwrite=True")
                 )
             old = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
             place.rename(old / place.name)

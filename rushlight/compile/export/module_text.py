@@ -1,5 +1,5 @@
-"""A program as one Python module that imports nothing of rushlight: it runs with NumPy alone,
-faster with Numba.
+"""A program as one Python module without imports of rushlight: it runs with only NumPy, faster with
+Numba.
 
 The module has the program's statements unchanged. Before them stand the definitions that they use,
 copied as text (compile/export/collect_source.py): scalar functions, kernels of the op table,
@@ -16,11 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from rushlight import fast
 from rushlight.compile.export.collect_source import Bundle, CannotBundle, free, source
 from rushlight.compile.report import Parts
 from rushlight.core.table import SHARED, TABLE
 from rushlight.core.worlds import ARRAYS
 from rushlight.fast.index import SITES
+from rushlight.fast.row_text import loop_text
 from rushlight.fast.softmax_norm import FUNCTIONS as ROWS
 from rushlight.loops import scalar_math, simd
 
@@ -41,18 +43,15 @@ INSTEAD = {
     ("rushlight.base.errors", "explain"): (OURS, "explain"),
     ("rushlight.base.dtypes", "of"): (OURS, "of"),
     ("rushlight.core.mode", "mode"): (OURS, "mode"),
-    ("rushlight.core.arguments", "Touched"): (OURS, "Touched"),
+    ("rushlight.base.placeholder", "Touched"): (OURS, "Touched"),
     ("rushlight.core.tensor", "from_array"): (OURS, "from_array"),
     ("rushlight.core.tensor", "Tensor"): (OURS, "Tensor"),
     ("rushlight.base.device", "present"): (OURS, "from_array"),
-    **{
-        ("rushlight.fast.recurrent_loops", name): ("rushlight.kernels.recurrent", name)
-        for cell in ("lstm", "gru", "rnn")
-        for name in (cell, f"{cell}_back")
-    },
     ("rushlight.fast", "row_loops"): (OURS, "LOOPS"),
-    ("rushlight.fast", "channel_loops"): (OURS, "LOOPS"),
+    ("rushlight.fast.row_text", "loop_of"): (OURS, "loop_of"),
 }
+# Ways whose loops are generated from rules of the op table, which no exported text has.
+NOT_EXPORTED = {"rushlight.fast.recurrent_loops"}
 IN_FOLDERS = {("rushlight.loops.budget", "Budget"): (OURS, "Spent")}
 NUMPY = ("asarray", "copyto", "inf", "matmul", "nan")  # names that a program imports from NumPy
 TYPES = {
@@ -111,11 +110,11 @@ class Module(Bundle):
         used = set(
             re.findall(r"(?<![\w.])[A-Za-z_]\w*", code)
         )  # `kernels.tanh` is not the tanh of loops
-        self.wanted = used & ({*RUNTIME, *INSTRUCTIONS, *TYPES, *REGISTERS} | elements())
+        self.wanted = used & ({*RUNTIME} | loop_names())
         super().__init__(
             {**INSTEAD, **IN_FOLDERS} if folder else INSTEAD, used - self.wanted - {"loop"}
         )
-        self.along: list[str] = []  # row loops that kernels look up by name
+        self.along: list[tuple[str, str, str]] = []  # loops that kernels look up by op and layout
         self.owner |= {
             "np": "import numpy as np",
             **{name: f"from numpy import {name}" for name in NUMPY},
@@ -144,12 +143,14 @@ class Module(Bundle):
         return None if self.names[key] == name else self.names[key]
 
     def meaning(self, module: str, node: Any) -> str | None:
-        """As for other texts; a kernel's faster way (base/faster.py:site) is written with it."""
+        """As for other texts; a kernel's faster way (base/faster.py:site) is written with it, unless
+        rushlight.fast is off."""
         if not isinstance(node, ast.Name) or node.id != "site":
             return super().meaning(module, node)
         kernel: Any = self.tree
         way = SITES[f"{module.rpartition('.')[2]}.{kernel.name}"]
-        function = self.need(way.module, kernel.name)
+        exported = fast.is_on() and way.module not in NOT_EXPORTED
+        function = self.need(way.module, kernel.name) if exported else None
         return f"{self.need(OURS, 'site')}({function}, {way.elements})"
 
     def definition(self, name: str) -> str:
@@ -215,16 +216,17 @@ class Module(Bundle):
     def rows(self, name: str) -> str:
         """The function of large arrays for an op (fast/softmax_norm.py)."""
         function = ROWS[name, ""]
-        if function.__name__ == "run":
-            self.along.append(name)
-            return f"{self.need('rushlight.fast.softmax_norm', 'along_rows')}({name!r})"
+        if function.__name__ == "along_a_dimension":
+            self.along += (name, "", "rows"), (name, "", "across")
+            return f"{self.need('rushlight.fast.softmax_norm', 'along_rows')}({name!r}, '')"
         return self.need("rushlight.fast.softmax_norm", function.__name__)
 
     def function(self, name: str, kernel: Any) -> str:
         """The expression for a function of arrays."""
-        if getattr(np, getattr(kernel, "__name__", ""), None) is kernel:
+        own_name = getattr(kernel, "__name__", "")
+        if getattr(np, own_name, None) is kernel:
             self.imports["import numpy as np"] = None
-            return f"np.{kernel.__name__}"
+            return f"np.{own_name}"
         if getattr(kernel, "__globals__", None) is ARRAYS:
             return self.rule(name, kernel)
         if kernel.__name__ == "<lambda>" and not kernel.__closure__:
@@ -246,17 +248,28 @@ class Module(Bundle):
         return self.replaced(module, node, *here.span(node)).join("()")
 
     def loops(self) -> None:
-        """Put the row and channel loops that the text names into LOOPS, where the kernels look them
-        up."""
+        """Put the loops that the text names into LOOPS, where the kernels look them up."""
         text = "\n".join(self.texts)
-        found = re.findall(r"\bloops\(\)\.(\w+)|by_channels\(\"(\w+)\"", text)
-        for name in dict.fromkeys([*(a or b for a, b in found), *self.along]):
-            module = next(
-                m
-                for m in ("rushlight.fast.row_loops", "rushlight.fast.channel_loops")
-                if name in source(m).statements
-            )
-            self.texts.append(f"{self.need(OURS, 'LOOPS')}.{name} = {self.need(module, name)}")
+        for name in dict.fromkeys(re.findall(r"\bloops\(\)\.(\w+)", text)):
+            loop = self.need("rushlight.fast.row_loops", name)
+            self.texts.append(f"{self.need(OURS, 'LOOPS')}.{name} = {loop}")
+        found = re.findall(
+            r'\bloop_of\(\s*"(\w+)", "(.*?)", "(\w+)"(?: if .*? else "(\w+)")?', text
+        )
+        found = [(*key[:2], layout) for key in found for layout in key[2:] if layout]
+        for key in dict.fromkeys([*found, *self.along]):
+            self.generated(key)
+
+    def generated(self, key: tuple[str, str, str]) -> None:
+        """Write a loop of fast/row_text.py."""
+        written, compiler = self.need(OURS, "WRITTEN"), self.need(OURS, "machine_code")
+        text = loop_text(*key)
+        for name in sorted({*re.findall(r"\b[a-z]\w*(?=[(),])", text)} & loop_names()):
+            text = re.sub(rf"\b{name}\b", self.element("", name) or name, text)
+        self.imports["from numpy import inf"] = None
+        name = self.claim("_".join(filter(None, key)).replace(" ", "_"), ("loop", *key))
+        self.texts.append(f"@{compiler}\n{text.replace('kernel', name, 1)}")
+        self.texts.append(f"{written}[{key!r}] = {name}")
 
     def rule(self, name: str, kernel: Any) -> str:
         """The name of a kernel that is a rule of the table; writes the rule with ops replaced by
@@ -406,6 +419,11 @@ def {p.mark}call({", ".join(names)}):
 def elements() -> set[str]:
     """The names of scalar functions."""
     return {*scalar_math.NAMES, *(f"{name}64" for name in scalar_math.NAMES)} - {"abs"}
+
+
+def loop_names() -> set[str]:
+    """The names that loops find as globals."""
+    return {*INSTRUCTIONS, *TYPES, *REGISTERS} | elements()
 
 
 def in_full(kernel: Any) -> Any:

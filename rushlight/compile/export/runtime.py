@@ -26,7 +26,7 @@ from rushlight.loops.intrinsics import EXACT, FLAGS, instructions
 try:
     import numba
 except ImportError:  # loops then work on whole arrays
-    numba = None
+    numba = None  # type: ignore[assignment]
 
 
 def define(text, name, scope, title):
@@ -79,11 +79,15 @@ def compiled(text, exact=False, callees=()):
 
 
 def site(way, from_elements):
-    """The decorator of a kernel that has a faster way, which gives None where it does not apply."""
+    """The decorator of a kernel with a faster way. The way returns None if it does not apply."""
 
     def decorator(reference):
+        if way is None:
+            return reference
+
         def run(*args):
-            made = way(*args) if args[0].size >= from_elements else None
+            large = not from_elements or args[0].size >= from_elements
+            made = way(*args) if large else None
             return reference(*args) if made is None else made
 
         return run
@@ -219,8 +223,8 @@ def of(kind: Any) -> SimpleNamespace:
     )
 
 
-def explain(what: str, cure: str = "", **facts: object) -> str:
-    """An error message: a sentence, a line for each fact, the cure."""
+def explain(what: str, hint: str = "", **facts: object) -> str:
+    """An error message: a sentence, a line for each fact, the hint."""
     lines = [
         what,
         *(
@@ -229,7 +233,7 @@ def explain(what: str, cure: str = "", **facts: object) -> str:
             if fact is not None
         ),
     ]
-    return "\n".join([*lines, f"  cure: {cure}"] if cure else lines)
+    return "\n".join([*lines, f"  hint: {hint}"] if hint else lines)
 
 
 class Loop:
@@ -246,7 +250,13 @@ class Loop:
         """Does nothing."""
 
 
-LOOPS = SimpleNamespace()  # name -> row or channel loop
+LOOPS = SimpleNamespace()  # name -> row loop
+WRITTEN: dict[tuple, Callable] = {}  # (op, derivative, layout) -> loop
+
+
+def loop_of(name, of, layout):
+    """The loop of an op along a dimension."""
+    return WRITTEN[name, of, layout]
 
 
 def mode() -> SimpleNamespace:

@@ -1,1 +1,1 @@
-"""What a program relies on, and the test of it."""
+"""The facts that a program relies on, and their tests."""

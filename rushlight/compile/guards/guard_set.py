@@ -235,61 +235,42 @@ class Snapshot:
         elif isinstance(thing, ModuleType):
             self.visit_module(thing, todo)
         elif isinstance(thing, (attrgetter, methodcaller)):
-            self.mention(
-                {
-                    name
-                    for a in thing.__reduce__()[1]
-                    if isinstance(a, str)
-                    for name in a.split(".")
-                },
-                todo,
-            )
+            paths = [a for a in thing.__reduce__()[1] if isinstance(a, str)]
+            self.mention({name for path in paths for name in path.split(".")}, todo)
         elif isinstance(thing, FunctionType):
+            # also a library function that is a piece: it wraps a user's function
             if (owned(thing) or "piece" in thing.__dict__) and thing.__code__ not in self.apart:
-                self.visit_function(
-                    thing, todo
-                )  # also a library function that is a piece: it wraps a user's function
+                self.visit_function(thing, todo)
         elif isinstance(thing, type):
-            library = optimizer_of(thing)
-            note = (
-                partial(self.note_named, read=frozenset(dir(library)) - STEPPING)
-                if library
-                else self.note_named
-                if transparent(thing)
-                else self.note
-            )
-            for base in thing.__mro__:
-                if owned(base):  # class attributes and methods
-                    note(
-                        vars(base),
-                        [
-                            (k, v)
-                            for k, v in vars(base).items()
-                            if not k.startswith("__")
-                            or (isinstance(v, FunctionType) and k not in MADE)
-                        ],
-                        todo,
-                    )
+            self.visit_class(thing, todo)
         else:
-            todo.append(type(thing))
-            todo += (
-                [EVERYWHERE] if isinstance(thing, Module) else []
-            )  # the global hooks on all modules
-            state = getattr(thing, "__dict__", None)
-            if state is not None:
-                own = owned(
-                    type(thing)
-                )  # unguarded data inside a library's object does not forbid a program
-                note = self.note_named if transparent(type(thing)) else self.note
-                if optimizer_of(type(thing)):
-                    note = partial(self.note_named, read=state.keys() - STEPPING)
-                note(
-                    state,
-                    [(k, v) for k, v in state.items() if own or not isinstance(v, UNGUARDED)],
-                    todo,
-                )
-            if owned(type(thing)) and ((slots := Slots(thing)).names or slots.empty):
-                self.note_named(slots, [(name, slots[name]) for name in slots.names], todo)
+            self.visit_instance(thing, todo)
+
+    def visit_class(self, cls: type, todo: list) -> None:
+        """Record the attributes and methods of a user's class and of its bases."""
+        note = self.note_named if transparent(cls) else self.note
+        if library := optimizer_of(cls):
+            note = partial(self.note_named, read=frozenset(dir(library)) - STEPPING)
+        for base in cls.__mro__:
+            if owned(base):
+                note(vars(base), [item for item in vars(base).items() if is_read(*item)], todo)
+
+    def visit_instance(self, thing: Any, todo: list) -> None:
+        """Record the class and the attributes of any other object."""
+        kind = type(thing)
+        todo.append(kind)
+        if isinstance(thing, Module):
+            todo.append(EVERYWHERE)  # the global hooks on all modules
+        state = getattr(thing, "__dict__", None)
+        if state is not None:
+            note = self.note_named if transparent(kind) else self.note
+            if optimizer_of(kind):
+                note = partial(self.note_named, read=state.keys() - STEPPING)
+            own = owned(kind)  # unguarded data inside a library's object does not forbid a program
+            items = [(k, v) for k, v in state.items() if own or not isinstance(v, UNGUARDED)]
+            note(state, items, todo)
+        if owned(kind) and ((slots := Slots(thing)).names or slots.empty):
+            self.note_named(slots, [(name, slots[name]) for name in slots.names], todo)
 
     def visit_module(self, module: ModuleType, todo: list) -> None:
         """Record the attributes of a user's module that the functions name, and the state of
@@ -424,6 +405,12 @@ class Snapshot:
         )
 
 
+def is_read(name: str, value: Any) -> bool:
+    """Whether a training step may read the class attribute: of names with two underscores, only
+    the methods that a step calls."""
+    return not name.startswith("__") or (isinstance(value, FunctionType) and name not in MADE)
+
+
 def owned(thing: FunctionType | type) -> bool:
     """Whether a function or class is the user's, not a library's."""
     module = thing.__module__  # may be no string: Cython's functions have a descriptor
@@ -439,8 +426,9 @@ def transparent(kind: type) -> bool:
 
 
 def optimizer_of(kind: type) -> type | None:
-    """The library's optimizer class that `kind` is or inherits from; None if `kind` is no
-    optimizer."""
+    """The library's optimizer class that `kind` is or inherits from; None if `kind` is not an
+    optimizer.
+    """
     library = next((c for c in kind.__mro__ if not owned(c)), object)
     return (
         library if any([(c.__module__, c.__name__) == OPTIMIZER for c in library.__mro__]) else None

@@ -6,9 +6,9 @@ and written once.
             for j in range(x0.shape[1]):
                 out0[i, j] = maximum(x0[i, j] + x1[j], f32(0))
 
-Forms of a loop: flat, one loop over all elements; rows, a loop over rows around loops over columns,
-one for each sum along the row that must be known first; nest, as many loops as broadcasting leaves
-after dimensions are merged.
+Forms of a loop. flat: one loop over all elements. rows: a loop over rows around loops over columns,
+with a new column loop after each sum along the row. nest: one loop for each dimension left after
+dimensions are merged that broadcast alike.
 """
 
 from __future__ import annotations
@@ -41,10 +41,12 @@ from rushlight.ops.nn.loss import binary_cross_entropy_with_logits
 from rushlight.ops.reduce import reduce
 
 INDEX = "ijklmn"
-BLOCK = 4096  # elements added up in the arrays' own dtype before float64 takes over
-MUCH = 1 << 22  # elements times cost from which a loop runs in parts: about 0.1 ms
-LONG = 256  # elements
-MOST_COSTLY = 12
+BLOCK_ELEMENTS = 4096  # elements added up in the arrays' own dtype before float64 takes over
+PARALLEL_FROM_WORK = (
+    1 << 22
+)  # elements times cost from which a loop runs in parallel parts: about 0.1 ms
+WIDE_FROM_ELEMENTS = 256  # elements
+SLOW_COST = 12
 START = {reduce.sum.op: "0", reduce.amax.op: "-inf", reduce.amin.op: "inf"}
 STEP = {reduce.sum.op: "plus", reduce.amax.op: "largest", reduce.amin.op: "smallest"}
 # How many times longer one element takes than an addition: 12 for functions of many instructions.
@@ -85,7 +87,7 @@ COSTS = dict.fromkeys(
         binary_cross_entropy_with_logits,
         lgamma,
     ),
-    MOST_COSTLY,
+    SLOW_COST,
 ) | {E.div.op: 4, E.sqrt.op: 4, E.rsqrt.op: 6, E.reciprocal.op: 4}
 PLAIN = {
     0,
@@ -98,14 +100,15 @@ PLAIN = {
     0.5,
     -0.5,
     0.25,
-}  # constants that may stand in the text; others are handed over
+}  # constants that are written into the text; other constants become arguments
 
 
 class Kernel:
-    """The text of a loop and what it is called with.
+    """The text of a loop, and the arguments of its call.
 
-    `reads`, `writes`: values in the order of the parameters, each with the shape it has inside;
-    `numbers`: constants; `slots`: numbers that lie in one array of their dtype, and where."""
+    `reads`, `writes`: values in the order of the parameters, each with its shape inside the loop.
+    `numbers`: constants. `slots`: 0-d values that share one array per dtype -> index in this array.
+    """
 
     def __init__(
         self,
@@ -132,14 +135,14 @@ class Kernel:
         self.names.update((v, slots_of(v)) for v in (*self.reads, *self.outs) if v in slots)
         self.env: dict[Value, Scalar] = {}
         self.phases = phases(cluster)
-        self.parallel = threads and work(cluster) >= MUCH
-        self.sums: list[Any] = []  # totals that parts of the loop add up, when it runs in parts
-        self.finish: list[str] = []  # what is done with them
+        self.parallel = threads and work(cluster) >= PARALLEL_FROM_WORK
+        self.sums: list[Any] = []  # totals that the parts of a parallel loop add up
+        self.finish: list[str] = []  # statements that compute results from these totals
         self.lines: list[str] = []
         self.count = 0
         self.body()
 
-    # -- what the caller needs ---------------------------------------------------------------------
+    # -- parameters and text ---------------------------------------------------------------------
 
     @property
     def arguments(self) -> list[Value]:
@@ -148,7 +151,7 @@ class Kernel:
 
     @property
     def shared(self) -> list[str]:
-        """The arrays of numbers, parameters after the others."""
+        """The arrays that hold several 0-d values, passed after the other parameters."""
         return sorted({self.names[v] for v in (*self.reads, *self.outs) if v in self.slots})
 
     def inner_shape(self, v: Value) -> tuple[int, ...]:
@@ -210,7 +213,7 @@ class Kernel:
 
     @property
     def after(self) -> list[Value]:
-        """The arrays of what follows the loop: numbers."""
+        """The 0-d arrays, which the function after the loop reads and writes."""
         return [v for v in self.arguments if not any(self.varying(v))]
 
     def division(self) -> list[int]:
@@ -239,7 +242,7 @@ class Kernel:
         return f"{letter}{self.count}"
 
     def load(self, v: Value, depth: int, at: str | None = None) -> None:
-        """Read an element: under a name where it is used more than once, or overwritten."""
+        """Read an element; assign it to a name if it is used more than once, or overwritten."""
         index = self.index(v) if at is None else at
         text = f"{self.names[v]}[{index}]"
         if self.uses.get(v, 0) > 1 or v in self.stores or not any(self.varying(v)):
@@ -260,7 +263,7 @@ class Kernel:
         self.element(self.steps, len(self.merged))
 
     def length(self, loop: int) -> str:
-        """How long a loop is, from an array that has its dimension."""
+        """The text for a loop's length: the size of an array that has this dimension."""
         for v in self.arguments:
             varying = self.varying(v)
             if varying[loop]:
@@ -268,22 +271,17 @@ class Kernel:
         return str(self.sizes()[loop])
 
     def element(self, steps: Iterable[Any], depth: int, again: Iterable[Value] = ()) -> None:
-        """What happens to one element: reads, the expressions, writes. `again`: values kept from an
-        earlier loop."""
+        """The statements for one element: reads, expressions, writes. `again`: values kept by an
+        earlier loop.
+        """
         steps = list(steps)
-        made = {v for s in steps for v in s.outs}
         for v in again:
             self.env[v] = Scalar(
                 f"{self.kept_in(v)}[{'i, j' if v in self.names else 'j'}]", v.dtype
             )
+        made = {v for s in steps for v in s.outs}
         for v in dict.fromkeys(v for s in steps for v in read_by(s)):
-            if (
-                v not in made
-                and v in self.names
-                and v not in self.outs
-                and any(self.varying(v))
-                and (v not in self.env or self.mode == "rows" and self.cluster.levels[v] != ROW)
-            ):
+            if v not in made and self.to_load(v):
                 self.load(v, depth)
         for step in steps:
             if isinstance(step, Call):
@@ -300,11 +298,17 @@ class Kernel:
                     f"{self.env[step.value].text}",
                 )
 
+    def to_load(self, v: Value) -> bool:
+        """Whether an element of the value is read from memory at this point of the loop."""
+        if v not in self.names or v in self.outs or not any(self.varying(v)):
+            return False
+        return v not in self.env or self.mode == "rows" and self.cluster.levels[v] != ROW
+
     def kept_in(self, v: Value) -> str:
         return self.names[v] if v in self.names else f"keep{list(self.keeps).index(v)}"
 
     def compute(self, step: Call, depth: int, named: bool = False) -> None:
-        """One step: as text inside the next one where it is used once, else under a name."""
+        """The expression of a step, inlined if it is used once, else assigned to a name."""
         out = step.outs[0]
         if step.entry in REDUCTIONS:
             x = self.operand(step.args[0])
@@ -342,7 +346,7 @@ class Kernel:
         self.env[v] = Scalar(f"c{self.numbers.index((number, v.dtype))}", v.dtype)
         return self.env[v]
 
-    # -- flat: one long loop, in blocks where it is added up ---------------------------------------
+    # -- flat: one long loop, in blocks if it computes sums ---------------------------------------
 
     keeps: dict[Value, None] = {}
     totals: dict[Value, str] = {}
@@ -357,10 +361,10 @@ class Kernel:
         for i in range(len(sums)):
             self.put(0, f"sum{i} = 0.0")
         arrays = [v for v in self.arguments if any(self.varying(v))]
-        self.put(0, f"for start in range(0, {self.length(0)}, {BLOCK}):")
+        self.put(0, f"for start in range(0, {self.length(0)}, {BLOCK_ELEMENTS}):")
         outer = {v: self.names[v] for v in arrays}
         for v in arrays:
-            self.put(1, f"{outer[v]}_ = {outer[v]}[start:start + {BLOCK}]")
+            self.put(1, f"{outer[v]}_ = {outer[v]}[start:start + {BLOCK_ELEMENTS}]")
             self.names[v] = f"{outer[v]}_"
         for i, s in enumerate(sums):
             self.put(1, f"part{i} = {SHORT[s.outs[0].dtype.name]}(0)")
@@ -372,7 +376,7 @@ class Kernel:
         self.end(sums, [s for s in ends if s not in sums])
 
     def end(self, sums: list[Any], rest: list[Any]) -> None:
-        """After the last element: what is computed from the totals."""
+        """The statements after the last element, which compute results from the totals."""
         if self.parallel and sums:
             for i in range(len(sums)):
                 self.put(0, f"sums[{i}] = sum{i}")
@@ -426,7 +430,7 @@ class Kernel:
         self.end(sums, [s for s in ends if s not in sums])
 
     def prepare(self, down: list[Any], sums: list[Any]) -> None:
-        """Room for what later loops need, zeros where sums begin."""
+        """Allocate rows for values that later loops read, and set sums to zero."""
         for v in self.keeps:
             if v not in self.names:
                 self.put(0, f"{self.kept_in(v)} = empty({self.length(1)}, {SHORT[v.dtype.name]})")
@@ -450,7 +454,9 @@ class Kernel:
         )
 
     def row_values(self, across: list[Any], phase: int) -> None:
-        """What is known of a row before this loop: computed from the sums of the loop before."""
+        """The values of a row that are computed before this column loop, from sums of the loop
+        before.
+        """
         for step in across:
             v = step.outs[0]
             if self.phases[v] != phase:
@@ -481,24 +487,22 @@ class Kernel:
 
 
 def slots_of(v: Value) -> str:
-    """The name of the array in which numbers of a dtype lie."""
+    """The name of the array that holds the 0-d values of a dtype."""
     return f"numbers_{SHORT[v.dtype.name]}"
 
 
 def work(cluster: Cluster) -> int:
-    """Elements times what is done to each: 1 for arithmetic, more for what takes longer."""
+    """Elements times the cost of each: 1 for arithmetic, more for slower functions."""
     cost = sum(COSTS.get(s.entry, 1) for s in cluster.steps)
     return int(np.prod(cluster.space, dtype=np.int64)) * cost if len(cluster.space) else 0
 
 
 def is_long(cluster: Cluster, sizes: tuple[int, ...]) -> bool:
-    """Whether wide vectors pay: functions of many instructions on many elements in a row (10
-    million sigmoid, tanh and exp with their gradients took 17 ms instead of 26, gelu of 64 x 512 27
-    us instead of 47)."""
+    """Whether wide vector registers pay off: slow functions on many consecutive elements."""
     return (
         bool(sizes)
-        and sizes[-1] >= LONG
-        and any(COSTS.get(s.entry, 1) == MOST_COSTLY for s in cluster.steps)
+        and sizes[-1] >= WIDE_FROM_ELEMENTS
+        and any(COSTS.get(s.entry, 1) == SLOW_COST for s in cluster.steps)
     )
 
 
@@ -507,13 +511,14 @@ def target_of(step: Call | Store) -> Value:
 
 
 def read_by(step: Call | Store) -> list[Value]:
-    """The values that a step reads as elements, and what a store overwrites."""
+    """The values that a step reads element by element, and the target of a store."""
     return [step.value, step.target] if isinstance(step, Store) else inputs_of(step)
 
 
 def counted(steps: list[Any]) -> dict[Value, int]:
-    """How often each value is read inside the cluster; through a change of shape, as often as what
-    it gives."""
+    """How often each value is read inside the cluster. A reshape reads its argument as often as its
+    result is read.
+    """
     uses: dict[Value, int] = {}
     for step in reversed(steps):
         for v in (step.value,) if isinstance(step, Store) else values_in(step.args):
@@ -524,8 +529,9 @@ def counted(steps: list[Any]) -> dict[Value, int]:
 
 
 def phases(cluster: Cluster) -> dict[Value, int]:
-    """In which loop over a row each value is known: one later than the sum along the row that it
-    needs."""
+    """The column loop of a row after which each value is known: that of the latest input, plus 1
+    for a sum along the row.
+    """
     found: dict[Value, int] = {}
     for step in cluster.steps:
         if isinstance(step, Store):
@@ -538,8 +544,9 @@ def phases(cluster: Cluster) -> dict[Value, int]:
 
 
 def shape_of_loops(cluster: Cluster) -> list[tuple[int, int]]:
-    """(size, a dimension of the space that stands for it) of each loop: neighbours that all values
-    treat alike merged."""
+    """(size, representative dimension) of each loop. Adjacent dimensions are merged if every value
+    broadcasts in both or in neither.
+    """
     space, n = cluster.space, len(cluster.space)
     patterns = {
         tuple(k == m != 1 for k, m in zip((1,) * (n - len(v.shape)) + v.shape, space))

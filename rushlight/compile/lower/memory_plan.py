@@ -14,15 +14,16 @@ from numpy.lib.array_utils import byte_bounds
 from rushlight.compile.graph import Graph, Value, lineage, values_in
 from rushlight.compile.report import Lease
 
-ALIGN = 64
+ALIGN_BYTES = 64
 
 
 class Plan:
     """The arena of a program. While the program is written, `take` collects values; `settle` then
     places them.
 
-    `parents`: view -> the value that it views. After `settle`: `leases`, `size` (bytes of the
-    arena), `asked` (bytes without sharing)."""
+    `parents`: view -> its base. After `settle`: `leases`, `size` (bytes of the arena), `asked`
+    (bytes without sharing).
+    """
 
     def __init__(self, items: list[Any], parents: dict[Value, Value]):
         self.now = 0  # the number of the item that is being written
@@ -38,7 +39,7 @@ class Plan:
     def take(self, v: Value) -> None:
         """Reserve memory for a value, from the present item to the last one that reads the
         value."""
-        self.taken.append((v, -(-v.size * v.dtype.itemsize // ALIGN) * ALIGN, self.now))
+        self.taken.append((v, -(-v.size * v.dtype.itemsize // ALIGN_BYTES) * ALIGN_BYTES, self.now))
 
     def settle(self) -> None:
         """Place all values: sets `leases`, `size` and `asked`."""

@@ -45,7 +45,7 @@ class Whole(Kernel):
             self.env[v] = Scalar(text, v.dtype)
             if all(self.varying(v)):
                 self.large.add(v)
-        later = []  # writes come last, since the lines before read the old arrays
+        later = []  # writes come last: the lines before them read the old elements
         totals = 0
         for step in self.steps:
             if isinstance(step, Store):

@@ -34,16 +34,16 @@ from rushlight.compile.passes.simplify import uniform
 from rushlight.compile.report import Item, Parts, item_of, kind, place_of
 from rushlight.core.table import TABLE, entries
 from rushlight.fast.rule_text import SHORT
-from rushlight.kernels.summation import FEW
+from rushlight.kernels.summation import BLAS_ELEMENTS
 from rushlight.ops.linalg.matmul import mm, mv
 from rushlight.ops.math import elementwise as E
 from rushlight.ops.nn.dropout import dropout_mask
 from rushlight.ops.reduce import reduce
 from rushlight.ops.shape.views import contiguous, transpose
 
-# What NumPy does as fast as a loop, of few elements.
+# ops that NumPy computes as fast as a loop for few elements
 SIMPLE = entries(E.add, E.sub, E.mul, E.div, E.neg, E.sqrt, E.maximum, E.minimum)
-MANY = 16  # numbers that a loop of numbers is given one by one
+MAX_SCALAR_ARGUMENTS = 16  # a loop takes up to this many 0-d values as separate arguments
 
 HEADER = '''"""{title}"""
 import numpy as np
@@ -55,11 +55,12 @@ from rushlight.compile.lower.runtime import (
 
 
 class Lowering:
-    """Writes the program of one graph. `text` is the whole module, `constants` what it needs
-    besides.
+    """Writes the program of one graph. `text`: the whole module; `constants`: the objects that the
+    text refers to.
 
-    `mark`: what its names begin with, where it shares a module with another program; `like`: what
-    eager hands out."""
+    `mark`: the prefix of its names, if it shares a module with another program. `like`: eager's
+    results, whose layout the program's results get.
+    """
 
     def __init__(
         self,
@@ -74,15 +75,15 @@ class Lowering:
         self.graph, self.threads, self.mark, self.fuse = graph, threads, mark, fuse
         self.constants: dict[str, Any] = {}
         self.count = 0
-        self.kernels: dict[str, str] = {}  # text of a loop without its name -> its name
+        self.kernels: dict[str, str] = {}  # text of a loop without its name -> the loop's name
         self.wholes: dict[
             str, str
         ] = {}  # name of a loop -> the same on whole arrays (compile/lower/numpy_loops.py)
         self.setup: list[str] = []  # statements that run once
-        self.binding: list[str] = []  # statements that run when a parameter gets other memory
+        self.binding: list[str] = []  # statements that run when a parameter's memory changes
         self.bound = [v for v in graph.inputs if v.source[0] == "state"]
         self.steady = set(self.bound)  # arrays that change only then
-        self._views: list[str] = []  # what binding hands to each run
+        self._views: list[str] = []  # names of views that the binding passes to each run
         self.lines: list[str] = []  # statements of each run
         self.items = Fusion(graph).ordered() if fuse else list(graph.steps)
         near = [False, *(fuse and is_little(item) for item in self.items), False]
@@ -99,34 +100,31 @@ class Lowering:
         self.dense = {v for v in graph.inputs if v._array.flags.c_contiguous}
         self.lying: dict[
             Value, np.ndarray
-        ] = {}  # for views of memory that stays: arrays that lie as they do
+        ] = {}  # value -> an array with the same strides, for values in static memory
         self.plan = Plan(self.items, parents)
-        self.planned: list[int] = []  # which statements of the setup wait for the plan to say where
+        # indices of setup statements that need an address from the memory plan
+        self.planned: list[int] = []
         self.new: list[tuple[tuple, np.dtype]] = []
-        self.turned: dict[
-            Value, Value
-        ] = {}  # transposes of matrices that lie in order, and what they show
-        self.later: dict[Value, Call] = {}  # those that nobody has asked for yet
-        self.slots: dict[Value, int] = {}  # numbers that share one array, and their places
+        self.turned: dict[Value, Value] = {}  # transpose of a C-contiguous matrix -> the matrix
+        self.later: dict[Value, Call] = {}  # transposes that are not written yet
+        self.slots: dict[Value, int] = {}  # 0-d value -> index in the array that 0-d values share
         self.rooms: dict[str, int] = {}  # how many are in each
         self.users, self.final = graph.users(), set(graph.outputs())
         self.orders = orders(graph, parents, like or {})
         self.last_line: Any = None
-        self.passing: dict[
-            Value, list[str]
-        ] = {}  # large results of kernels, names that hold their memory
+        self.passing: dict[Value, list[str]] = {}  # large result of a kernel -> names of its memory
         self.probes: list[
             tuple[int, list[Value]]
-        ] = []  # after how many lines an item has run, and what it wrote
+        ] = []  # (number of lines after an item, values that the item wrote)
         self.report: list[Item] = []
         for i, item in enumerate(self.items):
             self.plan.now, before = i, len(self.lines)
             self.write(item)
             self.probes.append((len(self.lines), self.shown(item)))
             self.drop(i)
-            steps = getattr(item, "steps", None) or [item]
+            steps = item.steps if isinstance(item, Cluster) else [item]
             text = [line for line in self.lines[before:] if not line.startswith("#")]
-            made = self.shown(item) or list(item.outs)
+            made = self.shown(item) or [v for s in steps for v in s.outs]
             self.report.append(
                 item_of("; ".join(text), steps, made, [place_of(s.line) for s in steps if s.line])
             )
@@ -150,7 +148,7 @@ class Lowering:
         self.text = self.module()
 
     def shown(self, item: Any) -> list[Value]:
-        """What an item has written down; a view has written nothing."""
+        """The values that an item has written to memory; none for a view."""
         if isinstance(item, Cluster):
             made = self.wanted(item)
             return [
@@ -168,8 +166,9 @@ class Lowering:
         )
 
     def split(self, item: Any, among: bool) -> Iterable[Any]:
-        """A cluster that is not worth a loop of its own as its steps; `among` others of little work
-        it is, to be joined."""
+        """The steps of a cluster that is too small for a loop of its own. `among`: a neighbour is
+        small, too, so both can be joined.
+        """
         if isinstance(item, Cluster) and (
             all(same_elements(s) for s in item.steps)
             or len(item.steps) == 1
@@ -208,7 +207,7 @@ class Lowering:
 
     def write_kernel(self, cluster: Cluster) -> None:
         kernel = Kernel(cluster, self.wanted(cluster), self.threads)
-        if not cluster.space and len(kernel.arguments) > MANY:
+        if not cluster.space and len(kernel.arguments) > MAX_SCALAR_ARGUMENTS:
             kernel = Kernel(cluster, self.wanted(cluster), slots=self.slotted(kernel))
         name = self.loop(kernel.text(""))
         if name not in self.wholes:
@@ -253,8 +252,9 @@ class Lowering:
         self.lines.append(call(name, [value, target], True))
 
     def slotted(self, kernel: Kernel) -> dict[Value, int]:
-        """Which numbers a loop finds in one array, and where. As arguments of their own, each costs
-        LLVM more than what is done with it: a graph of 1000 numbers compiled in 41 s, so in 14."""
+        """0-d value -> index in the array that a loop reads them from. As separate arguments, many
+        numbers would make LLVM much slower than the loop's own text does.
+        """
         for v in kernel.outs:
             if v not in self.escaping:
                 name = f"{self.mark}{slots_of(v)}"
@@ -271,7 +271,7 @@ class Lowering:
         return self.kernels.setdefault(text, f"{self.mark}loop_{len(self.kernels)}")
 
     def wanted(self, cluster: Cluster) -> set[Value]:
-        """What a cluster makes that others read."""
+        """The values of a cluster that other steps read."""
         own = {id(s) for s in cluster.steps}
         return {
             v
@@ -303,12 +303,11 @@ class Lowering:
             self.lines.append(f"np.{op.kernel.__name__}({given}, out={out.name})")
         elif (
             call.runs(reduce.sum)
-            and call.args[0].size < FEW
+            and call.args[0].size < BLAS_ELEMENTS
             and out.dtype == call.args[0].dtype
             and (out.dtype.name in SHORT)
         ):
-            # of more, the op's own kernel is as exact as eager, and faster: 32768 x 32 by columns
-            # 65 us, not 555
+            # for more elements, the op's own kernel is as exact as eager, and faster
             self.make(out)
             self.lines.append(
                 f"np.add.reduce({self.array(call.args[0])}, {call.args[1]!r}, None, {out.name}, "
@@ -332,7 +331,7 @@ class Lowering:
         self.lines.append(call(name, [self.array(a), self.array(b), step.outs[0].name], True))
 
     def direct(self, call: Call) -> bool:
-        """Whether a ufunc gives what was traced, in its dtype, without help."""
+        """Whether the ufunc itself computes the traced result in its dtype."""
         out = call.outs[0]
         return (
             all(isinstance(v, Value) and v.dtype == out.dtype for v in call.args)
@@ -375,9 +374,9 @@ class Lowering:
             self.holds(out.name, x)
 
     def looks(self, call: Call, x: Value, out: Value) -> bool:
-        """Whether the statement may copy, as `reshape` does of what does not lie in order. Where it
-        is known how x lies, the same is done to an array that lies so, whose numbers nobody
-        reads."""
+        """Whether the statement may copy, as `reshape` does for an array that is not contiguous. If
+        the strides of x are known, the op is tried on an array with the same strides.
+        """
         like = np.empty(x.shape, x.dtype) if x in self.dense else self.lying.get(x)
         if like is None or x not in self.static:
             return (is_reshape(call) or call.runs(contiguous)) and x not in self.dense
@@ -389,13 +388,13 @@ class Lowering:
         return not np.may_share_memory(like, made)
 
     def write_plain(self, call: Call) -> None:
-        """The op's own kernel, which makes its own memory."""
-        if call.runs(dropout_mask):  # its array counts by its layout
+        """A call of the op's kernel, which allocates its results."""
+        if call.runs(dropout_mask):  # only the layout of this array is read
             call.args[0].name = f"{self.mark}k{len(self.constants)}"
             self.constants[call.args[0].name] = call.args[0]._array
         given = ", ".join(self.setting(a) for a in call.args)
         for v in call.outs:
-            v.name = self.name("r")  # which need not lie in memory as the traced one did
+            v.name = self.name("r")  # its layout may differ from the traced one
             if v.size * v.dtype.itemsize >= MAX_SMALL_WORK and not call.shares:
                 self.passing[v] = [v.name]
         made = f"kernels.{call.op}({given})"
@@ -408,14 +407,15 @@ class Lowering:
         self.lines.append(f"{names}{',' * listed} = {made}")
 
     def holds(self, name: str, v: Value) -> None:
-        """A view of a value, or of what that shows, is given a name."""
+        """Add a name for a view of a value's memory."""
         for home in lineage(v, self.parents):
             if home in self.passing:
                 self.passing[home].append(name)
 
     def drop(self, item: int) -> None:
-        """Let go of large results that nobody reads after this item: the next ones take their
-        memory."""
+        """Delete the names of large results that no later item reads, so that their memory can be
+        reused.
+        """
         for v in [v for v in self.passing if self.plan.ends[v] <= item]:
             names = self.passing.pop(v)
             if v not in self.escaping:
@@ -424,7 +424,9 @@ class Lowering:
     # -- arrays ------------------------------------------------------------------------------------
 
     def make(self, v: Value) -> None:
-        """Memory for a value: planned, or new at each run if the world gets to see it."""
+        """Memory for a value: planned, or newly allocated in each run if the value leaves the
+        program.
+        """
         v.name = self.name("t")
         self.dense.add(v)
         if v in self.escaping:
@@ -437,7 +439,7 @@ class Lowering:
             self.static.add(v)
 
     def shaped(self, v: Value, shape: tuple[int, ...]) -> str:
-        """The array in the shape that a loop wants it in."""
+        """The array in the shape that a loop expects."""
         name = self.array(v)
         if v.shape == shape:
             return name
@@ -445,7 +447,7 @@ class Lowering:
         if v not in self.dense:
             self.lines.append(
                 f"{(again := self.name('v'))} = {text}"
-            )  # may copy, so not before what writes there
+            )  # may copy: must run after earlier writes
             self.holds(again, v)
             return again
         if v not in self.static and v not in self.steady:
@@ -458,7 +460,7 @@ class Lowering:
         return again
 
     def bind(self, name: str, text: str) -> None:
-        """A view of a parameter, made when the parameter's memory is known."""
+        """A view of a parameter, made when the parameter's memory is bound."""
         if name not in self._views:
             self._views.append(name)
             self.binding.append(f"{name} = {text}")
@@ -484,7 +486,7 @@ class Lowering:
         return v.name
 
     def setting(self, a: Any) -> str:
-        """An argument as text; what has no text is handed over under a name."""
+        """An argument as text; an object without a literal is passed under a name."""
         if isinstance(a, Value):
             return self.array(a)
         if type(a) in (tuple, list):
@@ -504,8 +506,7 @@ class Lowering:
     # -- the whole ---------------------------------------------------------------------------------
 
     def module(self) -> str:
-        """The text as rushlight runs it; `standalone` makes one of the parts that runs without
-        rushlight."""
+        """The text that rushlight runs. `standalone` makes a text that runs without rushlight."""
         parts, joints = self.parts, self.joints
         loops = [f"\n@loop\n{text}" for text in parts.loops.values()]
         return "\n".join(
@@ -560,8 +561,9 @@ class Lowering:
         )
 
     def handed(self, v: Value) -> str:
-        """A result, as eager lays it out: of what is the program's own, and the same in each run, a
-        copy, as the world may write to it."""
+        """The text of a result with eager's layout. A constant is copied, since the caller may
+        write to the result.
+        """
         own = any([x.kind == "constant" for x in lineage(v, self.parents)])
         text, axes = self.array(v) + ".copy()" * own, self.orders.get(v)
         return (
@@ -571,7 +573,9 @@ class Lowering:
         )
 
     def watched(self, call: str) -> str:
-        """The text of `run`, with a call after each item: `call(i, what it has written...)`."""
+        """The text of `run` with a call after each item: `call(i, values that the item
+        wrote...)`.
+        """
         lines, done = [], 0
         for i, (end, made) in enumerate(self.probes):
             lines += [
@@ -587,8 +591,9 @@ class Lowering:
 
 
 def is_little(item: Any) -> bool:
-    """Whether a call from Python costs as much as what an item does; of what can be called from a
-    compiled function."""
+    """Whether an item takes about as long as a call from Python, and can be called from a compiled
+    function.
+    """
     if isinstance(item, Cluster):
         return len(item.steps) < MAX_JOINED and work(item) < MAX_SMALL_WORK
     return item.runs(mm, mv) and is_small(item)
@@ -599,6 +604,5 @@ def is_turn(call: Call) -> bool:
 
 
 def shortest(number: Any, dtype: np.dtype) -> str:
-    """The number as its dtype prints it: 0.1, not the double nearest to the float32 nearest to
-    it."""
+    """The number as its dtype prints it: 0.1, not 0.10000000149011612."""
     return str(dtype.type(number))

@@ -1,4 +1,4 @@
-"""Products of small matrices as loops: for these a call of BLAS costs more than the product itself.
+"""Products of small matrices as loops: a call of BLAS would cost more than the product.
 
 def kernel(a, b, out):     # out[i, j] = sum over k of a[i, k] b[k, j]
     for j in ...:          # a vector register of columns; the last register may be partial

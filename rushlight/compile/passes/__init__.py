@@ -1,4 +1,4 @@
-"""Graph to graph: each pass makes the program shorter or cheaper and leaves its results alone."""
+"""Passes, functions from graph to graph: the result is shorter or cheaper and computes the same."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PASSES: dict[str, Callable[[Graph], None]] = {
 
 
 def optimize(graph: Graph, options: Mapping[str, Any]) -> None:
-    """All passes before fusion, in order, but for those that `options` switches off: {"simplify":
+    """All passes before fusion, in order, except those that `options` switches off: {"simplify":
     False}.
 
     `options["show"]`: called with the text of the graph, before and after each pass.

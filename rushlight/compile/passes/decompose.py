@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.compile.graph import Call, Graph, Value, substitute, values_in
-from rushlight.core.table import Op, entries
+from rushlight.compile.graph import Call, Graph, Store, Value, substitute, values_in
+from rushlight.core.table import TABLE, Op, entries
+from rushlight.fast.formula import Step, inputs, needed, on_steps
 from rushlight.kernels.shape import keys_of
 from rushlight.ops.index import along_dim
 from rushlight.ops.linalg import matmul
@@ -19,8 +20,6 @@ from rushlight.ops.math.elementwise import (
     bitwise_and,
     div,
     eq,
-    exp,
-    log,
     mul,
     ne,
     neg,
@@ -36,7 +35,8 @@ from rushlight.ops.shape.views import getitem, reshape, to, transpose
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 REDUCTIONS = entries(reduce.sum, reduce.amax, reduce.amin)
 
-# For an op its parts, and whether the parts of a certain call give what its kernel gives.
+# op -> (the function that writes a call as simpler calls, the predicate for calls that it may
+# rewrite)
 PARTS: dict[Op, tuple[Callable, Callable[[Call], bool]]] = {}
 
 
@@ -53,20 +53,22 @@ def parts(
 
 
 class Builder:
-    """Appends calls of ops, which are given as functions, knowing the shape and dtype of what they
-    give."""
+    """Appends calls of ops. The caller gives each op as its public function, with the shape and
+    dtype of the result.
+    """
 
     def __init__(self, like: Call):
         self.steps: list[Call] = []
         self.line, self.late = like.line, like.late
 
-    def call(self, op: Callable, *args: Any, shape: tuple, dtype: np.dtype | None = None) -> Value:
+    def call(self, op: Any, *args: Any, shape: tuple, dtype: np.dtype | None = None) -> Value:
         first = next(a for a in args if isinstance(a, Value))
         out = Value(np.broadcast_to(np.zeros((), dtype or first.dtype), shape))
-        self.steps.append(Call(op.op.name, args, (out,), self.line, self.late))
+        name = getattr(op, "op", op).name
+        self.steps.append(Call(name, args, (out,), self.line, self.late))
         return out
 
-    def element(self, op: Callable, *args: Any, dtype: np.dtype | None = None) -> Value:
+    def element(self, op: Any, *args: Any, dtype: np.dtype | None = None) -> Value:
         """An elementwise op; Python numbers become constants of the first value's dtype."""
         first = next(a for a in args if isinstance(a, Value))
         whole = tuple(
@@ -84,7 +86,7 @@ class Builder:
         )
 
     def check(self, name: str, *args: Any) -> None:
-        """A test of the data, which raises what eager would raise."""
+        """A check of the data, which raises eager's error."""
         self.steps.append(Call(name, args, (), self.line, self.late))
 
     def kept(self, target: Value, classes: int, ignore_index: int) -> Value:
@@ -136,7 +138,7 @@ def around_a_dimension(step: Call) -> bool:
 
 
 def trailing(dims: tuple, n: int) -> tuple:
-    """Those of the dimensions after which there are no others."""
+    """The suffix of the reduced dimensions: (0, 2, 3) of 4 -> (2, 3)."""
     return tuple([d for d in range(n) if all([k in dims for k in range(d, n)])])
 
 
@@ -190,24 +192,43 @@ def uniform_zero(v: Value) -> bool:
 # -- the parts -------------------------------------------------------------------------------------
 
 
-@parts(reduce.softmax, has_dims)
-def softmax(b: Builder, x: Value, dim: int) -> Value:
-    e = b.element(exp, b.element(sub, x, b.reduce(reduce.amax, x, (dim,))))
-    return b.element(div, e, b.reduce(reduce.sum, e, (dim,)))
+def from_entry(op: Op) -> Callable[..., Any]:
+    """Writes a call in the parts that the op's entry names (fast/formula.py)."""
+
+    def write(b: Builder, *args: Any) -> Any:
+        known = dict(zip(inputs(range(len(args))), args))
+        given = [s if isinstance(a, Value) else a for s, a in known.items()]
+        made = on_steps(op.options["parts"])(*given)
+        for step in needed(made):
+            x, *others = [known[a] if isinstance(a, Step) else a for a in step.args]
+            if step.entry in REDUCING:
+                dims = others[0] if isinstance(others[0], tuple) else (others[0],)
+                known[step] = REDUCING[step.entry](b, x, dims)
+            else:
+                known[step] = b.element(TABLE[step.name], x, *others)
+        return tuple([known[s] for s in made]) if isinstance(made, tuple) else known[made]
+
+    return write
 
 
-@parts(reduce.log_softmax, has_dims)
-def log_softmax(b: Builder, x: Value, dim: int) -> Value:
-    shifted = b.element(sub, x, b.reduce(reduce.amax, x, (dim,)))
-    return b.element(
-        sub, shifted, b.element(log, b.reduce(reduce.sum, b.element(exp, shifted), (dim,)))
-    )
+REDUCING: dict[Op | None, Callable] = {
+    reduce.sum.op: lambda b, x, dims: b.reduce(reduce.sum, x, dims),
+    reduce.amax.op: lambda b, x, dims: b.reduce(reduce.amax, x, dims),
+    reduce.mean.op: lambda b, x, dims: mean(b, x, dims, True),
+}
+for _function, _suits in (
+    (reduce.softmax, has_dims),
+    (reduce.log_softmax, has_dims),
+    (normalization.layer_norm, one_dtype),
+):
+    parts(_function, _suits)(from_entry(_function.op))
 
 
 @parts(reduce.sum, around_a_dimension)
 def sum(b: Builder, x: Value, dims: tuple, keepdim: bool) -> Value:
-    """Around a dimension that stays: along the rows first, in the loop that makes them (0.46 of the
-    time; a convolution's bias is such a sum)."""
+    """If a dimension in the middle is kept: sum along the rows first, in the loop that computes the
+    rows (a convolution's bias gradient is such a sum).
+    """
     last = trailing(dims, len(x.shape))
     return b.reduce(
         reduce.sum,
@@ -239,22 +260,13 @@ def var_core(b: Builder, x: Value, dims: tuple | None, correction: float) -> Val
     return b.element(div, b.reduce(reduce.sum, b.element(mul, d, d), dims), float(n - correction))
 
 
-@parts(normalization.layer_norm, one_dtype)
-def layer_norm(
-    b: Builder, x: Value, weight: Value | None, bias: Value | None, dims: tuple, eps: float
-) -> tuple:
-    mu = mean(b, x, dims, True)
-    d = b.element(sub, x, mu)
-    var = mean(b, b.element(mul, d, d), dims, True)
-    return scaled(b, d, var, eps, weight, bias), mu, var
-
-
 @parts(normalization.group_norm, one_dtype)
 def group_norm(
     b: Builder, x: Value, weight: Value | None, bias: Value | None, groups: int, eps: float
 ) -> tuple:
     rows = len(x._array), groups, x.size // (len(x._array) * groups)
-    out, mu, var = layer_norm(b, b.call(reshape, x, rows, shape=rows), None, None, (2,), eps)
+    layer_norm, x_rows = PARTS[normalization.layer_norm.op][0], b.call(reshape, x, rows, shape=rows)
+    out, mu, var = layer_norm(b, x_rows, None, None, (2,), eps)
     out, shape = b.call(reshape, out, x.shape, shape=x.shape), (-1, *(1,) * (len(x.shape) - 2))
     for op, a in ((mul, weight), (add, bias)):
         out = (
@@ -276,9 +288,12 @@ def frozen_batch_norm(
     eps: float,
 ) -> Value:
     shape = (-1, *(1,) * (len(x.shape) - 2))
-    weight, bias, mu, var = (
-        a and b.call(reshape, a, shape, shape=(a.size, *shape[1:])) for a in (weight, bias, mu, var)
-    )
+
+    def per_channel(a: Value) -> Value:
+        return b.call(reshape, a, shape, shape=(a.size, *shape[1:]))
+
+    weight, bias = weight and per_channel(weight), bias and per_channel(bias)
+    mu, var = per_channel(mu), per_channel(var)
     return scaled(b, b.element(sub, x, mu), var, eps, weight, bias)
 
 
@@ -310,7 +325,7 @@ def mm(b: Builder, x: Value, y: Value) -> Value:
 
 
 def chosen(b: Builder, target: Value, n: int) -> Value:
-    """Whether a column is the one that its row's target (N, 1) names."""
+    """True where the column is the class in the row's target (N, 1)."""
     return b.element(eq, Value(np.arange(n), "constant"), target, dtype=np.dtype(bool))
 
 
@@ -375,11 +390,12 @@ def decompose(graph: Graph) -> None:
     steps: list[Any] = []
     by: dict[Value, Value] = {}
     for step in graph.steps:
-        if not suits(step):
+        op = step.entry
+        if isinstance(step, Store) or op is None or not suits(step):
             steps.append(step)
             continue
         b = Builder(step)
-        write, _ = PARTS[step.entry]
+        write, _ = PARTS[op]
         made = write(b, *step.args)
         for old, new in zip(step.outs, made if isinstance(made, tuple) else (made,)):
             by[old], new._array, new.traced = new, old._array, old.traced
@@ -389,7 +405,7 @@ def decompose(graph: Graph) -> None:
 
 
 def suits(step: Any) -> bool:
-    """Whether the parts of this very call give what its kernel gives."""
+    """Whether the decomposition of this call computes the same as its kernel."""
     if step.entry not in PARTS:
         return False
     x, out = step.args[0], step.outs[0]

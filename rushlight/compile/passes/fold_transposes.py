@@ -10,7 +10,7 @@ from rushlight.ops.shape.views import permute, transpose, unpermute
 
 
 def turn_products(graph: Graph) -> None:
-    """(a b)^T becomes b^T a^T where nobody needs a b itself, and (a^T)^T becomes a."""
+    """(a b)^T becomes b^T a^T if nothing else reads a b, and (a^T)^T becomes a."""
     cancel(graph)
     users = graph.users()
     final = set(graph.outputs())

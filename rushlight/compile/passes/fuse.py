@@ -1,10 +1,12 @@
 """Which calls share a loop: elementwise chains, the reductions inside and at the end of them,
 writes to memory.
 
-A cluster runs over one space: the shape of its largest values, seen as rows and columns once a
-reduction says where rows end. A value in it lies on a level: FULL, one a ROW (sums along a row),
-one a COLUMN (sums down the columns: known after the last row), or a SCALAR (known before the loops,
-or, if a total, at the END)."""
+A cluster runs over one space: the shape of its largest values. A reduction splits the dimensions of
+this space into rows and columns. Each value has a level: FULL (an element for each element of the
+space), ROW (one for each row: sums along rows), COLUMN (one for each column: sums over rows, known
+after the last row), SCALAR (one, known before the loop) or END (one, known after the loop: a
+total).
+"""
 
 from __future__ import annotations
 
@@ -37,12 +39,12 @@ from rushlight.ops.shape.views import clone, expand
 FULL, ROW, COLUMN, SCALAR, END = "full", "row", "column", "scalar", "end"
 HEAVY = entries(
     mm, convolution
-)  # a loop does not reach back over these: it would write what it could read
-LARGEST = 400  # members of a cluster: LLVM's time grows faster than its text
+)  # never fuse across these: their operands and results go through memory
+MAX_STEPS = 400  # members of a cluster: LLVM's time grows faster than its text
 
 
 class Cluster:
-    """Steps that run in one loop. `levels` knows where each value lies that they read or make."""
+    """Steps that run in one loop. `levels`: the level of each value that the steps read or make."""
 
     def __init__(self, space: tuple[int, ...]):
         self.space = space
@@ -59,7 +61,7 @@ class Cluster:
 
     def admit(self, step: Call | Store) -> bool:
         """Take the step in, if it fits; nothing changes otherwise."""
-        if len(self.steps) >= LARGEST:
+        if len(self.steps) >= MAX_STEPS:
             return False
         before = self.levels.copy(), self.split
         try:
@@ -135,7 +137,7 @@ class Cluster:
         return any(isinstance(s, Store) for s in self.steps)
 
     def rows_are(self, split: int) -> None:
-        """Fix which dimensions are rows, and see that what was read so far fits that."""
+        """Fix which dimensions are rows. Raises NotFused if earlier reads do not fit this split."""
         if self.split not in (None, split):
             raise NotFused
         if self.split is None:
@@ -145,8 +147,7 @@ class Cluster:
                     self.levels[v] = self.pattern(v.shape)
 
     def place_reshape(self, step: Call) -> None:
-        """A value on the way between a reduction and its use: the same elements, other dimensions
-        of size 1."""
+        """A reshape between a reduction and its use: only dimensions of size 1 differ."""
         x, out = step.args[0], step.outs[0]
         level = self.levels.get(x)
         if out.shape == self.space:
@@ -179,7 +180,7 @@ class Cluster:
             raise NotFused
 
     def small(self, inside: set[str], out: Value) -> str | None:
-        """The level of what is computed from row sums or from totals."""
+        """The level of a value computed from row sums or totals."""
         if inside == {ROW} and out.size == int(np.prod(self.space[: self.split])):
             return ROW
         return END if inside == {END} and out.size == 1 else None
@@ -197,8 +198,7 @@ class Cluster:
         return level
 
     def pattern(self, shape: tuple) -> str:
-        """Where an operand of this shape lies in the space, once rows are known; else anything
-        goes."""
+        """The level of an operand of this shape. "part" while the split into rows is not known."""
         n = len(self.space)
         padded = (1,) * (n - len(shape)) + shape
         if padded == self.space:
@@ -258,15 +258,16 @@ def symbols(args: Any, name: Any = lambda v: "x") -> tuple:
 
 
 class Fusion:
-    """Puts the steps of a graph into clusters, one after the other.
+    """Puts the steps of a graph into clusters, in order.
 
-    `before[k]` has the bit of every cluster that must run before cluster k, `direct[k]` the numbers
-    of those that k itself waits for. Two clusters can become one if nothing outside lies between
-    them."""
+    `before[k]`: bit mask of the clusters that must run before cluster k. `direct[k]`: the numbers
+    of the clusters that k itself depends on. Two clusters can be merged if no other cluster must
+    run between them.
+    """
 
     def __init__(self, graph: Graph):
         self.graph = graph
-        self.clusters: dict[int, Cluster | None] = {}  # None: a step that stays alone
+        self.clusters: dict[int, Cluster | None] = {}  # None: a step outside of clusters
         self.before: dict[int, int] = {}
         self.direct: dict[int, set[int]] = {}
         self.steps: dict[int, list[int]] = {}  # numbers of the steps in a cluster
@@ -277,7 +278,8 @@ class Fusion:
         self.shown = {
             w for v in graph.results for w in lineage(v, parents)
         }  # a result shows this memory, no loop's copy
-        self.epoch, self.epochs = 0, {}  # how many products came before; where a cluster began
+        self.epoch = 0  # how many products came before
+        self.epochs: dict[int, int] = {}  # the epoch in which a cluster began
         self.numbers: int | None = None  # the cluster of 0-d arithmetic
         self.drawn = -1  # the last step that draws random numbers
         for number, step in enumerate(graph.steps):
@@ -310,7 +312,8 @@ class Fusion:
         if not alone:
             for other in self.candidates(step):
                 number = self.joined(other, number, step)
-        if self.clusters[number] is not None and self.clusters[number].space == ():
+        cluster = self.clusters[number]
+        if cluster is not None and cluster.space == ():
             self.numbers = number
         for v in values_in(step.args):
             self.readers.setdefault(self.origin.get(v, v), set()).add(number)
@@ -318,19 +321,21 @@ class Fusion:
                 self.last_reader[v] = number
 
     def needs(self, number: int, step: Call | Store) -> set[int]:
-        """The clusters that must run before this step, by value or because it overwrites what they
-        read."""
+        """The clusters that must run before this step: the makers of the operands, and readers of
+        memory that a store overwrites.
+        """
         direct = {self.home[v] for v in values_in(step.args) if v in self.home}
         if isinstance(step, Store):
             direct |= self.readers.get(step.target, set())
-        if is_random(step):  # the generator is one: its draws keep their order
+        if is_random(step):  # draws from the random generator keep their order
             direct |= {self.drawn} - {-1}
             self.drawn = number
         return direct
 
     def candidates(self, step: Call | Store) -> list[int]:
-        """Clusters that make what the step reads, newest first; then those that read the same large
-        values."""
+        """Clusters that make an operand of the step, newest first; then clusters that read the same
+        large values.
+        """
         inputs = inputs_of(step)
         makers = sorted({self.home[v] for v in inputs if v in self.home}, reverse=True)
         makers = [k for k in makers if self.epochs[k] == self.epoch]
@@ -349,7 +354,7 @@ class Fusion:
         )
 
     def joined(self, other: int, number: int, step: Call | Store) -> int:
-        """The number of the cluster that holds both, or `number` as it was."""
+        """The number of the merged cluster, or `number` if both cannot be merged."""
         first, second = self.clusters.get(other), self.clusters.get(number)
         if other == number or first is None or self.between(other, number):
             return number
@@ -370,7 +375,7 @@ class Fusion:
         )
 
     def merge(self, kept: int, gone: int, whole: Cluster, steps: list[int]) -> None:
-        """Make one cluster of two, and tell everyone who waits for either."""
+        """Merge two clusters, and update all tables that refer to either."""
         both = 1 << kept | 1 << gone
         need = (self.before[kept] | self.before[gone]) & ~both
         for step in map(self.graph.steps.__getitem__, self.steps[gone]):
@@ -394,8 +399,9 @@ class Fusion:
                     self.direct[k].add(kept)
 
     def ordered(self) -> list[Cluster | Call | Store]:
-        """Clusters and single steps in an order in which they can run: where there is a choice as
-        traced, but tests of the data at once, before anything is written (Part.failed)."""
+        """Clusters and single steps in an order that respects all dependencies: the traced order
+        where possible, but checks of the data as early as possible, before any write (Part.failed).
+        """
         waiting = dict(self.before)
         done, result = 0, []
         todo = sorted(
@@ -424,7 +430,7 @@ def space_of(step: Call | Store) -> tuple[int, ...]:
 def grown(
     first: Cluster, second: Cluster | None, step: Call | Store, steps: list
 ) -> Cluster | None:
-    """One cluster of two; None where they do not fit."""
+    """The merged cluster; None if both do not fit."""
     if second is None or len(second.steps) == 1:
         return first if steps[-1] is step and first.admit(step) else None
     if first.space != second.space:

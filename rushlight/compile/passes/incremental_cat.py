@@ -1,14 +1,13 @@
-"""What was made before is not made again: where a sequence has grown, all that comes row by row
-grows with it.
+"""Incremental computation for sequences that grow: the rows of the last call are reused (KV
+caching).
 
-    x = cat((a, b)):   f(x) = cat((f(a), f(b))),   where f makes its rows one by one and f(a) is
-    there already
+x = cat((a, b)): f(x) = cat((f(a), f(b))), if f works row by row and f(a) is already computed
 
-A language model that is asked for one token after the other gets the whole text each time. Of all
-that it makes, what the last call made are the first rows; the last row alone is new, and its query
-looks at the keys and values that are there: the cache that is otherwise written by hand. A GPT of
-four layers that writes 100 tokens, the last 36 of them in a window that moves, takes 0.7 of the
-time (benchmarks/workloads.md, W5b)."""
+A language model that generates token by token receives the whole text in each call. All but the
+last row of its results were computed by the call before; this pass computes the last row only,
+whose query reads the stored keys and values. This does the work of a hand-written KV cache
+(measurements: benchmarks/workloads.md, W5b).
+"""
 
 from __future__ import annotations
 
@@ -37,8 +36,8 @@ from rushlight.ops.linalg.matmul import linear, mm
 from rushlight.ops.nn.attention import attention
 from rushlight.ops.shape.views import cat, getitem, reshape, view_as_shape
 
-PRODUCTS = entries(linear, mm, attention)  # work that it pays to join rows for
-LARGEST = 1 << 16  # numbers of a constant that is compared with others
+COSTLY_OPS = entries(linear, mm, attention)  # ops for which the pass pays off
+MAX_CONSTANT_ELEMENTS = 1 << 16  # elements of the largest constant that is compared with others
 
 
 def extend(graph: Graph) -> None:
@@ -57,14 +56,15 @@ def content(array: np.ndarray) -> tuple:
 
 
 def mark(call: Call) -> Any:
-    """What makes two calls equal; of reads, that it is the same part."""
+    """A key that is equal for equal calls; for reads: equal if they read the same part."""
     found = places(call)
     return signature(call) if found is None else ("part", call.args[0], *found)
 
 
 class Grown(NamedTuple):
-    """A value that is its first rows, which were there before, and those that are new, along
-    `dim`."""
+    """A value made of `head`, the first rows, known from an earlier call, and `tail`, the new rows,
+    along `dim`.
+    """
 
     dim: int
     head: Value
@@ -72,9 +72,11 @@ class Grown(NamedTuple):
 
 
 class Extension:
-    """`same`: for a value the one before it that it equals; `known`: what the calls so far have
-    made; `read`: of which value another is a part, and which; `constants`: by their elements;
-    `shown`: what the world sees and may write to, and what that is a look at: it stays a look."""
+    """`same`: value -> an equal earlier value. `known`: key of a call -> its results. `read`: value
+    -> (the value of which it is a part, the part). `constants`: content -> constant. `shown`:
+    outputs of the program and their bases; the caller may write to these, so views among them stay
+    views.
+    """
 
     def __init__(self, graph: Graph):
         self.grown: dict[Value, Grown] = {}
@@ -89,7 +91,7 @@ class Extension:
         self.pays = False
 
     def step(self, step: Call | Store) -> Iterable[Call | Store]:
-        """The step, or what takes its place."""
+        """The step, or the steps that replace it."""
         if isinstance(step, Store) or not step.outs or is_random(step) or not self.steady(step):
             return [step]
         self.same.update(
@@ -111,42 +113,42 @@ class Extension:
             [self.same[call.outs[0]]] = call.args[0]
         elif call.runs(cat):
             self.join(call)
-        made = (
-            None
-            if call.outs[0] in self.shown and call.outs[0] in self.parents
-            else self.extended(call)
-        )
-        if (
-            made is None
-            and call.runs(view_as_shape)
-            and any(v in self.grown for v in lineage(call.outs[0], self.parents))
-        ):
+        return self.lengthened(call) or [call]
+
+    def lengthened(self, call: Call) -> list[Call] | None:
+        """The calls that extend the result of an earlier call; None where the call itself runs."""
+        out = call.outs[0]
+        looks = out in self.shown and out in self.parents
+        if not looks and (longer := self.extended(call)) is not None:
+            return longer
+        if call.runs(view_as_shape) and any(v in self.grown for v in lineage(out, self.parents)):
             call.op = reshape.op.name  # what is joined may lie in another order
-        return made or [call]
+        return None
 
     def steady(self, step: Call) -> bool:
-        """Whether nobody writes to what it reads: equal calls give equal results."""
+        """Whether no step writes to the operands, so that equal calls give equal results."""
         return not any(self.written & {*lineage(v, self.parents)} for v in values_in(step.args))
 
     def constant(self, array: np.ndarray) -> Value:
-        """The constant with these elements; it has grown where one of at least half its length is
-        how it begins."""
-        if array.size > LARGEST:
+        """The constant with these elements. A constant is `Grown` if an earlier constant of at
+        least half the length is a prefix.
+        """
+        if array.size > MAX_CONSTANT_ELEMENTS:
             return Value(array, "constant")
         made = self.constants.setdefault(content(array), Value(array, "constant"))
         self.shapes.add(array.shape)
-        for dim, size in enumerate(array.shape):  # anew each time: a longer one may have come
+        # not cached: a longer constant may have been added
+        for dim, size in enumerate(array.shape):
             for n in range(size - 1, (size - 1) // 2, -1):
                 if (*array.shape[:dim], n, *array.shape[dim + 1 :]) in self.shapes:
-                    first, rest = [array[(*[ALL] * dim, k)] for k in (slice(n), slice(n, None))]
+                    first, rest = np.split(array, [n], dim)
                     if (head := self.constants.get(content(first))) is not None:
                         self.grown[made] = Grown(dim, head, self.constant(rest))
                         return made
         return made
 
     def join(self, call: Call) -> None:
-        """x = cat((a, b, c)) has grown from cat((a, b)) where that is there; of two, from the
-        first."""
+        """x = cat((a, b, c)) is `Grown` from cat((a, b)) if that exists; cat((a, b)) from a."""
         (*first, last), dim = call.args[0], call.args[1] % len(call.outs[0].shape)
         head = (
             first
@@ -157,8 +159,9 @@ class Extension:
             self.grown[call.outs[0]] = Grown(dim, head[0], last)
 
     def reads_all(self, call: Call, found: list) -> bool:
-        """Whether a read gives what is read; one of new rows alone, or of old ones alone, shall
-        read these."""
+        """Whether a read returns its whole argument. A read of only new or only old rows is changed
+        to read `tail` or `head`.
+        """
         x, out = call.args[0], call.outs[0]
         if found == [range(n) for n in x.shape]:
             self.same[out] = x
@@ -180,8 +183,9 @@ class Extension:
         return False
 
     def extended(self, call: Call) -> list[Call] | None:
-        """The calls that make a result of its first rows and new ones; None if the first are not
-        there."""
+        """Calls that compute only the new rows of a result and join them with the known first rows;
+        None if the first rows are not known.
+        """
         x = next((v for v in values_in(call.args) if v in self.grown), None)
         if x is None:
             return None
@@ -201,7 +205,9 @@ class Extension:
         return None
 
     def first_rows(self, v: Value, box: Box) -> Value:
-        """Of rows that nobody has made, a value that nobody has seen."""
+        """The known first rows of a value; for rows that are not known a new value, which matches
+        no earlier call.
+        """
         [dim] = [d for d, k in enumerate(box) if k != ALL]
         if (
             v in self.grown
@@ -234,8 +240,8 @@ class Extension:
     def joined(
         self, call: Call, dim: int, heads: tuple[Value, ...], tails: tuple[Value, ...]
     ) -> Iterator[Call]:
-        """The results whole, for those who need them so."""
-        self.pays = self.pays or call.entry in PRODUCTS
+        """Join old and new rows, for readers of the whole result."""
+        self.pays = self.pays or call.entry in COSTLY_OPS
         for out, head, tail in zip(call.outs, heads, tails):
             self.grown[out] = Grown(dim, head, tail)
             yield Call(cat.op.name, ((head, tail), dim), (out,), call.line, call.late, ())

@@ -1,5 +1,4 @@
-"""Ops that make their results row by row: of which parts of its arguments a part of a result is
-made."""
+"""Row-by-row ops: the part of the arguments that an op needs for a part of the result."""
 
 from __future__ import annotations
 
@@ -19,14 +18,13 @@ from rushlight.ops.reduce.reduce import log_softmax, softmax
 from rushlight.ops.shape import views as shape
 from rushlight.ops.shape.views import part
 
-Box = tuple[slice, ...]  # what is read, along each dimension
+Box = tuple[slice, ...]  # the part that is read, one slice for each dimension
 Cut = Callable[
     [Value, Box], Value
 ]  # gives this part of a value, all of whose dimensions the box names
 ALL = slice(None)
 
-# Along which dimensions of its result an op needs all of its first argument; along the others it
-# needs what is read.
+# op -> the dimensions of the result along which the op needs its whole first argument
 WHOLE: dict[Op | None, Callable[..., Iterable[int]]] = {
     linear.op: lambda x, weight, bias: (-1,),
     mm.op: lambda x, y: (-1, *range(len(y.shape) - 2)),
@@ -38,13 +36,16 @@ WHOLE: dict[Op | None, Callable[..., Iterable[int]]] = {
 
 
 def part_of(step: Call, box: Box, cut: Cut) -> Call | None:
-    """The call that makes this part of a step's results; None where it does not come row by row."""
+    """The call that computes this part of a step's results; None if the op does not work row by
+    row.
+    """
     n, args = len(box), None
     touched = [d for d in range(n) if box[d] != ALL]
 
     def taken(v: Value, box: Box) -> Value:
-        """This part of a value, whose dimensions are the last of the box's; all of it along those
-        of size 1."""
+        """The part of an operand for this part of the result. The operand broadcasts: its
+        dimensions are the last ones, and a dimension of size 1 is kept whole.
+        """
         key = tuple(
             [
                 ALL if size == 1 or range(size)[k] == range(size) else k
@@ -74,8 +75,7 @@ def part_of(step: Call, box: Box, cut: Cut) -> Call | None:
 
 
 def of_turned(step: Call, box: Box, touched: list[int], cut: Cut) -> tuple:
-    """The dimension of its result that each of x's becomes is found by moving sizes that all
-    differ."""
+    """The order of the dimensions is found by running the op on an array whose sizes all differ."""
     x, *settings = step.args
     order = [
         size - 1
@@ -97,8 +97,9 @@ def of_reshaped(step: Call, box: Box, touched: list[int], cut: Cut) -> tuple | N
 
 
 def of_attention(step: Call, box: Box, touched: list[int], cut: Cut) -> tuple | None:
-    """Queries are one by one. Where they look back only, that of place i sees the first i + 1 keys:
-    a single one, all of those, and the first few queries, as many keys."""
+    """Queries are independent of each other. With a causal mask, query i sees the first i + 1 keys:
+    so a single query, or the first queries of all, need only a prefix of the keys.
+    """
     (q, k, v, *mask), causal, scale = step.args
     rows = range(q.shape[-2])[box[-2]]
     if touched != [len(box) - 2] or mask or len(q.shape) != len(box):
@@ -128,7 +129,9 @@ def of_unbound(step: Call, box: Box, touched: list[int], cut: Cut) -> tuple:
 
 
 def of_read(step: Call, box: Box, touched: list[int], cut: Cut) -> tuple | None:
-    """A part of a part, where all is read along what is touched."""
+    """A part of a part, if the inner read is whole along the dimensions that the outer one
+    restricts.
+    """
     found, x = places(step), step.args[0]
     if found is None or not step.runs(shape.getitem):
         return None
@@ -155,8 +158,9 @@ ARGUMENTS: dict[Op | None, Callable[..., tuple | None]] = {
 
 
 def places(reader: Call | Store) -> list[int | range] | None:
-    """Along each dimension of what is read the index, or those from first to last; None if `reader`
-    does not read a part."""
+    """The index or range that a reader reads in each dimension; None if `reader` is not such a
+    read.
+    """
     x, *settings = reader.args
     if reader.runs(shape.select):
         key = part(settings[0] % len(x.shape), settings[1], None)
@@ -190,7 +194,7 @@ def of_list(indices: tuple, key: tuple) -> tuple:
 
 
 def key_of(found: list[int | range], shape: tuple) -> tuple:
-    """The key that reads these places of an array of this shape."""
+    """The key that reads these indices and ranges of an array of this shape."""
     return (
         *[
             k if isinstance(k, int) else ALL if k == range(n) else slice(k.start, k.stop, k.step)

@@ -1,4 +1,4 @@
-"""Constants computed once, equal calls made one, calls that change nothing left out."""
+"""Constant folding, common subexpression elimination, and removal of calls without effect."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from rushlight.ops.shape.views import clone, contiguous, expand, permute
 
 
 def simplify(graph: Graph) -> None:
-    """One walk in program order: every call sees its arguments already simplified."""
+    """One pass in program order: the arguments of each call are already simplified."""
     known: dict[Any, Any] = {}
     by: dict[Value, Value] = {}
     written = {s.target: i for i, s in enumerate(graph.steps) if isinstance(s, Store)}
     final = {
         *graph.outputs(),
         *homes(graph),
-    }  # and what they are looks at: its memory is theirs alone
+    }  # outputs and their bases: no other value may share this memory
     views, last = memory_of(graph), last_reads(graph)
     steps: list[Call | Store] = []
 
     def steady(v: Value, out: Value) -> bool:
-        """Whether nobody writes into the value's memory before `out` is read for the last time."""
+        """Whether no step writes to the value's memory before the last read of `out`."""
         home = views.get(v, v)
         while home in by:
             home = views.get(by[home], by[home])
@@ -64,7 +64,7 @@ def simplify(graph: Graph) -> None:
                 same = known.setdefault(signature(step), out)
             if same is not out and (
                 out not in final or step.runs(clone)
-            ):  # each result has memory of its own
+            ):  # each output needs memory of its own
                 by[out] = same
                 continue
         steps.append(step)
@@ -73,8 +73,9 @@ def simplify(graph: Graph) -> None:
 
 
 def last_reads(graph: Graph) -> dict[Value, int]:
-    """Where each value is read last, itself or a view of it; beyond all steps what the world
-    sees."""
+    """The index of the last step that reads each value or a view of it; beyond all steps for
+    outputs.
+    """
     parents, last = parents_of(graph), {}
     for i, step in enumerate(graph.steps):
         for v in values_in(step.args):
@@ -85,7 +86,7 @@ def last_reads(graph: Graph) -> dict[Value, int]:
 
 
 def signature(call: Call) -> Any:
-    """What makes two calls equal."""
+    """A key that is equal for equal calls."""
     return call.op, key(call.args)
 
 
@@ -102,7 +103,9 @@ def key(arg: Any) -> Any:
 
 
 def uniform(v: Value) -> Any:
-    """The number that all elements of a constant are; None if they differ or it is no constant."""
+    """The number that all elements of a constant equal; None if elements differ or `v` is not a
+    constant.
+    """
     if v.kind != "constant" or v.size == 0 or v.dtype.kind not in "fbi":
         return None
     first = v._array.flat[0]
@@ -131,16 +134,16 @@ def folded(call: Call) -> Value | None:
 
 
 def computed(call: Call) -> np.ndarray:
-    """What a call on constants gives."""
+    """The result of a call on constants."""
     with np.errstate(all="ignore"):
         made = TABLE[call.op].kernel(*with_each(tuple(call.args), lambda v: v._array))
     return np.asarray(
         made[0] if isinstance(made, (tuple, list)) else made
-    )  # of a list that has but one
+    )  # the only output of an op with a list of outputs
 
 
 def unchanged(call: Call, final: set[Value], views: Container[Value]) -> Value | None:
-    """The argument that a call merely hands on."""
+    """The argument that a call returns unchanged, or None."""
     x = call.args[0] if call.args else None
     out = call.outs[0]
     if not isinstance(x, Value) or x.dtype != out.dtype:
@@ -169,7 +172,9 @@ def unchanged(call: Call, final: set[Value], views: Container[Value]) -> Value |
 
 
 def original(x: Value, out: Value, final: set[Value], views: Container[Value]) -> Value | None:
-    """What a copy may be replaced by: its original, unless the world could tell them apart."""
+    """The value that can replace a copy: the original, unless the caller could notice the
+    difference; else None.
+    """
     if out not in final:
         return x if x.kind != "constant" else None
     if x.kind != "call" or x in final or x in views:

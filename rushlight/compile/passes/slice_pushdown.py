@@ -1,5 +1,5 @@
-"""What nobody reads is not made: f(x)[:, -1] becomes f(x[:, -1:])[:, 0] where f makes its rows one
-by one.
+"""Rows that are not read are not computed: f(x)[:, -1] becomes f(x[:, -1:])[:, 0], if f works row
+by row.
 
 A language model's next token is read off its last position. All that follows its last attention,
 and of this the last query, then runs for one position: of a GPT of four layers 0.8 of the
@@ -26,7 +26,7 @@ from rushlight.ops.shape.views import getitem, to
 
 
 def narrow(graph: Graph) -> None:
-    """From the last step to the first, so that a part asked for goes up as far as it can."""
+    """From the last step to the first, so that a slice moves up as far as possible."""
     readers, final = graph.users(), set(graph.outputs())
     home, written = memory_of(graph), {s.target for s in graph.steps if isinstance(s, Store)}
     steps: list[Any] = []  # the last one first
@@ -35,13 +35,14 @@ def narrow(graph: Graph) -> None:
         box = asked(step, readers, final)
         if may_copy(step) and home.get(step.args[0], step.args[0]) in written:
             box = None  # of a part it may be a look at what is written before it is read
-        b = None if box is None else before(step, box)
+        b = before(step, box) if isinstance(step, Call) and box is not None else None
         if b is None:
             steps.append(step)
             continue
         made = b.steps[-1].outs[0]
         for reader in readers[step.outs[0]]:
             rest = tuple([0 if isinstance(k, int) else ALL for k in places(reader) or ()])
+            assert isinstance(reader, Call)  # a store reads all of a value: no part is asked for
             reader.op, reader.args = getitem.op.name, (made, (*rest, ...))
             if 0 not in rest:
                 by[reader.outs[0]] = made
@@ -54,8 +55,9 @@ def narrow(graph: Graph) -> None:
 
 
 def asked(step: Any, readers: dict[Value, list], final: set[Value]) -> Box | None:
-    """The part of a step's result that all who read it want, if it is half of it at most; none of
-    an embedding's, which raises an error for an index that is not there, read or not."""
+    """The part of a step's result that all its readers need, if it is at most half of the result.
+    None for an embedding, which raises an error for an index out of range even in unread rows.
+    """
     out, *others = step.outs or (None,)
     if (
         out is None
@@ -72,8 +74,9 @@ def asked(step: Any, readers: dict[Value, list], final: set[Value]) -> Box | Non
 
 
 def may_copy(step: Any) -> bool:
-    """Whether a step's result is a copy of its argument for some arguments, and shows its memory
-    for others."""
+    """Whether a step's result is a copy of its argument for some arguments, and a view for
+    others.
+    """
     return step.runs(to) or step.entry is not None and "copies" in step.entry.options
 
 
@@ -87,8 +90,9 @@ def box_of(found: list[int | range] | None, shape: tuple) -> Box | None:
 
 
 def before(step: Call, box: Box) -> Builder | None:
-    """The calls that make this part of a step's result, the step itself last; None where it does
-    not come row by row."""
+    """The calls that compute this part of a step's result, the step itself last; None if the op
+    does not work row by row.
+    """
     b = Builder(step)
     made = part_of(
         step, box, lambda v, key: b.call(getitem, v, (*key, ...), shape=v._array[key].shape)

@@ -1,10 +1,10 @@
-"""One graph of forward and backward as two: what the first hands to the second, and what the second
-computes again."""
+"""Split one graph of forward and backward into two; choose the values that the forward saves and
+those that the backward recomputes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -29,29 +29,19 @@ from rushlight.ops.shape.views import clone
 def split(graph: Graph, watched: set | None = None) -> tuple[Graph, Graph, list[Value]]:
     """(forward, backward, values of the forward that the backward reads).
 
-    Elementwise values are computed again from what is in memory anyway: reading costs more than
-    arithmetic. But not from what others may write to between the two (`exposed`), unless eager's
-    backward reads it as well (`watched`)."""
+    The backward recomputes elementwise values from values in memory: reading memory costs more than
+    arithmetic. It does not recompute from memory that the caller may write to in between
+    (`exposed`), unless eager's backward reads this memory, too (`watched`).
+    """
     early = [s for s in graph.steps if not s.late]
     late = [s for s in graph.steps if s.late]
     maker = {v: s for s in early for v in s.outs}
-    exposed = set() if watched is None else {v for v, key in handled(graph) if key not in watched}
+    exposed = set() if watched is None else written_between(graph, watched)
     kept, origin = in_memory(early, graph) - exposed, memory_of(graph)
-    sound = {v for v in graph.inputs if v not in exposed}  # what the backward can have at that time
-    for s in early:
-        fine = repeatable(s) and all(
-            [v in sound or v.kind == "constant" for v in values_in(s.args)]
-        )
-        sound.update(
-            [
-                v
-                for v in s.outs
-                if fine or origin.get(v, v) not in exposed and (v in kept or not repeatable(s))
-            ]
-        )
+    sound = still_known(graph, exposed, kept)
     again: dict[int, Call] = {}
     saved: dict[Value, Value] = {}  # what is read, and what is handed over: the same or a copy
-    todo = [v for s in late for v in values_in(s.args)] + [v for v in graph.wrt if v is not None]
+    todo = [v for s in late for v in values_in(s.args)] + [*filter(None, graph.wrt)]
     for v in todo:  # grows while it is read
         step = maker.get(v)
         if v in saved or v not in exposed and step is None or id(step) in again:
@@ -63,18 +53,30 @@ def split(graph: Graph, watched: set | None = None) -> tuple[Graph, Graph, list[
             saved[v] = v if origin.get(v, v) not in exposed else copied(v, step, early)
     forward = Graph(early, graph.inputs, [*graph.results, *saved.values()], graph.grads)
     drop_unused(forward)
-    return (
-        forward,
-        second(
-            graph, [s for s in graph.steps if not s.late and id(s) in again] + late, list(saved)
-        ),
-        list(saved),
-    )
+    repeated = [s for s in graph.steps if not s.late and id(s) in again]
+    return forward, second(graph, repeated + late, list(saved)), list(saved)
+
+
+def still_known(graph: Graph, exposed: set[Value], kept: set[Value]) -> set[Value]:
+    """The values of the forward that the backward can have: in memory that nobody else may have
+    written to, or computed again from such values."""
+    origin = memory_of(graph)
+    sound = {v for v in graph.inputs if v not in exposed}
+    for s in graph.steps:
+        if s.late:
+            continue
+        again = repeatable(s) and all(v in sound or v.kind == "constant" for v in values_in(s.args))
+        for v in s.outs:
+            untouched = origin.get(v, v) not in exposed
+            if again or untouched and (v in kept or not repeatable(s)):
+                sound.add(v)
+    return sound
 
 
 def handled(graph: Graph) -> Iterator[tuple[Value, tuple]]:
-    """The memory that others may write to once the forward has run, with a key for each that
-    survives all passes."""
+    """(value, key) for memory that the caller may write to after the forward. The keys survive all
+    passes.
+    """
     origin = memory_of(graph)
     for v in graph.inputs:
         if v.source[0] in ("argument", "state", "grad"):
@@ -83,8 +85,16 @@ def handled(graph: Graph) -> Iterator[tuple[Value, tuple]]:
         yield origin.get(v, v), ("result", i)
 
 
+def written_between(graph: Graph, watched: set[tuple]) -> set[Value]:
+    """The memory that others may write to before the backward runs; without that which eager's
+    backward watches."""
+    return {v for v, key in handled(graph) if key not in watched}
+
+
 def read_late(graph: Graph) -> set[tuple]:
-    """What of it the backward reads as recorded: eager would notice a write, too."""
+    """The keys of `handled` memory that the backward reads in the recording: eager would notice a
+    write to it, too.
+    """
     origin = memory_of(graph)
     read = {origin.get(v, v) for s in graph.steps if s.late for v in values_in(s.args)}
     return {key for v, key in handled(graph) if v in read}
@@ -98,8 +108,9 @@ def copied(v: Value, step: Call | Store | None, early: list[Call | Store]) -> Va
 
 
 def in_memory(early: list[Call | Store], graph: Graph) -> set[Value]:
-    """Values that the forward has to write down for itself: results, and what is read by other than
-    loops."""
+    """Values that the forward stores anyway: results, and operands of steps that are not fused into
+    loops.
+    """
     origin = memory_of(graph)
     kept = set(graph.results)
     for step in early:
@@ -119,27 +130,14 @@ def repeatable(step: Call | Store) -> bool:
 def second(graph: Graph, steps: list, saved: list[Value]) -> Graph:
     """The backward as a graph of its own, in which what the forward hands over comes from
     outside."""
-    parents = parents_of(graph)
-    gaps = {
-        v for s in graph.steps if isinstance(s, Call) and not is_reshape(s) for v in s.outs
-    } & parents.keys()
-    by = {
-        v: Value(solid(v, any(w in gaps for w in lineage(v, parents))), "input", ("saved", i))
-        for i, v in enumerate(saved)
-    }
     inputs = {v: Value(v._array, "input", v.source) for v in graph.inputs}
-    constants = [v for s in steps for v in values_in(s.args) if v.kind == "constant"]
-    by = (
-        inputs | by | {v: Value(v._array, "constant", v.source) for v in constants}
-    )  # each program names its own
-    copies = {}
+    by = inputs | from_forward(graph, saved)
+    by |= own_constants(v for s in steps for v in values_in(s.args))
+    copies: dict[Value, Value] = {}
     for step in steps:
         outs = tuple(copies.setdefault(v, copy(v)) for v in step.outs)
         by.update(zip(step.outs, outs))
-    new = [
-        Call(s.op, replaced(s.args, by), tuple(by[v] for v in s.outs), s.line, shares=s.shares)
-        for s in steps
-    ]
+    new: list[Call | Store] = [with_values(s, by) for s in steps]
     wrt = [None if v is None else by.get(v, v) for v in graph.wrt]
     reads = {v for s in new for v in values_in(s.args)} | {v for v in wrt if v is not None}
     return Graph(
@@ -149,17 +147,41 @@ def second(graph: Graph, steps: list, saved: list[Value]) -> Graph:
     )
 
 
-def without(graph: Graph, absent: set[int], seeds: list[set[int]]) -> tuple[Graph, list[bool]]:
-    """The backward where some results got no gradient, and which of the gradients that it gives are
-    left: those to which others of `seeds` led in the recorded run, if only with zeros (through
-    `floor`), which passes leave out.
+def from_forward(graph: Graph, saved: list[Value]) -> dict[Value, Value]:
+    """For each value that the forward hands over: the input of the backward in its place."""
+    parents = parents_of(graph)
+    made = {v for s in graph.steps if isinstance(s, Call) and not is_reshape(s) for v in s.outs}
+    gaps = made & parents.keys()
+    return {
+        v: Value(solid(v, any(w in gaps for w in lineage(v, parents))), "input", ("saved", i))
+        for i, v in enumerate(saved)
+    }
 
-    Not the same as zeros: 0 times the infinite slope of sqrt at 0 is nan. Backward is linear in
-    what comes in, so a step that reads nothing else of it gives nothing."""
+
+def own_constants(values: Iterable[Value]) -> dict[Value, Value]:
+    """Copies of the constants among the values: each program names its own."""
+    return {v: Value(v._array, "constant", v.source) for v in values if v.kind == "constant"}
+
+
+def with_values(step: Call | Store, by: dict[Value, Value]) -> Call:
+    """The same call on other values: `by` has all results, and the arguments that change."""
+    outs = tuple([by[v] for v in step.outs])
+    return Call(step.op, replaced(step.args, by), outs, step.line, shares=step.shares)
+
+
+def without(graph: Graph, absent: set[int], seeds: list[set[int]]) -> tuple[Graph, list[bool]]:
+    """The backward for calls in which the results in `absent` got no gradient, and which of its
+    gradients remain: those to which other results in `seeds` led in the recorded run, if only by
+    zeros (through `floor`), which passes remove.
+
+    An absent gradient differs from zeros: 0 times the infinite slope of sqrt at 0 is nan. Backward
+    is linear in its seeds, so a step that depends on absent seeds only is left out.
+    """
     by = {v: Value(v._array, v.kind, v.source) for v in graph.inputs}
-    nothing = {v for v in graph.inputs if v.source[0] == "seed" and v.source[1] in absent}
-    some = {v for v in graph.inputs if v.source[0] == "seed"} - nothing
-    steps = []
+    came_in = {v: v.source[1] for v in graph.inputs if v.source[0] == "seed"}
+    nothing = {v for v, result in came_in.items() if result in absent}
+    some = came_in.keys() - nothing
+    steps: list[Call | Store] = []
     for s in graph.steps:
         given = set(values_in(s.args))
         if given & nothing and not given & some:
@@ -170,29 +192,16 @@ def without(graph: Graph, absent: set[int], seeds: list[set[int]]) -> tuple[Grap
             v: Value(np.broadcast_to(np.zeros((), v.dtype), v.shape), "constant")
             for v in given & nothing
         }
-        by.update((v, Value(v._array, "constant", v.source)) for v in given if v.kind == "constant")
+        by |= own_constants(given)
         by.update((v, copy(v)) for v in s.outs)
         left = [v for v in values_in(s.args) if v not in zeros]
-        if (
-            zeros
-            and s.runs(add)
-            and [(v.shape, v.dtype) for v in left] == [(v.shape, v.dtype) for v in s.outs]
-        ):
+        alike = [(v.shape, v.dtype) for v in left] == [(v.shape, v.dtype) for v in s.outs]
+        if zeros and s.runs(add) and alike:
             by[s.outs[0]] = by[left[0]]
         else:
-            steps.append(
-                Call(
-                    s.op,
-                    replaced(s.args, by | zeros),
-                    tuple([by[v] for v in s.outs]),
-                    s.line,
-                    shares=s.shares,
-                )
-            )
+            steps.append(with_values(s, by | zeros))
     there = [not found <= absent for found in seeds]
-    by.update(
-        (v, Value(v._array, "constant", v.source)) for v in graph.results if v.kind == "constant"
-    )
+    by |= own_constants(graph.results)
     by.update(
         (v, Value(np.zeros(v.shape, v.dtype), "constant")) for v in graph.results if v in nothing
     )
@@ -209,10 +218,7 @@ def outline(graph: Graph) -> Graph:
     """The same steps on values without the traced arrays."""
     by = {v: Value(np.empty_like(v._array), "input", v.source) for v in graph.inputs}
     by |= {v: copy(v) for s in graph.steps for v in s.outs}
-    steps: list[Any] = [
-        Call(s.op, replaced(s.args, by), tuple([by[v] for v in s.outs]), s.line, shares=s.shares)
-        for s in graph.steps
-    ]
+    steps: list[Call | Store] = [with_values(s, by) for s in graph.steps]
     return Graph(steps, [by[v] for v in graph.inputs], [by.get(v, v) for v in graph.results])
 
 

@@ -197,14 +197,7 @@ class Compiled:
         """Run the function eagerly under a tracer, and make a program if this run and the last run
         did the same."""
         before = Snapshot(self.function, others)
-        last = self.last.pop(kind, None) or next(
-            (p.outline for p in sorted(self.programs.get(kind, ()), key=lambda p: not p.holds())),
-            None,
-        )
-        written = [(s, find(s, flat)) for s in last.targets] if last is not None else []
-        old = {
-            keyed(s): t._array.copy("K") for s, t in written if t is not None
-        }  # None: a gradient that was freed
+        last = self.last.pop(kind, None) or self.known_outline(kind)
         try:
             tracer = Tracer(known_arrays(flat, before), before.apart)
         except NoArray:
@@ -215,27 +208,18 @@ class Compiled:
             (source, find(source, flat), find(source, flat)._grad)
             for source in everyone(flat, before)
         ]
-        for (_, what), _, g in grads:
-            if g is not None:
-                old.setdefault(keyed(("grad", what)), g._array)
+        old = memory_before(last, grads, flat)
         given = [*contents((args, kwargs))]
         with entered(flat) as cut, draws:
             nodes = [(t, t._node, t._array) for t in (*flat, *before.tensors.values())]
             default = get_default_dtype()
             result = traced(self.function, args, kwargs, tracer)
             self.breaks, self.steps = list(dict.fromkeys(tracer.breaks)), len(tracer.steps)
-            problem = tracer.problem or obstacle(tracer, before, draws, given, (args, kwargs))
-            if any(
-                [
-                    t._node is not node and (node is None or t._node is None or not node.leaf)
-                    for t, node, _ in nodes
-                ]
-            ):
-                problem = problem or "changes the history of a tensor that it has not made"
-            if left := [t for t, _, array in nodes if t._array is not array]:
-                problem = problem or tracer.left(left)
-            if get_default_dtype() is not default:
-                problem = problem or "changes the default dtype"
+            problem = (
+                tracer.problem
+                or obstacle(tracer, before, draws, given, (args, kwargs))
+                or changed(tracer, nodes, default)
+            )
             outline = None
             if problem is None:
                 cut()
@@ -243,17 +227,15 @@ class Compiled:
                     outline = Outline(
                         tracer, result, flat, grads, before, Snapshot(self.function, others)
                     )
-                except (
-                    Exception
-                ) as error:  # no program can do the run: results or state that cannot be made again
-                    if os.environ.get("RUSHLIGHT_DEBUG") and not isinstance(
-                        error, (TypeError, NoArray)
-                    ):
+                except Exception as error:
+                    # no program can do the run: results or state that cannot be made again
+                    refused = isinstance(error, (TypeError, NoArray))
+                    if debugging() and not refused:
                         raise
                     problem = str(error).partition("\n")[0]
                     if before.placed and self.tries.setdefault(kind, 0) < MAX_CHANGING_TRACES:
-                        self.tries[kind] += 1
                         # tensors put into lists or dicts: look for the statement that does it
+                        self.tries[kind] += 1
                         self.probing = problem
                         return result
         if outline is not None and outline.live:
@@ -261,12 +243,17 @@ class Compiled:
         try:
             self.consider(kind, outline, last, problem, flat, old, draws, tracer)
         except Exception as error:
-            if isinstance(error, CannotCompile) or os.environ.get("RUSHLIGHT_DEBUG"):
+            if isinstance(error, CannotCompile) or debugging():
                 raise
             self.give_up(f"meets a limit of the compiler: {type(error).__name__}: {error}")
         if not self.given_up:
             self.count(args, kwargs)
         return result
+
+    def known_outline(self, kind: Any) -> Outline | None:
+        """The outline of a program for these arguments; first of one whose guards hold."""
+        programs = sorted(self.programs.get(kind, ()), key=lambda p: not p.holds())
+        return programs[0].outline if programs else None
 
     def count(self, args: tuple, kwargs: dict) -> None:
         """Divide the function if a Python number among its arguments changes in each call.
@@ -501,9 +488,38 @@ def obstacle(tracer: Tracer, before: Snapshot, draws: Draws, given: list, now: A
     return None
 
 
+def changed(tracer: Tracer, nodes: list[tuple], default: Any) -> str | None:
+    """What the run has changed and no program can change, or None.
+
+    Before the run: `nodes`, (tensor, node, array) of each tensor; `default`, the default dtype.
+    """
+    for t, node, _ in nodes:
+        if t._node is not node and (node is None or t._node is None or not node.leaf):
+            return "changes the history of a tensor that it has not made"
+    if left := [t for t, _, array in nodes if t._array is not array]:
+        return tracer.left(left)
+    return "changes the default dtype" if get_default_dtype() is not default else None
+
+
+def memory_before(last: Outline | None, grads: list[tuple], flat: list[Any]) -> dict:
+    """{source: array} before the run: copies of what the last run has written to, if it was not a
+    gradient that is freed by now; the gradients of the leaves."""
+    written = [(s, find(s, flat)) for s in last.targets] if last is not None else []
+    old = {keyed(s): t._array.copy("K") for s, t in written if t is not None}
+    for (_, what), _, g in grads:
+        if g is not None:
+            old.setdefault(keyed(("grad", what)), g._array)
+    return old
+
+
 def little(steps: list) -> bool:
     """Whether a piece is too small to compile."""
     return len(steps) < MIN_STEPS and sum([v.size for s in steps for v in s.outs]) < MIN_ELEMENTS
+
+
+def debugging() -> bool:
+    """Whether errors of the compiler itself are raised, and do not end in an eager run."""
+    return bool(os.environ.get("RUSHLIGHT_DEBUG"))
 
 
 def lower_precision() -> Any:

@@ -125,7 +125,7 @@ class Writer:
         ]  # source ("argument", k) is args[tensors[k]]
 
     def arguments(self) -> list[str]:
-        """The tests of the arguments: those of `trees.signature`."""
+        """The tests of the arguments, equivalent to `trees.signature`."""
         lines = [f"if len(args) != {len(self.args)}: {BACK}"]
         if self.args:
             lines.append(f"{', '.join(f'a{i}' for i in range(len(self.args)))}, = args")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.autograd.graph_errors import overwritten
 from rushlight.base.errors import explain
 from rushlight.compile.capture.input_sources import find, keyed
 from rushlight.compile.capture.trace_summary import entered, unhooked
@@ -16,7 +17,7 @@ from rushlight.compile.guards.pytree_signature import planned
 from rushlight.compile.passes.split_backward import outline, without
 from rushlight.core.backward import DOUBLE_BACKWARD_LISTENERS, grad
 from rushlight.core.clock import clock, tick
-from rushlight.core.engine import overwritten, reachable
+from rushlight.core.engine import reachable
 from rushlight.core.mode import mode
 from rushlight.core.node import Node
 from rushlight.core.tensor import Tensor, from_array, writes_of
@@ -78,6 +79,7 @@ class CompiledFunctionBackward(Node):
     """The node of a compiled function's results: its rule runs the program's backward part."""
 
     __slots__ = ("call",)
+    call: tuple  # the function, or None where it cannot be run again; the tensors it was given
 
     def arrays(self, g: Any) -> list:
         """The gradients of the inputs that require grad."""
@@ -121,7 +123,7 @@ class CompiledFunctionBackward(Node):
         """The gradients, recorded: runs the function again, eagerly. RuntimeError if that would
         have side effects."""
         given = g if isinstance(g, dict) else {0: g}
-        if not mode().grad:  # not recorded: a watcher asked for ops, and gets new arrays
+        if not mode().grad:  # not recorded: the caller needs ops on new arrays
             found = self.arrays({k: t._array for k, t in given.items()})
             return [None if a is None else from_array(a) for a in found]
         (call, arguments), program = self.call, self.saved[0]  # type: ignore[index]
@@ -137,7 +139,7 @@ class CompiledFunctionBackward(Node):
                     "a compiled function cannot be differentiated twice if it writes to memory or "
                     "draws "
                     "random numbers",
-                    "call the function itself where create_graph=True is needed, or "
+                    "call the original function if create_graph=True is needed, or "
                     "compile the whole step",
                 )
             )

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.buffer_pool import LEAST, memory
+from rushlight.base.buffer_pool import MIN_ARRAY_BYTES, memory
 from rushlight.base.text import define
 from rushlight.compile.capture.input_sources import find, keyed, picker
 from rushlight.compile.capture.replay import Replay
@@ -62,7 +62,9 @@ class Part:
         self.parts, self.joined = lowering.parts, bool(lowering.joints.texts)
         # functions that allocate the results
         self.new = [
-            partial(memory.take if n * dtype.itemsize >= LEAST else np.empty, shape, dtype)
+            partial(
+                memory.take if n * dtype.itemsize >= MIN_ARRAY_BYTES else np.empty, shape, dtype
+            )
             for shape, dtype in lowering.new
             for n in [math.prod(shape)]
         ]
@@ -87,6 +89,7 @@ class Part:
         self.observed = lowering.watched("seen")
         self.made = [v.name for v in graph.outputs()]
         self._views: tuple | None = None  # the results of `bind`; None: to be made again
+        self.spans: Spans  # the memory that the program writes to, made with the views
         self.state: set[int] = set()  # ids of the arrays that the function reaches by itself
         self.known: list[np.ndarray | None] = [None] * len(self.sources)
         kinds = [kind for kind, _ in self.sources]
@@ -399,16 +402,12 @@ class Program:
     def compared(self, expected: Any, arguments: list[Any], old: dict) -> str:
         """`differs`, but a wrong step raises Mismatch: compares each step, then results, written
         memory and gradients."""
-        replay, written = self.replay, {}
-        inputs = [
-            np.ones_like(expected.results[self.live[what]])
-            if kind == "seed"
-            else old[keyed((kind, what))]
-            if keyed((kind, what)) in old
-            else find((kind, what), arguments)._array
-            for kind, what in (v.source for v in replay.inputs)
-        ]
-        steps = [s for p in self.parts for s in p.lowering.graph.steps]
+        replay = self.replay
+        assert replay is not None
+        # source -> copy of the memory that the program writes to
+        written: dict[Any, np.ndarray] = {}
+        inputs = [self.traced_input(v.source, expected, arguments, old) for v in replay.inputs]
+        steps = [s for p in self.parts if p.lowering is not None for s in p.lowering.graph.steps]
         replay.begin(inputs, Counter(v.traced for s in steps for v in s.outs if v.traced))
 
         def trial(part: Part, arrays: list[np.ndarray]) -> tuple[list, list]:
@@ -430,11 +429,20 @@ class Program:
             i: f"{what}: {far}" for i, (what, a, b) in enumerate(pairs) if (far := distance(a, b))
         }
         if wrong:  # may be rounding noise, as in a gradient that would be 0 in exact arithmetic
-            far = beyond_noise(
+            wrong_still = beyond_noise(
                 {i: pairs[i][1:] for i in wrong}, replay.shaken(inputs, self.written), replay.halves
             )
-            wrong = {i: wrong[i] for i in far}
+            wrong = {i: wrong[i] for i in wrong_still}
         return next(iter(wrong.values()), "")
+
+    def traced_input(
+        self, source: tuple, expected: Any, arguments: list[Any], old: dict
+    ) -> np.ndarray:
+        """What the traced run read from a source: gradients of results are ones."""
+        kind, what = source
+        if kind == "seed":
+            return np.ones_like(expected.results[self.live[what]])
+        return old[keyed(source)] if keyed(source) in old else find(source, arguments)._array
 
     def joined_differ(self, expected: Any, arguments: list[Any], old: dict, again: Callable) -> str:
         """The first difference between joined statements and the same statements run one by one, in

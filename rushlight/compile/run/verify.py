@@ -29,7 +29,15 @@ from rushlight.compile.graph import (
     values_in,
     with_each,
 )
-from rushlight.compile.run.tolerance import NOISE, ROUNDED, SHAKEN, Noise, change, of_half, unit
+from rushlight.compile.run.tolerance import (
+    HALF_NOISE_FACTOR,
+    NOISE_FACTOR,
+    PERTURBED_ULPS,
+    Noise,
+    change,
+    of_half,
+    unit,
+)
 from rushlight.core.table import TABLE
 from rushlight.kernels.float16 import single
 from rushlight.ops.linalg.matmul import mm
@@ -42,17 +50,17 @@ TOLERANCE = {
     8: 1e-6,
     16: 1e-6,
 }  # bytes of an element -> tolerance relative to the largest element
-TRIES, MOST_TRIES = (
+MIN_RUNS, MAX_RUNS = (
     3,
     16,
 )  # perturbed runs; more if needed, since the noise of two ops may cancel in the first ones
 # Kinds of perturbation (fields of Noise), each run separately -> the weight of its effect, relative
-# to NOISE.
+# to NOISE_FACTOR.
 FLOATS = {"floats": 1.0}
 HALVES = {
     **FLOATS,
-    "halves": ROUNDED / NOISE,
-    "given": SHAKEN * 2.0**-16,
+    "halves": HALF_NOISE_FACTOR / NOISE_FACTOR,
+    "given": PERTURBED_ULPS * 2.0**-16,
 }  # inputs in half precision: as if in float32
 
 
@@ -78,10 +86,8 @@ class Checker:
     ):
         self.items, self.shown, self.ends, self.replay = items, shown, ends, replay
         self.known = dict(zip(graph.inputs, arrays))
-        self.origin, self.places = (
-            memory_of(graph),
-            {},
-        )  # value -> the value that owns its memory; value -> its array
+        self.origin = memory_of(graph)  # value -> the value that owns its memory
+        self.places: dict[Value, np.ndarray] = {}  # value -> its array
         self.results = graph.results
         self.kinds = HALVES if replay.halves else FLOATS
         # values that the traced run did not have -> function that computes them from perturbed
@@ -97,49 +103,56 @@ class Checker:
         of the item's ops."""
         steps = getattr(self.items[i], "steps", None) or [self.items[i]]
         made = dict(zip(self.shown[i], arrays))
-        first = steps[0]
-        if (
-            len(steps) == 1
-            and isinstance(first, Call)
-            and first.outs
-            and not is_view(first)
-            and (is_random(first) or opaque(first))
-        ):
-            found = dict(made)  # the program calls eager's own kernel: there is nothing to compare
-            self.apart(first, made)
-            for v in first.outs if is_random(first) else ():
-                self.replay.drawn(v.traced, made[v])
-        else:
-            found = computed(steps, self.known)
+        found = self.own_kernel(steps, made) or computed(steps, self.known)
         right = {v: self.replay.value(v.traced) for s in steps for v in s.outs if v.traced}
         again = partial(anew, steps, self.given(steps))
         self.compare(found, right, again, f"{name_of(steps)}: its parts give")
-        for s in steps:
-            for v in s.outs:
-                own = (
-                    v in made and found[v] is made[v]
-                )  # the program's memory, which later items overwrite
-                self.known[v] = right[v] if v in right else found[v].copy() if own else found[v]
-                if v not in right:
-                    self.unsure[v] = partial(taken, again, v)
+        for v in [v for s in steps for v in s.outs]:
+            if v in right:
+                self.known[v] = right[v]
+                continue
+            own = v in made and found[v] is made[v]  # memory that later items overwrite
+            self.known[v] = found[v].copy() if own else found[v]
+            self.unsure[v] = partial(taken, again, v)
         self.compare(made, found, again, f"{name_of(steps)}: it gives")
+        self.correct(steps, made)
+        self.places.update((v, a) for v, a in made.items() if v.kind != "input")
+        self.forget(i)
+
+    def own_kernel(
+        self, steps: list[Any], made: dict[Value, np.ndarray]
+    ) -> dict[Value, np.ndarray] | None:
+        """`made` for a step that the program runs by eager's own kernel: there is nothing to
+        compare. None for other steps."""
+        call = steps[0]
+        if len(steps) > 1 or not isinstance(call, Call) or not call.outs or is_view(call):
+            return None
+        if not (is_random(call) or opaque(call)):
+            return None
+        self.apart(call, made)
+        for v in call.outs if is_random(call) else ():
+            self.replay.drawn(v.traced, made[v])
+        return dict(made)
+
+    def correct(self, steps: list[Any], made: dict[Value, np.ndarray]) -> None:
+        """Put eager's results into the program's memory: the next items start from these."""
         for v, a in made.items():
             if v.kind != "input" and a.flags.writeable and not np.array_equal(a, self.known[v]):
                 np.copyto(a, self.known[v])
         for s in steps:
             if isinstance(s, Store):
-                np.copyto(
-                    made[s.target],
-                    s.value._array if s.value.kind == "constant" else self.known[s.value],
-                )
-        self.places.update((v, a) for v, a in made.items() if v.kind != "input")
-        for book in (self.known, self.places, self.unsure):
-            for v in [
-                v
-                for v in book
-                if self.ends.get(v, i) < i and (book is not self.unsure or v not in self.results)
-            ]:
-                del book[v]
+                value = s.value
+                right = value._array if value.kind == "constant" else self.known[value]
+                np.copyto(made[s.target], right)
+
+    def forget(self, i: int) -> None:
+        """Let go of values that no item after i reads."""
+        ended = {v for v in (*self.known, *self.places, *self.unsure) if self.ends.get(v, i) < i}
+        for v in ended:
+            self.known.pop(v, None)
+            self.places.pop(v, None)
+            if v not in self.results:
+                self.unsure.pop(v, None)
 
     def leave(self) -> None:
         """Pass the unsure values that backward reads on to `replay`, before the check of the
@@ -192,7 +205,7 @@ class Checker:
             different noise."""
             if not still:
                 still.append(again(Noise(0, floats=False)))
-            for seed in range(MOST_TRIES):
+            for seed in range(MAX_RUNS):
                 runs = (
                     shaken[seed]
                     if seed < len(shaken)
@@ -201,13 +214,14 @@ class Checker:
                         for kind in self.kinds
                     ]
                 )
-                if len(shaken) == seed < TRIES:
+                if len(shaken) == seed < MIN_RUNS:
                     shaken.append(runs)
                 far = [change(run[v], still[0][v]) for run in runs]
+                shares = zip(self.kinds.values(), far)
                 yield (
-                    sum(share * f for share, f in zip(self.kinds.values(), far))
-                    if far[0].dtype != bool
-                    else (np.any(far, axis=0))
+                    np.any(far, axis=0)
+                    if far[0].dtype == bool
+                    else sum((share * f for share, f in shares), np.zeros_like(far[0]))
                 )
 
         for v, a in made.items():
@@ -284,7 +298,7 @@ def difference(a: np.ndarray, b: np.ndarray, changes: Callable[[], Iterator[np.n
             return ""
         if kind not in "fc":
             right = a == b
-            near = right.all() or (right | np.any([*islice(changes(), TRIES)], axis=0)).all()
+            near = right.all() or (right | np.any([*islice(changes(), MIN_RUNS)], axis=0)).all()
             return "" if near else "other whole numbers"
         right = (a == b) | ((a != a) & (b != b))
         if right.all():
@@ -296,11 +310,15 @@ def difference(a: np.ndarray, b: np.ndarray, changes: Callable[[], Iterator[np.n
         far = np.abs(a - b)
         if (right | (far <= allowed)).all():
             return ""
-        spread = np.nan_to_num(np.max([*islice(changes(), TRIES)], axis=0), nan=0, posinf=np.inf)
-        wrong, total, tries = ~(right | (far <= allowed + NOISE * spread)), np.zeros_like(spread), 0
+        spread = np.nan_to_num(np.max([*islice(changes(), MIN_RUNS)], axis=0), nan=0, posinf=np.inf)
+        wrong, total, tries = (
+            ~(right | (far <= allowed + NOISE_FACTOR * spread)),
+            np.zeros_like(spread),
+            0,
+        )
         for change in changes() if wrong.any() else ():  # averaged: one change may be 0 by chance
             total, tries = total + np.nan_to_num(change, nan=0, posinf=np.inf), tries + 1
-        wrong &= ~(far <= allowed + NOISE * (total / max(tries, 1)))
+        wrong &= ~(far <= allowed + NOISE_FACTOR * (total / max(tries, 1)))
         return (
             f"{a[wrong][0]} instead of {b[wrong][0]}, {wrong.sum()} of {a.size} elements"
             if wrong.any()
@@ -320,7 +338,7 @@ def beyond_noise(
     change in many runs plus the root mean square of the array's changes."""
     first = next(runs)
     if not halves:
-        some = [*islice(runs, TRIES)]
+        some = [*islice(runs, MIN_RUNS)]
         return [
             i
             for i, (a, b) in pairs.items()
@@ -333,7 +351,7 @@ def beyond_noise(
             )
         ]
     spread, left = {i: np.zeros_like(single(first[i]), float) for i in pairs}, [*pairs]
-    for run in islice(runs, MOST_TRIES):
+    for run in islice(runs, MAX_RUNS):
         for i in left:
             spread[i] = np.fmax(spread[i], np.nan_to_num(change(run[i], first[i]), nan=0, posinf=0))
         left = [
@@ -343,7 +361,9 @@ def beyond_noise(
                 *pairs[i],
                 lambda i=i: iter(
                     [  # type: ignore[misc]
-                        ROUNDED / NOISE * (spread[i] + np.sqrt(np.mean(np.square(spread[i]))))
+                        HALF_NOISE_FACTOR
+                        / NOISE_FACTOR
+                        * (spread[i] + np.sqrt(np.mean(np.square(spread[i]))))
                     ]
                 ),
             )

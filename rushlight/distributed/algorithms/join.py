@@ -1,5 +1,6 @@
-"""torch.distributed.algorithms.join: processes with unequal numbers of batches; one process waits
-for nobody."""
+"""torch.distributed.algorithms.join, for processes with unequal numbers of batches; with one
+process there is no waiting.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +9,15 @@ from typing import Any
 
 
 class Joinable:
-    """What takes part in a `Join`."""
+    """The base of classes that can be used in a `Join`."""
 
 
 class JoinHook:
-    """What it would do while others go on."""
+    """The work of a process that has finished while others go on."""
 
 
 class Join(nullcontext):
-    """A context in which nothing is different."""
+    """A context without effect."""
 
     def __init__(
         self,

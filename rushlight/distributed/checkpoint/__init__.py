@@ -1,5 +1,6 @@
-"""torch.distributed.checkpoint, as far as libraries import it: one process saves with
-torch.save."""
+"""torch.distributed.checkpoint: the names that libraries import; one process saves with
+torch.save.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ from typing import Any
 def save(state_dict: dict, *args: Any, **kwargs: Any) -> Any:
     """NotImplementedError: one process saves with torch.save."""
     raise NotImplementedError(
-        "torch.distributed.checkpoint writes files of many processes, which are not there; cure: "
+        "torch.distributed.checkpoint writes files of several processes, which rushlight does not "
+        "support; hint: "
         "torch.save(state_dict, file)"
     )
 
@@ -17,7 +19,8 @@ def save(state_dict: dict, *args: Any, **kwargs: Any) -> Any:
 def load(state_dict: dict, *args: Any, **kwargs: Any) -> Any:
     """NotImplementedError: one process loads with torch.load."""
     raise NotImplementedError(
-        "torch.distributed.checkpoint reads files of many processes, which are not there; cure: "
+        "torch.distributed.checkpoint reads files of several processes, which rushlight does not "
+        "support; hint: "
         "torch.load(file)"
     )
 

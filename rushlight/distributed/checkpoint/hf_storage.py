@@ -8,7 +8,7 @@ from rushlight.base.errors import Absent
 class Storage(Absent):
     """Files of many processes."""
 
-    because = "one process writes one file; cure: rushlight.serialization.save_file and load_file"
+    because = "one process writes one file; hint: rushlight.serialization.save_file and load_file"
 
 
 class HuggingFaceStorageReader(Storage):

@@ -1,5 +1,6 @@
-"""torch.distributed.tensor, as far as libraries ask it: no tensor lies on several machines. How one
-would can be said."""
+"""torch.distributed.tensor: the names that libraries import. Placements can be named, but no tensor
+is distributed.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Any
 
 from rushlight.base.errors import Absent
 
-WHY = "tensors lie in one process; cure: leave the distribution of tensors away"
+WHY = "tensors cannot be distributed over processes; hint: use plain tensors"
 
 
 class DTensor(Absent):
@@ -24,10 +25,10 @@ class DeviceMesh(Absent):
 
 
 class Placement:
-    """How a tensor would lie on several machines."""
+    """The placement of a tensor on several machines."""
 
     def is_shard(self, dim: int | None = None) -> bool:
-        """Whether it is cut, along `dim` if one is given."""
+        """Whether the placement is sharded, along `dim` if that is given."""
         return isinstance(self, Shard) and dim in (None, self.dim)
 
     def is_replicate(self) -> bool:
@@ -35,7 +36,7 @@ class Placement:
         return isinstance(self, Replicate)
 
     def is_partial(self) -> bool:
-        """Whether what each has adds up to it."""
+        """Whether the tensor is the sum of the processes' values."""
         return isinstance(self, Partial)
 
 
@@ -60,7 +61,7 @@ class _StridedShard(Shard):
 
 @dataclass(frozen=True)
 class Partial(Placement):
-    """What each has is added up, or reduced in another way."""
+    """The processes' values are summed, or reduced by another operation."""
 
     reduce_op: str = "sum"
 
@@ -68,8 +69,8 @@ class Partial(Placement):
 def distribute_tensor(
     tensor: Any, device_mesh: Any = None, placements: Any = None, **options: Any
 ) -> Any:
-    """NotImplementedError: tensors lie in one process."""
-    raise NotImplementedError(f"torch.distributed.tensor.distribute_tensor is not there: {WHY}")
+    """NotImplementedError: tensors belong to one process."""
+    raise NotImplementedError(f"torch.distributed.tensor.distribute_tensor is not supported: {WHY}")
 
 
 __all__ = [

@@ -6,5 +6,5 @@ from typing import Any
 
 
 def compute_local_shape_and_global_offset(global_shape: Any, mesh: Any, placements: Any) -> Any:
-    """NotImplementedError: tensors lie in one process."""
-    raise NotImplementedError("distributed tensors are not there: tensors lie in one process")
+    """NotImplementedError: tensors belong to one process."""
+    raise NotImplementedError("distributed tensors are not supported")

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def implicit_replication() -> Iterator[None]:
-    """A context in which nothing is different: no tensor lies on several machines."""
+    """A context without effect: no tensor is distributed."""
     yield
 
 

@@ -2,9 +2,9 @@
 that suits the plan.
 
 A way is a module: suits(plan), which computes nothing, conv and the gradients, of a plan and its
-operands. Ways that are `compiled` have loops for float32; these are used once the JIT budget is
-spent, which `loops_paid` alone charges. thresholds.py has the numbers by which ways suit. To begin
-reading: index_table.py, one_by_one.py.
+operands. Ways that are `compiled` have loops for float32; these are used once NumPy has worked for
+as long as loading the loops takes (fast/policy.py). fast/index.py has the numbers by which ways
+suit. To begin reading: index_table.py, one_by_one.py.
 
     index_table         few numbers in the columns: a table of indices takes them out
     one_by_one          one tap, stride 1: each image is a product of matrices
@@ -38,16 +38,16 @@ from rushlight.fast.conv import (
     whole_batch_im2col,
     winograd,
 )
-from rushlight.fast.conv.thresholds import (
-    BIAS_GRAD_MIN_FLOATS,
+from rushlight.fast.conv.tiling import Inexact
+from rushlight.fast.index import (
+    BIAS_GRAD_ELEMENTS,
+    BIAS_GRAD_PASSES,
     IM2COL_PRODUCTS_PER_SECOND,
     MIN_PRODUCTS,
 )
-from rushlight.fast.conv.tiling import Inexact
-from rushlight.fast.policy import large_arrays
+from rushlight.fast.policy import charge_passes, charge_seconds
 from rushlight.kernels import conv as reference
 from rushlight.kernels.conv import Plan, columns_of
-from rushlight.kernels.im2col import Ints
 
 
 class Way(NamedTuple):
@@ -67,7 +67,7 @@ class Ways:
 
     def __call__(self, p: Plan, *operands: ndarray) -> ndarray:
         ways, products = self.suiting(p)
-        loops = products > 0 and loops_paid(products)
+        loops = products > 0 and charge_seconds(products / IM2COL_PRODUCTS_PER_SECOND)
         for way in ways:
             if loops or not way.compiled:
                 try:
@@ -100,18 +100,11 @@ def products_for_loops(p: Plan) -> int:
     return products
 
 
-def loops_paid(products: int) -> bool:
-    """Whether compiled loops do so many products; charges the JIT budget the time that im2col takes
-    for them.
-    """
-    return large_arrays.charge(products / IM2COL_PRODUCTS_PER_SECOND) and has_numba()
-
-
 def always(p: Plan) -> bool:
     return True
 
 
-CONV = Ways(
+conv_of_plan = Ways(
     Way(index_table.suits, index_table.conv),
     Way(one_by_one.suits, one_by_one.conv),
     Way(winograd.suits, winograd.conv, compiled=True),
@@ -122,7 +115,7 @@ CONV = Ways(
     Way(always, reference.conv_im2col),
 )
 # compiled ways have one function for both: the plan says that g is read and the input made
-CONV_INPUT_GRAD = Ways(
+conv_input_grad_of_plan = Ways(
     Way(index_table.suits, index_table.conv_input_grad),
     Way(one_by_one.suits, one_by_one.conv_input_grad),
     Way(winograd.suits, winograd.conv, compiled=True),
@@ -132,7 +125,7 @@ CONV_INPUT_GRAD = Ways(
     Way(direct.suits, direct.conv, compiled=True),
     Way(always, reference.conv_input_grad_im2col),
 )
-CONV_WEIGHT_GRAD = Ways(
+conv_weight_grad_of_plan = Ways(
     Way(index_table.suits, index_table.conv_weight_grad),
     Way(one_by_one.suits, one_by_one.conv_weight_grad),
     Way(winograd.suits, winograd.conv_weight_grad, compiled=True),
@@ -144,51 +137,15 @@ CONV_WEIGHT_GRAD = Ways(
 )
 
 
-def conv(
-    x: ndarray,
-    w: ndarray,
-    stride: Ints,
-    padding: Ints,
-    dilation: Ints,
-    groups: int,
-    bias: ndarray | None = None,
-) -> ndarray:
-    """As `kernels.conv.conv`."""
-    return reference.conv(x, w, stride, padding, dilation, groups, bias, CONV)
-
-
-def conv_input_grad(
-    g: ndarray, w: ndarray, size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
-) -> ndarray:
-    """As `kernels.conv.conv_input_grad`."""
-    return reference.conv_input_grad(g, w, size, stride, padding, dilation, groups, CONV_INPUT_GRAD)
-
-
-def conv_weight_grad(
-    g: ndarray, x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
-) -> ndarray:
-    """As `kernels.conv.conv_weight_grad`."""
-    return reference.conv_weight_grad(
-        g, x, kernel, stride, padding, dilation, groups, CONV_WEIGHT_GRAD
-    )
-
-
-def bias_loop_paid(g: ndarray) -> bool:
-    """Whether the compiled loop sums the gradient g (N, O, *out); charges the JIT budget the time
-    that NumPy takes.
-    """
-    suits = (
-        g.dtype == np.float32 and g.size >= BIAS_GRAD_MIN_FLOATS and g.ndim > 2 and g.flags.carray
-    )
-    return suits and large_arrays.charge_passes(5, g.size) and has_numba()
-
-
-def conv_bias_grad(g: ndarray) -> ndarray:
+def conv_bias_grad(g: ndarray) -> ndarray | None:
     """out[o] = sum over n, p of g[n, o, p], the bias' gradient, in a fifth of the time of NumPy's
-    passes.
-    """
-    from rushlight.fast.channel_loops import batch_norm_bias
+    passes; None where NumPy is to do it."""
+    suits = g.dtype == np.float32 and g.size >= BIAS_GRAD_ELEMENTS and g.ndim > 2 and g.flags.carray
+    if not (suits and charge_passes(BIAS_GRAD_PASSES, g.size, large=True) and has_numba()):
+        return None
+    from rushlight.fast.row_text import loop_of
 
     out = np.empty(g.shape[1], g.dtype)
-    batch_norm_bias(g.reshape(*g.shape[:2], -1), out, 0, len(out))
+    sums = loop_of("batch_norm", "bias", "channels")
+    sums(g.reshape(*g.shape[:2], -1), out, 0, len(out))
     return out

@@ -1,5 +1,5 @@
-"""Convolution with the batch innermost, for float32: a vector register holds one number of each of
-as many images as it has lanes.
+"""Convolution of float32 with the batch innermost: each lane of a vector register holds a number of
+another image.
 
 So every place of a result is full vectors, however narrow the images are and however few their
 channels. Nothing is shifted within a register, and of a place on the border only the rows of the
@@ -21,14 +21,6 @@ from numpy import ndarray
 from rushlight.base.buffer_pool import memory
 from rushlight.fast.conv.channels_last import packed_filters
 from rushlight.fast.conv.geometry import frame_of, shapes_3d
-from rushlight.fast.conv.thresholds import (
-    INNERMOST_BLOCK_VECTORS,
-    INNERMOST_CHANNEL_PAIRS,
-    INNERMOST_CHANNELS,
-    INNERMOST_IMAGE_FLOATS,
-    INNERMOST_MAX_DOT,
-    INNERMOST_SUM_PLACES,
-)
 from rushlight.fast.conv.tiling import (
     FLOAT,
     contiguous,
@@ -38,6 +30,14 @@ from rushlight.fast.conv.tiling import (
     sum_over_images,
     whole_vectors,
     workspaces,
+)
+from rushlight.fast.index import (
+    INNERMOST_BLOCK_VECTORS,
+    INNERMOST_CHANNEL_PAIRS,
+    INNERMOST_CHANNELS,
+    INNERMOST_IMAGE_FLOATS,
+    INNERMOST_MAX_DOT,
+    INNERMOST_SUM_PLACES,
 )
 from rushlight.kernels.conv import Plan
 from rushlight.kernels.im2col import in_3d

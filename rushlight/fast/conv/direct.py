@@ -24,11 +24,6 @@ from numpy import ndarray
 
 from rushlight.base.buffer_pool import memory
 from rushlight.fast.conv.geometry import flat_index, shapes_3d, targets
-from rushlight.fast.conv.thresholds import (
-    DIRECT_SOURCE_FLOATS,
-    DIRECT_TILE_PLACES,
-    DIRECT_VECTOR_PLACES,
-)
 from rushlight.fast.conv.tiling import (
     FLOAT,
     Inexact,
@@ -38,6 +33,11 @@ from rushlight.fast.conv.tiling import (
     sum_over_images,
     whole_vectors,
     workspaces,
+)
+from rushlight.fast.index import (
+    DIRECT_SOURCE_FLOATS,
+    DIRECT_TILE_PLACES,
+    DIRECT_VECTOR_PLACES,
 )
 from rushlight.kernels.conv import Plan
 from rushlight.kernels.im2col import Ints, in_3d
@@ -149,8 +149,8 @@ def layout_of(
 
 
 class Job(NamedTuple):
-    """What a call knows by its plan alone: how its source is laid out, and what the loops are
-    told."""
+    """The part of a call that depends on the plan alone: the layout of the source, and the loops'
+    arguments."""
 
     lay: Layout
     images: int  # that are laid out at a time

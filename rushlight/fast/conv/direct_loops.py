@@ -218,7 +218,7 @@ def conv(height: int) -> Callable:
             f"{'if' if k == width else 'elif'} stop - q > {(k - 1) * lanes}:",
             *["    " + line for line in block(height, k, lanes)],
         ]
-        if k > 3:  # 4 or more vectors: what is left over goes one by one
+        if k > 3:  # 4 or more vectors: the rest of a row goes one by one
             blocks += ["else:", *["    " + line for line in block(height, 1, lanes)]]
             break
     return compiled(CONV.format(height=height, lanes=lanes, blocks=indented(blocks, 20)))

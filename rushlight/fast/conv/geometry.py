@@ -21,9 +21,7 @@ from rushlight.kernels.im2col import Ints, in_3d
 
 
 class Target(NamedTuple):
-    """Results along one dimension that have the same taps: those at start, start + step, ...,
-    `length` of them.
-    """
+    """`length` results along one dimension with the same taps, at start, start + step, ..."""
 
     start: int
     step: int
@@ -71,8 +69,8 @@ def targets(axis: tuple[int, ...], back: bool) -> list[Target]:
 
 
 class FrameTarget(NamedTuple):
-    """Results of one image with the same taps. They read a frame: the source with zeros around it,
-    flat.
+    """Results of one image with the same taps. The taps read a frame: the flat source with zeros
+    around.
     """
 
     places: ndarray  # of the results, in the flat result

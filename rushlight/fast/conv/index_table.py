@@ -12,7 +12,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.intp import as_intp
-from rushlight.fast.conv.thresholds import TABLE_COLUMNS, TABLE_FILTERS, TABLE_PLAIN_COLUMNS
+from rushlight.fast.index import TABLE_COLUMNS, TABLE_FILTERS, TABLE_PLAIN_COLUMNS
 from rushlight.kernels.conv import Plan, columns_of, with_bias
 from rushlight.kernels.im2col import reach
 from rushlight.kernels.matmul import stacked

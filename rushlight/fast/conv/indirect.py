@@ -19,17 +19,17 @@ from numpy import ndarray
 
 from rushlight.fast.conv.channels_last import empty_result, flat, kind, packed_filters, usual
 from rushlight.fast.conv.geometry import frame_of, shapes_3d
-from rushlight.fast.conv.thresholds import (
-    INDIRECT_IMAGE_FLOATS,
-    INDIRECT_MIN_CHANNELS,
-    INDIRECT_SUM_PLACES,
-)
 from rushlight.fast.conv.tiling import (
     for_images,
     padded_bias,
     sum_over_images,
     whole_vectors,
     workspaces,
+)
+from rushlight.fast.index import (
+    INDIRECT_IMAGE_FLOATS,
+    INDIRECT_MIN_CHANNELS,
+    INDIRECT_SUM_PLACES,
 )
 from rushlight.kernels.conv import Plan
 from rushlight.kernels.im2col import in_3d

@@ -12,7 +12,7 @@ from numpy import ndarray
 
 from rushlight.base.buffer_pool import memory
 from rushlight.fast.conv import whole_batch_im2col
-from rushlight.fast.conv.thresholds import ONE_BY_ONE_MIN_PRODUCTS
+from rushlight.fast.index import ONE_BY_ONE_MIN_PRODUCTS
 from rushlight.kernels.conv import Plan, columns_of
 from rushlight.kernels.matmul import into
 
@@ -33,8 +33,8 @@ def product_each(p: Plan, w: ndarray, x: ndarray, bias: ndarray | None = None) -
 
 
 def suits(p: Plan) -> bool:
-    """Whether it is such a convolution, of one group, and an image is enough for a product of its
-    own.
+    """Whether the convolution has one tap, stride 1 and one group, and an image is large enough for
+    a product.
     """
     return (
         p.dtype == np.float32

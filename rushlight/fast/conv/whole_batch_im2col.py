@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 from numpy import ndarray
 
-from rushlight.fast.conv.thresholds import (
+from rushlight.fast.index import (
     WHOLE_BATCH_FILTERS,
     WHOLE_BATCH_FILTERS_ONE_TAP,
     WHOLE_BATCH_FILTERS_PER_RESULT,

@@ -23,16 +23,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy import ndarray
 
+from rushlight.base.threads import alone
 from rushlight.fast.conv.channels_last import empty_result, flat, kind, packed_filters, usual
-from rushlight.fast.conv.thresholds import (
-    WINOGRAD_LARGE_FILTERS,
-    WINOGRAD_MIN_CHANNELS,
-    WINOGRAD_MIN_TILES,
-    WINOGRAD_MIN_TILES_LARGE,
-    WINOGRAD_SUM_TILES,
-    WINOGRAD_TILE_FLOATS,
-    WINOGRAD_TILES,
-)
 from rushlight.fast.conv.tiling import (
     FLOAT,
     Inexact,
@@ -43,9 +35,17 @@ from rushlight.fast.conv.tiling import (
     whole_vectors,
     workspaces,
 )
+from rushlight.fast.index import (
+    WINOGRAD_LARGE_FILTERS,
+    WINOGRAD_MIN_CHANNELS,
+    WINOGRAD_MIN_TILES,
+    WINOGRAD_MIN_TILES_LARGE,
+    WINOGRAD_SUM_TILES,
+    WINOGRAD_TILE_FLOATS,
+    WINOGRAD_TILES,
+)
 from rushlight.kernels.conv import Plan
 from rushlight.kernels.im2col import Ints
-from rushlight.kernels.matmul import alone
 
 HALF = np.array([0.5], FLOAT)
 GT = np.array([[1, 0.5, 0.5, 0], [0, 0.5, -0.5, 0], [0, 0.5, 0.5, 1]], FLOAT)
@@ -266,10 +266,8 @@ def conv_weight_grad(p: Plan, g: ndarray, x: ndarray) -> ndarray:
     total = sum_over_images(start, 16 * rows * j.deep, p.images, j.images, each)
     if not all(exact):
         raise Inexact
-    by_rows = alone()(np.matmul, GT, total.reshape(4, 4 * rows * j.deep)).reshape(
-        3, 4, rows * j.deep
-    )
-    w = alone()(np.matmul, GT, by_rows).reshape(3, 3, rows, j.deep)[..., : p.filters, : p.channels]
+    by_rows = alone(np.matmul, GT, total.reshape(4, 4 * rows * j.deep)).reshape(3, 4, rows * j.deep)
+    w = alone(np.matmul, GT, by_rows).reshape(3, 3, rows, j.deep)[..., : p.filters, : p.channels]
     if not np.isfinite(w).all():
         raise Inexact
     return np.ascontiguousarray(w.transpose(2, 3, 0, 1))

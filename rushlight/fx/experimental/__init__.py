@@ -1,1 +1,1 @@
-"""torch.fx.experimental, as far as libraries ask it."""
+"""torch.fx.experimental: the names that libraries import."""

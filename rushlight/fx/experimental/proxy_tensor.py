@@ -1,10 +1,10 @@
-"""torch.fx.experimental.proxy_tensor, as far as libraries ask it: nothing is traced."""
+"""torch.fx.experimental.proxy_tensor: the names that libraries import; no tracing."""
 
 from __future__ import annotations
 
 
 def get_proxy_mode() -> None:
-    """None: nothing is traced."""
+    """None: no tracing is active."""
     return None
 
 

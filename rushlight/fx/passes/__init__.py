@@ -1,1 +1,1 @@
-"""torch.fx.passes: what looks through graphs."""
+"""torch.fx.passes: functions that analyse graphs."""

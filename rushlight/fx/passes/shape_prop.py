@@ -1,4 +1,4 @@
-"""Shapes and dtypes of what a graph computes, written to its nodes."""
+"""Shapes and dtypes of a graph's values, stored in its nodes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rushlight.fx.node import Node
 
 
 class TensorMetadata(NamedTuple):
-    """What is known of a tensor without its numbers."""
+    """The metadata of a tensor, without its elements."""
 
     shape: Size
     dtype: Any

@@ -42,7 +42,7 @@ def create_mask(
 
 
 class AuxRequest(NamedTuple):
-    """What `flex_attention` is to return besides.
+    """Additional results that `flex_attention` should return.
 
     >>> from rushlight.nn.attention import flex_attention as flex
     >>> x = rushlight.ones(1, 1, 4, 8)
@@ -56,7 +56,7 @@ class AuxRequest(NamedTuple):
 
 
 class AuxOutput(NamedTuple):
-    """What `flex_attention` returns besides: None unless requested.
+    """Additional results of `flex_attention`; None unless requested.
 
     >>> from rushlight.nn.attention import flex_attention as flex
     >>> flex.AuxOutput()
@@ -68,8 +68,8 @@ class AuxOutput(NamedTuple):
 
 
 class BlockMask:
-    """A mask and the blocks in which it leaves anything: `create_block_mask` makes it. Blocks are
-    for looking at.
+    """A mask with the blocks that contain allowed pairs; made by `create_block_mask`. The blocks
+    are for display only.
 
     >>> from rushlight.nn.attention import flex_attention as flex
     >>> mask = flex.create_block_mask(lambda b, h, q, kv: q >= kv, None, None, 256, 256)
@@ -127,8 +127,8 @@ def create_block_mask(
     _compile: bool = False,
     **options: Any,
 ) -> BlockMask:
-    """mask[b, h, q, kv] = mask_mod(b, h, q, kv), with the blocks in which it is true; B or H None:
-    the same for all.
+    """mask[b, h, q, kv] = mask_mod(b, h, q, kv), with the blocks in which it is true. B or H None:
+    the same mask for all.
 
     >>> from rushlight.nn.attention import flex_attention as flex
     >>> flex.create_block_mask(lambda b, h, q, kv: q >= kv, None, None, 256, 256).shape
@@ -149,7 +149,7 @@ def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) ->
 
 
 def and_masks(*mask_mods: Mod) -> Mod:
-    """mask_1 & mask_2 & ...: what all of them leave.
+    """mask_1 & mask_2 & ...: pairs that all masks allow.
 
     >>> from rushlight.nn.attention import flex_attention as flex
     >>> near = flex.and_masks(lambda b, h, q, kv: q >= kv, lambda b, h, q, kv: q - kv < 2)
@@ -169,7 +169,7 @@ def and_masks(*mask_mods: Mod) -> Mod:
 
 
 def or_masks(*mask_mods: Mod) -> Mod:
-    """mask_1 | mask_2 | ...: what any of them leaves.
+    """mask_1 | mask_2 | ...: pairs that some mask allows.
 
     >>> from rushlight.nn.attention import flex_attention as flex
     >>> either = flex.or_masks(lambda b, h, q, kv: q == kv, lambda b, h, q, kv: kv == 0)
@@ -201,14 +201,14 @@ def flex_attention(
     *,
     return_aux: AuxRequest | None = None,
 ) -> Any:
-    """softmax(score_mod(scale query key^T, b, h, q_idx, kv_idx)) value, of scores that the mask
-    leaves; 0 if it leaves none.
+    """softmax(score_mod(scale query key^T, b, h, q_idx, kv_idx)) value, over the pairs that the
+    mask allows; 0 for a query without allowed keys.
 
     query (B, H, L, E), key (B, H, S, E), value (B, H, S, V) -> (B, H, L, V); with `enable_gqa` keys
     may have fewer heads. `return_lse`: also the logsumexp of the scores (B, H, L); `return_aux`:
-    what it asks for. `score_mod` is called once, with all scores and with indices that broadcast
-    against them, so it is made of ops that work element by element, or index tables. All scores are
-    held in memory. ValueError for shapes that do not go together.
+    the results that it requests. `score_mod` is called once, with all scores and with indices that
+    broadcast against them, so it may use elementwise ops and index tables. All scores are held in
+    memory. ValueError for shapes that do not fit.
 
     >>> from rushlight.nn.attention.flex_attention import flex_attention
     >>> x = rushlight.tensor([1., 2.]).reshape(1, 1, 2, 1)

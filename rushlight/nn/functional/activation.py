@@ -66,7 +66,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """
     if alpha == 0:
         raise RuntimeError(
-            explain("ZeroDivisionError: alpha cannot be 0 for CELU", "give another alpha")
+            explain("ZeroDivisionError: alpha cannot be 0 for CELU", "use another alpha")
         )
 
     def act(x: Tensor) -> Tensor:
@@ -106,8 +106,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 def hardtanh(
     input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
 ) -> Tensor:
-    """min(max(x, min_val), max_val), element by element. ValueError if the bounds are the wrong way
-    round.
+    """min(max(x, min_val), max_val), elementwise. ValueError if min_val > max_val.
 
     >>> rushlight.nn.functional.hardtanh(rushlight.tensor([-3., 0.5, 3.]))
     tensor([-1.0000,  0.5000,  1.0000])
@@ -292,16 +291,15 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
             explain(f"Halving dimension must be even, but dimension {dim} is size {n}")
         )
     value, gate = chunk(input, 2, dim)
-    if (
-        gate._array.size >= ELEMENTWISE_ELEMENTS
-    ):  # loops take what lies in a row: 1024 x 1024 in 1.6 ms, not 2.0
+    if gate._array.size >= ELEMENTWISE_ELEMENTS:  # loops need contiguous rows
         gate = contiguous(gate)
     return called(in_single(lambda a, b: e.mul(a, e.sigmoid(b)), value, gate), "GluBackward0")
 
 
 @method
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """x where x > 0, else weight x; weight has one element, or one for each channel (dimension 1).
+    """x where x > 0, else weight x. `weight` has one element, or one for each channel (dimension
+    1).
 
     RuntimeError for a weight of another shape. K. He et al., *Delving deep into rectifiers*, 2015.
 
@@ -326,7 +324,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
                 explain(
                     "Mismatch of parameter numbers and input channel size. Found parameter "
                     f"numbers = {n} and channel size = {channels}.",
-                    f"make the layer take {channels} (num_parameters={channels}), or 1 for all",
+                    f"use num_parameters={channels}, or 1 for all channels",
                 )
             )
     if weight._array.ndim and ndim != 2:
@@ -341,8 +339,8 @@ def rrelu(
     training: bool = False,
     inplace: bool = False,
 ) -> Tensor:
-    """x where x > 0, else r x: r is uniform in [lower, upper) for each element in training, else
-    their mean.
+    """x where x > 0, else r x. In training r is uniform in [lower, upper), one for each element;
+    else r is the mean (lower + upper) / 2.
 
     RuntimeError for lower > upper. B. Xu et al., *Empirical evaluation of rectified activations*,
     2015.
@@ -367,8 +365,9 @@ def rrelu(
 
 
 def slopes(input: Tensor, lower: float, upper: float) -> np.ndarray:
-    """1 where x > 0, elsewhere uniform: drawn for those only, in order, with 53 bits, as torch
-    does."""
+    """1 where x > 0, elsewhere uniform numbers. Only these are drawn, in order, with 53 bits each,
+    as torch does.
+    """
     x = input._array
     noticed(input)
     negative = ~(x > 0)
@@ -452,8 +451,9 @@ def gumbel_softmax(
 
 
 def in_place(function: Any, shown: str, given: str = "") -> Any:
-    """The form with an underscore; `shown`: what it makes of -1 and 2, `given` the settings that
-    have no default."""
+    """The in-place form of a function. `shown`: its result for -1 and 2; `given`: values for
+    settings without a default.
+    """
 
     def act(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return rewritten(input, function, *args, **kwargs)

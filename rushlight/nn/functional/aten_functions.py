@@ -1,5 +1,6 @@
-"""torch's own functions beneath those of nn.functional: positional arguments, and what their
-backward would need."""
+"""The lower-level functions behind nn.functional that torch exports: positional arguments, and
+results that their backward would need.
+"""
 
 from __future__ import annotations
 
@@ -201,7 +202,7 @@ def nuclear_norm(input: Tensor, dim: Sequence[int] | None = None, keepdim: bool 
             explain(
                 "nuclear_norm: expected a tensor with 2 dimensions, but got a tensor with "
                 f"{input.ndim} dimension{'s' * (input.ndim != 1)} instead.",
-                "give the two of `dim`",
+                "pass the two dimensions as `dim`",
             )
         )
     return matrix_norm(input, "nuc", (0, 1) if dim is None else tuple(dim), keepdim)
@@ -228,8 +229,8 @@ def convolution(
     output_padding: Sequence[int],
     groups: int,
 ) -> Tensor:
-    """nn.functional.conv1d to conv3d and conv_transpose1d to conv_transpose3d: what the input's
-    dimensions ask for.
+    """The function nn.functional.conv1d to conv3d, or conv_transpose1d to conv_transpose3d, for the
+    input's number of dimensions.
 
     >>> x, w = rushlight.ones(1, 1, 3), rushlight.ones(1, 1, 2)
     >>> rushlight.convolution(x, w, None, [1], [0], [1], False, [0], 1)

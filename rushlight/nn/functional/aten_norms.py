@@ -1,5 +1,6 @@
-"""Normalization as torch's own layers call it: the statistics come out too, and all arguments are
-positional."""
+"""Normalization functions that torch's layers call: they also return the statistics, and all
+arguments are positional.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from rushlight.ops.math import elementwise as e
 from rushlight.ops.nn import normalization as norm
 from rushlight.ops.shape.views import reshape
 
-Statistics = tuple[Tensor, Tensor, Tensor]  # what is normalized, mean, 1 / sqrt(var + eps)
+Statistics = tuple[Tensor, Tensor, Tensor]  # normalized input, mean, 1 / sqrt(var + eps)
 
 
 def native_layer_norm(
@@ -26,7 +27,7 @@ def native_layer_norm(
     bias: Tensor | None,
     eps: float,
 ) -> Statistics:
-    """(layer_norm(input), mean, 1 / sqrt(var + eps)); no gradient goes through the last two.
+    """(layer_norm(input), mean, 1 / sqrt(var + eps)); the last two have no gradient.
 
     >>> rushlight.native_layer_norm(rushlight.tensor([[1., 3.]]), [2], None, None, 0.)[1]
     tensor([[2.]])
@@ -116,7 +117,7 @@ def trained(
     momentum: float,
     eps: float,
 ) -> Statistics:
-    """By the statistics of the batch, which move the running ones."""
+    """Normalize by the statistics of the batch, and update the running statistics."""
     shape = input._array.shape
     out, mean, var = norm.batch_norm(input, weight, bias, (0, *range(2, len(shape))), eps)
     normalization.update_running(

@@ -87,10 +87,10 @@ def instance_norm(
 def numbered(
     loss: Callable[..., Tensor], example: str, *names: str, shown: str = "2."
 ) -> Callable[..., Tensor]:
-    """`loss` with arguments of these names in this order; `reduction` is 0 for none, 1 for mean, 2
-    for sum.
+    """`loss` with arguments of these names in this order; `reduction` is 0 for 'none', 1 for
+    'mean', 2 for 'sum'.
 
-    `example`: arguments for which it is `shown`.
+    `example`: arguments of the example; `shown`: its result.
     """
 
     def call(*args: Any, **kwargs: Any) -> Tensor:

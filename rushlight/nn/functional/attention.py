@@ -1,4 +1,4 @@
-"""Attention: what to look at, by how well queries and keys agree."""
+"""Scaled dot-product attention."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def scaled_dot_product_attention(
     torch.Size([1, 3, 4])
     """
     plain = attn_mask is None and at_once(query, key, value, None)
-    if not plain:  # a right call alone is
+    if not plain:  # skipped for calls without masks, dropout or options
         check(query, key, value, attn_mask, is_causal)
     if enable_gqa:
         heads = query._array.shape[-3]
@@ -116,7 +116,7 @@ def check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_cau
             explain(
                 "scaled_dot_product_attention: Explicit attn_mask should not be set when "
                 "is_causal=True",
-                "leave one of them out",
+                "omit one of them",
             )
         )
     if (

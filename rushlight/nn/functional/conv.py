@@ -1,10 +1,11 @@
-"""Convolutions in one, two and three dimensions, their transposes, and windows as columns."""
+"""Convolutions of one, two and three dimensions, their transposes, unfold and fold."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from rushlight.base import dtypes
 from rushlight.base.errors import explain
 from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor
@@ -90,7 +91,11 @@ def check_steps(stride: tuple, padding: tuple) -> None:
         raise RuntimeError(explain("non-positive stride is not supported", stride=stride))
     if min(padding) < 0:
         raise RuntimeError(
-            explain("negative padding is not supported", "cut the input: F.pad", padding=padding)
+            explain(
+                "negative padding is not supported",
+                "crop the input: F.pad with negative amounts",
+                padding=padding,
+            )
         )
 
 
@@ -101,7 +106,9 @@ def check_dtypes(input: Tensor, **others: Tensor | None) -> None:
             raise RuntimeError(
                 explain(
                     f"Input type ({input.dtype}) and {name} type ({t.dtype}) should be the same",
-                    "convert one with .to(dtype)",
+                    "convert the input, float64 is NumPy's default: x.float()"
+                    if input.dtype is dtypes.float64
+                    else "convert one with .to(dtype)",
                 )
             )
 
@@ -215,9 +222,7 @@ def check_transposed(
             explain(
                 f"Given transposed=1, weight of size {list(weight.shape)}, expected input"
                 f"{list(x.shape)} to have {wanted} channels, but got {channels} channels instead",
-                f"make the layer take {channels} (in_channels={channels}), or bring dimension 1 "
-                "of the "
-                f"input to {wanted}",
+                f"use in_channels={channels}, or an input with {wanted} channels (dimension 1)",
             )
         )
     for o, s, d in zip(extra, stride, dilation):
@@ -305,7 +310,7 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tenso
     first.
 
     input (T, N, C), weight (kernel, C, O), bias (O,) -> (T + 2 pad - kernel + 1, N, O).
-    RuntimeError where these do not fit.
+    RuntimeError for shapes that do not fit.
 
     >>> from rushlight.nn import functional as F
     >>> F.conv_tbc(rushlight.ones(5, 1, 2), rushlight.ones(3, 2, 4), rushlight.zeros(4)).shape

@@ -1,4 +1,4 @@
-"""The loss of a label sequence whose places in time are not known."""
+"""CTC loss: the loss of a label sequence without known positions in time."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def ctc_loss(
     probabilities.
 
     log_probs (T, N, C), a log_softmax of float32 or float64, or (T, C); targets (N, S), of which
-    the first `target_lengths` count, or one sequence after the other; lengths (N,), as tensors or
+    the first `target_lengths` count, or all sequences in one vector; lengths (N,), as tensors or
     tuples of ints. An alignment has each label once or several times in a row, and any number of
-    blanks between. 'mean' divides each sample's loss by its target length first. `zero_infinity`:
-    0, and no gradient, where the input is too short for the labels. The gradient is torch's, exp(x)
-    - posterior: it is that of a log_softmax's input. RuntimeError where sizes do not fit;
-    NotImplementedError for a second derivative, as in torch.
+    blanks between labels. 'mean' divides each sample's loss by its target length first.
+    `zero_infinity`: 0, and no gradient, where the input is too short for the labels. As in torch,
+    the gradient is exp(x) - posterior, the gradient of the log_softmax's input. RuntimeError where
+    sizes do not fit; NotImplementedError for a second derivative, as in torch.
 
     >>> x = rushlight.tensor([[0.6, 0.4], [0.6, 0.4]]).log()
     >>> rushlight.nn.functional.ctc_loss(x, rushlight.tensor([1]), (2,), (1,)).exp()
@@ -65,7 +65,7 @@ def ctc_loss(
 
 
 def whole_numbers(lengths: Any, name: str) -> tuple[int, ...]:
-    """Lengths as Python ints. RuntimeError for a tensor of others."""
+    """Lengths as Python ints. RuntimeError for a tensor of another dtype."""
     if not isinstance(lengths, Tensor):
         return tuple(int(n) for n in lengths)
     if lengths._array.dtype.kind not in "iu":
@@ -107,7 +107,7 @@ def check(
         if len(given) != batch:
             raise RuntimeError(
                 explain(
-                    f"{name} must be of size batch_size", f"give {batch} numbers", got=len(given)
+                    f"{name} must be of size batch_size", f"pass {batch} lengths", got=len(given)
                 )
             )
         if min(given) < 0:

@@ -1,4 +1,4 @@
-"""Tables of rows: looked up, pooled in bags, and their opposite, one-hot."""
+"""Embedding tables: row lookup, bags of rows, and one-hot vectors."""
 
 from __future__ import annotations
 
@@ -92,7 +92,8 @@ def shorten(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) ->
         found = weight.detach().index_select(0, rows)
         length = norm(found, norm_type, 1, True)
         scale = e.where(e.gt(length, max_norm), max_norm / e.add(length, 1e-7), 1.0)
-        weight.detach().index_copy_(0, rows, e.mul(found, scale))  # tangents stay as they are
+        # the tangents of the rows do not change
+        weight.detach().index_copy_(0, rows, e.mul(found, scale))
 
 
 def with_gradient_times(x: Tensor, share: np.ndarray) -> Tensor:
@@ -251,6 +252,21 @@ def bags(
                 f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input._array.ndim}"
             )
         )
+    size = input._array.size
+    given = checked_offsets(offsets, size, include_last)
+    starts = given if include_last else np.append(given, size if given.size else 0)
+    if (np.diff(starts) < 0).any():
+        raise RuntimeError(
+            explain(
+                "offsets must not decrease: each says where a bag begins", offsets=given.tolist()
+            )
+        )
+    return input._array[: starts[-1]], starts
+
+
+def checked_offsets(offsets: Tensor | None, size: int, include_last: bool) -> np.ndarray:
+    """The rows at which the bags of `size` rows begin. ValueError or RuntimeError for what cannot
+    be such rows."""
     if offsets is None or offsets._array.ndim != 1:
         raise ValueError(
             explain(
@@ -258,7 +274,7 @@ def bags(
                 + ("None" if offsets is None else f"{offsets._array.ndim} dimensions")
             )
         )
-    given, size = offsets._array, input._array.size
+    given = offsets._array
     if given.dtype.kind not in "iu":
         raise RuntimeError(
             explain(
@@ -284,14 +300,7 @@ def bags(
                 f"{given[-1]}"
             )
         )
-    starts = given if include_last else np.append(given, size if given.size else 0)
-    if (np.diff(starts) < 0).any():
-        raise RuntimeError(
-            explain(
-                "offsets must not decrease: each says where a bag begins", offsets=given.tolist()
-            )
-        )
-    return input._array[: starts[-1]], starts
+    return given
 
 
 def pooled(rows: Tensor, bag: np.ndarray, count: int, mode: str) -> Tensor:
@@ -318,8 +327,8 @@ def pooled(rows: Tensor, bag: np.ndarray, count: int, mode: str) -> Tensor:
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """out[..., c] = 1 where c is the class, else 0: (*) of int64 -> (*, num_classes); -1: one more
-    than the largest class.
+    """out[..., c] = 1 where c is the class, else 0: (*) int64 -> (*, num_classes). num_classes=-1:
+    the largest class + 1.
 
     RuntimeError for classes below 0 or beyond, or of another dtype.
 
@@ -336,27 +345,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
                 dtype=tensor.dtype,
             )
         )
-    if t.size == 0 and num_classes <= 0:
-        raise RuntimeError(explain("Can not infer total number of classes from empty tensor."))
-    known = (
-        t if num_classes == -1 or tensor.is_meta else holder(tensor)._array
-    )  # in vmap of all samples
-    checked = t.size and not (tensor.is_meta and num_classes != -1)
-    if checked and known.min() < 0:
-        raise RuntimeError(explain("Class values must be non-negative."))
-    if num_classes == -1:
-        noticed(tensor)
-        num_classes = int(t.max()) + 1
-    elif checked and known.max() >= num_classes:
-        noticed(tensor)
-        raise RuntimeError(
-            explain(
-                "Class values must be smaller than num_classes.",
-                "count from 0 to num_classes - 1, or give more classes",
-                largest=known.max(),
-                num_classes=num_classes,
-            )
-        )
+    num_classes = class_count(tensor, num_classes)
     if t.__class__ is np.ndarray and grad_mode().watch is None:  # in a third of the time
         made = np.zeros((*t.shape, num_classes), np.int64)
         made.reshape(-1, num_classes or 1)[np.arange(t.size), t.reshape(-1)] = 1
@@ -368,3 +357,30 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         unsqueeze(tensor, -1),
         created(from_array(np.ones((), np.int64))),
     )
+
+
+def class_count(tensor: Tensor, num_classes: int) -> int:
+    """`num_classes`, or one more than the largest class for -1. RuntimeError for classes below 0 or
+    beyond."""
+    t = tensor._array
+    if t.size == 0 and num_classes <= 0:
+        raise RuntimeError(explain("Can not infer total number of classes from empty tensor."))
+    # in vmap: the classes of all samples
+    known = t if num_classes == -1 or tensor.is_meta else holder(tensor)._array
+    checked = t.size and not (tensor.is_meta and num_classes != -1)
+    if checked and known.min() < 0:
+        raise RuntimeError(explain("Class values must be non-negative."))
+    if num_classes == -1:
+        noticed(tensor)
+        return int(t.max()) + 1
+    if checked and known.max() >= num_classes:
+        noticed(tensor)
+        raise RuntimeError(
+            explain(
+                "Class values must be smaller than num_classes.",
+                "class numbers are 0 to num_classes - 1; use more classes",
+                largest=known.max(),
+                num_classes=num_classes,
+            )
+        )
+    return num_classes

@@ -42,7 +42,7 @@ def fractional_max_pooling(n: int) -> tuple[Callable, Callable]:
                 raise ValueError(
                     explain(
                         f"{name} requires output_ratio to either be a single Int or tuple of Ints.",
-                        f"one for each of {n} dimensions",
+                        f"pass one for each of the {n} dimensions",
                         output_ratio=ratios,
                     )
                 )
@@ -98,7 +98,7 @@ def whole(value: Any, n: int, name: str, what: str) -> tuple[int, ...]:
         raise RuntimeError(
             explain(
                 f"{name}: {what} must either be a single Int or tuple of Ints",
-                f"give 1 or {n}",
+                f"pass 1 or {n} numbers",
                 got=tuple(value),
             )
         )

@@ -126,7 +126,7 @@ def check_sizes(input: Tensor, grid: Tensor, mode: str) -> None:
             explain(
                 f"grid_sampler(): expected grid to have size {n} in last dimension, but got grid "
                 f"with sizes {y}",
-                "a number for each spatial dimension of the input",
+                "pass a number for each spatial dimension of the input",
             )
         )
     if n not in (2, 3) or len(y) != len(x):
@@ -153,7 +153,7 @@ def check_sizes(input: Tensor, grid: Tensor, mode: str) -> None:
             explain(
                 f"expected scalar type {input.dtype.scalar_type} but found "
                 f"{grid.dtype.scalar_type}",
-                "input and grid of one dtype: .to(dtype)",
+                "convert one to the other's dtype: .to(dtype)",
             )
         )
     if not input.is_floating_point():
@@ -239,8 +239,9 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
 
 @lru_cache(maxsize=64)
 def pixel_centres(size: tuple[int, ...], align: bool, d: dtype) -> np.ndarray:
-    """The centres of all elements of an image, (points, n + 1), x first and 1 last; shared, so not
-    to be written to. Those of 8 x 8 take 33 us of the 48 that affine_grid did."""
+    """The centres of all elements of an image, (points, n + 1), x first and 1 last. Cached and
+    shared between calls: do not write to them.
+    """
     axes = np.meshgrid(*[steps(n, align, d) for n in size], indexing="ij")
     points = np.stack([*reversed(axes), np.ones(size, d.numpy)], -1).reshape(-1, len(size) + 1)
     points.flags.writeable = False
@@ -285,6 +286,6 @@ def check_affine(theta: Tensor, size: tuple[int, ...]) -> None:
             explain(
                 f"Expected size for first two dimensions of batch2 tensor to be: "
                 f"[{size[0]}, {n + 1}] but got: [{theta._array.shape[0]}, {n + 1}].",
-                "a matrix for each image",
+                "pass one matrix for each image",
             )
         )

@@ -92,7 +92,7 @@ def normalize(
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along `dim`; the others broadcast.
+    """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along `dim`; the other dimensions broadcast.
 
     >>> rushlight.nn.functional.cosine_similarity(rushlight.tensor([1., 0.]), rushlight.tensor([1.,
     ...     1.]), dim=0)

@@ -1,4 +1,4 @@
-"""Losses of numbers and classes. `reduction`: 'mean' over the elements, 'sum', or 'none'."""
+"""Regression and classification losses. `reduction`: 'mean' over the elements, 'sum', or 'none'."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ Old = bool | None  # type of size_average and reduce, the older form of `reducti
 
 
 def reduced(loss: Tensor, reduction: str, name: str = "") -> Tensor:
-    """The mean or the sum of what each element loses, or that itself; ValueError for another
-    reduction."""
+    """The mean, the sum, or the loss itself, by `reduction`; ValueError for another word."""
     if reduction == "mean":
         loss = r.mean(loss)
     elif reduction == "sum":
@@ -36,17 +35,14 @@ def reduced(loss: Tensor, reduction: str, name: str = "") -> Tensor:
 
 
 def reduction_of(size_average: Old, reduce: Old, reduction: str) -> str:
-    """The reduction that the two old arguments mean, if they are given."""
+    """The `reduction` that torch's two older arguments stand for, if they are given."""
     if size_average is None and reduce is None and not isinstance(reduction, Tensor):
         return reduction
     if any(isinstance(old, Tensor) for old in (size_average, reduce, reduction)):
         raise RuntimeError(
             explain(
-                "Boolean value of Tensor with more than one value is ambiguous: a setting of the "
-                "loss is "
-                "a tensor",
-                "make the loss first, then call it: nn.MSELoss()(input, target); or, in one "
-                "call, nn.functional.mse_loss(input, target)",
+                "Boolean value of Tensor with more than one value is ambiguous: an argument of the loss's constructor is a tensor",
+                "create the loss first, then call it: nn.MSELoss()(input, target); or use nn.functional.mse_loss(input, target)",
             )
         )
     said = "none" if reduce is False else "sum" if size_average is False else "mean"
@@ -65,7 +61,7 @@ def warn_of_sizes(input: Tensor, target: Tensor) -> None:
 
 
 def weighted(loss: Tensor, weight: Tensor | None, reduction: str, name: str = "") -> Tensor:
-    """The loss times weights of its shape; its mean is then that over the weights."""
+    """The loss times weights of its shape; 'mean' divides by the sum of the weights."""
     if weight is None:
         return reduced(loss, reduction, name)
     if weight._array.shape != loss._array.shape:
@@ -237,8 +233,8 @@ def gaussian_nll_loss(
 ) -> Tensor:
     """mean of 0.5 (log var + (x - y)^2 / var), var at least eps; `full`: plus 0.5 log 2 pi.
 
-    var has the input's shape, or lacks its last dimension, or has 1 in one. ValueError for another,
-    or for one below 0.
+    `var` has the input's shape, or without its last dimension, or with 1 in its place. ValueError
+    for another shape, and for values below 0.
 
     >>> x, y, var = rushlight.ones(1), rushlight.zeros(1), rushlight.full((1,), 4.)
     >>> rushlight.nn.functional.gaussian_nll_loss(x, y, var)  # 0.5 (log 4 + 1 / 4)
@@ -269,12 +265,12 @@ def gaussian_nll_loss(
 
 
 def same_sizes(input: Tensor, target: Tensor, what: str) -> None:
-    """ValueError unless the shapes are the same; `what` says so, with {input} and {target}."""
+    """ValueError unless both shapes are equal; `what` is the message, with {input} and {target}."""
     if input._array.shape != target._array.shape:
         raise ValueError(
             explain(
                 what.format(input=input.shape, target=target.shape),
-                "give the target the input's shape",
+                "the target needs the input's shape",
             )
         )
 
@@ -346,7 +342,7 @@ def binary_cross_entropy_with_logits(
             explain(
                 f"result type {input.dtype.scalar_type} can't be cast to the desired output type "
                 f"{target.dtype.scalar_type}",
-                "give the target a fraction: target.float()",
+                "convert the target: target.float()",
                 input=describe(input),
                 target=describe(target),
             )
@@ -390,7 +386,7 @@ def kl_div(
         raise RuntimeError(
             explain(
                 "kl_div: Integral inputs not supported.",
-                "give probabilities as floats",
+                "convert the probabilities: target.float()",
                 input=describe(input),
                 target=describe(target),
             )
@@ -419,9 +415,9 @@ def nll_loss(
 ) -> Tensor:
     """mean of -x[n, y_n]: log-probabilities x (N, C, *d) or (C,), classes y (N, *d) or (), int64.
 
-    `weight` (C,): factors of the classes, by which the mean is taken; targets of `ignore_index` do
-    not count. IndexError for a class outside 0 to C - 1, ValueError or RuntimeError for shapes that
-    do not fit.
+    `weight` (C,): factors of the classes; the mean divides by the factors of the targets. Targets
+    equal to `ignore_index` do not count. IndexError for a class outside 0 to C - 1, ValueError or
+    RuntimeError for shapes that do not fit.
 
     >>> from rushlight.nn import functional as F
     >>> F.nll_loss(rushlight.tensor([[-0.1, -2.3], [-0.7, -0.7]]), rushlight.tensor([0,
@@ -447,14 +443,14 @@ def check_classes(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
     x, t = input._array.shape, target._array.shape
     if not x:
         raise ValueError(
-            explain("Expected 1 or more dimensions (got 0)", "give a logit for each class")
+            explain("Expected 1 or more dimensions (got 0)", "input needs a logit for each class")
         )
     if len(x) > 1 and (not t or x[0] != t[0]):
         raise ValueError(
             explain(
                 f"Expected input batch_size ({x[0]}) to match target batch_size "
                 f"({t[0] if t else 1}).",
-                "give one class for each row of the input",
+                "target needs one class for each row of the input",
                 input=x,
                 target=t,
             )
@@ -463,7 +459,7 @@ def check_classes(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
         raise RuntimeError(
             explain(
                 "0D or 1D target tensor expected, multi-target not supported",
-                "give class numbers, or probabilities as floats of the input's shape",
+                "pass class indices, or float probabilities of the input's shape",
                 target=t,
             )
         )
@@ -520,6 +516,20 @@ def cross_entropy(
         raise RuntimeError(
             explain("cross_entropy: expected an input of 1 or more dimensions, but got 0")
         )
+    if input.dtype.category < dtypes.FLOATING:
+        raise NotImplementedError(
+            explain(
+                f"\"log_softmax\" not implemented for '{input.dtype.scalar_type}'",
+                "the first argument are the logits, floats; the second are the classes: swapped?",
+            )
+        )
+    if input.dtype.category < dtypes.FLOATING:
+        raise NotImplementedError(
+            explain(
+                f"\"log_softmax\" not implemented for '{input.dtype.scalar_type}'",
+                "the first argument are the logits, floats; the second are the classes: swapped?",
+            )
+        )
     dim = 1 if input._array.ndim > 1 else 0
     logs = r.log_softmax(input, dim)
     if input._array.shape == target._array.shape:
@@ -535,7 +545,7 @@ def cross_entropy(
 
 
 def along_classes(weight: Tensor | None, ndim: int, dim: int) -> Tensor | None:
-    """Weights (C,) to stand against (N, C, *d)."""
+    """Weights (C,) reshaped to broadcast against (N, C, *d)."""
     return None if weight is None else reshape(weight, (-1,) + (1,) * (ndim - dim - 1))
 
 
@@ -554,8 +564,7 @@ def soft_cross_entropy(
             explain(
                 "Expected floating point type for target with class probabilities, got "
                 f"{target.dtype}",
-                "a target of the input's shape holds probabilities; class numbers lack its "
-                "dimension 1",
+                "pass class indices, target.argmax(1), or float probabilities, target.float()",
             )
         )
     if ignore_index >= 0:
@@ -574,7 +583,7 @@ def soft_cross_entropy(
 def shared_loss(
     logs: Tensor, target: Tensor, weight: Tensor | None, dim: int, ignore_index: int, reduction: str
 ) -> Tensor:
-    """What label smoothing adds: the loss of all classes together."""
+    """The term of label smoothing: the mean loss of all classes."""
     loss = e.neg(r.sum(times(logs, along_classes(weight, logs._array.ndim, dim)), (dim,)))
     counted = e.ne(target, ignore_index)
     loss = e.where(counted, loss, 0)

@@ -1,4 +1,4 @@
-"""Losses with margins: what is compared should differ by at least so much."""
+"""Margin losses: scores or distances should differ by at least a margin."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ def margin_ranking_loss(
     reduce: Old = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """mean of max(0, -y (x1 - x2) + margin): where y is 1, x1 should be the larger, where it is -1,
-    x2.
+    """mean of max(0, -y (x1 - x2) + margin): y = 1 ranks x1 above x2, y = -1 below.
 
     RuntimeError for different numbers of dimensions.
 
@@ -148,8 +147,8 @@ def triplet_margin_loss(
     reduce: Old = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """mean of max(0, |a - p| - |a - n| + margin); `swap`: |p - n| instead, where it is smaller than
-    |a - n|.
+    """mean of max(0, |a - p| - |a - n| + margin). `swap`: |p - n| in place of |a - n| if it is
+    smaller.
 
     anchor, positive and negative (N, D) or (D,); |.| is `pairwise_distance` with `p` and `eps`.
     RuntimeError for different numbers of dimensions, ValueError for a margin <= 0. V. Balntas et
@@ -181,8 +180,8 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """mean of max(0, d(a, p) - d(a, n) + margin), d the `distance_function`; `swap`: d(p, n), where
-    it is smaller.
+    """mean of max(0, d(a, p) - d(a, n) + margin) with d = `distance_function`. `swap`: d(p, n) in
+    place of d(a, n) if it is smaller.
 
     default `pairwise_distance`. ValueError for a margin <= 0 or an unknown reduction.
 
@@ -239,8 +238,9 @@ def multilabel_soft_margin_loss(
 
 
 def checked_scores(input: Tensor, reduction: str) -> tuple[int, int]:
-    """(number of dimensions, number of classes) of scores (N, C), (C,) or (). An error for others,
-    or for the reduction."""
+    """(number of dimensions, number of classes) of scores (N, C), (C,) or (). An error for other
+    shapes or another reduction.
+    """
     ndim, c = input._array.ndim, input._array.shape[-1] if input._array.ndim else 1
     if ndim > 2 or c == 0:
         raise RuntimeError(
@@ -325,8 +325,8 @@ def multilabel_margin_loss(
     reduce: Old = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """mean over samples of sum over labels y and others c of max(0, 1 - x_y + x_c) / C; labels of a
-    row end at -1.
+    """mean over samples of sum over labels y and other classes c of max(0, 1 - x_y + x_c) / C. A
+    target row lists labels, ended by -1.
 
     x and y (N, C) or (C,). RuntimeError for shapes that do not fit.
 
@@ -351,7 +351,8 @@ def multilabel_margin_loss(
     is_label = np.zeros(y.shape, bool)
     rows = np.broadcast_to(np.arange(len(y))[:, None], y.shape)
     is_label[rows[~ended], y[~ended]] = True
-    most = np.count_nonzero(~ended, 1).max(initial=0)  # 2 labels of 256: 0.2 ms, with all 18
+    # labels usually fill only a few of the columns
+    most = np.count_nonzero(~ended, 1).max(initial=0)
     ended, y = ended[:, :most], y[:, :most]
     x = reshape(input, (-1, c))
     own = x.gather(1, from_array(np.where(ended, 0, y)))

@@ -1,4 +1,4 @@
-"""Attention by several heads, with its projections: what nn.MultiheadAttention computes."""
+"""Multi-head attention with its projections: the function behind nn.MultiheadAttention."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def multi_head_attention_forward(
     num_heads, L, S).
 
     `attn_mask` (L, S) or (N num_heads, L, S), `key_padding_mask` (N, S): booleans, true where a
-    query may *not* look, or numbers to add. `is_causal` says that `attn_mask` is the causal one.
+    query may *not* attend, or numbers to add. `is_causal`: `attn_mask` is the causal mask.
     `bias_k`, `bias_v` (1, 1, E) and, with `add_zero_attn`, zeros are one more key and value.
     `static_k`, `static_v` (N num_heads, S, D) replace the projections. AssertionError or
     RuntimeError for shapes that do not fit.
@@ -158,7 +158,7 @@ def projected(
 def projected_separately(
     q: Tensor, k: Tensor, v: Tensor, weights: tuple, bias: Tensor | None
 ) -> Qkv:
-    """q, k, v times a weight each; bias (3 E) or None."""
+    """Projections of q, k and v, each with its own weight; bias (3 E) or None."""
     for name, weight in zip("qkv", weights):
         if weight is None:
             raise AssertionError(f"use_separate_proj_weight is True but {name}_proj_weight is None")
@@ -259,8 +259,9 @@ def merged_masks(
 
 
 def check_mask(mask: Tensor, query: Tensor, key: Tensor, heads: int) -> Tensor:
-    """(L, S) or (N heads, L, S) -> to stand against scores (N, heads, L, S). RuntimeError for other
-    shapes."""
+    """(L, S) or (N heads, L, S), reshaped to broadcast against scores (N, heads, L, S).
+    RuntimeError for other shapes.
+    """
     length, batch, source = query._array.shape[0], query._array.shape[1], key._array.shape[0]
     wanted = (length, source) if mask._array.ndim == 2 else (batch * heads, length, source)
     if mask._array.shape != wanted:
@@ -334,7 +335,7 @@ def check_sizes(
         raise AssertionError(
             explain(
                 f"was expecting embedding dimension of {embed_dim}, but got {size}",
-                f"make the layer take {size} (embed_dim={size})",
+                f"use embed_dim={size}",
                 query=tuple(query.shape),
             )
         )

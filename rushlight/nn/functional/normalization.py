@@ -28,8 +28,9 @@ from rushlight.ops.tensor.node_names import called
 
 
 def of_halves(function: Callable) -> Callable:
-    """A norm that takes float16 or bfloat16 beside float32 weights and statistics: computed in
-    float32, rounded once."""
+    """Let a norm accept float16 or bfloat16 input with float32 weights and statistics: computed in
+    float32, rounded once.
+    """
 
     @wraps(function)
     def normalized(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -112,7 +113,7 @@ def last_dims(
 
 
 def shape_argument(shape: tuple) -> Any:
-    """The sizes as users write them: one alone as a number."""
+    """The shape as users write it: a single size as a number."""
     return shape[0] if len(shape) == 1 else list(shape)
 
 
@@ -124,8 +125,9 @@ def rms_norm(
 ) -> Tensor:
     """x / sqrt(mean(x^2) + eps) * weight, over the last dimensions; default eps: that of the dtype.
 
-    `normalized_shape`: their sizes, and the weight's shape. RuntimeError where these do not fit. B.
-    Zhang, R. Sennrich, *Root mean square layer normalization*, 2019.
+    `normalized_shape`: the sizes of these dimensions, which are also the weight's shape.
+    RuntimeError for shapes that do not fit. B. Zhang, R. Sennrich, *Root mean square layer
+    normalization*, 2019.
 
     >>> from rushlight.nn import functional as F
     >>> F.rms_norm(rushlight.tensor([[3., 4.]]), (2,))  # over sqrt(12.5)
@@ -156,9 +158,10 @@ def batch_norm(
     """(x - mean) / sqrt(var + eps) * weight + bias, mean and var over all but the channels in
     dimension 1.
 
-    In training the statistics of the batch, which also update the running ones with `momentum`;
-    else the running ones. All (C,). ValueError for one value per channel in training, RuntimeError
-    where the shapes do not fit. S. Ioffe, C. Szegedy, *Batch normalization*, 2015.
+    Training uses the statistics of the batch, and updates the running ones with `momentum`;
+    evaluation uses the running ones. All arguments (C,). ValueError for one value per channel in
+    training, RuntimeError for shapes that do not fit. S. Ioffe, C. Szegedy, *Batch normalization*,
+    2015.
 
     >>> mean, var = rushlight.zeros(1), rushlight.ones(1)
     >>> rushlight.nn.functional.batch_norm(rushlight.tensor([[1.], [3.]]), mean, var, training=True)
@@ -178,7 +181,7 @@ def batch_norm(
             raise RuntimeError(
                 explain(
                     "Expected running_mean and running_var to be defined when training=False",
-                    "give them, or normalize by the batch: training=True",
+                    "pass them, or normalize by the batch: training=True",
                 )
             )
         return normalization.frozen_batch_norm(input, weight, bias, running_mean, running_var, eps)
@@ -191,7 +194,7 @@ def batch_norm(
             explain(
                 "Expected more than 1 value per channel when training, got input size "
                 f"{input.shape}",
-                "give larger batches, or call eval()",
+                "use larger batches, or call eval()",
             )
         )
     by_batch = (
@@ -221,7 +224,7 @@ def normalized_by_batch(
     momentum: float,
     count: int,
 ) -> Tensor:
-    """The normalized input; its statistics move the running ones."""
+    """The input, normalized by the batch's statistics; the running statistics are updated."""
     out, mean, var = normalization.batch_norm(input, weight, bias, dims, eps)
     if running_mean is not None or running_var is not None:
         update_running(running_mean, running_var, mean, var, momentum, count)
@@ -250,8 +253,8 @@ def update_running(
 
 
 def updated_in_place(running: Tensor, new: Tensor, keep: float, add: float) -> bool:
-    """Whether NumPy could update `running` in place, without ops: only if nothing records them. The
-    two updates take 10 us instead of 40, of 90 us for batch_norm of 4 x 4 x 8 x 8.
+    """Whether NumPy can update `running` in place, without ops: only if nothing records the ops.
+    This is faster for small inputs.
     """
     a, b = running._array, new._array
     if (
@@ -378,7 +381,7 @@ def group_norm(
                     "input, "
                     f"but got {what} of shape {list(t.shape)} and input of shape "
                     f"{list(input.shape)}",
-                    f"make the layer take {c} (num_channels={c})",
+                    f"use num_channels={c}",
                 )
             )
     if n * (c // num_groups) * prod(size) == 1:
@@ -386,7 +389,7 @@ def group_norm(
             explain(
                 "Expected more than 1 value per channel when training, got input size "
                 f"{list(input.shape)}",
-                f"num_groups={num_groups} leaves one number in a group",
+                f"num_groups={num_groups} leaves one value in each group",
             )
         )
     return normalization.group_norm(input, weight, bias, num_groups, eps)[0]

@@ -26,9 +26,9 @@ def pad(
     the one before it, ...
 
     `mode`: 'constant' (`value`, default 0), 'reflect' (mirrored at the first and last element),
-    'replicate' (those repeated), 'circular' (from the other end). Negative amounts cut off. All but
-    'constant' pad 1 to 3 spatial dimensions of (N, C, ...) or (C, ...). RuntimeError for amounts
-    that do not fit.
+    'replicate' (first and last element repeated), 'circular' (continued from the other end).
+    Negative amounts cut off. All but 'constant' pad 1 to 3 spatial dimensions of (N, C, ...) or (C,
+    ...). RuntimeError for amounts that do not fit.
 
     >>> from rushlight.nn import functional as F
     >>> x = rushlight.tensor([[1, 2, 3]])
@@ -47,14 +47,14 @@ def pad(
                 f"padding length {len(amounts)} and input of dimension {ndim}"
             )
         )
+    n = len(amounts) // 2
+    each = [(0, 0)] * (ndim - n) + list(zip(amounts[::2], amounts[1::2]))[::-1]
     if mode == "constant":
-        ends = [(0, 0)] * (ndim - len(amounts) // 2) + list(zip(amounts[::2], amounts[1::2]))[::-1]
-        return constant_pad(input, tuple(ends), 0 if value is None else value)
+        return constant_pad(input, tuple(each), 0 if value is None else value)
     if value is not None and value != 0:
         raise ValueError(
-            explain(f'Padding mode "{mode}" doesn\'t take in value argument', "leave it out")
+            explain(f'Padding mode "{mode}" doesn\'t take in value argument', "omit value=")
         )
-    n = len(amounts) // 2
     if mode not in PADDING_LIMITS or not 1 <= n <= 3 or ndim not in (n + 1, n + 2):
         raise NotImplementedError(
             explain(
@@ -70,15 +70,18 @@ def pad(
         check_filled(input, n)
     if not any(amounts):
         return clone(input)  # a copy, as for other amounts
-    each = [(0, 0)] * (ndim - n) + list(zip(amounts[::2], amounts[1::2]))[::-1]
     for d in range(ndim - 1, ndim - 1 - n, -1):
         check_amounts(input, d, *each[d], mode)
-    if min(amounts) >= 0:
-        return bordered(input, mode, tuple(each))
+    return bordered(input, mode, tuple(each)) if min(amounts) >= 0 else cut(input, each, mode)
+
+
+def cut(input: Tensor, each: list[tuple[int, int]], mode: str) -> Tensor:
+    """The tensor padded by (before, after) of each dimension. Negative amounts cut elements off."""
     less, more = (tuple([(nearer(a, 0), nearer(b, 0)) for a, b in each]) for nearer in (min, max))
     if mode != "circular":
         return constant_pad(bordered(input, mode, more), less, 0)
-    input = constant_pad(input, less, 0)  # what is cut off does not come back from the other end
+    # crop first, so that cropped elements are not wrapped around
+    input = constant_pad(input, less, 0)
     for d, (before, after) in enumerate(more):
         check_amounts(input, d, before, after, mode)
     return bordered(input, mode, more)

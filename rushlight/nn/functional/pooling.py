@@ -89,8 +89,9 @@ def max_pooling(n: int) -> tuple[Callable, Callable]:
 
 
 def told_where(function: Callable, name: str, n: int, size: int) -> Callable:
-    """The form of `name` that always returns the indices; `size`: with it the example has one
-    window."""
+    """The form of `name` that always returns indices. `size`: the size with which the example has a
+    single window.
+    """
     return named(
         function,
         f"{name}_with_indices",
@@ -168,8 +169,9 @@ def check_window(kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) 
 
 
 def batched(input: Tensor, n: int, name: str) -> tuple[Tensor, bool]:
-    """(N, C, *size) from that or from (C, *size), and whether N was added. RuntimeError for
-    others."""
+    """The input as (N, C, *size), and whether N was added to (C, *size). RuntimeError for other
+    shapes.
+    """
     ndim = input._array.ndim
     if ndim == n + 2:
         return input, False
@@ -187,8 +189,8 @@ def batched(input: Tensor, n: int, name: str) -> tuple[Tensor, bool]:
 def adaptive(
     input: Tensor, output_size: Any, n: int, name: str
 ) -> tuple[Tensor, bool, tuple[int, ...]]:
-    """The input with a batch, whether that was added, and the output size, None keeping the
-    input's.
+    """The input with a batch dimension, whether the dimension was added, and the output size (None:
+    the input's size).
 
     ValueError for too few dimensions, RuntimeError for too many or a size of another length.
     """
@@ -201,7 +203,9 @@ def adaptive(
             else f"{name}: internal error: output_size must be {n}"
         )
         raise RuntimeError(
-            explain(what, f"give {n} numbers, or one for all", output_size=tuple(output_size))
+            explain(
+                what, f"pass {n} numbers, or one for all dimensions", output_size=tuple(output_size)
+            )
         )
     if n > 1 and input._array.ndim <= n:
         raise ValueError(

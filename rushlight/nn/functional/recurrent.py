@@ -20,7 +20,9 @@ Sizes = tuple[int, ...] | None
 
 
 class Weights(NamedTuple):
-    """What one direction of a layer has: (gates H, in), (gates H, P), twice (gates H,), (P, H)."""
+    """The weights of one direction of a layer: (gates H, in), (gates H, P), twice (gates H,), (P,
+    H).
+    """
 
     weight_ih: Tensor
     weight_hh: Tensor
@@ -145,11 +147,11 @@ def layers(
     return x, tuple(
         called(released(each[0].unsqueeze(0)), "StackBackward0") if len(each) == 1 else stack(each)
         for each in zip(*last)
-    )  # in memory of its own: programs call hidden.detach_()
+    )  # a copy, since programs call hidden.detach_()
 
 
 def per_direction(x: Tensor, states: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:
-    """States (layers and directions, N, ...) as those of each."""
+    """States (layers and directions, N, ...), split by layer and direction."""
     check_dtypes(x, states)
     if states[0]._array.shape[0] == 1:
         return [tuple([s.squeeze(0) for s in states])]
@@ -165,7 +167,7 @@ def check_dtypes(x: Tensor, states: Sequence[Tensor]) -> None:
                     f"mat1 and mat2 must have the same dtype, but got {state.dtype.scalar_type} "
                     "and "
                     f"{x.dtype.scalar_type}",
-                    f"give states of the input's dtype: .to({x.dtype})",
+                    f"convert the states to the input's dtype: .to({x.dtype})",
                 )
             )
 
@@ -259,7 +261,7 @@ def step_operands(
     b_ih: Tensor | None,
     b_hh: Tensor | None,
 ) -> list[Tensor]:
-    """What a layer's op takes, for one step."""
+    """The operands of a layer's op for a single step."""
     return [linear(x, w_ih, b_ih), *states, w_hh, *([] if b_hh is None else [b_hh])]
 
 

@@ -80,7 +80,7 @@ def interpolate(
             input, out, times, times, (0,) * n, False, True, 1
         )  # each element for a window
         return called(made, f"UpsampleNearest{n}DBackward0")
-    for i in reversed(range(n)):  # the last dimension first: what is larger, later
+    for i in reversed(range(n)):  # the last dimension first, so that the enlarged arrays come late
         scale = None if factors is None else 1 / factors[i]
         made = resized(made, i + 2, out[i], scale, mode, bool(align_corners), antialias)
     kind = "".join(part.capitalize() for part in mode.split("-"))
@@ -98,11 +98,12 @@ def factor_used(size: int, out: int, factor: float, mode: str) -> float:
 
 
 def repeats(x: Tensor, out: tuple[int, ...], factors: list[float] | None) -> tuple[int, ...] | None:
-    """How many times each element stands in the result, dimension by dimension, if that is a number
-    for all."""
+    """How often each element is repeated in each dimension, if these are whole numbers; else
+    None.
+    """
     size = x._array.shape[2:]
     if len(size) == 3 and isinstance(x._array, np.ndarray) and suggests_last(x._array):
-        return None  # the windows of volumes lie in C order
+        return None  # windows of volumes are in C order
     times = tuple([o // s for s, o in zip(size, out)])
     if (
         x._array.dtype.kind not in "fV"
@@ -183,8 +184,7 @@ def check_mode(
 def target_size(
     input: Tensor, n: int, size: Any, scale_factor: Any, recompute: bool | None
 ) -> tuple[tuple[int, ...], list[float] | None]:
-    """The new spatial size, and the factors to compute positions with: None where the sizes
-    decide."""
+    """The new spatial size, and the factors to compute positions with; None: use the sizes."""
     if (size is None) == (scale_factor is None):
         raise ValueError(
             explain(
@@ -218,7 +218,7 @@ def target_size(
             explain(
                 f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes "
                 f"{list(input.shape)}",
-                "give it channels",
+                "the input needs a channel dimension",
             )
         )
     if any(o < 1 for o in out) or 0 in input._array.shape[2:]:
@@ -232,7 +232,7 @@ def target_size(
 
 
 def whole_numbers(values: list) -> tuple[int, ...]:
-    """The numbers of a size. TypeError for others; a fraction could be meant as a factor."""
+    """The numbers of a size. TypeError for a fraction, which was perhaps meant as a factor."""
     try:
         return tuple([index(v) for v in values])
     except TypeError:
@@ -241,7 +241,7 @@ def whole_numbers(values: list) -> tuple[int, ...]:
                 "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, "
                 "int, int], but got size with "
                 f"types {[type(v) for v in values]}",
-                "round them, or give scale_factor",
+                "round the sizes, or pass scale_factor",
             )
         ) from None
 
@@ -249,7 +249,7 @@ def whole_numbers(values: list) -> tuple[int, ...]:
 def resized(
     x: Tensor, dim: int, out: int, scale: float | None, mode: str, align: bool, antialias: bool
 ) -> Tensor:
-    """One dimension resized; `scale` is input elements for one of the output."""
+    """Resize one dimension; `scale` = input elements per output element."""
     size = x._array.shape[dim]
     if scale is None or align:
         scale = (size - 1) / (out - 1) if align and out > 1 else 0.0 if align else size / out
@@ -307,7 +307,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """out[c, h r + i, w r + j] = x[c r r + i r + j, h, w]: (*, C r r, H, W) -> (*, C, H r, W r),
     channels become pixels.
 
-    RuntimeError where the channels are no multiple of r r. W. Shi et al., *Real-time single image
+    RuntimeError if the channels are not a multiple of r^2. W. Shi et al., *Real-time single image
     and video super-resolution using an efficient sub-pixel convolutional neural network*, 2016.
 
     >>> rushlight.nn.functional.pixel_shuffle(rushlight.arange(4.).reshape(4, 1, 1), 2)
@@ -337,7 +337,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """out[c r r + i r + j, h, w] = x[c, h r + i, w r + j]: (*, C, H r, W r) -> (*, C r r, H, W),
     pixels become channels.
 
-    RuntimeError where H or W is no multiple of r.
+    RuntimeError if H or W is not a multiple of r.
 
     >>> rushlight.nn.functional.pixel_unshuffle(rushlight.tensor([[[0., 1.], [2., 3.]]]),
     ...     2).flatten()
@@ -379,7 +379,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """out[:, j groups + i] = x[:, i (C / groups) + j]: channels of (N, C, *) dealt out from
     `groups` heaps in turn.
 
-    RuntimeError where C is no multiple of `groups`. X. Zhang et al., *ShuffleNet*, 2018.
+    RuntimeError if C is not a multiple of `groups`. X. Zhang et al., *ShuffleNet*, 2018.
 
     >>> rushlight.nn.functional.channel_shuffle(rushlight.arange(6).reshape(1, 6, 1),
     ...     groups=2).flatten()

@@ -1,4 +1,6 @@
-"""Arguments that are one number, or one for each dimension: kernel sizes, strides, paddings."""
+"""Arguments that are one number for all dimensions, or one for each: kernel sizes, strides,
+paddings.
+"""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ FILES = {
     "transformer": transformer,
     "upsampling": flatten_resize,
 }
-# classes that torch has in another file than we: by what the classes' names contain
+# classes whose file in torch differs from ours, by a part of the class's name
 NORMS = {"BatchNorm": "batchnorm", "InstanceNorm": "instancenorm", "_NormBase": "batchnorm"}
 ELSEWHERE = {
     normalization: NORMS,
@@ -98,7 +98,9 @@ def file_of(ours: ModuleType) -> str:
 
 
 def place() -> None:
-    """Tell where the classes stand in torch, for files and for programs written for torch."""
+    """Set the `__module__` of the classes to torch's, for saved files and for programs written for
+    torch.
+    """
     shown: dict[str, list[type]] = {name: [] for name in FILES}
     for ours in dict.fromkeys(FILES.values()):
         kinds = module.Module, lazy.LazyModuleMixin
@@ -146,7 +148,7 @@ def __getattr__(name: str) -> Any:
         nn, apart = (
             sys.modules["rushlight.nn"],
             multihead.NonDynamicallyQuantizableLinear,
-        )  # modules.linear's alone
+        )  # exported by modules.linear only
         return sorted(
             n
             for n, value in globals().items()

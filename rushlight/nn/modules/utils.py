@@ -1,4 +1,6 @@
-"""One value for each dimension, under the names that users' modules import."""
+"""Functions that expand one value to one for each dimension, under the names that users' modules
+import.
+"""
 
 from __future__ import annotations
 

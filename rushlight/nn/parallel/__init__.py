@@ -1,4 +1,4 @@
-"""torch.nn.parallel on one CPU: wrappers of a module, which give its state the keys of torch's
+"""torch.nn.parallel on one CPU: wrappers of a module that give the state dict the keys of torch's
 checkpoints.
 """
 

@@ -1,15 +1,17 @@
-"""What moves tensors between GPUs: names that libraries import and call only with several GPUs."""
+"""Functions that move tensors between GPUs: names that libraries import and call only with several
+GPUs.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+from rushlight.autograd.function import Function
 from rushlight.base.device import present
-from rushlight.core.function import Function
 
 
 class Broadcast(Function):
-    """A tensor to several GPUs. RuntimeError: there is none."""
+    """Copies of a tensor on several GPUs. RuntimeError: there are no GPUs."""
 
     @staticmethod
     def forward(ctx: Any, target_gpus: Any, *inputs: Any) -> Any:
@@ -17,7 +19,7 @@ class Broadcast(Function):
 
 
 class ReduceAddCoalesced(Broadcast):
-    """Sums of what several GPUs have."""
+    """Sums of tensors on several GPUs."""
 
 
 class Gather(Broadcast):

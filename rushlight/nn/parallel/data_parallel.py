@@ -1,5 +1,5 @@
-"""A module for several devices; there is only one: the module itself, under the name that
-checkpoints have.
+"""torch's wrapper for several devices, for the sake of its checkpoints; here there is one
+device.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from rushlight.nn.module import Module
 
 
 class DataParallel(Module):
-    """`module`, called as it is: there are no other devices to share a batch with.
+    """A wrapper that calls `module`: the batch is not split, since there is one device.
 
     >>> rushlight.nn.DataParallel(rushlight.nn.Linear(2, 3)).state_dict().keys()
     odict_keys(['module.weight', 'module.bias'])

@@ -1,4 +1,4 @@
-"""A module for several processes; there is only one."""
+"""torch's wrapper for several processes; here there is one process."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from rushlight.nn.module import Module
 
 
 class DistributedDataParallel(Module):
-    """`module`, called as it is: in a world of one process its gradients are the mean.
+    """A wrapper that calls `module`. With one process, the gradients are already the mean.
 
     ValueError without a process group (`torch.distributed.init_process_group`), RuntimeError for a
-    module without parameters that require gradients. `no_sync()` is a context in which nothing is
-    different."""
+    module without parameters that require gradients. `no_sync()` is a context without effect.
+    """
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class DistributedDataParallel(Module):
             )
         if device_ids:
             raise ValueError(
-                explain("device_ids are of GPUs, and there is none", "device_ids=None")
+                explain("device_ids are GPUs, and rushlight has none", "device_ids=None")
             )
         self.dim, self.module = dim, module
         self.broadcast_buffers, self.find_unused_parameters = (
@@ -54,5 +54,5 @@ class DistributedDataParallel(Module):
         return self.module(*inputs, **kwargs)
 
     def no_sync(self) -> AbstractContextManager:
-        """A context in which nothing is different."""
+        """A context without effect."""
         return nullcontext()

@@ -8,5 +8,5 @@ from rushlight.nn.module import Module
 
 
 def replicate(network: Module, devices: Any, detach: bool = False) -> list[Module]:
-    """RuntimeError, as for any tensor on a GPU: there is no other device for a copy."""
+    """RuntimeError, as for any tensor on a GPU: there is no second device."""
     return [network.to(device) for device in devices]

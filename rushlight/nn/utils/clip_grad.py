@@ -31,7 +31,7 @@ def get_total_norm(
 ) -> Tensor:
     """|(|t_1|_p, |t_2|_p, ...)|_p: the norm of all tensors as one vector.
 
-    RuntimeError if `error_if_nonfinite` and it is nan or infinite. `foreach` changes nothing here.
+    RuntimeError if `error_if_nonfinite` and the norm is nan or infinite. `foreach` has no effect.
 
     >>> rushlight.nn.utils.get_total_norm([rushlight.tensor([3.]), rushlight.tensor([0., 4.])])
     tensor(5.)
@@ -81,7 +81,7 @@ def clip_grad_norm_(
     """Scale the gradients in place so that their total norm is at most max_norm. Returns the total
     norm before.
 
-    RuntimeError if `error_if_nonfinite` and it is nan or infinite. `foreach` changes nothing here.
+    RuntimeError if `error_if_nonfinite` and the norm is nan or infinite. `foreach` has no effect.
 
     >>> w = rushlight.nn.Parameter(rushlight.zeros(2))
     >>> w.grad = rushlight.tensor([3., 4.])

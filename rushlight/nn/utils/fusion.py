@@ -48,7 +48,9 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
 
 
 def fused(layer: Module, bn: Any, weights: Any) -> Module:
-    """A copy of the layer with the weights that a function makes of its own and the norm's."""
+    """A copy of the layer with the weights that `weights` computes from the layer's and the
+    norm's.
+    """
     in_evaluation(layer, bn)
     if bn.running_mean is None or bn.running_var is None:
         raise AssertionError("Fusion needs running statistics: track_running_stats=True")
@@ -122,7 +124,9 @@ def scale_and_shift(
     weight: Tensor | None,
     beta: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
-    """s = weight / sqrt(var + eps), and (bias - mean) s + beta; what is missing is 0, or 1."""
+    """s = weight / sqrt(var + eps), and (bias - mean) s + beta; a missing bias or beta is 0, a
+    missing weight 1.
+    """
     bias = zeros_like(mean) if bias is None else bias
     scale = e.mul(ones_like(mean) if weight is None else weight, e.rsqrt(e.add(var, eps)))
     shift = e.add(e.mul(e.sub(bias, mean), scale), zeros_like(mean) if beta is None else beta)

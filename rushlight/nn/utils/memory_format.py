@@ -8,8 +8,8 @@ M = TypeVar("M")
 
 
 def convert_conv2d_weight_memory_format(module: M, memory_format: Any) -> M:
-    """module = module: its weights stay as they lie; what they compute is the same in any memory
-    format.
+    """Returns the module unchanged: convolutions give the same result for any memory format of the
+    weights.
 
     >>> conv = rushlight.nn.Conv2d(1, 2, 3)
     >>> rushlight.nn.utils.convert_conv2d_weight_memory_format(conv,
@@ -20,8 +20,8 @@ def convert_conv2d_weight_memory_format(module: M, memory_format: Any) -> M:
 
 
 def convert_conv3d_weight_memory_format(module: M, memory_format: Any) -> M:
-    """module = module: its weights stay as they lie; what they compute is the same in any memory
-    format.
+    """Returns the module unchanged: convolutions give the same result for any memory format of the
+    weights.
 
     >>> conv = rushlight.nn.Conv3d(1, 2, 3)
     >>> rushlight.nn.utils.convert_conv3d_weight_memory_format(conv,

@@ -38,8 +38,8 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """weight = g v / |v|: length and direction of each slice along `dim` apart (None: of the
-    whole); returns the module.
+    """weight = g v / |v|, with length g and direction v of each slice along `dim` (None: of the
+    whole) as separate parameters; returns the module.
 
     g and v are `parametrizations.weight.original0` and `original1`; states of the older form,
     `weight_g` and `weight_v`, load too. T. Salimans, D. Kingma, Weight Normalization,
@@ -69,8 +69,7 @@ class OldKeys:
 
 
 class _SpectralNorm(Module):
-    """weight / its largest singular value; the singular vectors are buffers, of a vector there are
-    none."""
+    """weight / its largest singular value. The singular vectors are buffers; a vector has none."""
 
     _u: Tensor
     _v: Tensor
@@ -127,9 +126,9 @@ def spectral_norm(
     dim: int | None = None,
 ) -> Module:
     """weight / its largest singular value, the weight seen as a matrix with `dim` as rows (1 for
-    ConvTranspose, else 0); returns the module. The value comes nearer by `n_power_iterations` steps
-    whenever the weight is read in training. ValueError for a name that is none. T. Miyato and
-    others, Spectral Normalization, https://arxiv.org/abs/1802.05957
+    ConvTranspose, else 0); returns the module. Each read of the weight in training improves the
+    value by `n_power_iterations` steps. ValueError for an unknown name. T. Miyato and others,
+    Spectral Normalization, https://arxiv.org/abs/1802.05957
 
     >>> m = rushlight.nn.utils.parametrizations.spectral_norm(rushlight.nn.Linear(3, 2))
     >>> list(m.state_dict())[1]
@@ -149,8 +148,8 @@ MAPS = ("matrix_exp", "cayley", "householder")
 
 
 class _Orthogonal(Module):
-    """Matrices with orthonormal columns, or rows where these are fewer, from matrices without
-    constraints.
+    """Matrices with orthonormal columns (or rows, if there are fewer rows), from unconstrained
+    matrices.
 
     `base` (with `use_trivialization`): the value is multiplied by it, so that any orthogonal value
     can be assigned."""
@@ -178,7 +177,9 @@ class _Orthogonal(Module):
         return q.mT if rows < columns else q
 
     def right_inverse(self, Q: Tensor) -> Tensor:
-        """What forward makes this value of; a matrix that is not orthogonal is made so first."""
+        """The unconstrained value for which forward gives Q; a matrix Q that is not orthogonal is
+        first made orthogonal.
+        """
         if Q.shape != self.shape:
             raise ValueError(
                 f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of "
@@ -269,11 +270,12 @@ def orthogonal(
     """weight^T weight = 1 (or weight weight^T, where rows are fewer), for a matrix or batches of
     them; returns the module.
 
-    `orthogonal_map`: 'matrix_exp' (default for square matrices), 'cayley', or 'householder' (the
-    others): how an unconstrained matrix becomes one. `use_trivialization`: times a fixed orthogonal
-    matrix, so that the first value is the orthogonalized weight, and other values can be assigned.
-    ValueError for a vector, another map, or a name that is none. M. Lezcano, Trivializations for
-    Gradient-Based Optimization on Manifolds, https://arxiv.org/abs/1909.09501
+    `orthogonal_map`: 'matrix_exp' (default for square matrices), 'cayley', or 'householder'
+    (default for others): the map from unconstrained to orthogonal matrices. `use_trivialization`:
+    multiply by a fixed orthogonal matrix, so that the first value is the orthogonalized weight, and
+    other values can be assigned. ValueError for a vector, another map, or an unknown name. M.
+    Lezcano, Trivializations for Gradient-Based Optimization on Manifolds,
+    https://arxiv.org/abs/1909.09501
 
     >>> m = rushlight.nn.utils.parametrizations.orthogonal(rushlight.nn.Linear(4, 2))
     >>> rushlight.allclose(m.weight @ m.weight.T, rushlight.eye(2), atol=1e-5)

@@ -1,4 +1,4 @@
-"""Parameters computed from others by modules: weight = f(original), written anew whenever it is
+"""Parameters computed from other parameters by modules: weight = f(original), computed on each
 read.
 
 `register_parametrization(m, "weight", f)` moves the parameter to
@@ -30,7 +30,7 @@ __all__ = [
     "type_before_parametrizations",
 ]
 
-# (id of a module, name) -> what was computed, inside `cached()`; None outside.
+# (id of a module, name) -> computed value, inside `cached()`; None outside.
 CACHE: ContextVar[dict[tuple[int, str], Tensor] | None] = ContextVar(
     "parametrized values", default=None
 )
@@ -58,10 +58,9 @@ class ParametrizationList(ModuleList):
     """value = last(...(first(original))): the modules that compute one tensor, and the original
     tensor, or several.
 
-    `original` is trained on; there are `original0`, `original1`... where the first module takes
-    several. A module's `right_inverse(value)`, if it has one, returns the `original` that gives
-    this value; what it returns, a tensor or a sequence, the first module's forward takes. `unsafe`:
-    dtype and shape may change.
+    `original` is the trained parameter; there are `original0`, `original1`, ... if the first module
+    takes several. A module may have a method `right_inverse(value)`, which returns the `original`
+    for this value: a tensor, or a sequence for several. `unsafe`: dtype and shape may change.
 
     >>> m = rushlight.nn.utils.parametrizations.weight_norm(rushlight.nn.Linear(2, 3))
     >>> [name for name, _ in m.parametrizations.weight.named_parameters()]
@@ -80,7 +79,8 @@ class ParametrizationList(ModuleList):
         with no_grad():
             for module in reversed(list(self)):
                 if hasattr(module, "right_inverse"):
-                    with suppress(NotImplementedError):  # it may be for values given later alone
+                    # a right_inverse may be meant for later values only
+                    with suppress(NotImplementedError):
                         new = module.right_inverse(new)
         if not isinstance(new, (Tensor, Sequence)):
             raise ValueError(
@@ -122,8 +122,8 @@ class ParametrizationList(ModuleList):
         return [getattr(self, name) for name in names]
 
     def right_inverse(self, value: Tensor) -> None:
-        """Set `original` so that forward returns this value. RuntimeError if a module cannot say
-        it.
+        """Set `original` so that forward returns this value. RuntimeError if a module has no
+        `right_inverse`.
         """
         with no_grad():
             for module in reversed(list(self)):
@@ -170,7 +170,7 @@ class ParametrizationList(ModuleList):
 
 
 def put(old: Tensor, new: Tensor) -> None:
-    """Let `old` have the elements of `new`, whatever its shape was."""
+    """Give `old` the elements of `new`, and its shape."""
     if new is not old:
         old.data = new.detach().clone()
 
@@ -207,12 +207,14 @@ def register(module: Module, name: str, tensor: Tensor) -> None:
         module.register_buffer(name, tensor)
 
 
-# -- classes in which parametrized tensors are properties ------------------------------------------
+# -- classes with parametrized tensors as properties ------------------------------------------
 
 
 @lru_cache(maxsize=256)
 def parametrized_class(base: type, names: tuple[str, ...]) -> type:
-    """The subclass of `base` that computes these names; all modules of that class share it."""
+    """The subclass of `base` with a property for each of these names; shared by all modules of
+    class `base`.
+    """
 
     def refuse(self: Any) -> Any:
         raise RuntimeError(
@@ -261,13 +263,14 @@ def accessors(name: str) -> tuple[Callable, Callable]:
 
 
 def reclass(module: Module) -> None:
-    """Make the module an instance of the class that its parametrizations ask for."""
+    """Set the module's class to the one with its parametrized names."""
     names = tuple(module.parametrizations) if "parametrizations" in module._modules else ()
     base = type_before_parametrizations(module)
     module.__class__ = parametrized_class(base, names) if names else base
 
 
-# -- what users call -------------------------------------------------------------------------------
+# -- public functions
+# -------------------------------------------------------------------------------
 
 
 def register_parametrization(
@@ -276,10 +279,9 @@ def register_parametrization(
     """Compute a parameter or buffer by a module from now on; a tensor that has parametrizations
     gets one more.
 
-    The tensor itself becomes `module.parametrizations[tensor_name].original`, and is what is
-    trained and saved; `original` becomes `parametrization.right_inverse(tensor)` if that method
-    exists. Returns the module. ValueError if shape or dtype change, unless `unsafe`, and for a name
-    that is none.
+    The tensor itself becomes `module.parametrizations[tensor_name].original`, which is trained and
+    saved; `original` becomes `parametrization.right_inverse(tensor)` if that method exists. Returns
+    the module. ValueError if shape or dtype change, unless `unsafe`, and for an unknown name.
 
     >>> class Symmetric(rushlight.nn.Module):
     ...     def forward(self, x):

@@ -1,7 +1,8 @@
 """Pruning: parameters with elements set to 0 by a mask, weight = weight_orig * weight_mask.
 
-The parameter becomes `weight_orig`, which is trained on, the mask the buffer `weight_mask`, and a
-hook computes the weight before each forward. Pruning again removes elements of what is left."""
+The parameter becomes `weight_orig`, which is trained; the mask is the buffer `weight_mask`; a hook
+computes the weight before each forward. Pruning again removes more of the remaining elements.
+"""
 
 from __future__ import annotations
 
@@ -40,10 +41,10 @@ __all__ = [
 
 
 class BasePruningMethod:
-    """weight = weight_orig * compute_mask(weight_orig, mask so far): a way of pruning, and the hook
-    that applies it.
+    """weight = weight_orig * compute_mask(weight_orig, previous mask): a pruning method, and the
+    hook that applies it.
 
-    A subclass defines `compute_mask(t, default_mask)`, 1 for what stays. `PRUNING_TYPE`:
+    A subclass defines `compute_mask(t, default_mask)`: 1 for elements to keep. `PRUNING_TYPE`:
     'unstructured' removes elements, 'structured' slices, 'global' elements of several tensors at
     once.
 
@@ -81,7 +82,9 @@ class BasePruningMethod:
         importance_scores: Tensor | None = None,
         **kwargs: Any,
     ) -> BasePruningMethod:
-        """Prune a parameter of the module; one pruned before loses elements of what is left."""
+        """Prune a parameter of the module. If it was pruned before, more of the remaining elements
+        are removed.
+        """
         method = cls(*args, **kwargs)
         method._tensor_name = name
         before = hook_of(module, name)
@@ -129,7 +132,7 @@ class BasePruningMethod:
         )
 
     def remove(self, module: Module) -> None:
-        """Make the pruned value an ordinary parameter: what was removed stays 0."""
+        """Make the pruned value an ordinary parameter; removed elements stay 0."""
         name = self._tensor_name
         value = self.apply_mask(module)
         original: Any = module._parameters.pop(name + "_orig")
@@ -294,7 +297,7 @@ class LnStructured(BasePruningMethod):
 
 
 class CustomFromMask(BasePruningMethod):
-    """mask = the one given. ValueError for one of another shape.
+    """mask = the given mask. ValueError for another shape.
 
     >>> rushlight.nn.utils.prune.CustomFromMask(rushlight.tensor([1.,
     ...     0.])).prune(rushlight.tensor([3., 4.]))
@@ -319,7 +322,9 @@ class CustomFromMask(BasePruningMethod):
 
 
 def check_amount(amount: Any) -> None:
-    """TypeError for what is no number, ValueError for a negative one or a fraction above 1."""
+    """TypeError unless the amount is a number, ValueError for a negative number or a fraction above
+    1.
+    """
     if isinstance(amount, bool) or not isinstance(amount, (int, float)):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     if amount < 0 or (isinstance(amount, float) and amount > 1.0):
@@ -356,7 +361,7 @@ def slices_of(t: Tensor, dim: int) -> int:
 
 
 def without(mask: Tensor, scores: Tensor, n: int, largest: bool = False) -> Tensor:
-    """The mask with n elements set to 0: those of the least scores, or the greatest."""
+    """The mask with n more elements set to 0: those with the smallest scores, or the largest."""
     made = mask.clone()
     if n:
         order = np.argsort(scores._array.ravel(), kind="stable")
@@ -373,7 +378,8 @@ def without_slices(mask: Tensor, scores: Tensor, n: int, dim: int) -> Tensor:
     return made
 
 
-# -- what users call -------------------------------------------------------------------------------
+# -- public functions
+# -------------------------------------------------------------------------------
 
 
 def identity(module: Module, name: str) -> Module:

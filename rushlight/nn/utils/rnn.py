@@ -1,8 +1,9 @@
 """Sequences of different lengths: padded to one length, or packed without padding.
 
-Packed data hold step 0 of all sequences, then step 1 of those that have one, and so on; the longest
-sequence comes first. `batch_sizes` says how many rows each step has. So a recurrent layer meets
-every row once, and no padding."""
+Packed data hold step 0 of all sequences, then step 1 of the sequences that have one, and so on; the
+longest sequence comes first. `batch_sizes`: the number of rows of each step. So a recurrent layer
+computes each row once, and no padding.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +39,11 @@ class _Parts(NamedTuple):
 
 
 class PackedSequence(_Parts):
-    """`data` (rows, *), `batch_sizes` (steps,), and how the sequences were sorted, or None.
+    """`data` (rows, *), `batch_sizes` (steps,), and the order of the sequences before sorting, or
+    None.
 
-    Made by `pack_padded_sequence` and `pack_sequence`; all recurrent modules take it and return
-    one.
+    Made by `pack_padded_sequence` and `pack_sequence`; all recurrent modules accept and return
+    packed sequences.
 
     >>> rushlight.nn.utils.rnn.pack_sequence([rushlight.tensor([1, 2, 3]),
     ...     rushlight.tensor([4])]).data
@@ -74,19 +76,19 @@ class PackedSequence(_Parts):
         return self if data is self.data else type(self)(data, *self[1:])
 
     def cpu(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """Itself: everything is there already."""
+        """Itself: the data are on the CPU."""
         return self.to(*args, **{**kwargs, "device": "cpu"})
 
     def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """RuntimeError: there is no GPU."""
+        """RuntimeError: there are no GPUs."""
         return self.to(*args, **{**kwargs, "device": present("cuda")})
 
     def pin_memory(self) -> PackedSequence:
-        """Itself: there is no GPU to copy to."""
+        """Itself: pinned memory exists only for GPUs."""
         return self
 
     def is_pinned(self) -> bool:
-        """False: there is no GPU to copy to."""
+        """False: pinned memory exists only for GPUs."""
         return False
 
     @property
@@ -146,9 +148,9 @@ def pack_padded_sequence(
     """The first lengths[b] steps of each sequence, without padding: input (T, B, *), or (B, T, *)
     if `batch_first`.
 
-    With `enforce_sorted` the lengths must not grow; else the sequences are sorted, and sorted back
-    where they are unpacked. RuntimeError for lengths that are not sorted, not positive, longer than
-    T or not B in number.
+    With `enforce_sorted` the lengths must not increase; else the sequences are sorted, and put back
+    in order on unpacking. RuntimeError for lengths that are not sorted, not positive, longer than T
+    or not B in number.
 
     >>> x = rushlight.tensor([[1, 2, 0], [3, 0, 0], [4, 5, 6]])
     >>> packed = rushlight.nn.utils.rnn.pack_padded_sequence(x, [2, 1, 3], batch_first=True,
@@ -296,8 +298,9 @@ def pad_sequence(
     """Sequences (length, *) side by side: (T, B, *), or (B, T, *) if `batch_first`, of the first
     one's dtype.
 
-    Those shorter than the longest end, or with `padding_side="left"` begin, in `padding_value`.
-    RuntimeError for no sequences, and for shapes that differ beyond their length.
+    Shorter sequences are filled with `padding_value` at the end, or at the begin with
+    `padding_side="left"`. RuntimeError for no sequences, and for shapes that differ in more than
+    the length.
 
     >>> rushlight.nn.utils.rnn.pad_sequence([rushlight.tensor([1, 2]), rushlight.tensor([3])],
     ...     batch_first=True)
@@ -337,7 +340,7 @@ def _check_sequences(given: list[Tensor], padding_side: str) -> None:
                 explain(
                     f"pad_sequence: sequences have shapes {tuple(given[0].shape)} and "
                     f"{tuple(t.shape)}: The size of tensor a must match the size of tensor b",
-                    "only the first dimension, the length, may differ",
+                    "sequences may differ only in the first dimension, the length",
                 )
             )
 

@@ -56,10 +56,10 @@ def spectral_norm(
 ) -> Module:
     """weight / its largest singular value, the weight seen as a matrix with `dim` as rows (1 for
     ConvTranspose, else 0). The weight itself becomes `weight_orig`, the singular vectors buffers
-    `weight_u` and `weight_v`. Returns the module. RuntimeError if it has one already.
-    `parametrizations.spectral_norm` is its newer form.
+    `weight_u` and `weight_v`. Returns the module. RuntimeError if the weight already has a spectral
+    norm. `parametrizations.spectral_norm` is the newer form.
 
-    T. Miyato and others, Spectral Normalization, https://arxiv.org/abs/1802.05957
+    T. Miyato et al., Spectral Normalization, https://arxiv.org/abs/1802.05957
 
     >>> m = rushlight.nn.utils.spectral_norm(rushlight.nn.Linear(3, 2))
     >>> list(m.state_dict())

@@ -26,11 +26,11 @@ def functional_call(
     """`module(*args, **kwargs)` with other tensors for its parameters and buffers, by their dotted
     names.
 
-    The module itself is as before afterwards, but for what forward writes in place into tensors
-    that were not replaced. Gradients go to the tensors given. A tuple of dicts: all of them.
-    `tie_weights`: a tensor that stands under several names is replaced under all; `strict`:
-    RuntimeError for names that are missing or that the module lacks. ValueError for what is no dict
-    and for a tied tensor that is given two values, TypeError for what is no tensor.
+    The module is unchanged afterwards, except for in-place writes of forward to tensors that were
+    not replaced. Gradients go to the given tensors. A tuple of dicts: all of them. `tie_weights`: a
+    tensor with several names is replaced under all of them. `strict`: RuntimeError for names that
+    are missing or unknown. ValueError unless a dict is given, and for a tied tensor with two
+    values; TypeError unless the values are tensors.
 
     >>> m = rushlight.nn.Linear(2, 1)
     >>> state = {"weight": rushlight.ones(1, 2), "bias": rushlight.zeros(1)}
@@ -86,7 +86,7 @@ def replaced(
             now: Any = kept.get(name)
             if (
                 now is not values[full] and full in state
-            ):  # forward put another in its place: that is the new value
+            ):  # forward assigned another tensor: keep this new value
                 state[full] = now
             if old is MISSING:
                 kept.pop(name, None)
@@ -95,7 +95,9 @@ def replaced(
 
 
 def homes_of(module: Module) -> dict[str, tuple[dict, str]]:
-    """Every parameter and buffer by its dotted name: the dict that holds it, and its name there."""
+    """Dotted name of each parameter and buffer -> (the dict that holds the tensor, the key
+    there).
+    """
     return {
         f"{prefix}.{name}" if prefix else name: (owner.__dict__[kind], name)
         for prefix, owner in modules_of(module)
@@ -119,10 +121,10 @@ def modules_of(
 def check_names(
     module: Module, homes: dict[str, tuple[dict, str]], state: dict[str, Tensor], strict: bool
 ) -> None:
-    """TypeError for what is no tensor, AttributeError for a module that is not there, and errors of
-    `strict`.
+    """TypeError for a value that is not a tensor, AttributeError for an unknown submodule, and the
+    errors of `strict`.
 
-    Names that a module of that name lacks become attributes of it for the time of the call.
+    A name that the module lacks becomes an attribute of the module during the call.
     """
     for value in state.values():
         if value is not None and not isinstance(value, Tensor):
@@ -179,8 +181,8 @@ def tied(homes: dict[str, tuple[dict, str]], state: dict[str, Tensor]) -> dict[s
 def stack_module_state(models: Any) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """(parameters, buffers) of several modules of one class, each name's stacked: (models, *shape).
 
-    They are leaves, and require gradients if the modules' tensors do. RuntimeError for no module,
-    for classes that differ, and for modules some of which are in training.
+    The stacked tensors are leaves, and require gradients if the modules' tensors do. RuntimeError
+    for no modules, for different classes, and if only some modules are in training.
 
     >>> params, buffers = rushlight.nn.utils.stateless.stack_module_state([rushlight.nn.Linear(2,
     ...     3) for _ in range(5)])

@@ -32,9 +32,9 @@ shown_names.IN_FILES[WeightNorm] = "torch.nn.utils.weight_norm", "WeightNorm"
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """weight = g v / |v|: length and direction of each slice along `dim` apart (None: of the
-    whole), as parameters `weight_g` and `weight_v`. Returns the module. RuntimeError if it has one
-    already. `parametrizations.weight_norm` is its newer form.
+    """weight = g v / |v|: length and direction of each slice along `dim` (None: of the whole) as
+    the parameters `weight_g` and `weight_v`. Returns the module. RuntimeError if the weight already
+    has a weight norm. `parametrizations.weight_norm` is the newer form.
 
     T. Salimans, D. Kingma, Weight Normalization, https://arxiv.org/abs/1602.07868
 

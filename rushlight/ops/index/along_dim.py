@@ -1,12 +1,27 @@
-"""Positions along one dimension, given by tensors; users call most of these by the functions of
-ops/index/gather_scatter.py."""
+"""Indexing along one dimension by index tensors. Users call most of these ops through
+ops/index/gather_scatter.py.
+"""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from rushlight.core.build import build, inner
 from rushlight.core.worlds import adopt, shared
 from rushlight.kernels import index as kernels
 from rushlight.kernels import scatter as reducing
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import (
+        cast,
+        clone,
+        embed,
+        reshape,
+        unsqueeze,
+        where,
+        zeros,
+        zeros_like,
+    )
 
 adopt(kernels)
 adopt(reducing)
@@ -94,8 +109,8 @@ embedding_grad = inner(
     lambda x, index, /, n, padding_idx=None: embedding_grad(x, index, n, padding_idx),
     x=lambda g, index, padding_idx: embedding_back(g, index, padding_idx),
 )
-# x, from which no gradient comes where the mask is true. Its tangents are x's: as of the padding
-# row of `embedding`.
+# x, but without a gradient where the mask is true; the tangent passes everywhere. Used for the
+# padding row of `embedding`.
 without_gradient = inner(
     lambda x, mask, /: clone(x), x=lambda g, mask: where(mask, 0, g), linear="x", batched="whole"
 )
@@ -103,7 +118,9 @@ without_gradient = inner(
 
 @shared
 def kept_gradient(g, index, dim, include_self):
-    """The gradient of what stood there before: none where it was not counted."""
+    """The gradient of the values before the write: 0 at the positions that were overwritten and not
+    included.
+    """
     return g if include_self else scatter(g, index, zeros((), g), dim)
 
 
@@ -141,7 +158,9 @@ def how_many(g, index, dim, include_self):
 
 @shared
 def product_share(g, x, index, source, out, dim, include_self):
-    """g times the product of the others; where one factor alone is 0, of them it is not 0."""
+    """g times the product of the other factors of the same output. If exactly one factor is 0, only
+    its own gradient is not 0.
+    """
     zero = source == 0
     zeros_there = scatter_add(zeros(x.shape, source), index, cast(zero, source), dim)
     alone = zero & (gather(zeros_there, index, dim) == 1)
@@ -153,7 +172,7 @@ def product_share(g, x, index, source, out, dim, include_self):
 
 @shared
 def gather_part(g, index, dim, shape):
-    """The gradient of a source of which only the part that `index` covers was used."""
+    """The gradient of a source of which `index` covers only a part: 0 outside this part."""
     part = gather(g, index, dim)
     return (
         part
@@ -164,7 +183,7 @@ def gather_part(g, index, dim, shape):
 
 @shared
 def embedding_back(g, index, padding_idx):
-    """What embedding_grad undoes: rows of g, zeros for the padding row."""
+    """The derivative of embedding_grad: rows of g, zeros for the padding row."""
     rows = embedding(g, index)
     return (
         rows

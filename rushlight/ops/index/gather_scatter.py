@@ -21,8 +21,31 @@ from rushlight.ops.math.arithmetic import scaled, writing
 from rushlight.ops.tensor.node_names import called
 
 
+def check_source(input: Tensor, index: Tensor, src: Tensor, name: str) -> None:
+    """RuntimeError unless the source has the input's dtype and as many dimensions as the index."""
+    if src._array.dtype != input._array.dtype:
+        raise RuntimeError(
+            explain(
+                f"{name}(): Expected self.dtype to be equal to src.dtype",
+                "convert with .to(dtype)",
+                input=input.dtype,
+                src=src.dtype,
+            )
+        )
+    at = index._array.shape
+    if len(src._array.shape or (1,)) != len(at or (1,)):
+        raise RuntimeError(
+            explain(
+                "Index tensor must have the same number of dimensions as src tensor",
+                op=name,
+                index=list(at),
+                src=list(src.shape),
+            )
+        )
+
+
 def check_places(input: Tensor, index: Tensor, src: Tensor | None, name: str, dim: int) -> None:
-    """RuntimeError unless the index fits the input and the source, and these each other."""
+    """Raise RuntimeError unless the index fits the input and the source."""
     x, at = input._array.shape, index._array.shape
     if not index._array.size:
         return
@@ -37,24 +60,7 @@ def check_places(input: Tensor, index: Tensor, src: Tensor | None, name: str, di
             )
         )
     if src is not None:
-        if src._array.dtype != input._array.dtype:
-            raise RuntimeError(
-                explain(
-                    f"{name}(): Expected self.dtype to be equal to src.dtype",
-                    "convert with .to(dtype)",
-                    input=input.dtype,
-                    src=src.dtype,
-                )
-            )
-        if len(src._array.shape or (1,)) != len(at or (1,)):
-            raise RuntimeError(
-                explain(
-                    "Index tensor must have the same number of dimensions as src tensor",
-                    op=name,
-                    index=list(at),
-                    src=list(src.shape),
-                )
-            )
+        check_source(input, index, src, name)
     dim = wrap(dim, len(x))
     too_large = any([k > n and d != dim for d, (k, n) in enumerate(zip(at, x))])
     if too_large or (src is not None and any([k > n for k, n in zip(at, src._array.shape)])):
@@ -98,7 +104,7 @@ def gather(
 
 @composite()
 def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The slices at `index` along `dim`, a copy. IndexError for one that is not there.
+    """The slices at `index` along `dim`, as a copy. IndexError for an index out of range.
 
     >>> rushlight.index_select(rushlight.tensor([[1, 2], [3, 4]]), 1, rushlight.tensor([1]))
     tensor([[2],
@@ -138,8 +144,8 @@ def scatter(
     """out = input, then out[index[i][j]][j] = src[i][j] for dim 0, and so on; a number is written
     everywhere.
 
-    `reduce`: "add" or "multiply" instead. Where an index stands twice, the last one written stays.
-    RuntimeError for shapes or dtypes that do not fit, and for an index that is not there.
+    `reduce`: "add" or "multiply" instead. Where an index occurs twice, the last value wins.
+    RuntimeError for shapes or dtypes that do not fit, and for an index out of range.
 
     >>> rushlight.zeros(1, 3).scatter(1, rushlight.tensor([[2]]), 5.)
     tensor([[0., 0., 5.]])
@@ -149,7 +155,7 @@ def scatter(
         raise RuntimeError(
             explain(
                 "reduce argument must be either add or multiply.",
-                "scatter_reduce() has more",
+                "scatter_reduce() supports more reductions",
                 reduce=reduce,
             )
         )
@@ -179,8 +185,9 @@ def scatter(
 
 
 def landed(op: Callable, out: Tensor | None, input: Tensor, *args: Any) -> Tensor:
-    """What an op makes that writes at places of the input; in `out`, which may be the input but
-    shares no other memory."""
+    """The result of an op that writes at positions of the input; written to `out` if given. `out`
+    may be the input, but shares no other memory with it.
+    """
     if out is None or out is input:
         return op(input, *args, out=out)
     return into(out, op(input, *args), input, *[t for t in args if isinstance(t, Tensor)])
@@ -207,7 +214,7 @@ def scatter_add(
 ) -> Tensor:
     """out = input, then out[index[i][j]][j] += src[i][j] for dim 0, and so on.
 
-    RuntimeError for shapes or dtypes that do not fit, and for an index that is not there.
+    RuntimeError for shapes or dtypes that do not fit, and for an index out of range.
 
     >>> rushlight.zeros(3).scatter_add(0, rushlight.tensor([0, 0, 2]), rushlight.tensor([1., 2.,
     ...     3.]))
@@ -313,7 +320,7 @@ def index_put(
     name.
 
     One tensor for each dimension, None for all of it, or a mask. RuntimeError for another dtype of
-    values, IndexError for a position that is not there.
+    values, IndexError for a position out of range.
 
     >>> rushlight.index_put(rushlight.zeros(3), (rushlight.tensor([0, 0]),), rushlight.tensor(2.),
     ...     accumulate=True)

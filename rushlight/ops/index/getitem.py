@@ -22,7 +22,9 @@ from rushlight.ops.shape.views import flip, getitem
 
 
 def parse(key: Any) -> tuple[tuple, list[Tensor]]:
-    """The key in NumPy's terms, HERE standing for each index tensor, and those tensors."""
+    """The key in NumPy's terms, with HERE in the place of each index tensor, and the index
+    tensors.
+    """
     parts = (
         key if isinstance(key, tuple) or key.__class__ is list and stands_for_tuple(key) else (key,)
     )
@@ -45,7 +47,7 @@ def parse(key: Any) -> tuple[tuple, list[Tensor]]:
                 found.append(HERE)
                 tensors.append(index_tensor)
     if not elided:
-        found.append(Ellipsis)  # so that NumPy returns a view also of one element
+        found.append(Ellipsis)  # so that NumPy returns a view for a single element, too
     return tuple(found), tensors
 
 
@@ -71,7 +73,7 @@ def integers_first(x: Tensor, parts: tuple, tensors: list[Tensor]) -> tuple[Tens
     rest = iter(tensors)
     for part in parts:
         if part is HERE:
-            index = next(rest)._array  # a mask stands for as many dimensions as it has
+            index = next(rest)._array  # a mask indexes as many dimensions as it has
             chosen.extend([slice(None)] * (index.ndim if index.dtype.kind == "b" else 1))
         elif part is not None:
             chosen.append(slice(None) if part.__class__ is slice else part)
@@ -79,8 +81,9 @@ def integers_first(x: Tensor, parts: tuple, tensors: list[Tensor]) -> tuple[Tens
 
 
 def closed(x: Tensor, parts: tuple, tensors: list[Tensor]) -> tuple:
-    """The key with an ellipsis that stands for no dimension at its end: NumPy takes it for one
-    between index tensors."""
+    """The key without its ellipsis if the ellipsis stands for no dimension (an ellipsis at the end
+    changes nothing). NumPy would take the ellipsis for a separator between index tensors.
+    """
     dims = sum([t._array.ndim if t._array.dtype.kind == "b" else 1 for t in tensors])
     dims += sum([part.__class__ in (int, slice) for part in parts])
     return (*[part for part in parts if part is not ...], ...) if dims == x._array.ndim else parts
@@ -146,7 +149,7 @@ def as_index(part: Any) -> Tensor | None:
 
 
 def choosing(index: Tensor) -> Tensor:
-    """A tensor that stands in a key: torch's masks of old, of uint8, as masks."""
+    """An index tensor of a key; a uint8 mask (the old kind in torch) becomes a bool mask."""
     if index._array.dtype != np.uint8:
         return index
     warn(
@@ -193,7 +196,7 @@ def write(x: Tensor, key: Any, value: Any) -> None:
     if value._array.dtype != x._array.dtype:
         if tensors and (
             value._array.size != 1 or any(t._array.dtype.kind != "b" for t in tensors)
-        ):  # else under a mask
+        ):  # a boolean mask instead of an index
             check_same_dtype(x, value)
         value = value.to(x.dtype)
     if tensors:
@@ -210,8 +213,7 @@ def write(x: Tensor, key: Any, value: Any) -> None:
 
 
 def check_same_dtype(x: Tensor, value: Tensor) -> None:
-    """RuntimeError for values of another dtype than that of the tensor into which index tensors put
-    them."""
+    """RuntimeError if index tensors would write values of another dtype than the tensor's."""
     if value._array.dtype != x._array.dtype:
         raise RuntimeError(
             explain(
@@ -253,7 +255,8 @@ def delete(x: Tensor, key: Any) -> None:
     """del x[key]: TypeError, as the elements of a tensor stay."""
     raise TypeError(
         explain(
-            "Tensor does not support deleting items", "choose those that stay: x[mask], torch.cat"
+            "Tensor does not support deleting items",
+            "select the elements to keep: x[mask], torch.cat",
         )
     )
 

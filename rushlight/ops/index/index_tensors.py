@@ -1,10 +1,15 @@
-"""x[key] with index tensors in it; ops/index/along_dim.py has what stands along one dimension."""
+"""x[key] with index tensors in the key. Indexing along one dimension: ops/index/along_dim.py."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from rushlight.core.build import build, inner
 from rushlight.core.worlds import adopt
 from rushlight.kernels import index as kernels
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import index_put
 
 adopt(kernels)
 

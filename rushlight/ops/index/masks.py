@@ -25,8 +25,9 @@ from rushlight.ops.tensor.node_names import called
 
 
 def one_number(value: Any, input: Tensor, name: str) -> Tensor:
-    """A number or a 0-d tensor as a 0-d tensor of the input's dtype. RuntimeError for what does not
-    fit."""
+    """A number or a 0-d tensor as a 0-d tensor of the input's dtype. RuntimeError if the dtype
+    cannot hold it.
+    """
     if not isinstance(value, Tensor):
         return created(from_array(holding(value, input.dtype)))
     if (
@@ -37,7 +38,7 @@ def one_number(value: Any, input: Tensor, name: str) -> Tensor:
         raise RuntimeError(
             explain(
                 f"value cannot be converted to type {input.dtype} without overflow",
-                "take its real part",
+                "use the real part: .real",
                 op=name,
             )
         )
@@ -46,7 +47,7 @@ def one_number(value: Any, input: Tensor, name: str) -> Tensor:
             explain(
                 f"{name} only supports a 0-dimensional value tensor, but got tensor with "
                 f"{value._array.ndim} dimension(s).",
-                "give a number",
+                "pass a number",
             )
         )
     return value if value._array.dtype == input._array.dtype else s.to(value, input.dtype)
@@ -80,7 +81,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """The tensor with one number, or a 0-d tensor, at the slices `index` along `dim`.
 
-    IndexError for a slice that is not there.
+    IndexError for an index out of range.
 
     >>> rushlight.index_fill(rushlight.zeros(3), 0, rushlight.tensor([0, 2]), 5)
     tensor([5., 0., 5.])
@@ -138,7 +139,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
 def where(
     condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None
 ) -> Any:
-    """`input` where the condition is true, `other` elsewhere, broadcast; the condition alone:
+    """`input` where the condition is true, `other` elsewhere, broadcast; with the condition alone:
     `nonzero` as a tuple.
 
     >>> rushlight.where(rushlight.tensor([True, False]), 1., 2.)

@@ -1,4 +1,4 @@
-"""Rows that belong together and stand together: each stretch of them reduced to one."""
+"""Reductions of consecutive rows: each segment of rows becomes one row."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def segment_reduce(
     unsafe: bool = False,
     initial: Any = None,
 ) -> Tensor:
-    """Stretches of the data along `axis`, each reduced to one: `lengths` says how long they are, or
-    `offsets` where each begins and the last ends.
+    """Reduce each segment of the data along `axis`. `lengths` gives the length of each segment; or
+    `offsets` gives the begin of each and the end of the last.
 
     `reduce`: "sum", "mean", "max" ("amax"), "min" ("amin") or "prod", beginning with `initial`.
-    Dimensions before `axis` have lengths (or offsets) of their own. Gradients of equal largest
-    elements are shared. RuntimeError for lengths that do not add up.
+    Dimensions before `axis` have lengths (or offsets) of their own. Elements that tie share the
+    gradient. RuntimeError for lengths that do not add up.
 
     >>> rushlight.segment_reduce(rushlight.tensor([1., 2., 3.]), "sum", lengths=rushlight.tensor([2,
     ...     0, 1]))
@@ -63,8 +63,8 @@ def segment_reduce(
     begins, sizes = stretches(data, lengths, indices, offsets, axis, unsafe)
     outer, rest = data._array.shape[:axis], data._array.shape[axis + 1 :]
     rows = s.reshape(data, (-1, *rest)) if axis else data
-    # stretch k is the rows from begins[k]; all of them in their order, and to which one each
-    # belongs
+    # segment k begins at row begins[k]; `rows` lists all rows in order, `of` the segment of each
+    # row
     of = np.repeat(np.arange(sizes.size), sizes)
     taken = np.arange(of.size) + np.repeat(begins - (np.cumsum(sizes) - sizes), sizes)
     if of.size != rows._array.shape[0] or (taken != np.arange(of.size)).any():
@@ -78,8 +78,9 @@ def segment_reduce(
 
 
 def reduced(rows: Tensor, of: Tensor, sizes: np.ndarray, reduce: str, initial: Any) -> Tensor:
-    """What each stretch gives: rows (n, ...) of which row i belongs to stretch of[i]; sizes
-    (stretches, 1, ...)."""
+    """The reduction of each segment. rows (n, ...): row i belongs to segment of[i]; sizes
+    (segments, 1, ...).
+    """
     nothing = NOTHING[reduce] if initial is None else initial
     first = {
         "mean": 0 if initial is None else initial,
@@ -119,9 +120,9 @@ def stretches(
     given = lengths if lengths is not None else offsets
     if given is None:
         raise RuntimeError(
-            explain("segment_reduce(): Either lengths or offsets must be defined.", "give lengths=")
+            explain("segment_reduce(): Either lengths or offsets must be defined.", "pass lengths=")
         )
-    noticed(given)  # whoever watches is told
+    noticed(given)  # report the read of values to a watcher
     numbers = np.asarray(given._array)
     if (
         axis != numbers.ndim - 1

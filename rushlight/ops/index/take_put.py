@@ -1,4 +1,4 @@
-"""Elements taken from and put at places that tensors name: the seldom used ways."""
+"""Less frequent ops that read and write elements at the positions in index tensors."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ def scatter_reduce(
     include_self: bool = True,
     out: Tensor | None = None,
 ) -> Tensor:
-    """out[j] = reduce of input[j] and all src[i] with index[i] = j, along `dim`; input[j] where
-    there are none.
+    """out[j] = reduce of input[j] and all src[i] with index[i] = j, along `dim`; input[j] if there
+    is no such i.
 
-    `reduce`: "sum", "prod", "mean", "amax" or "amin"; `include_self`: together with what stands
-    there. Gradients of equal largest elements are shared. RuntimeError for other words, shapes that
-    do not fit, indices that are not there.
+    `reduce`: "sum", "prod", "mean", "amax" or "amin". `include_self`: the input's own element takes
+    part. Elements that tie share the gradient. RuntimeError for another `reduce`, shapes that do
+    not fit, and indices out of range.
 
     >>> rushlight.zeros(2).scatter_reduce(0, rushlight.tensor([0, 0, 1]), rushlight.tensor([1., 3.,
     ...     5.]), "amax")
     tensor([3., 5.])
     """
-    reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)  # torch takes these too
+    reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)  # torch accepts these names, too
     if reduce not in REDUCTIONS:
         raise RuntimeError(
             explain(
@@ -130,7 +130,7 @@ def index_reduce(
 
 
 def check_flat(index: Tensor, n: int, name: str) -> None:
-    """RuntimeError for an index that is not int64, IndexError for one that is not there."""
+    """RuntimeError for an index that is not int64, IndexError for an index out of range."""
     if index._array.dtype != np.int64:
         raise RuntimeError(
             explain(
@@ -140,7 +140,7 @@ def check_flat(index: Tensor, n: int, name: str) -> None:
         )
     if index._array.size and not n:
         raise IndexError(explain(f"{name}(): tried to take from an empty tensor"))
-    if index.is_meta:  # there are no numbers that could be wrong
+    if index.is_meta:  # a meta tensor has no values to check
         return
     places = holder(index)._array
     wrong = places[(places >= n) | (places < -n)]
@@ -237,7 +237,7 @@ def take_along_dim(
     at = indices._array
     if (
         mode().watch is not None or at.__class__ is not np.ndarray or (at < 0).any()
-    ):  # else 60 us become 25
+    ):  # less work than the general case
         indices = where(indices < 0, indices + n, indices)
     a, b = list(input._array.shape), list(indices._array.shape)
     for d in range(len(a)):
@@ -319,5 +319,5 @@ def nonzero_static(
 
 for function in (scatter_reduce, index_reduce):
     method(writing(function, onto=True))
-for function in (put, masked_scatter):
-    method(writing(function))
+method(writing(put))
+method(writing(masked_scatter))

@@ -1,4 +1,6 @@
-"""What functions of matrices ask of their arguments, in torch's words, and what they share."""
+"""Checks of arguments of functions of matrices, with torch's messages, and helpers that these
+functions share.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ def given(out: Any, made: Any) -> Any:
 
 
 def with_names(function: Callable, name: str, **names: str) -> Callable:
-    """The same function under another name, its parameters called as torch calls them there."""
+    """The same function under another name and with torch's names of the parameters."""
     code = function.__code__
     found = tuple(names.get(n, n) for n in code.co_varnames)
     keywords = {names.get(k, k): v for k, v in (function.__kwdefaults__ or {}).items()}
@@ -41,7 +43,7 @@ def with_names(function: Callable, name: str, **names: str) -> Callable:
 
 
 def check_tensor(x: Any, name: str, argument: str = "A", position: int = 1) -> None:
-    """TypeError for what is no tensor."""
+    """TypeError if `x` is not a tensor."""
     if not isinstance(x, Tensor):
         raise TypeError(
             explain(
@@ -87,7 +89,7 @@ def check_matrix(x: Tensor, name: str, argument: str = "A", numbers: bool = True
 
 
 def check_square(x: Tensor, name: str, argument: str = "A", numbers: bool = True) -> None:
-    """RuntimeError unless it is a square matrix, or a stack of them."""
+    """RuntimeError unless `x` is a square matrix or a stack of square matrices."""
     check_matrix(x, name, argument, numbers)
     m, n = x._array.shape[-2:]
     if m != n:
@@ -127,9 +129,10 @@ def check_equation(a: Tensor, b: Tensor, left: bool, name: str) -> None:
 
 
 def first_failure(info: Tensor) -> tuple[int, str]:
-    """The first code that is not 0, and torch's words for where it stands; (0, "") if there is
-    none."""
-    if info.is_meta:  # there are no numbers that could be wrong
+    """The first code that is not 0, and torch's description of its position in the batch; (0, "")
+    if all are 0.
+    """
+    if info.is_meta:  # a meta tensor has no values to check
         return 0, ""
     info = holder(info)
     codes = np.atleast_1d(info._array).ravel()

@@ -9,6 +9,8 @@ functions (1996); C. Boeddeker and others, On the computation of complex valued 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from rushlight.core.build import build, inner, sample_by_sample
@@ -16,6 +18,27 @@ from rushlight.core.tensor import Tensor, from_array, numbers
 from rushlight.core.worlds import ARRAYS, TENSORS, adopt, shared
 from rushlight.kernels import factorizations as kernels
 from rushlight.ops.math import special as special  # no_derivative
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import (
+        cast,
+        cat,
+        conj,
+        diagonal,
+        embed_diagonal,
+        exchange,
+        is_complex,
+        narrow,
+        no_derivative,
+        real,
+        solution,
+        triangular,
+        tril,
+        triu,
+        unit,
+        unsqueeze,
+        where,
+    )
 
 adopt(kernels)
 
@@ -124,7 +147,9 @@ def of_kind(g, x):
 
 @shared
 def quotient(a, b):
-    """a / b, but 0 / 0 is 0: what no loss asks for needs no distance between equal eigenvalues."""
+    """a / b, but 0 / 0 is 0: where the loss does not depend on an eigenvector, equal eigenvalues do
+    no harm.
+    """
     nothing = (a == 0) & (b == 0)
     return where(nothing, 0, a) / where(nothing, 1, b)
 
@@ -183,8 +208,9 @@ def eig_gradient(gd, gv, d, v):
 
 @shared
 def svd_gradient(gu, gs, gvh, u, s, vh):
-    """u (skew(u^H gu) / E s + s skew(vh gvh^H) / E + diag(gs)) vh, E_ij = s_j^2 - s_i^2, and what
-    leaves u and vh."""
+    """u (skew(u^H gu) / E s + s skew(vh gvh^H) / E + diag(gs)) vh with E_ij = s_j^2 - s_i^2, plus
+    the parts of gu and gvh outside the spans of u and vh.
+    """
     k, m, n = s.shape[-1], u.shape[-2], vh.shape[-1]
     gu, u = narrow(gu, len(u.shape) - 1, 0, k), narrow(u, len(u.shape) - 1, 0, k)
     gvh, vh = narrow(gvh, len(vh.shape) - 2, 0, k), narrow(vh, len(vh.shape) - 2, 0, k)
@@ -215,7 +241,8 @@ def svdvals_gradient(g, x):
 @shared
 def qr_gradient(gq, gr, q, r, mode, shape):
     """(gq + q h) r^-H, h Hermitian, with triu(gr r^H - q^H gq); of a wide matrix, the columns on
-    the right give q gr' and add r' gr'^H to what q is asked for."""
+    the right contribute q gr' to the result, and r' gr'^H is added to q's gradient.
+    """
     m, n = shape[-2:]
     if mode == "r":
         no_derivative_of_r()
@@ -245,8 +272,9 @@ def qr_gradient(gq, gr, q, r, mode, shape):
 
 @shared
 def lu_gradient(g, lu):
-    """Of the permuted matrix: L^-T (tril(L^T g_L, -1) + triu(g_U U^T)) U^-T; what is wide or tall
-    follows L or U."""
+    """The gradient of the permuted matrix: L^-T (tril(L^T g_L, -1) + triu(g_U U^T)) U^-T; the
+    rectangular part of a wide or tall matrix follows L or U.
+    """
     m, n, d = lu.shape[-2], lu.shape[-1], len(lu.shape)
     if m < n:
         main, rest, g_rest = (

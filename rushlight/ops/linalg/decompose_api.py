@@ -40,7 +40,8 @@ def cholesky_ex(
     """A = L L^H, as (L, info): `info` is 0, or the order of the first leading minor that is not
     positive-definite.
 
-    With `check_errors` those raise LinAlgError, as in `linalg.cholesky`, which explains the rest.
+    `check_errors=True` raises LinAlgError for a failure, as `linalg.cholesky` does. See
+    `linalg.cholesky`.
 
     >>> rushlight.linalg.cholesky_ex(rushlight.tensor([[4., 2.], [2., 5.]])).L
     tensor([[2., 0.],
@@ -53,7 +54,9 @@ def cholesky_ex(
 
 
 def cholesky_of(A: Tensor, name: str, checked: str | None, upper: bool) -> Any:
-    """The factor and info; LinAlgError in the name of `checked` where there is none."""
+    """The factor and info. If `checked` is a name: LinAlgError with this name if a factor does not
+    exist.
+    """
     check_square(A, name)
     factor, info = f.linalg_cholesky_ex(conjugate_transpose(A) if upper else A)
     order, where = first_failure(info) if checked else (0, "")
@@ -74,8 +77,8 @@ def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None
     """A = L L^H with L lower triangular and positive on the diagonal, for Hermitian
     positive-definite A; or A = U^H U.
 
-    A: (..., n, n), of which the lower triangle is read (the upper one if `upper`). LinAlgError if
-    it is not positive-definite. Its gradient is Hermitian.
+    A: (..., n, n), of which only the lower triangle is read (the upper one if `upper`). LinAlgError
+    if the matrix is not positive-definite. The gradient is Hermitian.
 
     >>> rushlight.linalg.cholesky(rushlight.tensor([[4., 2.], [2., 5.]]))
     tensor([[2., 0.],
@@ -100,9 +103,9 @@ def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
     """A = V diag(w) V^H, as (eigenvalues, eigenvectors), for Hermitian A: w real and rising, V
     unitary.
 
-    A: (..., n, n), of which the lower triangle is read, or the upper one (`UPLO="U"`). Eigenvectors
-    are determined up to a factor of size 1, and gradients exist only for what does not depend on
-    it, and for distinct eigenvalues.
+    A: (..., n, n), of which only the lower triangle is read, or the upper one (`UPLO="U"`).
+    Eigenvectors are determined up to a factor of size 1, and gradients exist only for losses that
+    do not depend on this factor, and only for distinct eigenvalues.
 
     >>> rushlight.linalg.eigh(rushlight.tensor([[2., 0.], [0., 1.]])).eigenvalues
     tensor([1., 2.])
@@ -137,7 +140,8 @@ def eig(A: Tensor, *, out: Any = None) -> Any:
     """A V = V diag(w), as (eigenvalues, eigenvectors), complex; the columns of V have length 1.
 
     A: (..., n, n). The order of eigenvalues is not defined. RuntimeError for inf and nan. Gradients
-    exist for what does not depend on the phase of eigenvectors, and for distinct eigenvalues.
+    exist only for losses that do not depend on the phase of eigenvectors, and only for distinct
+    eigenvalues.
 
     >>> rushlight.linalg.eig(rushlight.tensor([[2., 0.], [0., 1.]])).eigenvalues
     tensor([2.+0.j, 1.+0.j])
@@ -198,7 +202,7 @@ def only_cpu(driver: str | None, name: str) -> None:
                 f"{name}: keyword argument `driver=` is only supported on CUDA inputs with "
                 "cuSOLVER "
                 "backend.",
-                "leave driver= away",
+                "omit driver=",
             )
         )
 
@@ -302,8 +306,9 @@ composite("orgqr", looks=True)(householder_product)
 
 
 def reflect(A: Tensor, tau: Tensor, x: Tensor, adjoint: bool = False) -> Tensor:
-    """H_1 ... H_k x, or its adjoint's product: reflection by reflection, so that all of it
-    differentiates."""
+    """H_1 ... H_k x, or the product with the adjoint. One reflection at a time, by ops that have
+    derivatives.
+    """
     order = range(tau._array.shape[-1])
     for i in order if adjoint else reversed(order):
         v = tril(narrow(A, -1, i, 1), -i - 1)  # (..., m, 1)

@@ -1,5 +1,6 @@
-"""Einstein sums, made of permutations, reshapes and one stacked product for each pair of
-operands."""
+"""Einstein sums, by permutations, reshapes and one batched matrix product for each pair of
+operands.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +19,8 @@ from rushlight.ops.math.elementwise import mul
 from rushlight.ops.reduce.reduce import sum as total
 from rushlight.ops.shape.views import diagonal, permute, reshape
 
+Term = tuple[Tensor, str]  # an operand, and the letters of its dimensions
+
 
 @composite(tensor=False)
 def einsum(equation: Any, *operands: Any) -> Tensor:
@@ -25,8 +28,8 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     `einsum('ij,jk->ik', a, b)`.
 
     A letter names a dimension; letters missing after `->` are summed over; a letter twice in one
-    operand takes the diagonal; `...` are leading dimensions that broadcast. Without `->` the
-    letters that stand once come out, in alphabetical order. RuntimeError for an equation that does
+    operand takes the diagonal; `...` are leading dimensions that broadcast. Without `->` the output
+    has the letters that occur once, in alphabetical order. RuntimeError for an equation that does
     not fit the operands.
 
     >>> a, b = rushlight.ones(2, 3), rushlight.ones(3, 4)
@@ -96,8 +99,10 @@ def wrong(equation: str, why: str, tensors: Sequence[Tensor]) -> RuntimeError:
 
 @lru_cache(maxsize=256)
 def parse(equation: str, dims: tuple[int, ...]) -> tuple[list[str], str]:
-    """The letters of each operand, of so many dimensions, and of the output; those of `...` are
-    Greek. ValueError for an equation that does not fit."""
+    """The letters of each operand and of the output. `dims`: the number of dimensions of each
+    operand. The dimensions of `...` get Greek letters. ValueError for an equation that does not
+    fit.
+    """
     text = equation.replace(" ", "")
     left, arrow, output = text.partition("->")
     inputs = left.split(",")
@@ -107,21 +112,8 @@ def parse(equation: str, dims: tuple[int, ...]) -> tuple[list[str], str]:
             "specified in the "
             f"equation: {len(dims)} for {len(inputs)}"
         )
-    for s in (*inputs, output):
-        for c in s.replace("...", "", 1):
-            if c == ".":
-                raise ValueError(f"found '.' in '{s}' that is not part of any ellipsis")
-            if not (c.isascii() and c.isalpha()):
-                raise ValueError(f"invalid subscript given, '{c}': subscripts must be in [a-zA-Z]")
-    extra = [ndim - len(s.replace("...", "")) for s, ndim in zip(inputs, dims)]
-    for s, n, ndim in zip(inputs, extra, dims):
-        if n < 0 or (n > 0 and "..." not in s):
-            named = len(s.replace("...", ""))
-            raise ValueError(
-                f"the number of subscripts in the equation ({named}) does not match the number of "
-                "dimensions "
-                f"({ndim}) for the operand '{s}'" + " and no ellipsis was given" * ("..." not in s)
-            )
+    check_letters((*inputs, output))
+    extra = [unnamed_dimensions(s, ndim) for s, ndim in zip(inputs, dims)]
     dots = max((n for s, n in zip(inputs, extra) if "..." in s), default=0)
     spelled = "".join(chr(0x3B1 + i) for i in range(dots))
     inputs = [s.replace("...", spelled[dots - n :]) for s, n in zip(inputs, extra)]
@@ -131,6 +123,37 @@ def parse(equation: str, dims: tuple[int, ...]) -> tuple[list[str], str]:
             sorted(c for c in set(every) - set(spelled) if every.count(c) == 1)
         )
     output = output.replace("...", spelled)
+    check_output(output, inputs)
+    return inputs, output
+
+
+def check_letters(terms: Sequence[str]) -> None:
+    """ValueError for subscripts that are neither letters nor one ellipsis."""
+    for s in terms:
+        for c in s.replace("...", "", 1):
+            if c == ".":
+                raise ValueError(f"found '.' in '{s}' that is not part of any ellipsis")
+            if not (c.isascii() and c.isalpha()):
+                raise ValueError(f"invalid subscript given, '{c}': subscripts must be in [a-zA-Z]")
+
+
+def unnamed_dimensions(letters: str, ndim: int) -> int:
+    """How many of an operand's dimensions its ellipsis stands for. ValueError if there is no
+    ellipsis for them, or more letters than dimensions."""
+    named = len(letters.replace("...", ""))
+    if named > ndim or (named < ndim and "..." not in letters):
+        raise ValueError(
+            f"the number of subscripts in the equation ({named}) does not match the number of "
+            "dimensions "
+            f"({ndim}) for the operand '{letters}'"
+            + " and no ellipsis was given"
+            * ("..." not in letters)
+        )
+    return ndim - named
+
+
+def check_output(output: str, inputs: Sequence[str]) -> None:
+    """ValueError for letters of the output that stand twice, or in no operand."""
     for c in output:
         if output.count(c) > 1:
             raise ValueError(f"output subscript {c} appears more than once in the output")
@@ -138,7 +161,6 @@ def parse(equation: str, dims: tuple[int, ...]) -> tuple[list[str], str]:
             raise ValueError(
                 f"output subscript {c} does not appear in the equation for any input operand"
             )
-    return inputs, output
 
 
 def sizes_of(equation: str, inputs: Sequence[str], tensors: Sequence[Tensor]) -> dict[str, int]:
@@ -159,7 +181,7 @@ def sizes_of(equation: str, inputs: Sequence[str], tensors: Sequence[Tensor]) ->
 
 
 def without_repeats(t: Tensor, letters: str) -> tuple[Tensor, str]:
-    """A letter that stands twice: its diagonal."""
+    """Replace a letter that occurs twice in one operand by the diagonal of its dimensions."""
     for c in dict.fromkeys(letters) if len(set(letters)) < len(letters) else ():
         while letters.count(c) > 1:
             i = letters.index(c)
@@ -170,7 +192,7 @@ def without_repeats(t: Tensor, letters: str) -> tuple[Tensor, str]:
 
 
 def summed(t: Tensor, letters: str, wanted: set, order: str) -> tuple[Tensor, str]:
-    """The dimensions that nobody needs any more, summed; the others lie in this order then."""
+    """Sum the dimensions that are not in `wanted`; the others are then in the order of `order`."""
     if wanted.issuperset(letters):
         return t, letters
     sorts = sorted(letters, key=order.index)
@@ -184,8 +206,9 @@ def path(inputs: Sequence[str], output: str, sizes: dict) -> list[tuple[int, int
     """Which two operands to contract next, their product then standing last: an order of little
     work.
 
-    NumPy looks for it: the best one for up to five operands, a greedy one for more. Two need no
-    search."""
+    NumPy finds the order: the best one for up to five operands, a greedy one for more. Two operands
+    need no search.
+    """
     if len(inputs) < 3:
         return [(0, 1)] * (len(inputs) - 1)
     plain = {
@@ -197,7 +220,8 @@ def path(inputs: Sequence[str], output: str, sizes: dict) -> list[tuple[int, int
     how = "optimal" if len(inputs) <= 5 else "greedy"
     groups = np.einsum_path(equation, *shapes, optimize=(how, 2**62))[0][1:]
     steps, n = [], len(inputs)  # n: how many operands are left
-    for group in groups:  # several at once where they share no letter: one after the other
+    # operands without a common letter come in one group: contract them in turn
+    for group in groups:
         first, *others = sorted(group)
         while others:
             second = others.pop(0)
@@ -212,51 +236,59 @@ def contract(
     a: Tensor, in_a: str, b: Tensor, in_b: str, wanted: set, sizes: dict, order: str
 ) -> tuple[Tensor, str]:
     """The product of two operands, summed over the letters that neither the output nor a later
-    operand wants.
+    operand has.
 
-    `order`: all letters, those of the output first. The result lies in memory as torch's: letters
-    of both, of a, of b, each group in this order; those of b first if all of them come before a's,
-    and b was not summed."""
+    `order`: all letters, those of the output first. The result has torch's memory layout: the
+    letters of both operands, then of a, then of b, each group in this order. b's letters come first
+    if all of them come before a's in `order` and b was not summed.
+    """
     a, in_a = summed(a, in_a, wanted | set(in_b), order)
     whole = wanted.union(in_a).issuperset(in_b)
     b, in_b = summed(b, in_b, wanted | set(in_a), order)
     ones = {c for c in in_a + in_b if c in wanted and sizes[c] == 1}
-    # a letter of size 1 in one operand only broadcasts: there it cannot be contracted as it stands
+    # a letter of size 1 in one operand broadcasts and cannot be contracted: remove this dimension
     a, in_a = squeezed(a, in_a)
     b, in_b = squeezed(b, in_b)
-    inner = [c for c in order if c in in_a and c in in_b and c not in wanted]
-    if not inner:  # an outer product: broadcasting does it
-        out = "".join([c for c in order if c in in_a or c in in_b or c in ones])
-        sides = [
-            shaped(
-                ordered(t, own, [c for c in out if c in own]),
-                tuple([sizes[c] if c in own else 1 for c in out]),
-            )
-            for t, own in ((a, in_a), (b, in_b))
-        ]
-        return mul(*sides), out
-    batch, rows = (
-        [c for c in order if c in in_a and (c in in_b) is both and c in wanted]
-        for both in (True, False)
-    )
-    columns = [c for c in order if c in ones or c in in_b and c not in in_a]
+    of_a, of_b = {*in_a}, {*in_b}
+    inner = sorted(of_a & of_b - wanted, key=order.index)
+    if not inner:  # an outer product
+        out = "".join(sorted(of_a | of_b | ones, key=order.index))
+        return mul(spread(a, in_a, out, sizes), spread(b, in_b, out, sizes)), out
+    batch = sorted(of_a & of_b & wanted, key=order.index)
+    rows = sorted(of_a & wanted - of_b, key=order.index)
+    columns = sorted(of_b - of_a | ones, key=order.index)
     if whole and rows and columns and order.index(columns[-1]) < order.index(rows[0]):
         a, in_a, rows, b, in_b, columns = b, in_b, columns, a, in_a, rows
-    out = "".join(batch + rows + columns)
-    if not out:  # BLAS takes 100,000 x 1 times 1 x 1, for the gradient, 20 times as long
-        return dot(
-            *[reshape(ordered(t, own, inner), (-1,)) for t, own in ((a, in_a), (b, in_b))]
-        ), out
+    shape = tuple([sizes[c] for c in batch + rows + columns])
+    made = product((a, in_a), (b, in_b), (batch, rows, inner, columns), sizes)
+    return shaped(made, shape), "".join(batch + rows + columns)
+
+
+def product(
+    a: Term, b: Term, groups: tuple[list[str], list[str], list[str], list[str]], sizes: dict
+) -> Tensor:
+    """(batch, rows, inner) @ (batch, inner, columns), each a group of letters. Letters that stand
+    in neither operand are of size 1."""
+    batch, rows, inner, columns = groups
+    if not batch + rows + columns:
+        # BLAS takes 100,000 x 1 times 1 x 1, for the gradient, 20 times as long
+        flat_a, flat_b = ordered(*a, inner), ordered(*b, inner)
+        return dot(reshape(flat_a, (-1,)), reshape(flat_b, (-1,)))
     k, m, n = [prod([sizes[c] for c in group]) for group in (rows, inner, columns)]
     stack = tuple([sizes[c] for c in batch])
-    rows, columns = ([c for c in group if c not in ones] for group in (rows, columns))
-    left = shaped(ordered(a, in_a, batch + rows + inner), (*stack, k, m))
-    right = shaped(ordered(b, in_b, batch + inner + columns), (*stack, m, n))
-    return shaped(mm(left, right), tuple([sizes[c] for c in out])), out
+    left = ordered(*a, batch + [c for c in rows if c in a[1]] + inner)
+    right = ordered(*b, batch + inner + [c for c in columns if c in b[1]])
+    return mm(shaped(left, (*stack, k, m)), shaped(right, (*stack, m, n)))
+
+
+def spread(t: Tensor, letters: str, out: str, sizes: dict) -> Tensor:
+    """The tensor with the dimensions of `out`, of size 1 where it has none: it broadcasts."""
+    t = ordered(t, letters, [c for c in out if c in letters])
+    return shaped(t, tuple([sizes[c] if c in letters else 1 for c in out]))
 
 
 def ordered(t: Tensor, letters: str, order: list[str]) -> Tensor:
-    """The tensor with its dimensions in that order."""
+    """The tensor with its dimensions in the order of `order`."""
     return t if [*letters] == order else permute(t, places(letters, order))
 
 

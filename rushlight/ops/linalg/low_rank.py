@@ -41,7 +41,7 @@ def svd_lowrank(
 
 
 def sharpened(x: Tensor, q: int, rounds: int) -> Tensor:
-    """q orthonormal columns that span nearly what the q largest singular vectors of x do."""
+    """q orthonormal columns that approximate the span of x's q largest left singular vectors."""
     basis = linalg_qr(matmul(x, randn(x.shape[-1], q, dtype=x.dtype)))[0]
     for _ in range(rounds):
         back = linalg_qr(matmul(conjugate_transpose(x), basis))[0]
@@ -54,8 +54,8 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     """(U, S, V) of the centred rows of A, (..., m, n): the columns of V are the q principal
     directions.
 
-    q is min(6, m, n) unless told; `center=False` takes the rows as they are. See `svd_lowrank`.
-    ValueError for a q that is negative or greater than min(m, n).
+    `q` is min(6, m, n) by default; `center=False` does not subtract the mean. See `svd_lowrank`.
+    ValueError for a `q` that is negative or greater than min(m, n).
 
     >>> rushlight.pca_lowrank(rushlight.tensor([[1., 1.], [2., 2.], [3., 3.]]), 1)[2].abs()
     tensor([[0.7071],
@@ -93,10 +93,10 @@ def lobpcg(
     """(E, X): the k largest eigenvalues of A x = e B x, or the smallest where `largest` is false,
     and their vectors.
 
-    A (..., m, m) symmetric, B (m, m) positive-definite or None, for 1. k is that of the columns of
-    `X`, 1 unless told. All eigenvalues are found at once and exactly: `X`, `iK`, `niter`, `tol`,
-    `method` and the rest, which steer the search that torch makes, are accepted. ValueError where m
-    < 3 k, as in torch.
+    A (..., m, m) symmetric, B (m, m) positive-definite or None, for 1. `k` is the number of columns
+    of `X`, by default 1. All eigenvalues are found at once and exactly: `X`, `iK`, `niter`, `tol`,
+    `method` and the rest, which control torch's iteration, are accepted and ignored. ValueError
+    where m < 3 k, as in torch.
 
     >>> values, vectors = rushlight.lobpcg(rushlight.diag(rushlight.tensor([1., 5., 3.])))
     >>> values
@@ -116,7 +116,7 @@ def lobpcg(
                 f"LPBPCG algorithm is not applicable when the number of A rows (={m}) is smaller "
                 "than 3 x "
                 f"the number of requested eigenpairs (={k})",
-                "linalg.eigh finds them all",
+                "use linalg.eigh, which computes all eigenpairs",
             )
         )
     half = None if B is None else cholesky(B.to_dense() if B.is_sparse else B)

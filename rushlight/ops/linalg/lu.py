@@ -75,8 +75,8 @@ def lu_of(A: Tensor, pivot: bool, check_errors: bool) -> Any:
 
 @composite("linalg_lu_factor")
 def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
-    """A = P L U packed, as (LU, pivots): L below the diagonal, on which it is 1, and U on and above
-    it.
+    """A = P L U, packed as (LU, pivots): U on and above the diagonal, L below the diagonal. L's
+    diagonal is 1 and is not stored.
 
     A: (..., m, n); pivots: (..., min(m, n)), int32: row i was exchanged with row pivots[i], counted
     from 1. LinAlgError where U has a 0 on its diagonal. `linalg.lu_solve` solves equations with it.
@@ -124,7 +124,8 @@ def lu_unpack(
     *,
     out: Any = None,
 ) -> Any:
-    """(P, L, U) of what `linalg.lu_factor` has packed; empty tensors for what is not asked for.
+    """(P, L, U) of a result of `linalg.lu_factor`. Without `unpack_data` or `unpack_pivots`, the
+    factors left out are empty tensors.
 
     >>> rushlight.lu_unpack(*rushlight.linalg.lu_factor(rushlight.tensor([[1., 2.], [4., 4.]]))).L
     tensor([[1.0000, 0.0000],

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight.core.build import build, inner, product
 from rushlight.core.worlds import adopt
 from rushlight.kernels import matmul as kernels
 from rushlight.ops.tensor.node_names import of_linear, of_product
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import rows, unrows, unsqueeze
 
 adopt(kernels)
 
@@ -38,7 +43,7 @@ mv = product(
     linear="x y",
     sizes="all",
 )
-# x w^T + b, with w of shape (out, in): what nn.Linear computes
+# x w^T + b with w of shape (out, in), as in nn.Linear
 linear = inner(
     lambda x, weight, bias, /: linear(x, weight, bias),
     x=lambda g, weight: unrows(mm(rows(g), weight), g),

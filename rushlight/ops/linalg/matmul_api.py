@@ -59,8 +59,8 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
 
 @composite()
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """out_ij = sum over k of input_ik mat2_kj, for two matrices. RuntimeError for anything else:
-    `matmul` takes it.
+    """out_ij = sum over k of input_ik mat2_kj, for two matrices. RuntimeError for other dimensions:
+    use `matmul`.
 
     >>> rushlight.mm(rushlight.ones(2, 3), rushlight.ones(3, 4)).shape
     torch.Size([2, 4])
@@ -154,7 +154,7 @@ def addmm(
     alpha: Number = 1,
     out: Tensor | None = None,
 ) -> Tensor:
-    """beta * input + alpha * (mat1 @ mat2); with beta 0 the input is not looked at.
+    """beta * input + alpha * (mat1 @ mat2); with beta 0 the input is not read.
 
     >>> rushlight.addmm(rushlight.ones(1, 1), rushlight.tensor([[1., 2.]]), rushlight.tensor([[3.],
     ...     [4.]]), beta=10)
@@ -173,7 +173,7 @@ def addmv(
     alpha: Number = 1,
     out: Tensor | None = None,
 ) -> Tensor:
-    """beta * input + alpha * (mat @ vec); with beta 0 the input is not looked at.
+    """beta * input + alpha * (mat @ vec); with beta 0 the input is not read.
 
     >>> rushlight.addmv(rushlight.ones(1), rushlight.tensor([[1., 2.]]), rushlight.tensor([3., 4.]),
     ...     beta=10)
@@ -193,7 +193,7 @@ def baddbmm(
     out: Tensor | None = None,
 ) -> Tensor:
     """beta * input + alpha * (batch1 @ batch2), matrix by matrix; with beta 0 the input is not
-    looked at.
+    read.
 
     >>> rushlight.baddbmm(rushlight.ones(2, 1, 1), rushlight.ones(2, 1, 3), rushlight.ones(2, 3,
     ...     1)).flatten()
@@ -231,15 +231,16 @@ def on_a_vector(mat: Tensor, vec: Tensor) -> Tensor:
         raise RuntimeError(
             explain(
                 f"vector + matrix @ vector expected, got {mat.ndim}-D @ {vec.ndim}-D",
-                "input + mat @ vec takes others",
+                "for other shapes: input + mat @ vec",
             )
         )
     return matmul(mat, vec)
 
 
 def in_single(f: Callable, *tensors: Tensor) -> Tensor:
-    """f of these tensors; if all are of one half precision, computed in float32, and rounded
-    once."""
+    """f(*tensors). If all tensors have the same half-precision dtype, f is computed in float32 and
+    rounded once.
+    """
     dtype = tensors[0].dtype
     if (
         dtype.itemsize != 2
@@ -251,7 +252,7 @@ def in_single(f: Callable, *tensors: Tensor) -> Tensor:
 
 
 def plus(input: Tensor, r: Tensor, beta: Number, alpha: Number) -> Tensor:
-    """beta input + alpha r; with beta 0 the input is not looked at."""
+    """beta input + alpha r; with beta 0 the input is not read."""
     if r.dtype.category < dtypes.FLOATING:  # of integers: whole factors
         whole = bool if r.dtype is dtypes.bool_ else int
         beta, alpha = whole(beta), whole(alpha)  # type: ignore[arg-type]
@@ -266,7 +267,7 @@ def plus(input: Tensor, r: Tensor, beta: Number, alpha: Number) -> Tensor:
             explain(
                 f"input of shape {list(input.shape)} does not expand to the product's "
                 f"{list(r.shape)}",
-                "input + product takes both to a common shape",
+                "to broadcast both: input + product",
             )
         )
     return both
@@ -285,8 +286,8 @@ for function in (addmm, addmv, baddbmm):
 
 
 def t(input: Tensor) -> Tensor:
-    """out_ij = input_ji: the transpose of a matrix, a view; a vector or a number as it is.
-    RuntimeError for more.
+    """out_ij = input_ji: the transpose of a matrix, as a view. A vector or a 0-d tensor is returned
+    unchanged; RuntimeError for more dimensions.
 
     >>> rushlight.t(rushlight.tensor([[1., 2., 3.]])).shape
     torch.Size([3, 1])

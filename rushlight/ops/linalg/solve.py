@@ -3,10 +3,35 @@ signatures."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight.core.build import build, inner
 from rushlight.core.worlds import adopt, shared
 from rushlight.kernels import solving as kernels
 from rushlight.ops.linalg import decompose as factorizations
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import (
+        adjoint,
+        cast,
+        cat,
+        conj,
+        diagonal_matrix,
+        diagonal_of,
+        is_complex,
+        linalg_svd,
+        narrow,
+        prod,
+        real,
+        reshape,
+        squeeze,
+        tril,
+        triu,
+        unit,
+        unsqueeze,
+        where,
+        zeros,
+    )
 
 adopt(kernels)
 
@@ -70,7 +95,7 @@ def as_factor(g):
 
 @shared
 def triangular_gradient(g, x, out, upper, unitriangular):
-    """-x^-T g out^T, of which the part that is read."""
+    """-x^-T g out^T, restricted to the triangle that the solver reads."""
     g = -(triangular(x.mT, g, not upper, unitriangular) @ out.mT)
     return triu(g, int(unitriangular)) if upper else tril(g, -int(unitriangular))
 

@@ -75,7 +75,7 @@ def old_slogdet(input: Tensor, *, out: Any = None) -> Any:
 
 @composite()
 def logdet(input: Tensor) -> Tensor:
-    """log det(input); nan where the determinant is negative, -inf where it is 0.
+    """log det(input); nan for a negative determinant, -inf for 0.
 
     >>> rushlight.logdet(rushlight.tensor([[2., 0.], [0., 3.]]))
     tensor(1.7918)
@@ -308,10 +308,10 @@ def lstsq(
     singular_values).
 
     A: (..., m, n); B: (..., m, k), or (..., m). `residuals`: sums of squares, where m > n and A is
-    of full rank, else empty, as for 'gelsy'; `rank` is not found by driver 'gels',
-    `singular_values` only by 'gelsd' and 'gelss'. Singular values below `rcond` times the largest
-    count as 0 (the dtype's eps times max(m, n) unless told). `driver`: LAPACK's, 'gelsy' unless
-    told; 'gels' wants full rank. The gradient is that of pinv(A) B.
+    of full rank, else empty, as for 'gelsy'; driver 'gels' does not compute `rank`, and only
+    'gelsd' and 'gelss' compute `singular_values`. Singular values below `rcond` times the largest
+    count as 0 (default: the dtype's eps times max(m, n)). `driver`: LAPACK's, 'gelsy' by default;
+    'gels' needs full rank. The gradient is that of pinv(A) B.
 
     >>> A, B = rushlight.tensor([[1., 0.], [1., 1.], [1., 2.]]), rushlight.tensor([[1.], [3.],
     ...     [5.]])
@@ -384,9 +384,10 @@ def pinv(
     """Moore and Penrose's inverse V diag(1/s) U^H, for A = U diag(s) V^H; singular values that
     count as 0 stay 0.
 
-    Those are at most max(atol, rtol * the largest); rtol, also called `rcond`, is max(m, n) times
-    the dtype's eps unless told. `hermitian`: A is, and eigenvalues are used. A: (..., m, n) ->
-    (..., n, m). The gradient assumes that the rank stays.
+    Singular values of at most max(atol, rtol * the largest) count as 0. `rtol`, also called
+    `rcond`, is by default max(m, n) times the dtype's eps. `hermitian=True`: A is Hermitian, and
+    its eigenvalues are used. A: (..., m, n) -> (..., n, m). The gradient assumes that the rank does
+    not change.
 
     >>> rushlight.linalg.pinv(rushlight.tensor([[2., 0.], [0., 0.]]))
     tensor([[0.5000, 0.0000],
@@ -427,8 +428,8 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 
 @composite("linalg_tensorinv", tensor=False)
 def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
-    """X with tensordot(X, A, ind) = 1: the inverse of A as a map from its dimensions after the
-    first `ind` to those.
+    """X with tensordot(X, A, ind) = 1: the inverse of A as a linear map from its dimensions after
+    the first `ind` to its first `ind`.
 
     >>> rushlight.linalg.tensorinv(rushlight.eye(6).reshape(2, 3, 6)).shape
     torch.Size([6, 2, 3])

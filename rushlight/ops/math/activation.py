@@ -1,40 +1,52 @@
-"""Activations that elementwise.py does not have: nn.functional gives them torch's signatures."""
+"""Activations that are not in elementwise.py. nn.functional gives them torch's signatures."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from rushlight.core.build import build, elementwise
 from rushlight.core.table import FLOATING, SAME, entry
 from rushlight.core.worlds import adopt, shared
 from rushlight.kernels import activation as kernels
 
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import (
+        erf,
+        exp,
+        log1p,
+        maximum,
+        minimum,
+        sigmoid,
+        softplus,
+        tanh,
+        where,
+    )
+
 adopt(kernels)
 
-# Functions of nn.functional alone: neither methods nor names of the package.
+# Functions of nn.functional only: neither methods of Tensor nor names of the package.
 smooth = entry(elementwise, FLOATING, method=False, function=False)
 pieces = entry(elementwise, SAME, method=False, function=False)
 
 gelu = smooth(
     lambda x, /: x * 0.5 * (1 + erf(x * 0.7071067811865476)),
     x=lambda g, x: g * gelu_slope(x),
-    passes=25,
 )
 gelu_slope = smooth(
     lambda x, /: (
         0.5 + 0.5 * erf(x * 0.7071067811865476) + x * exp(-0.5 * x * x) * 0.3989422804014327
     ),
     x=lambda g, x: g * (2 - x * x) * exp(-0.5 * x * x) * 0.3989422804014327,
-    passes=25,
 )
 gelu_tanh = smooth(
     lambda x, /: x * 0.5 * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))),
     x=lambda g, x: g * gelu_tanh_slope(x),
     node="GeluBackward0",
-    passes=12,
 )
 log_sigmoid = smooth(
     lambda x, /: minimum(x, 0) - log1p(exp(-abs(x))), x=lambda g, x: g * sigmoid(-x)
 )
-mish = smooth(lambda x, /: x * tanh(softplus(x)), x=lambda g, x: g * mish_slope(x), passes=12)
+mish = smooth(lambda x, /: x * tanh(softplus(x)), x=lambda g, x: g * mish_slope(x))
 
 # -- of straight pieces; where two meet, the slope is torch's
 

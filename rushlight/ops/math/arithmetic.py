@@ -1,4 +1,4 @@
-"""Arithmetic that is made of ops: torch's signatures (alpha, rounding modes, bounds)."""
+"""Arithmetic composed of ops, with torch's signatures (alpha, rounding modes, bounds)."""
 
 from __future__ import annotations
 
@@ -23,15 +23,17 @@ Number = int | float | complex | bool
 
 
 def writing(function: Callable, onto: bool = False) -> Callable:
-    """The form with an underscore of a function made of ops; `onto`: it writes at places, with
-    `out` in its own memory."""
+    """The in-place form (name_) of a function composed of ops. `onto`: the function writes at
+    positions; the result goes to `out`.
+    """
     name = function.__name__ + "_"
     entry = TABLE.get(function.__name__)
+    inputs = () if entry is None else entry.inputs
     at_once = inplace(entry) if entry is not None and entry.elementwise else None
 
     def written(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if (
-            at_once is not None and not kwargs and len(args) < len(entry.inputs)
+            at_once is not None and not kwargs and len(args) < len(inputs)
         ):  # what the entry does itself
             return at_once(input, *args)
         if onto and unrecorded(input, (*args, *kwargs.values())):
@@ -47,13 +49,15 @@ def writing(function: Callable, onto: bool = False) -> Callable:
 
 
 def in_place_text(function: Callable) -> str:
-    """The documentation of the form with an underscore, its example made of the function's own:
-    f(x, y) is x.f_(y)."""
+    """The docstring of the in-place form. Its example is the function's own, with f(x, y) as
+    x.f_(y).
+    """
     name = function.__name__
     says = f"input = {name}(input, ...), written back into the tensor, which is returned."
     _, example, rest = (function.__doc__ or "").partition(">>> ")
     line, _, shown = rest.partition("\n")
-    if not example or shown.lstrip().startswith(">>>"):  # several lines: no call stands for itself
+    # an example of several statements cannot be rewritten
+    if not example or shown.lstrip().startswith(">>>"):
         return says
     if line.startswith(f"rushlight.{name}("):
         first, comma, others = line.removeprefix(f"rushlight.{name}(").partition("), ")
@@ -102,8 +106,9 @@ def sub(
 
 
 def factor_first(function: Callable, *given: Any) -> tuple[Any, ...]:
-    """(alpha, other), as torch took them before alpha had a name: older optimizers write
-    m.mul_(b).add_(1 - b, g). TypeError for anything else."""
+    """(alpha, other), torch's old positional form: older optimizers write m.mul_(b).add_(1 - b, g).
+    TypeError for anything else.
+    """
     if len(given) == 2 and not isinstance(given[0], Tensor):
         return given
     raise TypeError(
@@ -115,11 +120,12 @@ def factor_first(function: Callable, *given: Any) -> tuple[Any, ...]:
 
 
 def scaled(input: Any, other: Any, alpha: Number) -> Any:
-    """alpha * other in the dtype that both promote to; RuntimeError for a factor that would change
-    an integer's."""
+    """alpha * other in the common dtype of both. RuntimeError for a float factor of an integer
+    result.
+    """
     if not isinstance(other, Tensor):
         return other * alpha
-    if other.is_sparse:  # its values stand for it
+    if other.is_sparse:  # the values of a sparse tensor in place of the tensor
         beside = input._of if isinstance(input, Tensor) and input.is_sparse else input  # type: ignore[attr-defined]
         return other.holding(scaled(beside, other._of, alpha))  # type: ignore[attr-defined]
     same = isinstance(input, Tensor) and input.dtype is other.dtype
@@ -144,7 +150,7 @@ def scaled(input: Any, other: Any, alpha: Number) -> Any:
         raise RuntimeError(
             explain(
                 "Boolean alpha only supported for Boolean results.",
-                "give 1 or 0",
+                "pass 1 or 0",
                 dtype=other.dtype,
             )
         )
@@ -200,8 +206,9 @@ def div(
 
 
 def truncated(a: Tensor, b: Tensor) -> Tensor:
-    """Whole quotients toward 0: what is left without the remainder, which has the sign of a, has an
-    exact quotient."""
+    """The quotient of integers, rounded toward 0: a minus its remainder (of a's sign) divides
+    exactly.
+    """
     if a._array.dtype.kind == "b":
         raise NotImplementedError(
             explain("\"div_trunc_cpu\" not implemented for 'Bool'", "convert: x.long()")
@@ -263,7 +270,7 @@ method(writing(round))
 
 
 def stays(input: Tensor, number: Any) -> bool:
-    """Whether it is a number beside which the tensor keeps its dtype."""
+    """Whether the tensor keeps its dtype beside this Python number."""
     kind = number.__class__
     return (
         (kind is float or kind is int)
@@ -274,8 +281,9 @@ def stays(input: Tensor, number: Any) -> bool:
 
 
 def among(input: Tensor, bounds: list) -> Tensor:
-    """A tensor of integers in the dtype that it has together with all of its bounds. RuntimeError
-    for a number that this dtype cannot hold."""
+    """An integer tensor in the common dtype of itself and its bounds. RuntimeError for a number
+    that this dtype cannot hold.
+    """
     made = (
         input
         if all([stays(input, b) for b in bounds])
@@ -327,9 +335,9 @@ def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
         and unrecorded(input, ())
     ):
         try:
-            a.clip(min, max, out=a)  # no copy: of 16 x 16 in 3.5 us, not 6
+            a.clip(min, max, out=a)  # in place, without a copy
         except ValueError:
-            pass  # of memory that several elements share: the long way says so
+            pass  # several elements share memory: the general path raises torch's error
         else:
             wrote(input)
             return input

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
@@ -13,6 +15,9 @@ from rushlight.core.worlds import ARRAYS
 from rushlight.ops.math.arithmetic import writing
 from rushlight.ops.math.elementwise import conj as conjugate
 
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import join_pairs, to, view_pairs
+
 ARRAYS["of_parts"] = lambda x, y: from_parts(x, y)
 ARRAYS["view_pairs"] = lambda x: parted(np.asarray(x))
 ARRAYS["join_pairs"] = lambda x: joined(
@@ -21,7 +26,7 @@ ARRAYS["join_pairs"] = lambda x: joined(
 
 
 def from_parts(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """x + iy, without a sum: infinite parts stay apart."""
+    """x + iy without adding: an infinite part does not make the other part nan."""
     r = np.empty(np.broadcast_shapes(x.shape, y.shape), np.result_type(x.dtype, np.complex64))
     r.real, r.imag = x, y
     return r
@@ -30,7 +35,7 @@ def from_parts(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def parted(x: np.ndarray) -> np.ndarray:
     """(...) complex numbers seen as (..., 2) real ones."""
     if x.dtype.kind != "c":
-        raise ValueError("only complex tensors are seen as pairs of real numbers")
+        raise ValueError("only complex tensors can be viewed as pairs of real numbers")
     return as_strided(x.real, (*x.shape, 2), (*x.strides, x.real.itemsize))
 
 
@@ -67,8 +72,8 @@ build(globals())
 
 @composite("complex", tensor=False)
 def complex_of(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """real + i imag, broadcast, of two tensors of one floating-point dtype. RuntimeError for
-    others.
+    """real + i imag, broadcast, for two tensors of the same floating-point dtype. RuntimeError for
+    other dtypes.
 
     >>> rushlight.complex(rushlight.tensor(1.), rushlight.tensor(2.))
     tensor(1.+2.j)
@@ -98,7 +103,7 @@ def complex_of(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tens
                 op="complex",
             )
         )
-    wanted = a.to_complex()  # says so if there is none
+    wanted = a.to_complex()  # raises for a dtype without a complex counterpart
     if out is not None and out.dtype is not wanted:
         raise RuntimeError(
             explain(

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from rushlight.core.build import build, floating, op, predicate, real
+from typing import TYPE_CHECKING
+
+from rushlight.core.build import build, floating, op, predicate, real_valued
 from rushlight.core.worlds import adopt
 from rushlight.kernels import elementwise as kernels
 from rushlight.ops.tensor.node_names import of_power
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import is_complex, real, zeros_like
 
 adopt(kernels)
 
@@ -45,7 +50,7 @@ pow = op(
     node=of_power,
 )
 neg = op(lambda x, /: -x, x=lambda g: -g, alias="negative", exact=True, boolean=False)
-abs = real(lambda x, /: abs(x), x=lambda g, x: g * sgn(x), alias="absolute", exact=True)
+abs = real_valued(lambda x, /: abs(x), x=lambda g, x: g * sgn(x), alias="absolute", exact=True)
 square = op(lambda x, /: x * x, x=lambda g, x: 2 * (g * x), node="PowBackward0")
 reciprocal = floating(lambda x, /: 1 / x, x=lambda g, out: -g * out * out)
 sqrt = floating(lambda x, /: sqrt(x), x=lambda g, out: g / (2 * out))
@@ -176,13 +181,11 @@ erf = floating(
     lambda x, /: erf(x),
     x=lambda g, x: g * exp(-x * x) * 1.1283791670955126,
     alias="special_erf",
-    passes=80,
 )
 erfc = floating(
     lambda x, /: erfc(x),
     x=lambda g, x: -g * exp(-x * x) * 1.1283791670955126,
     alias="special_erfc",
-    passes=80,
 )
 
 # -- steps: flat almost everywhere

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.base.docstring import introduce
 from rushlight.core import families
 from rushlight.core.arguments import constant
 from rushlight.core.build import inplace
-from rushlight.core.docstring import introduce
 from rushlight.core.table import FLOATING
 from rushlight.core.tensor import Tensor, from_array, method
 from rushlight.ops.linalg.matmul_api import matmul
@@ -42,7 +42,7 @@ def reflected(function: Callable, name: str, commutes: bool) -> Callable:
             d = self._array.dtype
             number = (
                 None if floating and d.kind in "iu" else constant(other, d)
-            )  # no operand without an array: 1.2 us
+            )  # a number needs no operand without an array
             other = other if number is None else number
             made = function(other, self)
             return made if made._node is None or shown is None else called(made, shown)
@@ -61,9 +61,9 @@ def operator(function: Callable) -> Callable:
 
 
 def squaring(power: Callable) -> Callable:
-    """x ** 2 and x.pow(2) as `square`, whose derivatives are two products; those of `pow` also look
-    for exponents of 0. (The Hessian of a sum of squares in 0.65 of the time, forward and backward
-    in 0.7.)"""
+    """x ** 2 and x.pow(2) as `square`, whose derivatives are two products; the derivative of `pow`
+    also tests for exponents of 0.
+    """
 
     def operator(self: Tensor, exponent: Any, **options: Any) -> Any:
         if (

@@ -3,7 +3,7 @@ coordinates, powers."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight.base import dtypes
 from rushlight.base.errors import describe, explain
@@ -15,6 +15,9 @@ from rushlight.kernels import rare_functions as kernels
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.math.arithmetic import Number, writing
 from rushlight.ops.shape.views import to
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import cast, cos, exp2, imag, real, sin, where, zeros_like
 
 adopt(kernels)
 
@@ -95,7 +98,7 @@ def addcdiv(
 
 
 def tensors(function: Any, **given: Any) -> None:
-    """TypeError where an argument is no tensor."""
+    """TypeError if an argument is not a tensor."""
     for i, (name, value) in enumerate(given.items()):
         if not isinstance(value, Tensor):
             raise TypeError(
@@ -152,7 +155,7 @@ WIDEST = {
     2: 42,
     4: 279,
     8: 2100,
-}  # between the exponents of floating-point numbers of so many bytes
+}  # the range of exponents of floating-point numbers of this many bytes
 
 
 @composite()

@@ -1,11 +1,52 @@
-"""Special functions: those of the gamma function, the normal distribution, Bessel's, and orthogonal
-polynomials."""
+"""Special functions: gamma functions, the normal distribution, Bessel functions, orthogonal
+polynomials.
+"""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from rushlight.core.build import build, floating, op
 from rushlight.core.worlds import adopt, shared
 from rushlight.kernels import special as kernels
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import (
+        airy_ai,
+        bessel_j0,
+        bessel_j1,
+        bessel_y0,
+        bessel_y1,
+        chebyshev_polynomial_t,
+        chebyshev_polynomial_u,
+        chebyshev_polynomial_v,
+        chebyshev_polynomial_w,
+        cos,
+        entr,
+        erfcx,
+        exp,
+        hermite_polynomial_h,
+        hermite_polynomial_he,
+        i0e,
+        i1,
+        i1e,
+        laguerre_polynomial_l,
+        legendre_polynomial_p,
+        log,
+        log1p,
+        log_ndtr,
+        modified_bessel_k0,
+        modified_bessel_k1,
+        ndtr,
+        ndtri,
+        scaled_modified_bessel_k0,
+        scaled_modified_bessel_k1,
+        sgn,
+        spherical_bessel_j0,
+        where,
+        xlog1py,
+        zeta,
+    )
 
 adopt(kernels)
 
@@ -102,7 +143,7 @@ sinc = floating(
     fused=False,
 )
 
-# -- Bessel's functions, of the first kind (j, i) and the second (y, k); those ending in e are scale
+# -- Bessel functions, of the first kind (j, i) and the second (y, k); those ending in e are scale
 
 i0 = floating(
     lambda x, /: i0(x),
@@ -167,7 +208,7 @@ special_airy_ai = floating(
 
 
 def polynomial(forward, doc):
-    """An entry; torch has no derivatives of these."""
+    """An op for a family of polynomials; like torch, without derivatives."""
     return floating(forward, names={"y": "n"}, numbers="x y", doc=doc + "; 0 for negative degrees.")
 
 
@@ -230,8 +271,7 @@ def by_x(y, x):
 
 @shared
 def logit_gradient(g, x, eps):
-    """g / (x (1 - x)) where the logit is smooth; else 0 if it was cut off by eps, and nan if it was
-    not."""
+    """g / (x (1 - x)) inside the bounds. Outside: 0 if `eps` clamps x, else nan."""
     low, otherwise = (0, float("nan")) if eps is None or eps < 0 else (eps, 0.0)
     return where((x >= low) & (x <= 1 - low), g / (x * (1 - x)), otherwise)
 
@@ -239,7 +279,7 @@ def logit_gradient(g, x, eps):
 @shared
 def no_derivative(name):
     raise NotImplementedError(
-        f"the derivative for 'self' of '{name}' is not implemented; cure: detach() the first "
+        f"the derivative for 'self' of '{name}' is not implemented; hint: detach() the first "
         "argument"
     )
 

@@ -1,5 +1,4 @@
-"""Special functions that are made of ops, and torch.special's names for functions that have other
-ones."""
+"""Special functions composed of ops, and torch.special's other names of existing functions."""
 
 from __future__ import annotations
 
@@ -34,10 +33,9 @@ def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
         )
     if input.dtype.category < dtypes.FLOATING:
         input = to(input, dtypes.get_default_dtype())
-    made = sum(
-        (special.lgamma(input - j / 2) for j in range(p)),
-        start=p * (p - 1) / 4 * math.log(math.pi),
-    )
+    made: Any = p * (p - 1) / 4 * math.log(math.pi)
+    for j in range(p):
+        made = made + special.lgamma(input - j / 2)
     return made if out is None else into(out, made)
 
 

@@ -1,9 +1,14 @@
-"""Sines, cosines and their kin; `tanh` stands with the sigmoids."""
+"""Trigonometric and hyperbolic functions; `tanh` is in math/elementwise.py with the sigmoids."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight.core.build import build, floating
-from rushlight.ops.math import elementwise as elementwise  # whose kernels are these ops' too
+from rushlight.ops.math import elementwise as elementwise  # its kernels are used here
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import rsqrt, where
 
 sin = floating(lambda x, /: sin(x), x=lambda g, x: g * cos(x))
 cos = floating(lambda x, /: cos(x), x=lambda g, x: -g * sin(x))

@@ -1,11 +1,11 @@
-"""Tensors on the device "meta": shapes and dtypes without elements, to build a model that is loaded
-later, or to see what shapes it makes.
+"""Meta tensors: shape and dtype without elements, to build a model that is loaded later, or to
+compute the shapes of its results.
 
-The `array` of such a tensor is a `Meta`. As with a batch of vmap, kernels cannot compute with it:
-an op's fast path fails, and where it would report the error (`otherwise` in core/arguments.py), the
-op is run on zeros of that shape, as any op is, or of fewer (ops/meta/symbolic_sizes.py), and of
-what it makes only shapes and dtypes are kept. So no op has a second rule that says its shapes, and
-other programs pay nothing."""
+The `_array` of a meta tensor is a `Meta`. Kernels cannot compute with a `Meta`: an op's fast path
+fails, and its slow path (`otherwise` in core/arguments.py) then runs the op on zeros of that shape,
+or of a smaller one (ops/meta/symbolic_sizes.py). Only shape and dtype of the result are kept. So
+most ops need no separate rule for shapes, and programs without meta tensors have no overhead.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ import numpy as np
 from rushlight.base import dtypes
 from rushlight.base.device import device
 from rushlight.base.errors import explain
+from rushlight.base.placeholder import Placeholder, Touched
 from rushlight.base.pytree import tree_leaves, tree_map
 from rushlight.base.size import in_order
-from rushlight.core.arguments import Placeholder, Touched
 from rushlight.core.clock import tick
 from rushlight.core.mode import current, mode
 from rushlight.core.node import Node, Output, outside
@@ -29,6 +29,7 @@ from rushlight.core.table import Op
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.core.worlds import TENSORS
 from rushlight.ops.meta.symbolic_sizes import Unknown, ways
+from rushlight.random import default_generator
 
 NO_DATA = "Cannot copy out of meta tensor; no data!"
 ITEM = "Tensor.item() cannot be called on meta tensors"
@@ -46,11 +47,12 @@ DYNAMIC = {
 
 
 class NoData(Touched, NotImplementedError):
-    """The numbers of a tensor without elements are asked for."""
+    """Code needs the elements of a tensor that has no elements."""
 
     def instead(self, function: Callable, args: tuple, kwargs: dict) -> Any:
-        """What a function that is no entry makes of zeros; the error itself if it was to write to
-        what it is given."""
+        """The result of a function that is not an op, run on zeros. The error itself is raised if
+        the function writes to its arguments.
+        """
         if (
             function.__name__ in DYNAMIC
             or function.__name__.endswith("_")
@@ -61,13 +63,15 @@ class NoData(Touched, NotImplementedError):
 
 
 class Elsewhere(NoData):
-    """One tensor has elements, another one none: the user's mistake, unless the function made one
-    of them itself."""
+    """A meta tensor and a CPU tensor in one call: the user's mistake, unless the function itself
+    made a CPU tensor.
+    """
 
 
 class Meta(Placeholder):
-    """In the place of an array: its shape, steps in memory (bytes) and dtype. It never changes, so
-    tensors share it."""
+    """Takes the place of an array in a meta tensor: shape, strides in bytes and dtype. A `Meta` is
+    immutable, so tensors can share it.
+    """
 
     __slots__ = ("shape", "strides", "dtype", "__weakref__")
     device, base = device("meta"), None
@@ -89,13 +93,17 @@ class Meta(Placeholder):
         return self.shape[0]
 
     def seen(self) -> np.ndarray:
-        """An array that lies as this one would, of one number: to be looked at, not into."""
+        """An array with this shape and these strides, on the memory of a single element: for its
+        attributes only.
+        """
         return np.lib.stride_tricks.as_strided(np.empty(1, self.dtype), self.shape, self.strides)
 
     detached = property(lambda self: lambda: self)
 
     def spread(self, array: Any) -> Meta:
-        """What is created like a tensor of this device is on it too."""
+        """A `Meta` like `array`: tensors created by *_like functions of a meta tensor are meta
+        tensors, too.
+        """
         return without(array)
 
     def __array_function__(self, function: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
@@ -122,7 +130,7 @@ class Meta(Placeholder):
     def touched(self, what: str) -> Touched:
         return NoData(
             explain(
-                f"{NO_DATA} {what} asks for the numbers of a tensor of shape {self.shape}, which "
+                f"{NO_DATA} {what} needs the elements of a tensor of shape {self.shape}, which "
                 "is on the "
                 "device 'meta'",
                 TO_EMPTY,
@@ -133,7 +141,7 @@ class Meta(Placeholder):
     __setitem__ = Placeholder._refuse
 
     def item(self) -> Any:
-        raise RuntimeError(explain(ITEM, "a tensor on the CPU has numbers"))
+        raise RuntimeError(explain(ITEM, "use a tensor on the CPU"))
 
     __bool__ = item
 
@@ -144,17 +152,19 @@ class Meta(Placeholder):
         raise NotImplementedError(explain(NO_DATA, TO_EMPTY))
 
     def run(self, op: Op, args: tuple) -> Any:
-        """An op that met this tensor, on these arguments."""
+        """Run an op that met this tensor."""
         return on_zeros(TENSORS[op.name], args, {}, op)
 
     @staticmethod
     def one_by_one(function: Callable, args: tuple, kwargs: dict) -> Any:
-        """A function that is no entry and met such a tensor."""
+        """Run a function that is not an op and met this tensor."""
         return on_zeros(function, args, kwargs)
 
 
 class Unread(Node):
-    """What made a tensor without elements: gradients have the shapes of its inputs, `like`."""
+    """The node of a meta tensor: the gradients are meta tensors of the shapes of its inputs,
+    `like`.
+    """
 
     __slots__ = ("like", "called")
     like: tuple
@@ -179,8 +189,6 @@ def without(array: Any) -> Meta:
 def on_zeros(function: Callable, args: tuple, kwargs: dict, op: Op | None = None) -> Any:
     """What a function makes of zeros in place of tensors without elements, themselves without
     elements."""
-    from rushlight.random import default_generator
-
     given = [t for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
     name = op.name if op is not None else function.__name__
     if name in DYNAMIC or (
@@ -190,7 +198,7 @@ def on_zeros(function: Callable, args: tuple, kwargs: dict, op: Op | None = None
             explain(
                 f"aten::{name}: attempted to run this operator with Meta tensors, but there was "
                 "no fake impl or Meta kernel "
-                "registered: what shape it makes depends on numbers",
+                "registered: the result's shape depends on the elements",
                 TO_EMPTY,
             )
         )
@@ -221,8 +229,9 @@ def on_zeros(function: Callable, args: tuple, kwargs: dict, op: Op | None = None
 
 
 def by_rule(op: Op | None, args: tuple) -> Any:
-    """What an op that computes with sizes makes, if its entry has a rule for the sizes, and for
-    tensors such as these."""
+    """The meta result of an op whose entry has a `sizes` function; None if there is none, or if it
+    does not cover these arguments.
+    """
     sizes = None if op is None else op.options.get("sizes")
     if not callable(sizes):
         return None
@@ -241,7 +250,9 @@ def by_rule(op: Op | None, args: tuple) -> Any:
 def run_with(
     function: Callable, args: tuple, kwargs: dict, stand_in: Callable, put_back: Callable
 ) -> Any:
-    """The function on what stands in for arrays without elements; what it makes, without."""
+    """Run the function with `stand_in(array)` in place of each `Meta`; results become meta tensors
+    by `put_back`.
+    """
 
     def given(t: Any) -> Any:
         return (
@@ -260,7 +271,7 @@ def run_with(
 
 
 def tried(*call: Any) -> Any:
-    """None for what went wrong: the error would not name the true sizes."""
+    """The result of `run_with`, or None after an error, whose text would name the wrong sizes."""
     try:
         return run_with(*call)
     except (Unknown, RuntimeError, ValueError, IndexError, TypeError):
@@ -268,12 +279,14 @@ def tried(*call: Any) -> Any:
 
 
 def indexes(t: Tensor, op: Op | None) -> bool:
-    """Whether it is a tensor of places, which may be on the CPU beside others that are not."""
+    """Whether `t` is an index tensor of the op: an index tensor may be on the CPU beside meta
+    tensors.
+    """
     return op is not None and op.name.startswith("index") and t.dtype.category < dtypes.FLOATING
 
 
 def record(made: Any, given: list[Tensor], op: Op | None) -> None:
-    """A node for what was made, which knows no more than shapes."""
+    """Give the results a node with shapes only."""
     edges = [t for t in given if t._node is not None]
     outs = [
         t
@@ -294,14 +307,15 @@ def record(made: Any, given: list[Tensor], op: Op | None) -> None:
     node.where = outside(None)
     outs[0]._node = node
     if len(outs) > 1:
-        node.shape = None  # what arrives is a gradient for each
+        node.shape = None  # the node gets one gradient for each output
         for i, t in enumerate(outs):
             t._node = Output(node, i, tick(), t._array.shape)
 
 
 def moved(t: Tensor) -> Tensor:
-    """A tensor of the CPU without its elements. NotImplementedError for one that has none: they
-    would have to come from nowhere."""
+    """A CPU tensor as a meta tensor. NotImplementedError for a meta tensor: it cannot move to the
+    CPU, since it has no elements.
+    """
     if t._array.__class__ is Meta:
         raise NotImplementedError(explain(NO_DATA, TO_EMPTY))
     r = from_array(without(t._array))  # type: ignore[arg-type]

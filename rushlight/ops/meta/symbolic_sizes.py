@@ -1,11 +1,12 @@
-"""What stands in for arrays without elements (ops/meta/meta_tensors.py) while an op says what it
-makes of them.
+"""Small arrays in place of meta tensors (ops/meta/meta_tensors.py), on which an op is run to find
+the shapes of its results.
 
-Most ops pass sizes on and do not compute with them: what a product makes of 4096 x 11008 it makes
-of 2 x 3. For these the sizes that are there, smallest first, become 2, 3, 4, ..., and in what is
-made they are put back. So broadcasting, dtypes and the order in memory are the op's own, for any
-sizes. Views look at one number. What computes with sizes has a rule of its own (`sizes=` in its
-entry) or runs on as many zeros."""
+Most ops pass sizes on and do not compute with them: the shape of a product of 4096 x 11008 follows
+from that of 2 x 3. For such ops the distinct sizes, smallest first, become 2, 3, 4, ..., and are
+put back in the result. So broadcasting, dtypes and memory layout are the op's own, for any sizes. A
+view runs on an array of the true shape with one element of memory. An op that computes with sizes
+has a `sizes` function in its entry, or runs on zeros of the true shape.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from rushlight.kernels.layout import lie
 
 
 class Unknown(Exception):
-    """What an op made has a size that was not among those it was given."""
+    """The result has a size that none of the inputs has."""
 
 
 def passed_on(op: Op, args: tuple) -> int:
@@ -33,8 +34,9 @@ def passed_on(op: Op, args: tuple) -> int:
 
 
 def ways(op: Op | None, args: tuple, metas: list) -> Iterable[tuple[Callable, Callable]]:
-    """The ways to run it, the cheapest first: (array without elements -> array, array made -> shape
-    and strides)."""
+    """Pairs of functions to run the op with, the cheapest pair first: (`Meta` -> array, array of
+    the result -> shape and strides).
+    """
     if op is not None and metas:
         if op.family is view and (
             not op.options.get("copies") or args[0]._array.flags.c_contiguous
@@ -46,19 +48,19 @@ def ways(op: Op | None, args: tuple, metas: list) -> Iterable[tuple[Callable, Ca
 
 
 def lying(array: np.ndarray) -> tuple[tuple, tuple | None]:
-    """Its shape and strides: None for those of C order."""
+    """Shape and strides of an array; the strides are None for C order."""
     return array.shape, None if array.flags.c_contiguous else array.strides
 
 
 def zeros(shape: tuple, dtype: np.dtype, strides: tuple) -> np.ndarray:
-    """Zeros that lie so: pages that the system hands out when they are written to."""
+    """Zeros with these strides. np.zeros reserves memory that is not used until it is written."""
     steps = tuple(s // dtype.itemsize for s in strides)
     n = 0 if 0 in shape else 1 + sum((k - 1) * step for k, step in zip(shape, steps))
     return lie(np.zeros(n, dtype), shape, steps, 0)
 
 
 def dense(shape: tuple, strides: tuple, itemsize: int) -> tuple:
-    """Strides without gaps, in the order of those given; 0 stays 0."""
+    """Strides without gaps, in the order of the given strides; 0 stays 0."""
     steps, step = [0] * len(shape), itemsize
     for d in sorted(range(len(shape)), key=lambda d: (strides[d], shape[d], -d)):
         if strides[d]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from rushlight.ops.nn.recurrent import copy  # and `joined`, a name of rules
 from rushlight.ops.reduce.reduce import any as any_of
 from rushlight.ops.reduce.reduce import softmax
 from rushlight.ops.shape.views import transpose
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import attention_twice, joined
 
 ARRAYS["attention"], ARRAYS["attention_back"] = kernels.attention, kernels.attention_back
 
@@ -42,16 +45,17 @@ attention_back = inner(
 )
 
 
-# -- the same by ops: where all scores are asked for, and where second derivatives come from -------
+# -- attention composed of ops: for returned weights and second derivatives -------
 
 
 def weights(
     q: Tensor, k: Tensor, mask: Tensor | None, causal: bool, scale: float
 ) -> tuple[Tensor, Tensor | None]:
-    """softmax(q k^T scale + mask) (..., L, S), and which queries (..., L, 1) may look anywhere,
-    None for all.
+    """softmax(q k^T scale + mask) (..., L, S), and a mask (..., L, 1) of the queries that may
+    attend to some key, None if all may.
 
-    The others keep their scores, so that no softmax is nan; what they see must become 0.
+    A query without an allowed key keeps its scores: its softmax must not be nan. The caller sets
+    the output to 0.
     """
     scores, somewhere = mm(e.mul(q, scale), transpose(k, -2, -1)), None
     if causal:
@@ -78,8 +82,7 @@ def seen(p: Tensor, v: Tensor, somewhere: Tensor | None) -> Tensor:
 def derivative(
     gs: Sequence, tensors: Sequence[Tensor], causal: bool, scale: float, create_graph: bool
 ) -> list:
-    """Gradients of what `attention_back` took, from those of what it gave: attention by ops,
-    differentiated twice."""
+    """The derivative of `attention_back`: attention composed of ops, differentiated twice."""
     q, k, v, *rest, _, _, g = tensors
     mask = rest[0] if rest else None
     with enable_grad():

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from numpy import ndarray
+
+from rushlight.base.faster import site
 from rushlight.core.build import build, inner
 from rushlight.core.tensor import Tensor
 from rushlight.core.worlds import ARRAYS, TENSORS
-from rushlight.fast import conv as faster
+from rushlight.kernels import conv as kernels
 from rushlight.kernels import im2col as windows
 from rushlight.kernels.conv import of_half
 from rushlight.ops.shape.views import others
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import conv
 
 
 def plain(x: Tensor, weight: Tensor, *settings: Any) -> Tensor:
@@ -18,20 +24,20 @@ def plain(x: Tensor, weight: Tensor, *settings: Any) -> Tensor:
     return convolution(x, weight, None, *settings)
 
 
-for name in (
-    "conv",
-    "conv_input_grad",
-    "conv_weight_grad",
-):  # the kernels alone, without `faster`: ops.kernels.conv
-    ARRAYS[name] = getattr(faster, name)
+@site
+def conv_bias_grad(g: ndarray) -> ndarray:
+    """out[o] = sum over n, p of g[n, o, p]."""
+    return ARRAYS["sum"](g, others(g))
+
+
+for name in ("conv", "conv_input_grad", "conv_weight_grad"):
+    ARRAYS[name] = getattr(kernels, name)
 ARRAYS.update(im2col=windows.unfold, col2im=windows.fold, of_half=of_half)
 TENSORS.update(
     conv=plain, of_half=lambda g, weight: g
-)  # of tensors, numbers leave bfloat16 as it is
+)  # multiplication by a Python number keeps bfloat16
 TENSORS["conv_bias_grad"] = lambda g: TENSORS["sum"](g, others(g))
-ARRAYS["conv_bias_grad"] = lambda g: (
-    faster.conv_bias_grad(g) if faster.bias_loop_paid(g) else ARRAYS["sum"](g, others(g))
-)
+ARRAYS["conv_bias_grad"] = conv_bias_grad
 
 # x (N, C, *size), weight (O, C / groups, *kernel), bias (O,) or None -> (N, O, *out); all settings
 # are tuples of ints
@@ -51,7 +57,7 @@ convolution = inner(
     added="bias",
     sizes="leading",
 )
-# the transposed convolution: x is what a convolution gives, and `size` what it takes
+# transposed convolution: x has the shape of a convolution's output, `size` is the size of its input
 conv_input_grad = inner(
     lambda x, weight, /, size, stride, padding, dilation, groups: conv_input_grad(
         x, weight, size, stride, padding, dilation, groups

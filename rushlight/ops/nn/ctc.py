@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight.core.build import build, inner
 from rushlight.core.worlds import ARRAYS, shared
 from rushlight.kernels import ctc as kernels
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import reshape, where
 
 ARRAYS.update(ctc=kernels.ctc, ctc_slope=kernels.ctc_slope)
 

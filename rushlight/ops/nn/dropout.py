@@ -1,5 +1,4 @@
-"""What dropout multiplies by: an op of its own, so that whoever records a program sees it drawn
-anew each time."""
+"""The mask of dropout, as an op of its own: a recorded program draws a new mask in each run."""
 
 from __future__ import annotations
 
@@ -8,14 +7,15 @@ from numpy import ndarray
 
 from rushlight import random
 from rushlight.base.memory_format import room_like
-from rushlight.core.arguments import Touched
+from rushlight.base.placeholder import Touched
 from rushlight.core.build import build, inner
 from rushlight.core.mode import mode
 
 
 def kept(x: ndarray, p: float, features: bool) -> ndarray:
-    """1 with probability 1 - p, else 0, in x's shape and dtype; if `features`, one for each
-    (sample, channel) of x."""
+    """1 with probability 1 - p, else 0, in x's shape and dtype. `features`: one number for each
+    (sample, channel) of x.
+    """
     if mode().batch is not None:
         raise Touched("vmap draws the mask", mode().batch)
     if not isinstance(x, ndarray):  # without elements there is nothing to draw

@@ -1,11 +1,17 @@
-"""Sampling images at points: three ops, linear in two operands each, and each the derivative of the
-other two; and what says where and with which weights."""
+"""Sampling images at points: three ops, each linear in two operands and the derivative of the other
+two; and the op that computes positions and weights.
+"""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from rushlight.core.build import build, inner
 from rushlight.core.worlds import ARRAYS, shared
 from rushlight.kernels import grid_sample as kernels
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import stack, zeros_like
 
 for name in (
     "grid_position",
@@ -43,8 +49,9 @@ bilinear = inner(
 
 @shared
 def bilinear_slope(g, x):
-    """From g, of the weights (N, 2^n, P), to x (N, P, n): of its own dimension's weights the
-    difference."""
+    """The gradient of the weights (N, 2^n, P) -> the gradient of the points (N, P, n): the weights'
+    difference along each dimension.
+    """
     slopes = []
     for i in range(x.shape[2]):
         r = g

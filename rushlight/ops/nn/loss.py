@@ -3,14 +3,28 @@ ops."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight.core.build import build, elementwise, inner
 from rushlight.core.table import FLOATING, entry
 from rushlight.core.worlds import adopt
 from rushlight.kernels import loss as kernels
 
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import (
+        clamp_both,
+        exp,
+        log,
+        log1p,
+        maximum,
+        minimum,
+        not_differentiable,
+        sigmoid,
+    )
+
 adopt(kernels)
 
-# What each element loses, by a target.
+# Elementwise losses of an input and a target.
 loss = entry(elementwise, FLOATING, method=False, function=False, names={"y": "target"})
 
 mse_loss = loss(
@@ -42,7 +56,7 @@ binary_cross_entropy_with_logits = loss(
     y=lambda g, x: -g * x,
 )
 
-# x (N, C, *d) of log-probabilities, target (N, *d) of classes, weight (C,) or None
+# x (N, C, *d): log-probabilities; target (N, *d): class indices; weight (C,) or None
 nll_loss = inner(
     lambda x, target, weight, /, ignore_index=-100, reduction="mean": nll_loss(
         x, target, weight, ignore_index, reduction

@@ -1,12 +1,26 @@
-"""Normalization. Mean and variance are outputs, so that second derivatives find their way through
-them."""
+"""Normalization. Mean and variance are outputs of the ops, so that second derivatives go through
+them.
+"""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from rushlight.core.build import build, inner
 from rushlight.core.worlds import TENSORS, adopt, shared
 from rushlight.kernels import normalization as kernels
 from rushlight.ops.shape.views import reshape
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import (
+        mean,
+        not_differentiable,
+        others,
+        per_channel,
+        rsqrt,
+        sqrt,
+        sum,
+    )
 
 adopt(kernels)
 TENSORS["per_channel"] = lambda a, ndim: (
@@ -21,16 +35,33 @@ def sizes_of_group_norm(x, weight, bias, groups, eps):
     return [(x.shape, x.dtype), *[((x.shape[0], groups, 1), x.dtype)] * 2]
 
 
+def normalized(x, weight, bias, dims, eps):
+    """(x - mean) / sqrt(var + eps) weight + bias."""
+    mu = mean(x, dims, True)
+    d = x - mu
+    var = mean(d * d, dims, True)
+    y = d * rsqrt(var + eps)
+    y = y if weight is None else y * weight
+    return y if bias is None else y + bias, mu, var
+
+
+def normalized_channels(x, weight, bias, dims, eps):
+    """As `normalized`, with one factor for each channel."""
+    mu = mean(x, dims, True)
+    d = x - mu
+    var = mean(d * d, dims, True)
+    return d * (weight / sqrt(var + eps)) + bias, mu, var
+
+
 layer_norm = inner(
     lambda x, weight, bias, /, dims, eps: layer_norm(x, weight, bias, dims, eps),
     x=lambda gs, x, weight, mu, var, dims, eps: normalized_back(
         gs[0] if weight is None else gs[0] * weight, gs[1], gs[2], x - mu, rsqrt(var + eps), dims
     ),
+    parts=normalized,
     weight=lambda gs, x, mu, var, eps: gs[0] * (x - mu) * rsqrt(var + eps),
     bias=lambda gs: gs[0],
     outputs="out mu var",
-    rows=True,
-    passes=20,
     node="NativeLayerNormBackward0",
     sizes="all",
 )
@@ -43,9 +74,8 @@ batch_norm = inner(
         batch_dots(gs[0], x, mu, dims) * rsqrt(var + eps)
     ),
     bias=lambda gs, dims: flat(sum(gs[0], dims, True)),
+    parts=normalized_channels,
     outputs="out mu var",
-    rows=True,
-    passes=40,
     node="NativeBatchNormBackward0",
     sizes="leading",
 )
@@ -59,23 +89,21 @@ group_norm = inner(
         gs[0] * reshape((in_groups(x, groups) - mu) * rsqrt(var + eps), x.shape), others(x)
     ),
     bias=lambda gs: sum(gs[0], others(gs[0])),
+    parts=normalized_channels,
     outputs="out mu var",
-    rows=True,
-    passes=40,
     node="NativeGroupNormBackward0",
     sizes=sizes_of_group_norm,
 )
-# what the gradients of x and of weight have in common
+# terms that the gradients of x and of weight share
 batch_dots = inner(
     lambda x, y, mu, /, dims: sum(x * (y - mu), dims, True),
     x=lambda g, y, mu: g * (y - mu),
     y=lambda g, x: g * x,
     mu=lambda g, x, dims: -sum(g * x, dims, True),
-    rows=True,
     batched="shift",
     promote="x y mu",
 )
-# with mean and variance given, as in evaluation; no gradient goes to those
+# mean and variance are given, as in evaluation; they get no gradient
 frozen_batch_norm = inner(
     lambda x, weight, bias, mu, var, /, eps: frozen_batch_norm(x, weight, bias, mu, var, eps),
     x=lambda g, weight, var, eps: (
@@ -90,7 +118,6 @@ frozen_batch_norm = inner(
     bias=lambda g: sum(g, others(g)),
     mu=lambda g: not_differentiable("native_batch_norm", "running_mean"),
     var=lambda g: not_differentiable("native_batch_norm", "running_var"),
-    rows=True,
     node="NativeBatchNormBackward0",
 )
 # running statistics: the old ones times `keep`, plus the new ones, (1, C, 1, ...), times `add`

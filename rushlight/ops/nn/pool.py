@@ -34,7 +34,7 @@ max_pool = inner(
     batched="fold",
     sizes="leading",
 )
-max_values = inner(  # where nobody asks for a gradient, nor where they stood
+max_values = inner(  # the maxima without their indices, for calls without a gradient
     lambda x, /, kernel, stride, padding, dilation, ceil_mode: max_values(
         x, kernel, stride, padding, dilation, ceil_mode
     ),

@@ -1,20 +1,20 @@
 """Recurrent layers, one op for a direction of a layer; back through time is an op too, and its
 derivative is found by ops.
 
-Each op takes the tensors as one list, since one walk back through time gives the gradients of all
-of them."""
+Each op takes the tensors as a list, since a single pass back through time computes all gradients.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight.core.backward import grad
 from rushlight.core.build import build, inner
 from rushlight.core.mode import enable_grad
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.core.worlds import ARRAYS, TENSORS, shared
-from rushlight.fast import recurrent_loops as kernels
+from rushlight.kernels import recurrent as kernels
 from rushlight.kernels.recurrent import bias_and_projection, steps_of
 from rushlight.ops.linalg.matmul import linear
 from rushlight.ops.math.elementwise import add
@@ -22,13 +22,17 @@ from rushlight.ops.nn.recurrent_cells import gru_gates, lstm_gates, relu_gate, t
 from rushlight.ops.shape.view_functions import chunk
 from rushlight.ops.shape.views import cat, clone, narrow, reshape
 
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import gru, gru_twice, lstm, lstm_twice, rnn, rnn_twice
+
 for name in ("lstm", "lstm_back", "gru", "gru_back", "rnn", "rnn_back"):
     ARRAYS[name] = getattr(kernels, name)
 
 
 def sizes_of_layer(states: int, saved: bool) -> Callable:
-    """The sizes of what a layer with so many states gives: the output of each step, the last
-    states, and, if something is saved for backward, an array without elements for it."""
+    """The `sizes` function of a recurrent layer with `states` states: the outputs of all steps, the
+    last states, and, if `saved`, the array saved for backward (without elements).
+    """
 
     def sizes(tensors: Sequence[Any], *how: Any) -> list[tuple]:
         x, *given = tensors[: 1 + states]
@@ -38,7 +42,7 @@ def sizes_of_layer(states: int, saved: bool) -> Callable:
     return sizes
 
 
-# tensors: x h c weight [bias] [projection] -> out h c, and what the way back needs
+# tensors: x h c weight [bias] [projection] -> out h c, and the array saved for backward
 lstm_layer = inner(
     lambda tensors, /, sizes, reverse: lstm(tensors, sizes, reverse),
     tensors=lambda gs, tensors, out, saved, sizes, reverse: lstm_back(
@@ -54,7 +58,7 @@ lstm_back = inner(
     tensors=lambda gs, tensors, sizes, reverse: lstm_twice(gs, tensors, sizes, reverse),
     list=True,
 )
-# tensors: x h weight [bias] -> out h, and what the way back needs
+# tensors: x h weight [bias] -> out h, and the array saved for backward
 gru_layer = inner(
     lambda tensors, /, sizes, reverse: gru(tensors, sizes, reverse),
     tensors=lambda gs, tensors, out, saved, sizes, reverse: gru_back(
@@ -94,7 +98,7 @@ def joined(tensors, *more):
     return [*tensors, *more]
 
 
-# -- the same by ops: what the ops above mean, and where their second derivatives come from --------
+# -- the layers composed of ops: their definition, and their second derivatives --------
 
 Cell = Callable[..., tuple[Tensor, ...]]
 
@@ -104,7 +108,8 @@ def lstm_cell(
 ) -> tuple[Tensor, Tensor]:
     """x (n, 4 H) and the state before -> h, c; more: a bias, a projection."""
     bias, projection = bias_and_projection(more)
-    h, c, _ = lstm_gates(*chunk(add(x, linear(h, weight, bias)), 4, 1), c)
+    i, f, g, o = chunk(add(x, linear(h, weight, bias)), 4, 1)
+    h, c, _ = lstm_gates(i, f, g, o, c)
     return (h if projection is None else linear(h, projection, None)), c
 
 
@@ -129,8 +134,9 @@ def rnn_relu_cell(
 def unrolled(
     cell: Cell, states: int, tensors: Sequence[Tensor], sizes: tuple | None, reverse: bool
 ) -> tuple[Tensor, ...]:
-    """out and the last states of a cell run over the rows of x; tensors: x, so many states, the
-    cell's weights."""
+    """The outputs and last states of a cell that runs over the rows of x. tensors: x, the states
+    (`count` of them), the cell's weights.
+    """
     x, state, weights = tensors[0], tensors[1 : 1 + states], tensors[1 + states :]
     rows, batch = reshape(x, (-1, x._array.shape[-1])), state[0]._array.shape[0]
     outs, now = [], list(state)
@@ -154,8 +160,8 @@ def derivative(
     reverse: bool,
     create_graph: bool,
 ) -> list[Tensor | None]:
-    """Gradients of what a `_back` op took (inputs, saved outputs, gradients of out and states),
-    from those of what it gave.
+    """The derivative of a `_back` op: gradients of its inputs (inputs, saved outputs, gradients of
+    out and states) from the gradients of its results.
 
     The layer is computed again by ops, and differentiated twice. Saved outputs depend on the
     inputs: no gradient."""
@@ -169,8 +175,9 @@ def derivative(
 
 
 def copy(t: Tensor) -> Tensor:
-    """The tensor with a node of its own, so that a gradient stops there, even if another tensor was
-    made from it."""
+    """The tensor with a node of its own, so that the gradient stops there, even if the tensor has a
+    graph.
+    """
     t = clone(t)
     return t if t._node is not None else t.requires_grad_()
 

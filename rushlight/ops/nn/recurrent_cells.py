@@ -1,9 +1,9 @@
-"""What a step of a recurrent layer does to each element: `gates(*sources) -> h, [c,] saved`, in
-names of ops.
+"""The elementwise part of one step of a recurrent layer: `gates(*sources) -> h, [c,] saved`,
+composed of ops.
 
-Run on tensors this is how the layers' second derivatives are found (recurrent.py); run on symbols
-it becomes the loops of large layers (fast/recurrent_loops.py). `saved` is what those read on the
-way back."""
+With tensors, `gates` gives the layers' second derivatives (recurrent.py); with symbols, the
+compiled loops of large layers (fast/recurrent_loops.py). `saved`: the values that backward needs.
+"""
 
 from __future__ import annotations
 
@@ -16,23 +16,25 @@ STATE = (None, None)  # a source: neither of x nor of the product
 
 
 class Cell(NamedTuple):
-    """`gates`, and where its parameters come from.
+    """`gates`, and the source of each of its parameters.
 
-    A source is (k, m): the k-th gate of x and the m-th of the product, added up, or one of them
-    where the other is None; or STATE: what goes from step to step around the product."""
+    A source is (k, m): the sum of gate k of x and gate m of the product h w. None for k or m leaves
+    that term out. STATE: the state that skips the product.
+    """
 
     gates: Callable
     sources: tuple[tuple[int | None, int | None], ...]
 
     @property
-    def count(self) -> int:
+    def gate_count(self) -> int:
         """How many gates x and the product have."""
         return 1 + max([m for _, m in self.sources if m is not None])
 
     @property
     def apart(self) -> bool:
-        """Whether x and the product are not just added up: then the product has a bias, and x a
-        gradient of its own."""
+        """Whether some source is not the sum of both: then the product has a bias of its own, and x
+        a gradient of its own.
+        """
         return any([None in source for source in self.sources if source != STATE])
 
 

@@ -1,4 +1,4 @@
-"""Resizing, one dimension at a time: a linear map that is its own derivative's derivative."""
+"""Resizing, one dimension at a time: a linear map, whose derivative is its transpose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Differences, slopes and areas of what is sampled along a dimension."""
+"""Differences, slopes and integrals of samples along a dimension."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
     """sum over i of (x_(i+1) - x_i) (y_i + y_(i+1)) / 2 along `dim`: the area under y by the
     trapezoid rule.
 
-    `x`: where y was sampled, of one dimension or of y's shape; without it the samples are `dx`
-    apart (1). RuntimeError for bool tensors and for another number of points.
+    `x`: the sample points, of one dimension or of y's shape; without `x` the distance of samples is
+    `dx` (default 1). RuntimeError for bool tensors and for another number of points.
 
     >>> rushlight.trapezoid(rushlight.tensor([1., 2., 3.]))
     tensor(4.)
@@ -162,9 +162,9 @@ def gradient(
     """dx/dt_d for each dimension d in `dim` (all): central differences inside, one-sided ones at
     the ends.
 
-    `spacing`: how far the samples are apart, one number or one for each dimension; or their
-    coordinates, a tensor for each. `edge_order` 1 or 2: the order of the error at the ends.
-    RuntimeError where these do not fit, and for dimensions of no more than `edge_order` elements.
+    `spacing`: the distance of samples, one number or one for each dimension; or the coordinates, a
+    tensor for each dimension. `edge_order` 1 or 2: the order of the error at the ends. RuntimeError
+    where these do not fit, and for dimensions of no more than `edge_order` elements.
 
     >>> rushlight.gradient(rushlight.tensor([1., 4., 9., 16.]))
     (tensor([3., 4., 6., 7.]),)
@@ -228,7 +228,7 @@ def slope(x: Tensor, dim: int, h: Any, order: int) -> Tensor:
     """Along one dimension; h is a number, or the coordinates."""
     n = x._array.shape[dim]
     regular = not isinstance(h, Tensor) or not h._array.ndim
-    if not regular:  # how far neighbours are apart: (n - 1, 1, ...)
+    if not regular:  # distances of neighbours: (n - 1, 1, ...)
         first, second = ends(h, 0)
         h = reshape(second - first, (-1,) + (1,) * (x._array.ndim - dim - 1))
 

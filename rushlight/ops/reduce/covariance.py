@@ -27,9 +27,9 @@ def cov(
 ) -> Tensor:
     """out_ij = sum over k of w_k (x_ik - mean_i) conj(x_jk - mean_j) / (sum w - correction).
 
-    input: (variables, observations), or one variable. `fweights` say how often an observation was
-    made (integers), `aweights` how much it counts (floating-point); with these the divisor is sum w
-    - correction sum(w a) / sum w.
+    input: (variables, observations), or one variable. `fweights`: the count of each observation
+    (integers); `aweights`: its weight (floating-point). The divisor then is sum w - correction
+    sum(w a) / sum w.
 
     >>> rushlight.cov(rushlight.tensor([[1., 2., 3.], [3., 2., 1.]]))
     tensor([[ 1., -1.],
@@ -74,7 +74,7 @@ def check_input(input: Tensor, name: str) -> None:
 
 
 def weights(x: Tensor, fweights: Tensor | None, aweights: Tensor | None) -> Tensor | None:
-    """The product of both, in the dtype that they have; None without any."""
+    """The product of both weights, in their common dtype; None without weights."""
     chosen = [
         (t, name) for t, name in ((fweights, "fweights"), (aweights, "aweights")) if t is not None
     ]

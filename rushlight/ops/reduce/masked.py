@@ -1,11 +1,11 @@
-"""Reductions and normalisations that leave elements out, as in torch.masked: those where `mask` is
-false.
+"""Reductions and normalisations of the elements where `mask` is true, as in torch.masked.
 
-`mask` broadcasts to the input's shape; None leaves nothing out. `dim`: one dimension or several,
-None or () for all; `keepdim` lets them stay, of length 1; `dtype`: the input is converted first.
-IndexError for a dimension that is not there and for a mask of more dimensions than the input;
-RuntimeError for shapes that do not broadcast. An op's result for no elements is its identity: 0 for
-a sum, 1 for a product, -inf for a maximum. All are made of ops, and differentiable as those."""
+`mask` broadcasts to the input's shape; None selects all elements. `dim`: one dimension or several,
+None or () for all; `keepdim` keeps them with size 1; `dtype`: the input is converted first.
+IndexError for a dimension out of range and for a mask of more dimensions than the input;
+RuntimeError for shapes that do not broadcast. A reduction of no elements gives its identity: 0 for
+a sum, 1 for a product, -inf for a maximum. All functions are composed of ops and differentiable.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ __all__ = [
 
 
 def prepared(input: Any, dtype: Any, mask: Any) -> tuple[Tensor, Tensor | None]:
-    """The input in the dtype asked for, and the mask in the input's shape."""
+    """The input in `dtype`, and the mask in the input's shape."""
     for name, value in (("input", input), ("mask", mask)):
         if not isinstance(value, Tensor) and (name == "input" or value is not None):
             raise TypeError(
@@ -88,7 +88,7 @@ def filled(x: Tensor, mask: Tensor | None, value: float) -> Tensor:
 
 
 def extreme(x: Tensor, name: str, largest: bool) -> float:
-    """The largest or smallest number of x's dtype, which is an infinity if it has one."""
+    """The largest or smallest value of x's dtype: an infinity for floating-point dtypes."""
     if x.dtype is dtypes.bool_:
         raise NotImplementedError(
             explain(f"identity of {name} on torch.bool input", "convert it: x.int()")
@@ -102,7 +102,9 @@ def extreme(x: Tensor, name: str, largest: bool) -> float:
 
 
 def lowest(x: Tensor, name: str) -> float:
-    """What an exponential makes 0. NotImplementedError for integers, which have no such number."""
+    """The value whose exponential is 0. NotImplementedError for integers, which have no such
+    value.
+    """
     if x.dtype.category < dtypes.FLOATING:
         raise NotImplementedError(
             explain(
@@ -261,7 +263,7 @@ def norm(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """(sum |x|^ord)^(1/ord): `linalg.vector_norm` with 0 for what is left out (inf if `ord` is
+    """(sum |x|^ord)^(1/ord): `linalg.vector_norm`; masked elements count as 0 (inf if `ord` is
     -inf).
 
     >>> rushlight.masked.norm(rushlight.tensor([3., 9., 4.]), mask=rushlight.tensor([True, False,
@@ -285,7 +287,7 @@ def amax(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The largest element; of none -inf, or the smallest integer. Ties share the gradient.
+    """The largest element; of no elements -inf, or the smallest integer. Ties share the gradient.
 
     >>> rushlight.masked.amax(rushlight.tensor([1., 9., 4.]), mask=rushlight.tensor([True, False,
     ...     True]))
@@ -303,7 +305,7 @@ def amin(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The smallest element; of none inf, or the largest integer. Ties share the gradient.
+    """The smallest element; of no elements inf, or the largest integer. Ties share the gradient.
 
     >>> rushlight.masked.amin(rushlight.tensor([1., -9., 4.]), mask=rushlight.tensor([True, False,
     ...     True]))
@@ -321,7 +323,7 @@ def argmax(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Where the largest element stands, in the input's dtype as in torch.
+    """The index of the largest element, in the input's dtype as in torch.
 
     >>> rushlight.masked.argmax(rushlight.tensor([1, 9, 4]), mask=rushlight.tensor([True, False,
     ...     True]))
@@ -339,7 +341,7 @@ def argmin(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Where the smallest element stands, in the input's dtype as in torch.
+    """The index of the smallest element, in the input's dtype as in torch.
 
     >>> rushlight.masked.argmin(rushlight.tensor([1, -9, 4]), mask=rushlight.tensor([True, False,
     ...     True]))
@@ -357,10 +359,10 @@ def median(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The element in the middle of those that are neither left out nor nan, the lower of two; nan
-    of none.
+    """The median of the elements that are neither masked nor nan, the lower one of two; nan if
+    there are none.
 
-    ValueError for integers of which a row is left out altogether.
+    ValueError for integers if a whole row is masked.
 
     >>> rushlight.masked.median(rushlight.tensor([1., 9., 4., 5.]), mask=rushlight.tensor([True,
     ...     False, True, True]))
@@ -384,11 +386,11 @@ def median(
     return to(values, x.dtype)
 
 
-# -- exponentials and what makes them sum to 1 -----------------------------------------------------
+# -- softmax and normalisation -----------------------------------------------------
 
 
 def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """exp(x_i) / sum over j of exp(x_j); 0 for what is left out, nan where all is.
+    """exp(x_i) / sum over j of exp(x_j); 0 for masked elements, nan if all are masked.
 
     >>> rushlight.masked.softmax(rushlight.tensor([1., 9., 1.]), 0, mask=rushlight.tensor([True,
     ...     False, True]))
@@ -401,7 +403,7 @@ def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None =
 def log_softmax(
     input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """x_i - log sum over j of exp(x_j); -inf for what is left out, nan where all is.
+    """x_i - log sum over j of exp(x_j); -inf for masked elements, nan if all are masked.
 
     >>> rushlight.masked.log_softmax(rushlight.tensor([1., 9., 1.]), 0, mask=rushlight.tensor([True,
     ...     False, True]))
@@ -412,7 +414,7 @@ def log_softmax(
 
 
 def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """exp(-x_i) / sum over j of exp(-x_j); 0 for what is left out, nan where all is.
+    """exp(-x_i) / sum over j of exp(-x_j); 0 for masked elements, nan if all are masked.
 
     >>> rushlight.masked.softmin(rushlight.tensor([1., -9., 1.]), 0, mask=rushlight.tensor([True,
     ...     False, True]))
@@ -449,8 +451,7 @@ def logaddexp(
     input_mask: Tensor | None = None,
     other_mask: Tensor | None = None,
 ) -> Tensor:
-    """log(exp(x) + exp(y)), element by element, without those that their masks leave out; -inf if
-    both are.
+    """log(exp(x) + exp(y)), elementwise; a masked element counts as -inf.
 
     >>> rushlight.masked.logaddexp(rushlight.tensor([1., 2.]), rushlight.tensor([1., 2.]),
     ...                            input_mask=rushlight.tensor([True, False]))
@@ -472,7 +473,7 @@ def normalize(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """x / max(norm(x, ord), eps), the norm along `dim`; 0 for what is left out.
+    """x / max(norm(x, ord), eps), the norm along `dim`; 0 for masked elements.
 
     >>> rushlight.masked.normalize(rushlight.tensor([3., 9., 4.]), 2, 0,
     ...     mask=rushlight.tensor([True, False, True]))
@@ -487,7 +488,7 @@ def normalize(
 
 
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """out_i = x_0 + ... + x_i along `dim`; what is left out counts 0.
+    """out_i = x_0 + ... + x_i along `dim`; masked elements count as 0.
 
     >>> rushlight.masked.cumsum(rushlight.tensor([1., 9., 4.]), 0, mask=rushlight.tensor([True,
     ...     False, True]))
@@ -498,7 +499,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = 
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """out_i = x_0 ... x_i along `dim`; what is left out counts 1.
+    """out_i = x_0 ... x_i along `dim`; masked elements count as 1.
 
     >>> rushlight.masked.cumprod(rushlight.tensor([2., 9., 4.]), 0, mask=rushlight.tensor([True,
     ...     False, True]))
@@ -510,7 +511,8 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None =
 
 # -- which results are defined: torch's names ------------------------------------------------------
 
-SCANS = (softmax, log_softmax, softmin, normalize, cumsum, cumprod)  # as many results as elements
+# functions whose result has the input's shape
+SCANS = (softmax, log_softmax, softmin, normalize, cumsum, cumprod)
 
 
 def _input_mask(input: Tensor, *args: Any, mask: Tensor | None = None, **kwargs: Any) -> Tensor:
@@ -526,7 +528,7 @@ def _input_mask(input: Tensor, *args: Any, mask: Tensor | None = None, **kwargs:
 
 
 def _output_mask(op: Any, input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """Where the result of a function of this module is made of at least one element."""
+    """Whether each result of a function of this module includes at least one element."""
     if op is logaddexp:
         return e.logical_or(
             *[_input_mask(input, mask=kwargs.get(name)) for name in ("input_mask", "other_mask")]

@@ -1,4 +1,4 @@
-"""Norms of vectors and matrices, what follows from them, and distances."""
+"""Norms of vectors and matrices, functions of norms, and distances."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def vector_norm(
     """(sum |x|^ord)^(1/ord) over `dim` (all if None); inf is the largest |x|, -inf the smallest, 0
     how many are not 0.
 
-    Floating-point or complex; real. RuntimeError for what has no norm: no elements with a negative
-    ord or inf. The gradient at 0 is 0; elements that tie for the largest share it.
+    Input: floating-point or complex; result: real. RuntimeError for an empty input with a negative
+    `ord` or inf. The gradient at 0 is 0; elements that tie for the largest share it.
 
     >>> rushlight.linalg.vector_norm(rushlight.tensor([3., 4.]))
     tensor(5.)
@@ -56,7 +56,7 @@ def vector_norm(
         raise TypeError(
             explain(
                 "linalg_vector_norm(): argument 'ord' (position 2) must be Number, not str",
-                "linalg.matrix_norm knows 'fro' and 'nuc'",
+                "linalg.matrix_norm supports 'fro' and 'nuc'",
             )
         )
     x = in_dtype(x, dtype, "linalg.vector_norm")
@@ -67,7 +67,9 @@ def vector_norm(
 
 
 def in_dtype(x: Tensor, dtype: Any, name: str) -> Tensor:
-    """x in the dtype asked for. RuntimeError for one that is narrower, or not of x's kind."""
+    """x in `dtype`. RuntimeError for a narrower dtype, and for a real dtype of a complex x or the
+    reverse.
+    """
     if dtype is None:
         return x
     wanted = dtypes.as_dtype(dtype)
@@ -92,7 +94,7 @@ def in_dtype(x: Tensor, dtype: Any, name: str) -> Tensor:
 
 
 def check_identity(x: Tensor, p: float, axes: Any) -> None:
-    """RuntimeError for the norm of nothing, where it is not 0."""
+    """RuntimeError for the norm of no elements, where the norm is not 0."""
     if x._array.size or (p >= 0 and p != math.inf):
         return
     name = f"{p:g}"
@@ -169,7 +171,7 @@ def of_sums(A: Tensor, ord: float, rows: int, columns: int) -> Tensor:
 
 
 def largest(x: Tensor, dim: int) -> Tensor:
-    """Of numbers that are not negative; 0 of none."""
+    """The maximum of numbers that are not negative; 0 for no numbers."""
     return r.amax(x, dim) if x._array.shape[dim] else r.sum(x, dim)
 
 
@@ -228,7 +230,7 @@ def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
     """|A| |A^-1|, in the norm `p` of `linalg.matrix_norm`; for 2 (None) the ratio of largest and
     smallest singular value.
 
-    inf for singular matrices. p = 2 and -2 take any matrix, the others square ones.
+    inf for singular matrices. p = 2 and -2 accept any matrix, other p square ones.
 
     >>> rushlight.linalg.cond(rushlight.tensor([[2., 0.], [0., 1.]]))
     tensor(2.)
@@ -254,7 +256,7 @@ def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
 
 
 def tolerances(A: Tensor, atol: Any, rtol: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The absolute and the relative size up to which singular values count as 0."""
+    """The absolute and the relative bound below which singular values count as 0."""
 
     def numbers(value: Any) -> np.ndarray:
         return np.asarray(
@@ -263,7 +265,7 @@ def tolerances(A: Tensor, atol: Any, rtol: Any) -> tuple[np.ndarray, np.ndarray]
         )
 
     absolute, relative = numbers(atol), numbers(rtol)
-    if rtol is None:  # not asked for where atol says enough
+    if rtol is None:  # a given atol replaces the default of rtol
         usual = max(A._array.shape[-2:], default=0) * float(np.finfo(A._array.dtype).eps)
         relative = np.where(absolute > 0, 0.0, usual)
     return absolute, np.asarray(relative)
@@ -282,7 +284,7 @@ def matrix_rank(
     """rank = count of singular values > max(atol, rtol * the largest), int64; of eigenvalues' sizes
     if `hermitian`.
 
-    rtol is max(m, n) times the dtype's eps unless told, and 0 where only `atol` is given; `tol` is
+    rtol is max(m, n) times the dtype's eps by default, and 0 if only `atol` is given; `tol` is
     another name of atol.
 
     >>> rushlight.linalg.matrix_rank(rushlight.tensor([[1., 2.], [2., 4.]]))
@@ -309,7 +311,7 @@ def matrix_rank(
 
 @composite()
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
-    """The p-norm of input - other, which broadcast.
+    """The p-norm of input - other; the shapes broadcast.
 
     >>> rushlight.dist(rushlight.tensor([3., 0.]), rushlight.tensor([0., 4.]))
     tensor(5.)
@@ -326,9 +328,9 @@ def cdist(
 ) -> Tensor:
     """out[..., i, j] = the p-norm of x1[..., i, :] - x2[..., j, :].
 
-    x1: (..., m, n), x2: (..., k, n) -> (..., m, k); leading dimensions broadcast. Near points keep
-    their distance: whatever `compute_mode` says, products of matrices serve for those only that are
-    far enough. RuntimeError for p < 0.
+    x1: (..., m, n), x2: (..., k, n) -> (..., m, k); leading dimensions broadcast. A matrix product
+    is used only for points that are far apart, whatever `compute_mode` is: it would lose the digits
+    of small distances. RuntimeError for p < 0.
 
     >>> rushlight.cdist(rushlight.tensor([[0., 0.]]), rushlight.tensor([[3., 4.], [0., 1.]]))
     tensor([[5., 1.]])

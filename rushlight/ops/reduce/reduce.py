@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from rushlight.base.dtypes import bool_, uint8
@@ -21,6 +23,28 @@ from rushlight.core.tensor import Tensor, holder
 from rushlight.core.worlds import adopt, shared
 from rushlight.kernels import reduce as kernels
 from rushlight.ops.tensor.node_names import of_reduction
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import (
+        cast,
+        cat,
+        count,
+        exp,
+        expand,
+        flip,
+        isfinite,
+        isnan,
+        log,
+        narrow,
+        permute,
+        reshape,
+        scatter_add,
+        unpermute,
+        unsqueeze,
+        var,
+        where,
+        zeros,
+    )
 
 adopt(kernels)
 
@@ -84,34 +108,62 @@ amin = reduction(
     out=same_out,
     exact=True,
 )
+
+
+def log_of_sum(x, dim=None, keepdim=False):
+    """An infinity or nan is not subtracted."""
+    top = amax(x, dim, True)
+    top = where(isfinite(top), top, 0.0)
+    return log(sum(exp(x - top), dim, True)) + top
+
+
 logsumexp = averaging(
     lambda x, /, dim=None, keepdim=False: logsumexp(x, dim, keepdim),
     x=lambda g, x, out: g * exp(x - out),
-    rows=True,
+    parts=log_of_sum,
 )
 all = reduction(lambda x, /, dim=None, keepdim=False: all(x, dim, keepdim), out=bool_out, empty=())
 any = reduction(lambda x, /, dim=None, keepdim=False: any(x, dim, keepdim), out=bool_out, empty=())
 
+
+def variance(x, axes, correction):
+    """The mean squared distance from the mean, with n - correction for n."""
+    d = x - mean(x, axes, True)
+    return sum(d * d, axes, True) / (count(x, axes) - correction)
+
+
 var_core = inner_floating(
     lambda x, /, axes, correction: var(x, axes, True, correction),
+    parts=variance,
     node="VarBackward0",
-    x=lambda g, x, axes, correction: g * (x - mean(x, axes, True)) * spread(x, axes, correction),
-    rows=True,
+    x=lambda g, x, axes, correction: g * spread(x, axes, correction) * (x - mean(x, axes, True)),
     batched="shift",
     sizes="all",
 )
 
+
+def shares(x, dim):
+    """exp(x) / sum exp(x), shifted by the largest element so that nothing overflows."""
+    e = exp(x - amax(x, dim, True))
+    return e / sum(e, dim, True)
+
+
+def log_shares(x, dim):
+    shifted = x - amax(x, dim, True)
+    return shifted - log(sum(exp(shifted), dim, True))
+
+
 softmax = inner_floating(
     lambda x, /, dim: softmax(x, dim),
     x=lambda g, out, dim: out * (g - sum(g * out, dim, True)),
-    rows=True,
+    parts=shares,
     batched="shift",
     sizes="all",
 )
 log_softmax = inner_floating(
     lambda x, /, dim: log_softmax(x, dim),
     x=lambda g, out, dim: g - exp(out) * sum(g, dim, True),
-    rows=True,
+    parts=log_shares,
     batched="shift",
     sizes="all",
 )
@@ -190,7 +242,7 @@ def shared_by(g, n):
 
 @shared
 def standing(x, out):
-    """Where an element is the one that was found, which may be nan."""
+    """Where x equals the reduction's result, which may be nan."""
     return (x == out) | ((x != x) & (out != out)) if somewhere(out != out) else x == out
 
 
@@ -219,8 +271,8 @@ def spread(x, axes, correction):
 
 @shared
 def product_of_others(x, out, dims):
-    """For each element the product of those that were multiplied with it, also where some are 0."""
-    if not x.shape:  # no others
+    """For each element the product of all others in its slice, also if some are 0."""
+    if not x.shape:  # a scalar: the empty product
         return zeros(x.shape, x) + 1
     if not somewhere(x == 0):
         return out / x
@@ -246,9 +298,11 @@ def cumprod_gradient(g, x, out, dim):
     """sum over i >= k of g_i out_i / x_k; where some x are 0, (x_0 ... x_{k-1}) (g_k + x_{k+1}
     (g_{k+1} + x_{k+2} (...))).
 
-    The last by doubling: with `total` of so many terms and `factor` of so many x, twice as many are
-    total_k + factor_k total_{k + step} (Blelloch, Prefix sums and their applications, 1990)."""
-    if not len(x.shape) or x.shape[dim] < 2:  # nothing comes before
+    The second form is computed by doubling: let `total` be the sum of k terms and `factor` the
+    product of k x; then the sum of 2k terms is total_i + factor_i total_{i + k} (Blelloch, Prefix
+    sums and their applications, 1990).
+    """
+    if not len(x.shape) or x.shape[dim] < 2:  # no preceding elements
         return g
     if not somewhere(x == 0):
         return flip(cumsum(flip(g * out, (dim,)), dim), (dim,)) / x
@@ -261,7 +315,7 @@ def cumprod_gradient(g, x, out, dim):
 
 @shared
 def further(x, dim, step):
-    """What stands `step` further along the dimension; 0 beyond its end."""
+    """x shifted by `step` along the dimension: out_i = x_{i + step}; 0 beyond the end."""
     n = x.shape[dim]
     return cat((narrow(x, dim, step, n - step), zeros(narrow(x, dim, 0, step).shape, x)), dim)
 
@@ -271,7 +325,8 @@ build(globals())
 
 @composite(tensor=False, function=False)
 def somewhere(x: Tensor) -> bool:
-    """Whether any element is true, in any of vmap's samples: for rules that know a shorter way. In
-    a run that becomes a program some might be, another time."""
+    """Whether any element is true, in any sample of vmap. Rules use this to choose a shorter
+    formula. Always true while a program is recorded, since a later run may have such elements.
+    """
     watch = mode().watch
     return (watch is not None and watch.records) or bool(any(holder(x)))

@@ -1,5 +1,6 @@
-"""Reductions that are made of ops, with torch's signatures: max and min in their three forms,
-variances, norms."""
+"""Reductions composed of ops, with torch's signatures: max and min in their three forms, variances,
+norms.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +11,10 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.errors import explain
+from rushlight.base.lazy import complete
 from rushlight.core.arguments import reduced_dims, sizes
 from rushlight.core.build import composite
 from rushlight.core.gradient_worlds import broadcast_axes
-from rushlight.core.lazy import complete
 from rushlight.core.mode import mode
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, method, noticed
@@ -74,7 +75,7 @@ extreme("min", e.minimum, r.amin, r.min_dim)
 def dims_and_correction(
     input: Tensor, dim: Any, unbiased: Any, correction: Any
 ) -> tuple[tuple | None, float]:
-    if isinstance(dim, bool):  # var(False): unbiased comes first
+    if isinstance(dim, bool):  # var(False): the first positional argument is `unbiased`
         dim, unbiased = None, dim
     if correction is None:
         correction = 1 if unbiased is None or unbiased else 0
@@ -91,7 +92,7 @@ def var(
     correction: float | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """sum (x - mean)^2 / (n - correction) over `dim` (all if None); correction 1 unless told
+    """sum (x - mean)^2 / (n - correction) over `dim` (all if None); correction 1 by default
     (`unbiased=False`: 0).
 
     >>> rushlight.var(rushlight.tensor([1., 2., 3., 4.]))
@@ -177,12 +178,14 @@ def beyond_single(squares: Any) -> bool:
     if squares.__class__ is not np.ndarray or mode().watch is not None or not squares.size:
         return False
     return (
-        not np.minimum.reduce(squares, None) > LEAST
+        not np.minimum.reduce(squares, None) > MIN_EXACT_SQUARE
         or not np.maximum.reduce(squares, None) < np.inf
     )
 
 
-LEAST = np.float32(2.0**-80)  # above it, squares that count have all their digits
+MIN_EXACT_SQUARE = np.float32(
+    2.0**-80
+)  # squares above this number are normal numbers, with all digits
 HALVES = (dtypes.float16, dtypes.bfloat16)
 
 
@@ -209,12 +212,11 @@ def floats_only(input: Tensor, name: str) -> None:
 
 
 def kept_or_not(x: Tensor, dims: tuple | None, keepdim: bool) -> Tensor:
-    """A result of this moment, of which nobody else knows, with the dimensions it was made along or
-    without them."""
+    """A new result, with the reduced dimensions as 1 if `keepdim`, else without them."""
     if keepdim:
         return x
     if x._node is None and x._array.__class__ is np.ndarray and mode().watch is None:
-        x._array = x._array.squeeze(dims)  # no view: 8 us sooner
+        x._array = x._array.squeeze(dims)  # without making a view
         return x
     return released(reshape(x, ()) if dims is None else squeeze(x, dims))
 
@@ -272,7 +274,7 @@ def norm(
 
 
 def running(name: str, input: Tensor, dim: int, dtype: Any, out: Tensor | None) -> Tensor:
-    """cumsum or cumprod, computed in the dtype asked for, which is also that of `out`."""
+    """cumsum or cumprod in `dtype`, which is also the dtype of `out`."""
     op = getattr(r, name)
     wanted = (
         out.dtype
@@ -283,7 +285,7 @@ def running(name: str, input: Tensor, dim: int, dtype: Any, out: Tensor | None) 
     )
     if wanted is dtypes.bool_:
         raise NotImplementedError(
-            explain(f"\"{name}_out_cpu\" not implemented for 'Bool'", "give an integer dtype")
+            explain(f"\"{name}_out_cpu\" not implemented for 'Bool'", "use an integer dtype")
         )
     if out is not None and out.dtype is not wanted:
         raise RuntimeError(
@@ -305,7 +307,7 @@ def running_in_place(function: Callable) -> Callable:
                 explain(
                     f"Bad in-place call: input tensor dtype {input.dtype} and output tensor dtype "
                     f"{dtype} should match",
-                    "leave dtype away",
+                    "omit dtype",
                     op=write.__name__,
                 )
             )
@@ -365,7 +367,7 @@ def argsort(
 
 @composite()
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
-    """count of elements that are not 0, over `dim` (all if None), int64.
+    """The number of elements that are not 0, over `dim` (all if None), as int64.
 
     >>> x = rushlight.tensor([[0., 1.], [2., 3.]])
     >>> rushlight.count_nonzero(x), rushlight.count_nonzero(x, dim=0)
@@ -400,8 +402,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
 def isclose(
     input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:
-    """|input - other| <= atol + rtol |other|, element by element. RuntimeError for dtypes that
-    differ.
+    """|input - other| <= atol + rtol |other|, elementwise. RuntimeError for different dtypes.
 
     >>> rushlight.isclose(rushlight.tensor([1., 1.]), rushlight.tensor([1 + 1e-7, 1.1]))
     tensor([ True, False])
@@ -451,7 +452,8 @@ def allclose(
 
 @method
 def sum_to_size(self: Tensor, *size: Any) -> Tensor:
-    """The tensor added up to a shape from which it can be expanded. RuntimeError if it cannot.
+    """Sum the tensor to a smaller shape that broadcasts to the tensor's. RuntimeError for another
+    shape.
 
     >>> rushlight.ones(2, 3).sum_to_size(1, 3)
     tensor([[2., 2., 2.]])

@@ -3,9 +3,14 @@ cummax are in reduce.py."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight.core.build import build, general
 from rushlight.core.worlds import adopt, shared
 from rushlight.kernels import scans as kernels
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import cat, cumsum, exp, log, narrow, scatter_add, where, zeros
 
 adopt(kernels)
 
@@ -53,7 +58,7 @@ def decayed(g, out, dim):
 
 @shared
 def ahead(x, dim, step):
-    """What stands `step` places further on; 0 past the end."""
+    """x shifted by `step`: out_i = x_{i + step}; 0 beyond the end."""
     return padded(narrow(x, dim, step, x.shape[dim] - step), dim, step)
 
 

@@ -1,8 +1,8 @@
-"""Order statistics, searches in what is sorted, and sets."""
+"""Order statistics, searches in sorted tensors, and sets."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from rushlight.core.tensor import Tensor, from_array, numbers
 from rushlight.core.worlds import adopt
 from rushlight.kernels import sorting as kernels
 from rushlight.ops.reduce import reduce as r
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import evenly, not_implemented, put_along, standing
 
 adopt(kernels)
 
@@ -99,8 +102,7 @@ build(globals())
 
 @composite()
 def median(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
-    """The element in the middle of those in order, the lower of two: of all, or (values, indices)
-    along `dim`.
+    """The median, the lower one of two: of all elements, or (values, indices) along `dim`.
 
     nan if there is one. IndexError for a dimension of no elements, NotImplementedError for bool and
     complex tensors.
@@ -152,8 +154,8 @@ def searchsorted(
     sorter: Tensor | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """i with sorted[i - 1] < input <= sorted[i]: where each value goes in the last dimension, which
-    is in order.
+    """i with sorted[i - 1] < input <= sorted[i]: the position at which to insert each value in the
+    sorted last dimension.
 
     `right`, or side='right': sorted[i - 1] <= input < sorted[i]. The sequence has one dimension, or
     the leading ones of the values. `sorter`: the indices that put the sequence in order. int64, or
@@ -185,26 +187,15 @@ def as_values(input: Any) -> Tensor:
 def check_search(
     x: Tensor, values: Tensor, right: bool, side: str | None, sorter: Tensor | None
 ) -> None:
-    """RuntimeError for what `searchsorted` cannot take, in torch's words."""
+    """RuntimeError for arguments that `searchsorted` does not accept, with torch's messages."""
     a, b = x._array.shape, values._array.shape
     wrong = None
     if side not in (None, "left", "right"):
         wrong = f"side can only be 'left' or 'right' but got {side}"
     elif right and side == "left":
         wrong = "side and right can't be set to opposites, got side of left while right was True"
-    elif sorter is not None and sorter.dtype is not dtypes.int64:
-        wrong = f"sorter must be a tensor of long dtype but got dtype {sorter.dtype.scalar_type}"
-    elif sorter is not None and sorter._array.shape != a:
-        wrong = (
-            "boundary and sorter must have the same size, but got boundary tensor "
-            f"{list(a)} and got sorter tensor {list(sorter._array.shape)}"
-        )
-    elif (
-        sorter is not None
-        and sorter._array.size
-        and not 0 <= numbers(sorter).min() <= numbers(sorter).max() < a[-1]
-    ):
-        wrong = "sorter index out of range"
+    elif sorter is not None and (why := unfit_sorter(sorter, a)):
+        wrong = why
     elif not a:
         wrong = "boundaries tensor should have positive dimension, but got 0 dimension"
     elif len(a) > 1 and not b:
@@ -222,6 +213,22 @@ def check_search(
         )
     if wrong:
         raise RuntimeError(explain(f"torch.searchsorted(): {wrong}", sequence=a, values=b))
+
+
+def unfit_sorter(sorter: Tensor, shape: tuple[int, ...]) -> str:
+    """What is wrong with an order of boundaries of this shape, in torch's words; "" if it fits."""
+    if sorter.dtype is not dtypes.int64:
+        return f"sorter must be a tensor of long dtype but got dtype {sorter.dtype.scalar_type}"
+    if sorter._array.shape != shape:
+        return (
+            "boundary and sorter must have the same size, but got boundary tensor "
+            f"{list(shape)} and got sorter tensor {list(sorter._array.shape)}"
+        )
+    if not sorter._array.size:
+        return ""
+    places = numbers(sorter)
+    inside = 0 <= places.min() <= places.max() < shape[-1]
+    return "" if inside else "sorter index out of range"
 
 
 @composite(tensor=False)
@@ -292,8 +299,8 @@ def unique(
 ) -> Any:
     """The distinct elements in order, or along `dim` the distinct slices.
 
-    `return_inverse`: also where each element is among them; `return_counts`: also how often each
-    stands there. RuntimeError for complex tensors, and for slices of no elements.
+    `return_inverse`: also the index of each element's value; `return_counts`: also the count of
+    each value. RuntimeError for complex tensors, and for slices of no elements.
 
     >>> rushlight.unique(rushlight.tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))

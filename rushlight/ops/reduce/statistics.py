@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite, nan, prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from rushlight.ops.math import elementwise as e
 from rushlight.ops.reduce import reduce as r
 from rushlight.ops.shape.views import clone, expand, permute, reshape, to
 from rushlight.ops.tensor.node_names import called
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import not_implemented
 
 adopt(kernels)
 
@@ -57,7 +60,7 @@ def aminmax(
 ) -> Any:
     """(min, max) of all elements or along `dim`; elements that tie share the gradient.
 
-    RuntimeError (along `dim` IndexError) where there is no element.
+    RuntimeError (with `dim` IndexError) if there are no elements.
 
     >>> rushlight.aminmax(rushlight.tensor([3, 1, 2]))
     torch.return_types.aminmax(
@@ -96,7 +99,7 @@ def aminmax(
     return made if out is None else into(out, made)
 
 
-# what torch's messages call dtypes here: by C's names
+# names of dtypes in torch's messages: C types
 NAMES = {
     dtypes.float32: "float",
     dtypes.float64: "double",
@@ -118,7 +121,7 @@ def nanmean(
     dtype: Any = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The mean of the elements that are not nan, over `dim` (all if None); nan where all are.
+    """The mean of the elements that are not nan, over `dim` (all if None); nan if all are nan.
 
     >>> rushlight.nanmean(rushlight.tensor([1., rushlight.nan, 3.]))
     tensor(2.)
@@ -131,7 +134,7 @@ def nanmean(
                 "convert: x.float()",
             )
         )
-    half = input.dtype.itemsize == 2  # which cannot count to 70,000, nor hold the sum of as many
+    half = input.dtype.itemsize == 2  # float16 cannot count to 70,000, nor hold such sums
     known = r.sum(to(e.eq(input, input), dtypes.float32 if half else input.dtype), dim, keepdim)
     made = e.div(
         r.nansum(input, dim, keepdim, dtype=dtypes.float32 if half and dtype is None else dtype),
@@ -156,7 +159,7 @@ def hash_tensor(
     tensor(3, dtype=torch.uint64)
     """
     if mode != 0:
-        raise RuntimeError(explain(f"Unknown hash_tensor mode: {mode}", "0 is the only one"))
+        raise RuntimeError(explain(f"Unknown hash_tensor mode: {mode}", "the only dimension is 0"))
     if input.is_complex():
         raise NotImplementedError(
             explain(f"\"hash_tensor\" not implemented for '{input.dtype.scalar_type}'")
@@ -186,8 +189,8 @@ def quantile(
     interpolation: str = "linear",
     out: Tensor | None = None,
 ) -> Tensor:
-    """The element with a part q of those in order below it, of all or along `dim`; between two by
-    `interpolation`.
+    """The q-quantile of all elements or along `dim`: the fraction q of the elements lies below it.
+    `interpolation` chooses the value between two elements.
 
     `q`: a number in [0, 1], or several in a tensor of one dimension, which the result then begins
     with. `interpolation`: 'linear', 'lower', 'higher', 'midpoint' or 'nearest'. nan if there is
@@ -243,8 +246,9 @@ def quantiles(
 
 
 def ranks_of(name: str, ordered: Tensor, parts: Tensor) -> Tensor:
-    """Where each quantile stands among those in order: (..., number of q); the last place where
-    there is a nan."""
+    """The position of each quantile among the sorted elements: (..., number of q). The last
+    position if there is a nan.
+    """
     n = ordered._array.shape[-1]
     lost, flat = e.isnan(ordered), reshape(parts, (-1,))
     if name == "quantile":
@@ -267,7 +271,7 @@ def between(ordered: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
 
 
 def check_quantile(name: str, input: Tensor, q: Any, interpolation: str) -> None:
-    """RuntimeError for what torch refuses, in its words."""
+    """RuntimeError for arguments that torch refuses, with torch's messages."""
     wrong = None
     if not input._array.size:
         wrong = "input tensor must be non-empty"
@@ -297,8 +301,8 @@ def check_quantile(name: str, input: Tensor, q: Any, interpolation: str) -> None
 
 @composite(looks=True)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each of 0, 1, ... stands in `input`, or the sum of its weights; at least
-    `minlength` numbers.
+    """The count of 0, 1, ... in `input`, or the sum of their weights. The result has at least
+    `minlength` elements.
 
     RuntimeError for anything but one dimension of integers from 0 on, and weights of another shape.
 
@@ -333,8 +337,8 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 def histc(
     input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Tensor | None = None
 ) -> Tensor:
-    """How many elements lie in each of `bins` equal parts of [min, max] (of all elements if these
-    are equal).
+    """The count of elements in each of `bins` equal parts of [min, max] (of the elements' own range
+    if min == max).
 
     >>> rushlight.histc(rushlight.tensor([1., 2., 2., 4.]), bins=3, min=1, max=4)
     tensor([1., 2., 1.])
@@ -351,7 +355,7 @@ def histc(
         raise RuntimeError(
             explain(
                 f"torch.histc: range of [{low:g}, {high:g}] is not finite",
-                "nan or inf in the input?",
+                "does the input contain nan or inf?",
             )
         )
     if low == high:
@@ -372,8 +376,8 @@ def histogram(
     density: bool = False,
     out: Any = None,
 ) -> Any:
-    """(hist, bin_edges): how many elements, or what they weigh, in [edge_i, edge_(i+1)); the last
-    bin is closed.
+    """(hist, bin_edges): the count or total weight of the elements in [edge_i, edge_(i+1)); the
+    last bin is closed.
 
     `bins`: how many equal parts of `range` (of all elements), or a tensor of edges. `density`:
     divided by the total and the width of each bin. Elements outside are left out. RuntimeError for
@@ -408,8 +412,8 @@ def histogramdd(
     weight: Tensor | None = None,
     density: bool = False,
 ) -> Any:
-    """(hist, bin_edges) of points with d coordinates, input (..., d): how many lie in each box, or
-    what they weigh.
+    """(hist, bin_edges) of points with d coordinates, input (..., d): the count or total weight of
+    the points in each box.
 
     `bins`: for each coordinate how many equal parts, or a tensor of edges. `range`: 2 d numbers. As
     in `histogram`.

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rushlight.core.build import build, inner
 from rushlight.core.worlds import adopt, shared
 from rushlight.kernels import norms as kernels
 from rushlight.ops.reduce import reduce as reduce
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import evenly, index_copy, reshape, sgn, where, zeros, zeros_like
 
 adopt(kernels)
 
@@ -23,14 +28,14 @@ euclidean = inner(
     y=lambda g, x, y, out: drawn((g * per_length(out)).mT, y, x),
     batched="matrix",
 )
-# those of pairs i < j of rows of x (n, m), numbered i n + j
+# distances of the rows i < j of x (n, m); `pairs` holds i n + j
 apart = inner(
     lambda x, pairs, /: apart(x, pairs),
     node="PdistBackward0",
     x=lambda g, x, pairs, out: drawn(both_ways(g * per_length(out), pairs, x.shape[0]), x, x),
 )
 
-# the largest difference between them, which all that tie for it have the derivative of, as in torch
+# the largest |x_i - y_i| of two rows; all that tie for it get the whole derivative, as in torch
 farthest = inner(
     lambda x, /: farthest(x),
     x=lambda g, x, out: apart_most(g, x, out),
@@ -41,27 +46,27 @@ farthest = inner(
 
 @shared
 def apart_most(g, x, out):
-    """The derivative of max |x| along the last dimension, as if nothing else were as large."""
+    """The derivative of max |x| along the last dimension; elements that tie do not share it."""
     g, out = reshape(g, tuple(g.shape) + (1,)), reshape(out, tuple(out.shape) + (1,))
     return where(abs(x) == out, g * sgn(x), 0)
 
 
 @shared
 def both_ways(w, pairs, n):
-    """What pairs have, as a symmetric matrix."""
+    """The values of pairs (i, j) as a symmetric matrix (n, n)."""
     w = reshape(index_copy(zeros((n * n,), w), pairs, w, 0), (n, n))
     return w + w.mT
 
 
 @shared
 def per_length(out):
-    """1 / out; 0 for what has no length. Its own derivative there is nan, as there is none."""
+    """1 / out, and 0 where out is 0. The second derivative there does not exist and is nan."""
     return where(out == 0, 0, 1 / out)
 
 
 @shared
 def ratio(g, out):
-    """g / out; 0 for what has no length. Its own derivative there is nan, as there is none."""
+    """g / out, and 0 where out is 0. The second derivative there does not exist and is nan."""
     return where(out == 0, 0, g / out)
 
 
@@ -73,7 +78,7 @@ def drawn(w, x, y):
 
 @shared
 def kept(r, x, axes):
-    """What a reduction of x gives, with the reduced dimensions as 1."""
+    """A reduction of x with the reduced dimensions put back as 1."""
     return reshape(r, tuple(1 if axes is None or i in axes else n for i, n in enumerate(x.shape)))
 
 

@@ -1,5 +1,4 @@
-"""How a tensor lies in its memory: `as_strided`, `resize_`, and views that a tensor becomes itself
-(`t_`, `squeeze_`)."""
+"""The memory layout of a tensor: `as_strided`, `resize_`, and views in place (`t_`, `squeeze_`)."""
 
 from __future__ import annotations
 
@@ -7,6 +6,7 @@ import sys
 from collections.abc import Callable
 from math import prod
 from typing import Any
+from weakref import ref
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -24,8 +24,9 @@ from rushlight.base.memory_format import (
 )
 from rushlight.core.arguments import sizes
 from rushlight.core.build import build, composite, inner, inner_view
-from rushlight.core.tensor import Tensor, from_array, holder, method
-from rushlight.core.views import become
+from rushlight.core.mode import current, mode
+from rushlight.core.tensor import Tensor, from_array, holder, method, writes_of
+from rushlight.core.views import MAKING, check_writable, living_views, views_of, wrote
 from rushlight.kernels import layout as kernels
 from rushlight.kernels.layout import reach
 from rushlight.ops.linalg.matmul_api import t
@@ -56,9 +57,9 @@ build(globals())
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A view of the tensor's memory with any size, steps and beginning, all in elements.
 
-    The gradient of an element of memory that stands several times in the view is their sum; memory
-    outside the input gets none. RuntimeError for what does not lie in the memory; inside vmap, for
-    what does not lie in that of the sample.
+    An element of memory that occurs several times in the view gets the sum of the gradients; memory
+    outside the input gets none. RuntimeError for a view beyond the tensor's memory; inside vmap,
+    beyond the sample's memory.
 
     >>> rushlight.arange(5).as_strided((3, 2), (1, 1))
     tensor([[0, 1],
@@ -79,7 +80,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
 
 
 def check_steps(size: tuple, stride: tuple) -> None:
-    """RuntimeError unless there is a step for each size, and none leads back."""
+    """RuntimeError unless there is one stride for each size, and no stride is negative."""
     if len(size) != len(stride):
         raise RuntimeError(
             explain(f"mismatch in length of strides and shape: {len(stride)} and {len(size)}")
@@ -97,8 +98,7 @@ def check_steps(size: tuple, stride: tuple) -> None:
 def check_sample(
     input: Tensor, size: tuple, stride: tuple, offset: int, own: tuple, first: int
 ) -> None:
-    """RuntimeError unless this lies in the memory of one sample of vmap, in each at the same
-    place."""
+    """RuntimeError unless the view stays within the memory of one sample of vmap."""
     low, high = reach(size, stride, offset)
     least, most = reach(input._array.shape, own, first)
     if 0 not in size and not least <= low <= high <= most:
@@ -116,7 +116,7 @@ def check_sample(
 
 
 def check_room(input: Tensor, size: tuple, stride: tuple, offset: int) -> None:
-    """RuntimeError unless this lies in the tensor's memory."""
+    """RuntimeError unless the view stays within the tensor's memory."""
     if offset < 0 or any(n < 0 for n in size):
         raise RuntimeError(
             explain(f"as_strided: sizes and offset cannot be negative: {list(size)}, {offset}")
@@ -132,7 +132,7 @@ def check_room(input: Tensor, size: tuple, stride: tuple, offset: int) -> None:
                 f"itemsize {item} requiring a storage size of {needed} are out of bounds for "
                 "storage "
                 f"of size {high - low}",
-                "the last element has to lie in the tensor's memory",
+                "the last element must be inside the tensor's memory",
             )
         )
 
@@ -175,10 +175,10 @@ for view, names in (
 
 
 def resize_(self: Tensor, *size: Any, memory_format: memory_format | None = None) -> Tensor:
-    """The tensor itself in another size: its memory is kept as far as it reaches, what is new is
-    not set.
+    """Resize the tensor in place. Its elements in memory are kept as far as they fit; new elements
+    are uninitialised.
 
-    In its own size it stays as it lies, without a `memory_format`.
+    If the size does not change, the strides do not change either, unless `memory_format` is given.
 
     RuntimeError for a tensor that requires grad.
     """
@@ -212,13 +212,14 @@ def resize_(self: Tensor, *size: Any, memory_format: memory_format | None = None
 
 
 def steps(shape: tuple, form: memory_format) -> tuple:
-    """The strides, in elements, of a tensor that lies so."""
+    """The strides, in elements, of a tensor of this memory format."""
     return room_for(shape, np.dtype(np.int8), form).strides
 
 
 def enlarged(x: Tensor, n: int) -> Tensor:
-    """The tensor if its memory has room for n elements from its first one on, else a larger one
-    that begins with it."""
+    """The tensor if its memory holds n elements from the tensor's start; else a larger tensor with
+    the same first elements.
+    """
     memory = byte_bounds(memory_of(x))[1] - x.data_ptr()
     if n * x._array.itemsize <= memory:
         return x
@@ -231,8 +232,8 @@ def enlarged(x: Tensor, n: int) -> Tensor:
 def resize_as_(
     self: Tensor, the_template: Tensor, *, memory_format: memory_format | None = None
 ) -> Tensor:
-    """input's size = that of another: see `resize_`; with `preserve_format` it lies as that one
-    does.
+    """Resize the tensor in place to the size of another one; see `resize_`. `preserve_format`: with
+    the other's memory format.
 
     >>> rushlight.arange(4).resize_as_(rushlight.zeros(2, 2))
     tensor([[0, 1],
@@ -252,3 +253,55 @@ def resize_as_(
 
 composite("resize_as_")(resize_as_)
 method(resize_)
+
+
+def insert_before(view: Tensor, parent: Tensor) -> None:
+    """Insert `parent` before `view` in the base's list of views: a write renews views in the order
+    of the list."""
+    views = views_of(view._root)
+    with MAKING:
+        views.insert(
+            next((i for i, weak in enumerate(views) if weak() is view), len(views)), ref(parent)
+        )
+
+
+def become(x: Tensor, view: Callable, op: str) -> Tensor:
+    """Make x the view `view(x)` of itself, in place: `x.t_()`. Returns x.
+
+    If x has views or is a view, a new tensor takes over x's old shape and place, so that the view
+    ops can be repeated."""
+    m, inner = mode(), x._node is not None and not x._node.leaf
+    if m.grad and x._node is not None:
+        check_writable(x, op)
+        writes_of(x)  # gives the write log to x's present node, which may have saved its output
+    old, others = from_array(x._array), living_views(x)
+    old._node, old._viewing, old._writes = x._node, x._viewing, x._writes
+    if x._viewing is not None:
+        insert_before(x, old)
+    watch = m.watch
+    if watch is not None:
+        watch.on_move(old, x)
+    token = current.set(
+        m.but(grad=m.grad or inner)
+    )  # in no_grad, too: the node must get the new shape
+    try:
+        made = view(old)
+    finally:
+        current.reset(token)
+    if watch is not None:
+        watch.on_move(x, made)
+    viewed = x._viewing is not None or bool(others)
+    for other in others:
+        assert other._viewing is not None  # since it is a view
+        other._viewing = (
+            tuple(old if t is x else t for t in other._viewing[:2]) + other._viewing[2:]
+        )
+    if others:
+        old._views, x._views = [*map(ref, others), ref(x)], []
+    x._array, x._viewing = made._array, made._viewing if viewed else None
+    if inner:
+        x._node = made._node
+    elif x._node is not None and x._node.leaf:
+        x._node.shape = x._array.shape
+    wrote(x)
+    return x

@@ -36,8 +36,8 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
 @composite()
 def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The diagonal of a matrix, a copy; of a vector, the matrix with it on the diagonal.
-    RuntimeError for others.
+    """The diagonal of a matrix, as a copy; for a vector, the matrix with this diagonal.
+    RuntimeError for other dimensions.
 
     >>> rushlight.diag(rushlight.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])

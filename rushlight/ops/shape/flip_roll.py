@@ -19,7 +19,7 @@ from rushlight.ops.tensor.node_names import called
 
 @composite()
 def ravel(input: Tensor) -> Tensor:
-    """The elements in order as a vector: a view where it can be.
+    """The elements in order as a vector: a view if possible, else a copy.
 
     >>> rushlight.ravel(rushlight.tensor([[1, 2], [3, 4]]))
     tensor([1, 2, 3, 4])
@@ -140,7 +140,7 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
 
 @composite(tensor=False)
 def broadcast_shapes(*shapes: Any) -> Any:
-    """The shape to which all of them broadcast. RuntimeError where they do not.
+    """The common shape to which all shapes broadcast. RuntimeError if there is none.
 
     >>> rushlight.broadcast_shapes((2, 1), (3,))
     torch.Size([2, 3])

@@ -16,7 +16,7 @@ from rushlight.ops.index.along_dim import index_select
 from rushlight.ops.shape import views as s
 from rushlight.ops.shape.view_functions import several
 
-# -- at least so many dimensions -------------------------------------------------------------------
+# -- at least n dimensions -------------------------------------------------------------------
 
 
 def as_row(x: Tensor) -> Tensor:
@@ -54,8 +54,9 @@ for n, bring in ((1, as_row), (2, as_matrix), (3, as_stack)):
 
 
 def joining(names: str, bring: Callable[[Tensor], Tensor], dim: int, says: str) -> None:
-    """Define one of the functions that bring tensors to enough dimensions and join them along one
-    of these."""
+    """Define one of the functions (hstack and so on) that give tensors enough dimensions and join
+    them along `dim`.
+    """
     name, *aliases = names.split()
 
     def join(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
@@ -119,7 +120,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
 
 
 def empty(like: Tensor, *shape: int) -> Tensor:
-    """Zeros of another shape beside a block."""
+    """Zeros of the shape `shape` beside a block."""
     return created(from_array(np.zeros(shape, like._array.dtype)))
 
 
@@ -150,7 +151,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 
 
 def check_axes(ts: Sequence[Tensor], indexing: str | None) -> None:
-    """RuntimeError unless these are axes of a grid."""
+    """RuntimeError unless the tensors can be the axes of a grid."""
     if not len(ts):
         raise RuntimeError(explain("meshgrid expects a non-empty TensorList"))
     if any(t._array.ndim > 1 for t in ts):
@@ -179,7 +180,8 @@ def check_axes(ts: Sequence[Tensor], indexing: str | None) -> None:
 
 @composite(tensor=False)
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """All ways to take one element of each vector, a row each; of one vector, itself.
+    """All combinations of one element of each vector, one in a row; a single vector is returned
+    unchanged.
 
     >>> rushlight.cartesian_prod(rushlight.tensor([1, 2]), rushlight.tensor([3, 4]))
     tensor([[1, 3],
@@ -203,8 +205,8 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 
 @composite(tensor=False)
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """All ways to take r elements of a vector, in its order, a row each; `with_replacement` also
-    the same one again.
+    """All combinations of r elements of a vector, in the vector's order, one in a row.
+    `with_replacement`: an element may occur again.
 
     >>> rushlight.combinations(rushlight.tensor([1, 2, 3]))
     tensor([[1, 2],

@@ -21,7 +21,7 @@ def padded(x: ndarray, amounts: tuple[tuple[int, int], ...], value: float) -> nd
         raise ValueError(
             f"the padding {amounts} of an input of size {list(x.shape)} would leave the negative "
             "size "
-            f"{list(shape)}; cure: cut off less"
+            f"{list(shape)}; hint: crop less"
         )
     r = room(shape, x)
     r.fill(value)
@@ -36,7 +36,7 @@ def padded(x: ndarray, amounts: tuple[tuple[int, int], ...], value: float) -> nd
 
 
 def sizes_of_pad(x, amounts, value):
-    """Each size with what is added before and after it."""
+    """Each size plus the amounts before and after it."""
     shape = tuple([n + a + b for n, (a, b) in zip(x.shape, amounts)])
     return [(shape, x.dtype)] if min(shape, default=0) >= 0 else None
 
@@ -55,7 +55,7 @@ constant_pad = inner(
     sizes=sizes_of_pad,
 )
 
-# mode: 'reflect', 'replicate' or 'circular'; amounts of each dimension, none below 0
+# mode: 'reflect', 'replicate' or 'circular'; amounts: for each dimension, none below 0
 bordered = inner(
     lambda x, /, mode, amounts: bordered(x, mode, amounts),
     x=lambda g, mode, amounts: unbordered(g, mode, amounts),

@@ -1,4 +1,4 @@
-"""Tensors taken apart: `split` and `chunk` are in ops/shape/view_functions.py."""
+"""Functions that split tensors. `split` and `chunk` are in ops/shape/view_functions.py."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ def tensor_split(
     indices: Any = None,
     sections: int | None = None,
 ) -> tuple[Tensor, ...]:
-    """Parts along `dim`: so many, as equal as can be, the first ones longer; or before, between and
-    after the indices.
+    """Split along `dim` into n nearly equal parts, the first ones longer; or at the given indices.
 
     Views. RuntimeError for 0-d tensors and for less than one part.
 
@@ -123,7 +122,7 @@ def splitting(name: str, least: int, dim_of: Callable[[int], int], says: str, sh
                 explain(
                     f"torch.{name} attempted to split along dimension {dim}, but the size of the "
                     f"dimension {n} is not divisible by the split_size {where}!",
-                    "tensor_split() takes any number of parts",
+                    "tensor_split() accepts any number of parts",
                 )
             )
         return tensor_split(input, where, dim)
@@ -154,10 +153,10 @@ splitting("dsplit", 3, lambda ndim: 2, "third dimension", "2, 2, 1")
 
 @composite()
 def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """input = cat(parts) as `split` gives them, but writes to a part are not seen by the graph of
-    the others.
+    """input = cat(parts), as `split` gives them, but the graph of one part does not see writes to
+    another.
 
-    For who knows that nobody else looks.
+    Only for parts that no other code writes to.
 
     >>> rushlight.unsafe_split(rushlight.arange(5), 2)
     (tensor([0, 1]), tensor([2, 3]), tensor([4]))
@@ -168,8 +167,8 @@ def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, 
 
 @composite()
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """input = cat(parts) as `split_with_sizes` gives them, but writes to a part are not seen by the
-    graph of the others.
+    """input = cat(parts), as `split_with_sizes` gives them, but the graph of one part does not see
+    writes to another.
 
     >>> rushlight.unsafe_split_with_sizes(rushlight.arange(5), [1, 4])
     (tensor([0]), tensor([1, 2, 3, 4]))
@@ -179,8 +178,8 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tu
 
 @composite()
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """input = cat(parts) as `chunk` gives them, but writes to a part are not seen by the graph of
-    the others.
+    """input = cat(parts), as `chunk` gives them, but the graph of one part does not see writes to
+    another.
 
     >>> rushlight.unsafe_chunk(rushlight.arange(5), 2)
     (tensor([0, 1, 2]), tensor([3, 4]))

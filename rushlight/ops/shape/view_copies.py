@@ -65,7 +65,7 @@ VIEWS: dict[str, Callable] = {
 
 
 def copied(view: Callable) -> Callable:
-    """The function that clones what a view, or each of several, shows."""
+    """The function that clones the result of `view`, or each of its results."""
 
     def copy(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         seen = view(input, *args, **kwargs)
@@ -82,14 +82,15 @@ def copied(view: Callable) -> Callable:
 
 
 def same_memory(input: Tensor) -> Tensor:
-    """A copy in which steps mean what they mean in the input's memory. NotImplementedError where
-    memory has gaps."""
+    """A copy whose strides mean the same as in the input's memory. NotImplementedError if the
+    memory has gaps.
+    """
     made = clone(input)
     if made.stride() != input.stride() or input.storage_offset():
         raise NotImplementedError(
             explain(
-                "as_strided_scatter(): the elements of the input must lie together in memory",
-                "make it contiguous(), with the strides of that",
+                "as_strided_scatter(): the input's memory must have no gaps",
+                "call contiguous(), and use the strides of the result",
                 strides=input.stride(),
             )
         )
@@ -97,7 +98,7 @@ def same_memory(input: Tensor) -> Tensor:
 
 
 def scattered(view: Callable, name: str) -> Callable:
-    """The function that clones a tensor and writes `src` into what the view shows of the copy."""
+    """The function that clones a tensor and writes `src` to the view of the clone."""
     copy = same_memory if view is as_strided else clone
 
     def scatter(
@@ -120,8 +121,9 @@ def scattered(view: Callable, name: str) -> Callable:
 
 
 class Parameters:
-    """Stands behind a function as `__wrapped__`: `inspect.signature` finds the view's parameters
-    there, when asked."""
+    """The `__wrapped__` of a function: `inspect.signature` finds the view's parameters there,
+    computed on demand.
+    """
 
     def __init__(self, view: Callable, *more: str):
         self.view, self.more = view, more

@@ -1,27 +1,30 @@
-"""Shapes by torch's signatures, made of ops: splitting, stacking, moving dimensions, repeating."""
+"""Functions of shapes, composed of ops, with torch's signatures: splitting, stacking, moving
+dimensions, repeating.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.errors import explain
-from rushlight.core.arguments import listed, sizes, wrap
+from rushlight.core.arguments import listed, op_errors, sizes, wrap
 from rushlight.core.build import composite
-from rushlight.core.op_errors import mismatch
+from rushlight.core.mode import mode
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, created, from_array, method
-from rushlight.core.views import detached, register, register_all, released
+from rushlight.core.views import detached, first_views, forget_lost, register, released, views_of
 from rushlight.kernels.shape import keys_of
 from rushlight.ops.shape import views as s
 from rushlight.ops.tensor.node_names import called
 
 
 def several(tensors: Any, name: str) -> Any:
-    """The argument if it is a list of tensors. TypeError for anything else."""
+    """The argument if it is a list or tuple of tensors. TypeError for anything else."""
     if isinstance(tensors, Tensor):
         raise TypeError(
             explain(
@@ -73,8 +76,24 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None)
     return s.stack(tensors, dim, out=out)
 
 
+def register_all(made: Sequence[Tensor], parent: Tensor, replay: Callable, keys: Iterable) -> None:
+    """Register several views, each `replay(parent, key)`, without a call of `register` per view."""
+    root = parent if parent._viewing is None else parent._viewing[0]
+    recorded = mode().grad
+    for view, key in zip(made, keys):
+        view._viewing = (root, parent, replay, (key,), recorded)
+    try:
+        views = views_of(root)
+    except AttributeError:
+        views = first_views(root)
+    before = len(views)
+    views.extend(map(ref, made))
+    if len(views) > 16 and len(views).bit_length() > before.bit_length():
+        forget_lost(views)
+
+
 def pieces(made: tuple, input: Tensor, keys: Sequence[tuple]) -> tuple[Tensor, ...]:
-    """Outputs of one node as views of its input, each of its own part."""
+    """Outputs of one node, each a view of a part of the input."""
     register_all(made, input, s.getitem, keys)
     return made
 
@@ -136,7 +155,7 @@ def split_lengths(n: int, size_or_sizes: Any) -> tuple[int, ...]:
     if (
         size_or_sizes.__class__ is not int
         and isinstance(size_or_sizes, Iterable)
-        and getattr(size_or_sizes, "ndim", 1)
+        and getattr(size_or_sizes, "ndim", 1) > 0
     ):
         return sizes(size_or_sizes)
     step = int(size_or_sizes)
@@ -170,8 +189,8 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 def view(input: Tensor, *shape: Any, size: Any = None, dtype: dtypes.dtype | None = None) -> Tensor:
-    """The same memory in another shape (-1: what is left), or seen as another dtype; never a copy
-    (RuntimeError).
+    """The same memory in another shape (-1: the size that remains), or with another dtype; never a
+    copy (RuntimeError).
 
     >>> x = rushlight.arange(6)
     >>> x.view(2, -1), x.view(2, 3).data_ptr() == x.data_ptr()
@@ -205,8 +224,9 @@ def seen_as(input: Tensor, dtype: dtypes.dtype) -> Tensor:
 
 
 def unlike(x: Tensor, times: int) -> tuple[str, str] | None:
-    """What keeps elements of `times` the size (0: smaller ones) from standing where x's do: the
-    rule, and what x has."""
+    """What prevents viewing x as a dtype of `times` the element size (0: of a smaller size): the
+    condition, and x's value. None if it is possible.
+    """
     if not x._array.ndim:
         return "self.dim() cannot be 0", ""
     steps = x.stride()
@@ -240,8 +260,8 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
 
 @composite()
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
-    """The dimension `dim` as several of these sizes, of which one may be -1: what is left. A view
-    where it can be.
+    """Split the dimension `dim` into dimensions of the given sizes, of which one may be -1. A view
+    if possible.
 
     >>> rushlight.unflatten(rushlight.zeros(2, 6), 1, (2, -1)).shape
     torch.Size([2, 2, 3])
@@ -326,8 +346,8 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
 
 @composite(tensor=False)
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """(x, y, ...) repeated to their common shape: views, or the tensors themselves. RuntimeError
-    where there is none.
+    """(x, y, ...) repeated to their common shape: views, or the tensors themselves. RuntimeError if
+    there is no common shape.
 
     >>> x, y = rushlight.broadcast_tensors(rushlight.zeros(3, 1), rushlight.zeros(2))
     >>> x.shape, y.shape
@@ -338,14 +358,14 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
         shape = np.broadcast_shapes(*(t._array.shape for t in ts))
     except ValueError as error:
         raise RuntimeError(
-            explain(mismatch(ts), "make them equal, or 1", op="broadcast_tensors")
+            explain(op_errors().mismatch(ts), "make them equal, or 1", op="broadcast_tensors")
         ) from error
     return tuple(t if t._array.shape == shape else s.expand(t, shape) for t in ts)
 
 
 @composite()
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
-    """Dimensions at `source` moved to `destination`, the others in their order.
+    """Move the dimensions at `source` to `destination`; the others keep their order.
 
     >>> rushlight.movedim(rushlight.zeros(2, 3, 4), 0, -1).shape
     torch.Size([3, 4, 2])
@@ -380,8 +400,8 @@ def repeat_interleave(
     """out = x_0, x_0, ..., x_1, x_1, ...: each element (or slice along `dim`) `repeats` times in a
     row.
 
-    `repeats`: one number, or a tensor with one for each. A tensor of numbers alone repeats their
-    places: 0, 1, ....
+    `repeats`: one number, or a tensor with a number for each element. With a tensor of repeats
+    alone, the indices 0, 1, ... are repeated.
 
     >>> x = rushlight.tensor([1, 2, 3])
     >>> rushlight.repeat_interleave(x, 2), rushlight.repeat_interleave(x, rushlight.tensor([0, 1,
@@ -393,13 +413,13 @@ def repeat_interleave(
     from_all = dim is None
     x = s.flatten(input) if from_all else input
     d = 0 if from_all else wrap(dim, input._array.ndim)
-    times = np.asarray(repeats)  # of a tensor: whoever watches is told
+    times = np.asarray(repeats)  # reading a tensor's values is reported to a watcher
     if times.ndim and times.shape[0] not in (1, x._array.shape[d]):
         raise RuntimeError(
             explain(
                 "repeats must have the same size as input along dim, but got repeats.size(0) = "
                 f"{times.shape[0]} and input.size({d}) = {x._array.shape[d]}",
-                "one number for each, or one",
+                "pass one number, or one for each element",
             )
         )
     places = np.repeat(np.arange(x._array.shape[d]), times)
@@ -421,7 +441,8 @@ def tile(input: Tensor, *repeats: Any, dims: Any = None) -> Tensor:
 
 @composite()
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
-    """out[(i + shifts) mod n] = input[i] along `dims`: what falls off comes in at the other end.
+    """out[(i + shifts) mod n] = input[i] along `dims`: elements shifted beyond one end come in at
+    the other.
 
     >>> rushlight.roll(rushlight.arange(5), 2)
     tensor([3, 4, 0, 1, 2])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from rushlight.core.build import build, general, inner, inner_view, view
@@ -11,6 +13,9 @@ from rushlight.kernels import layout
 from rushlight.kernels import shape as kernels
 from rushlight.ops.tensor.node_names import of_index
 
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import rejoined, zeros, zeros_like
+
 adopt(kernels)
 adopt(layout)
 
@@ -18,7 +23,7 @@ adopt(layout)
 
 
 def sizes_of_cat(tensors, dim):
-    """The sizes along `dim` are added up; all others agree."""
+    """The sizes along `dim` are added; all other sizes are equal."""
     first = tensors[0].shape
     if not -len(first) <= dim < len(first):
         return None
@@ -33,7 +38,7 @@ def sizes_of_cat(tensors, dim):
 
 
 def sizes_of_stack(tensors, dim):
-    """A new dimension with as many places as there are tensors of one shape."""
+    """A new dimension whose size is the number of tensors; all have the same shape."""
     first = tensors[0].shape
     if not -len(first) - 1 <= dim <= len(first) or any(x.shape != first for x in tensors):
         return None
@@ -42,7 +47,7 @@ def sizes_of_stack(tensors, dim):
 
 
 def sizes_of_repeat(x, repeats):
-    """Each size times its number of repeats; there may be more of these than of sizes."""
+    """Each size times its number of repeats; there may be more repeats than dimensions."""
     missing = len(repeats) - len(x.shape)
     if missing < 0 or min(repeats, default=0) < 0:
         return None
@@ -285,8 +290,9 @@ split_sizes = inner(
 
 @shared
 def part(dim, start, length):
-    """The key that reads `length` elements from `start` on along `dim`; for None one, without its
-    dimension."""
+    """The key for `length` elements from `start` on along `dim`; `length` None: one element,
+    without its dimension.
+    """
     if length is None:
         return (slice(None),) * dim + (start, ...)
     stop = start + length
@@ -311,7 +317,7 @@ def rows(x):
     """All leading dimensions as one: (..., n) -> (rows, n)."""
     if len(x.shape) == 2:
         return x
-    n = 1  # -1 would not say, where rows hold nothing
+    n = 1  # with 0 elements per row, -1 would be ambiguous
     for size in x.shape[:-1]:
         n *= size
     return reshape(x, (n, x.shape[-1]))

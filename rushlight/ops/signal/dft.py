@@ -1,14 +1,20 @@
 """The discrete Fourier transform: three ops, of complex to complex, real to complex and complex to
 real numbers.
 
-Each is the derivative of the others: the transform's matrix is symmetric. `forward` is the sign of
-the exponent (minus), `power` says that the sum is divided by n^power: 0, 0.5 or 1."""
+Each op is the derivative of the other: the matrix of the transform is symmetric. `forward`: the
+sign of the exponent is minus. `power`: the sum is divided by n^power, with power 0, 0.5 or 1.
+"""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from rushlight.core.build import build, inner
 from rushlight.core.worlds import adopt, shared
 from rushlight.kernels import fft as kernels
+
+if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
+    from rushlight.core.rule_names import cat, narrow, to
 
 adopt(kernels)
 
@@ -39,8 +45,9 @@ c2r = inner(
 
 @shared
 def mirrored(x, n, dim, factor):
-    """x (..., n // 2 + 1, ...) with `factor` where an element stands for its mirror image too: not
-    in 0 and n / 2."""
+    """x (..., n // 2 + 1, ...), times `factor` where an element also represents its mirror image,
+    that is, except at 0 and n / 2.
+    """
     inside, last = (n - 1) // 2, n // 2 - (n - 1) // 2
     return cat(
         (

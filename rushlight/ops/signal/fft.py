@@ -24,7 +24,8 @@ from rushlight.ops.signal import dft as f
 Dims = tuple[int, ...]
 Lengths = Sequence[int | None]
 
-# -- the three kinds: x, the dims to transform, their lengths (None: the input's own) --------------
+# -- the three kinds: x, the dims to transform, their lengths (None: those of the input)
+# --------------
 
 
 def complex_to_complex(
@@ -48,7 +49,7 @@ def complex_to_real(x: Tensor, dims: Dims, lengths: Lengths, forward: bool, powe
 
 
 def resized(x: Tensor, dims: Dims, lengths: Lengths) -> Tensor:
-    """x cut off, or filled up with zeros, to these lengths; none may be empty."""
+    """x cut off or padded with zeros to these lengths. A length may not be 0."""
     shape = x._array.shape
     missing = {
         d: (0, counted(shape[d] if n is None else n) - shape[d]) for d, n in zip(dims, lengths)
@@ -89,7 +90,7 @@ def power_of(norm: str | None, forward: bool) -> float:
 def transform(
     name: str, kind: Callable, forward: bool, input: Any, s: Any, dim: Any, norm: Any, out: Any
 ) -> Tensor:
-    """One of the transforms, once `s` and `dim` are sequences or None."""
+    """One of the transforms, with `s` and `dim` as sequences or None."""
     if not isinstance(input, Tensor):
         raise TypeError(
             explain(
@@ -111,7 +112,7 @@ def transform(
     dims, lengths = sides(input, s, dim)
     if kind is not complex_to_complex and not dims:
         raise RuntimeError(
-            explain(f"{name} must transform at least one axis", "give a dim", input=describe(input))
+            explain(f"{name} must transform at least one axis", "pass dim", input=describe(input))
         )
     if input.dtype.category < dtypes.FLOATING:
         input = to(input, dtypes.get_default_dtype())
@@ -129,8 +130,9 @@ def transform(
 
 
 def sides(input: Tensor, s: Any, dim: Any) -> tuple[Dims, Lengths]:
-    """The dimensions to transform, counted from the front, and their lengths: None for the input's
-    own."""
+    """The dimensions to transform, counted from the front, and their lengths (None: the
+    input's).
+    """
     ndim = input._array.ndim
     s = s if s is None or isinstance(s, (tuple, list)) else (s,)
     if dim is None:
@@ -156,9 +158,7 @@ def distinct(dim: Any, ndim: int) -> Dims:
     dims = listed(dim)
     if dims and not ndim:
         raise IndexError(
-            explain(
-                f"Dimension specified as {dims[0]} but tensor has no dimensions", "leave dim away"
-            )
+            explain(f"Dimension specified as {dims[0]} but tensor has no dimensions", "omit dim")
         )
     found = tuple([wrap(d, ndim) for d in dims])
     if len(set(found)) < len(found):
@@ -170,8 +170,9 @@ def distinct(dim: Any, ndim: int) -> Dims:
 
 
 def offer(name: str, kind: Callable, forward: bool, says: str, numbers: str, found: str) -> None:
-    """torch.fft.<name>, <name>2 and <name>n; what is found for some numbers is also so for a matrix
-    of one row."""
+    """Define torch.fft.<name>, <name>2 and <name>n. The text and example for a vector also serve
+    for a matrix of one row.
+    """
 
     def along(
         input: Tensor,
@@ -326,8 +327,8 @@ def fft_fftfreq(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """[0, 1, ..., (n-1)/2, -(n/2), ..., -1] / (d n): the frequencies of what `fft` gives for
-    samples `d` apart.
+    """[0, 1, ..., (n-1)/2, -(n/2), ..., -1] / (d n): the frequencies of the elements of `fft`, for
+    n samples of distance `d`.
 
     >>> rushlight.fft.fftfreq(4)
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
@@ -355,7 +356,8 @@ def fft_rfftfreq(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """[0, 1, ..., n/2] / (d n): the frequencies of what `rfft` gives for samples `d` apart.
+    """[0, 1, ..., n/2] / (d n): the frequencies of the elements of `rfft`, for n samples of
+    distance `d`.
 
     >>> rushlight.fft.rfftfreq(4)
     tensor([0.0000, 0.2500, 0.5000])
@@ -378,7 +380,7 @@ def fft_fftshift(input: Tensor, dim: Any = None) -> Tensor:
 
 @composite(tensor=False)
 def fft_ifftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """out[i] = input[(i + n // 2) mod n]: what undoes `fftshift`, 0 comes first.
+    """out[i] = input[(i + n // 2) mod n]: the inverse of `fftshift`; frequency 0 comes first.
 
     >>> rushlight.fft.ifftshift(rushlight.tensor([-2, -1, 0, 1]))
     tensor([ 0,  1, -2, -1])

@@ -1,5 +1,6 @@
-"""The short-time Fourier transform and its inverse, made of windows along a signal, transforms, and
-their derivatives."""
+"""The short-time Fourier transform and its inverse, composed of windows along a signal, transforms,
+and their derivatives.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def expected(what: str, op: str, input: Tensor, **facts: Any) -> RuntimeError:
 def weights(
     op: str, input: Tensor, window: Tensor | None, n_fft: int, win_length: int
 ) -> Tensor | None:
-    """The window, in the middle of n_fft elements; None if it weighs all alike."""
+    """The window, padded on both sides to n_fft elements; None for weights that are all 1."""
     if not 0 < win_length <= n_fft:
         raise expected(
             f"0 < win_length <= n_fft, but got win_length={win_length}", op, input, n_fft=n_fft
@@ -99,10 +100,10 @@ def stft(
     frame to frame.
 
     x (L) or (B, L), real or complex -> (n_fft / 2 + 1, T), or (B, ..., T); all n_fft frequencies if
-    not `onesided`, which only real signals can be and are unless told. Frames start every
+    not `onesided` (the default for real signals, impossible for complex ones). Frames start every
     `hop_length` (n_fft / 4) elements; with `center` they are centred there, and the signal is
-    continued by n_fft / 2 on both sides by `pad_mode`: reflect, replicate, circular or constant
-    (0). `win_length`: that of the window, if it is shorter. `normalized`: divided by sqrt(n_fft).
+    padded by n_fft / 2 on both sides with `pad_mode`: reflect, replicate, circular or constant (0).
+    `win_length`: the window's length, if shorter than n_fft. `normalized`: divide by sqrt(n_fft).
     `return_complex`: complex numbers, or pairs of real ones; needed for real signals. RuntimeError
     for shapes, lengths and settings that do not fit.
 
@@ -215,8 +216,9 @@ def istft(
 def middle(
     signal: Tensor, covered: Tensor, start: int, length: int | None, input: Tensor
 ) -> Tensor:
-    """The part of the signal (B, total) that was asked for, divided by the windows that cover it
-    (1, total)."""
+    """The requested part of the signal (B, total), divided by the sum of the windows that cover it
+    (1, total).
+    """
     total = signal._array.shape[1]
     stop = start + length if length is not None else total - start
     n = max(min(stop, total) - start, 0)

@@ -1,5 +1,6 @@
-"""Window functions: weights that let a piece of a signal come and go. Each is a formula of t, from
-0 to 1."""
+"""Window functions, which fade a piece of a signal in and out. Each is a formula of t, from 0 to
+1.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +40,9 @@ NUTTALL = (0.3635819, 0.4891775, 0.1365995, 0.0106411)
 
 
 def sampled(formula: Callable[[ndarray], ndarray], n: int, symmetric: bool) -> ndarray:
-    """The formula at n points: the last is t = 1 if `symmetric`, else the one after it would be.
-    One point is 1."""
+    """The formula at n points from t = 0 on. `symmetric`: the last point is t = 1; else point n + 1
+    would be. A single point has the value 1.
+    """
     if n == 1:
         return np.ones(1)
     return formula(np.arange(n) / max(n - 1 if symmetric else n, 1))
@@ -55,7 +57,7 @@ def window(
     requires_grad: bool,
     device: Any,
 ) -> Tensor:
-    """One of the package's windows, which are periodic unless told."""
+    """One of the package's windows, periodic by default."""
     n, kind = index(n), dtypes.or_default(dtype)
     if not kind.is_floating_point:
         raise RuntimeError(explain(f"{name} expects floating point dtypes, got: {kind}"))

@@ -27,19 +27,21 @@ from rushlight.ops.shape import views as s
 
 Format = memory_format | None
 
-# -- where elements lie ----------------------------------------------------------------------------
+# -- memory formats ----------------------------------------------------------------------------
 
 
 def lying(input: Tensor, form: Format) -> Tensor:
-    """The tensor if its elements lie so, else a copy that does."""
+    """The tensor if its elements have this order in memory, else a copy that has."""
     if form is None or lies_so(input._array, form):
         return input
     return s.laid_out(input, order_of(form, input._array.ndim))
 
 
 def suggesting_format(input: Tensor, form: memory_format) -> Tensor:
-    """The tensor if its strides say that it lies so, else a copy that does: those of (N, 1, H, W)
-    in C order say nothing of channels_last, though the elements lie so."""
+    """The tensor if its strides suggest this memory format, else a copy with such strides. The
+    strides of (N, 1, H, W) in C order do not suggest channels_last, though the elements are in that
+    order.
+    """
     if form.ndim is None or not isinstance(input._array, np.ndarray) or suggests_last(input._array):
         return lying(input, form)
     return s.laid_out(input, order_of(form, input._array.ndim))
@@ -47,8 +49,7 @@ def suggesting_format(input: Tensor, form: memory_format) -> Tensor:
 
 @composite()
 def clone(input: Tensor, *, memory_format: Format = preserve_format) -> Tensor:
-    """A copy with its own memory, in the graph; laid out as the input is, or as `memory_format`
-    says.
+    """A copy with its own memory, in the graph; laid out as the input, or by `memory_format`.
 
     >>> rushlight.ones(1, 2, 3, 3).clone(memory_format=rushlight.channels_last).stride()
     (18, 1, 6, 2)
@@ -76,7 +77,7 @@ def contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -
 
 
 def is_contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -> bool:
-    """Whether the elements lie in memory in the order of their indices, or of `memory_format`."""
+    """Whether the elements are in memory in the order of their indices, or of `memory_format`."""
     return lies_so(
         self._array, contiguous_format if memory_format is preserve_format else memory_format
     )
@@ -146,7 +147,7 @@ def one_value(value: Any, input: Tensor, name: str) -> Tensor:
                 f"{name} only supports 0-dimension value tensor but got tensor with "
                 f"{value._array.ndim} "
                 "dimensions.",
-                "give a number, or use copy_()",
+                "pass a number, or use copy_()",
             )
         )
     return value
@@ -161,7 +162,7 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     """
     if (value.__class__ is int or value.__class__ is float) and unrecorded(
         input, ()
-    ):  # 14 us become 8
+    ):  # the fast path
         write(input, from_array(dtypes.holding(value, input.dtype)), "fill_")
         return input
     return copy_(input, one_value(value, input, "fill_"))
@@ -284,7 +285,7 @@ def cuda(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     raise NoCuda(
         explain(
             "Torch not compiled with CUDA enabled",
-            "leave .cuda() away, or use .to('cuda' if torch.cuda.is_available() else 'cpu')",
+            "remove .cuda(), or use .to('cuda' if torch.cuda.is_available() else 'cpu')",
         )
     )
 

@@ -51,27 +51,27 @@ def check_as(kind: type[Exception], cond: Any, message: Callable[[], str] | None
 
 
 def _check(cond: Any, message: Callable[[], str] | None = None) -> None:
-    """RuntimeError with what `message()` says unless cond is True."""
+    """Raise RuntimeError with the text `message()` unless cond is True."""
     check_as(RuntimeError, cond, message)
 
 
 def _check_index(cond: Any, message: Callable[[], str] | None = None) -> None:
-    """IndexError with what `message()` says unless cond is True."""
+    """Raise IndexError with the text `message()` unless cond is True."""
     check_as(IndexError, cond, message)
 
 
 def _check_value(cond: Any, message: Callable[[], str] | None = None) -> None:
-    """ValueError with what `message()` says unless cond is True."""
+    """Raise ValueError with the text `message()` unless cond is True."""
     check_as(ValueError, cond, message)
 
 
 def _check_type(cond: Any, message: Callable[[], str] | None = None) -> None:
-    """TypeError with what `message()` says unless cond is True."""
+    """Raise TypeError with the text `message()` unless cond is True."""
     check_as(TypeError, cond, message)
 
 
 def _check_not_implemented(cond: Any, message: Callable[[], str] | None = None) -> None:
-    """NotImplementedError with what `message()` says unless cond is True."""
+    """Raise NotImplementedError with the text `message()` unless cond is True."""
     check_as(NotImplementedError, cond, message)
 
 

@@ -1,5 +1,6 @@
-"""torch._foreach_add and the like: an op on each tensor of a list, as optimizers of one's own call
-it."""
+"""torch._foreach_add and so on: an op on each tensor of a list. Optimizers outside torch call these
+functions.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ WITH_OTHERS = [
     "lerp",
     "copy",
 ]
-REDUCED = ["norm", "powsum", "max", "mm"]  # these have no form that writes in place
+REDUCED = ["norm", "powsum", "max", "mm"]  # these have no in-place form
 METHODS = {
     "max": "amax",
     "maximum": "clamp_min",
@@ -66,7 +67,7 @@ METHODS = {
     "maximum_": "clamp_min_",
     "minimum_": "clamp_max_",
 }
-# torch's names of what stands beside the list, in order; all can be given by position
+# torch's names of the arguments after the list, in order; all can be given by position
 OPERANDS = (
     "other",
     "src",
@@ -85,8 +86,9 @@ OPERANDS = (
 
 
 def one(name: str) -> Callable[..., Any]:
-    """What _foreach_<name> does with one tensor and its operands: mostly the method of that
-    name."""
+    """The function that _foreach_<name> applies to one tensor and its operands: mostly the method
+    of that name.
+    """
 
     def addc(x: Tensor, first: Tensor, second: Tensor, value: Any = 1) -> Tensor:
         return getattr(x, name)(first, second, value=value)

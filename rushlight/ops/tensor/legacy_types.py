@@ -29,8 +29,9 @@ class tensortype(type):
     dtype: dtypes.dtype
 
     def __call__(cls, *args: Any, size: Any = None, data: Any = None, device: Any = None) -> Tensor:
-        """Tensor(2, 3), Tensor(size): uninitialised, of that size. Tensor([1, 2]): of these
-        numbers."""
+        """Tensor(2, 3), Tensor(size): uninitialised, of that size. Tensor([1, 2]): these
+        numbers.
+        """
         if size is not None or len(args) != 1 and data is None:
             return empty(
                 *((size,) if size is not None else args or (0,)), dtype=cls.dtype, device=device
@@ -38,8 +39,9 @@ class tensortype(type):
         return cls.alone(args[0] if args else data, device)
 
     def alone(cls, given: Any, device: Any) -> Tensor:
-        """Of one argument: a tensor, a size, or numbers, whose memory is shared where it is NumPy's
-        and of this dtype."""
+        """The tensor for a single argument: a tensor, a size, or numbers. A NumPy array of this
+        dtype shares its memory.
+        """
         if isinstance(given, Tensor):
             return cls.alias(given)
         if hasattr(given, "untyped"):
@@ -81,24 +83,22 @@ TYPES = {
     for d in dtypes.DTYPES
     if not d.is_complex and d.scalar_type[:4] != "UInt"
 }
-MORE.update(
-    (
+TYPES_OF = {
+    d: tensortype(
         name,
-        tensortype(
-            name,
-            (),
-            {
-                "dtype": d,
-                "__doc__": f"""x = {name}(numbers): a tensor of {d}, by an older name.
+        (),
+        {
+            "dtype": d,
+            "__doc__": f"""x = {name}(numbers): a tensor of {d}, by an older name.
 
     >>> rushlight.{name}([1, 0]).dtype
     {d}
     """,
-            },
-        ),
+        },
     )
     for name, d in TYPES.items()
-)
+}
+MORE.update((made.__name__, made) for made in TYPES_OF.values())
 
 
 def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
@@ -132,7 +132,8 @@ def meant(dtype: Any) -> dtypes.dtype:
 
 
 def set_default_tensor_type(t: Any) -> None:
-    """default dtype = that of a type by its old name: `set_default_dtype` is the newer way.
+    """Set the default dtype by the old name of a tensor type; `set_default_dtype` is the newer
+    function.
 
     >>> rushlight.set_default_tensor_type(rushlight.DoubleTensor)
     >>> rushlight.tensor(1.).dtype
@@ -144,7 +145,7 @@ def set_default_tensor_type(t: Any) -> None:
 
 @method
 def new(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
-    """A tensor of the same dtype: x.new(2, 3) uninitialised, x.new([1, 2]) of these numbers.
+    """A tensor of the same dtype: x.new(2, 3) uninitialised, x.new([1, 2]) with these numbers.
     `new_tensor` is newer.
 
     >>> rushlight.ones(1).new([2, 3])
@@ -155,13 +156,13 @@ def new(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
 
 @method
 def _called(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
-    """What `Tensor(...)` holds: another tensor's elements as they are, or what the type of the
-    default dtype makes."""
+    """Initialise `Tensor(...)`: with another tensor's elements, or as the type of the default dtype
+    does.
+    """
     if len(args) == 1 and isinstance(args[0], Tensor):
         return args[0]
     return tensortype.__call__(TYPES_OF[dtypes.get_default_dtype()], *args, **keywords)
 
 
-TYPES_OF = {d: MORE[name] for name, d in TYPES.items()}
 MORE["set_default_tensor_type"] = set_default_tensor_type
 method(type_of, "type")

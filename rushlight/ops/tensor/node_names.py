@@ -1,5 +1,6 @@
-"""Names of nodes where torch has several ops and the table one: each a function of the node, asked
-when it is shown; and where torch has one op and we have several: `called`."""
+"""Names of nodes (grad_fn) where torch has several ops and the table has one: each is a function of
+the node, called when the name is shown. The reverse, one op in torch and several here: `called`.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +14,9 @@ from rushlight.core.tensor import Tensor
 
 
 def of_product(node: Any) -> str:
-    """torch multiplies two matrices; stacks of them it folds into one, and takes the result
-    apart."""
+    """torch multiplies two matrices directly; it folds stacks of matrices into one matrix and
+    unfolds the result.
+    """
     return "MmBackward0" if len(node.shape) == 2 else "UnsafeViewBackward0"
 
 
@@ -27,8 +29,9 @@ def of_linear(node: Any) -> str:
 
 
 def of_index(node: Any) -> str:
-    """The last part of an index that changes anything: x[0] selects, x[:, None] unsqueezes, x[1:]
-    slices."""
+    """The name for the last part of an index that has an effect: x[0] selects, x[:, None]
+    unsqueezes, x[1:] slices.
+    """
     key = node.saved[-1] if node.saved else ()  # freed by backward
     for part in reversed(key):
         if part is None or part is True:
@@ -72,8 +75,7 @@ def of_power(node: Any) -> str:
 
 
 def beyond(node: Any) -> tuple:
-    """What a node leads to, and those before it that show under its name: torch has one for all of
-    them."""
+    """`next_functions` of a node, skipping the nodes that torch shows as one with this node."""
     found = Node.next_functions.fget(node)  # type: ignore[attr-defined]
     for part, _ in found:
         if (

@@ -1,4 +1,4 @@
-"""Questions about tensors, and what is done with Python functions or by torch's names only."""
+"""Predicates of tensors, and functions that exist for torch's sake or take Python functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rushlight.core.tensor import Tensor, created, from_array, method
 from rushlight.core.views import assign, check_shape, wrote
 from rushlight.ops.tensor.storage_classes import between_processes
 
-# Methods that write into their tensor and that torch has as functions too: rushlight.exp_(x).
+# In-place methods that torch has as functions, too: rushlight.exp_(x).
 WRITING = """
 abs_ addmv_ acos_ acosh_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ asin_ asinh_ atan_ atanh_ ceil_ clamp_ clamp_max_
 clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ exp_ expm1_ fill_ fix_ floor_ frac_ gcd_ i0_
@@ -32,7 +32,8 @@ def question(function: Callable) -> Callable:
 
 @question
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the tensor's only element is not 0. RuntimeError if it has none or several.
+    """Whether the tensor's only element is not 0. RuntimeError for a tensor of no or several
+    elements.
 
     >>> rushlight.is_nonzero(rushlight.tensor(0.))
     False
@@ -93,20 +94,19 @@ def is_distributed(input: Tensor) -> bool:
 
 @method
 def is_pinned(self: Tensor, device: Any = None) -> bool:
-    """False: there is no other device to copy to."""
+    """False: pinned memory exists only for GPUs."""
     return False
 
 
 @method
 def is_shared(self: Tensor) -> bool:
-    """Whether `share_memory_` has been called: processes that this one forks see each other's
-    writes."""
+    """Whether `share_memory_` was called: this process and its forks see each other's writes."""
     return between_processes(self._array)
 
 
 @method
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
-    """Whether both are the same memory, seen in the same way."""
+    """Whether both tensors have the same memory, offset, size and strides."""
     a, b = self._array, tensor._array
     return (
         a.ctypes.data == b.ctypes.data
@@ -160,8 +160,7 @@ def check_unrecorded(x: Tensor, name: str) -> None:
 
 @method
 def apply_(self: Tensor, callable: Callable) -> Tensor:
-    """Each element replaced by what a Python function gives for it; slow. RuntimeError if the
-    tensor requires grad.
+    """Replace each element by `callable(element)`; slow. RuntimeError if the tensor requires grad.
 
     >>> rushlight.tensor([1., 2.]).apply_(lambda x: x + 1)
     tensor([2., 3.])
@@ -206,8 +205,9 @@ def mapped(self: Tensor, others: tuple[Tensor, ...], callable: Callable, name: s
 
 
 def made_by(x: Tensor, values: Iterable, name: str) -> Tensor:
-    """The tensor with what a Python function gave for its elements. TypeError for what is no
-    number."""
+    """Fill the tensor with the results of a Python function. TypeError for a result that is not a
+    number.
+    """
     found = list(values)
     for value in found:
         if not isinstance(value, (Number, Tensor)):
@@ -282,14 +282,13 @@ MORE.update(
 
 @method
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """The tensor itself: memory is pinned for GPUs, and there is none."""
+    """The tensor itself: pinned memory exists only for GPUs."""
     return self
 
 
 @method
 def share_memory_(self: Tensor) -> Tensor:
-    """Move the elements to memory that is shared with the processes that this one forks from now
-    on.
+    """Move the elements to memory that this process shares with its later forks.
 
     Views made before keep the old memory. RuntimeError for a view, whose base would be left behind.
 
@@ -297,12 +296,13 @@ def share_memory_(self: Tensor) -> Tensor:
     True
     """
     if not is_shared(self):
-        from mmap import mmap  # none in a browser
+        from mmap import mmap  # not available in a browser
 
         if self._viewing is not None:
             raise RuntimeError(
                 explain(
-                    "share_memory_ of a view would leave its base where it is", "share the base"
+                    "share_memory_ of a view cannot move the memory of its base",
+                    "call share_memory_() on the base",
                 )
             )
         old = self._array

@@ -1,4 +1,4 @@
-"""torch.quasirandom: points that fill a cube more evenly than random ones."""
+"""torch.quasirandom: points that fill a cube more evenly than random points."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class SobolEngine:
         self.num_generated = 0
 
     def draw(self, n: int = 1, out: Tensor | None = None, dtype: Any = None) -> Tensor:
-        """The next n points, (n, dimension), in the default dtype unless told."""
+        """The next n points, (n, dimension), in the default dtype unless `dtype` is given."""
         dtype = get_default_dtype() if dtype is None else dtype
         start = self.num_generated == 0
         steps = (

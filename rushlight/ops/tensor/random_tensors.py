@@ -16,10 +16,10 @@ from rushlight.base.memory_format import preserve_format
 from rushlight.core.arguments import holds
 from rushlight.core.build import MORE, unrecorded
 from rushlight.core.mode import mode, no_grad
-from rushlight.core.op_errors import mismatch
 from rushlight.core.tensor import Tensor, from_array, holder, method, noticed
 from rushlight.core.views import write
 from rushlight.creation.factories import empty_like, made, shape_of
+from rushlight.ops.op_errors import mismatch
 from rushlight.ops.shape.views import overwrite
 from rushlight.ops.tensor.casts import copy_
 
@@ -334,7 +334,8 @@ def bernoulli(
     generator: Generator | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """P(out = 1) = the element, else 0, in the input's dtype; with `p`, one probability for all.
+    """P(out = 1) = the element, else 0, in the input's dtype. `p`: one probability for all
+    elements.
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.bernoulli(rushlight.tensor([0., 0.5, 0.5, 1.]))
@@ -419,10 +420,8 @@ def refilled(self: Tensor, generator: Generator | None, draw: Callable) -> Tenso
     ):  # write directly, without the in-place op
         write(self, from_array(draw(source(generator), self._array.shape, self._array.dtype)))
         return self
-    from rushlight.random import in_memory_order
-
     fresh = np.empty_like(self._array, subok=False)
-    target = in_memory_order(fresh)
+    target = generators().in_memory_order(fresh)
     numbers = draw(source(generator), target.shape, fresh.dtype)
     if fresh.flags.c_contiguous:
         return copy_(self, drawn(numbers, None, device=CPU))
@@ -433,7 +432,7 @@ def refilled(self: Tensor, generator: Generator | None, draw: Callable) -> Tenso
 
 
 def numbers_for(x: Tensor, generator: Generator | None, draw: Callable) -> Tensor:
-    """Fresh numbers for x inside vmap, where a sample has no memory order of its own."""
+    """New random numbers for x inside vmap, where a sample has no memory order of its own."""
     level = mode().batch
     if level is None:
         return refilled(empty_like(x.detach()), generator, draw)
@@ -562,9 +561,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
             drawn(source(generator).bernoulli(spread.contiguous()._array, self._array.dtype), None),
         )
     if not self.is_meta:  # each element has its own p; drawn in the order of the elements
-        from rushlight.random import memory_axes
-
-        spread = spread.permute(memory_axes(self._array))
+        spread = spread.permute(generators().memory_axes(self._array))
     return refilled(
         self, generator, lambda g, shape, dtype: g.bernoulli(spread.contiguous()._array, dtype)
     )
@@ -586,9 +583,7 @@ def get_rng_state() -> Tensor:
     >>> rushlight.rand(2).equal(x)
     True
     """
-    from rushlight import random
-
-    return random.get_rng_state()
+    return generators().get_rng_state()
 
 
 def set_rng_state(new_state: Tensor) -> None:
@@ -600,9 +595,7 @@ def set_rng_state(new_state: Tensor) -> None:
     >>> rushlight.rand(2).equal(x)
     True
     """
-    from rushlight import random
-
-    random.set_rng_state(new_state)
+    generators().set_rng_state(new_state)
 
 
 MORE.update(

@@ -1,5 +1,6 @@
-"""The memory under a tensor, as torch's programs ask for it: `x.untyped_storage()` in bytes,
-`x.storage()` in elements."""
+"""The memory under a tensor, by torch's functions: `x.untyped_storage()` in bytes, `x.storage()` in
+elements.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +28,10 @@ def from_file(
     dtype: dtypes.dtype | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor of the first `size` numbers of a file, read where they are needed; with `shared`
-    what is written into it goes into the file, which is made, and grows, if need be.
+    """A tensor of the first `size` elements of a file, which is mapped into memory. `shared`:
+    writes go to the file, which is created or extended as needed.
 
-    RuntimeError if there are not as many. `numpy.ndarray.tofile` writes such files.
+    RuntimeError if the file is shorter. `numpy.ndarray.tofile` writes such files.
 
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "numbers")
@@ -44,8 +45,9 @@ def from_file(
 
 
 def bytes_of(x: Tensor) -> Any:
-    """The bytes of the array that owns the tensor's memory, (n,) uint8; on \"meta\" what stands for
-    them."""
+    """The bytes of the array that owns the tensor's memory, (n,) uint8; for a meta tensor a
+    `Meta`.
+    """
     noticed(x)
     if x.is_meta:
         return type(x._root._array)((x._root.nbytes,), np.dtype(np.uint8))
@@ -57,7 +59,7 @@ def bytes_of(x: Tensor) -> Any:
         raise RuntimeError(
             explain(
                 f"the memory of this tensor has gaps: shape {tuple(x.shape)}",
-                "x.contiguous() has none",
+                "call contiguous() first",
             )
         )
     return inner_first.reshape(-1).view(np.uint8)
@@ -65,7 +67,7 @@ def bytes_of(x: Tensor) -> Any:
 
 @method
 def untyped_storage(self: Tensor) -> UntypedStorage:
-    """The bytes of the memory that the tensor, and all views of it, stand on.
+    """The bytes of the memory of the tensor and of all its views.
 
     >>> x = rushlight.arange(6.)
     >>> x[2:].untyped_storage().nbytes()
@@ -76,7 +78,7 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
 
 @method
 def storage(self: Tensor) -> TypedStorage:
-    """The elements of the memory that the tensor, and all views of it, stand on.
+    """The elements of the memory of the tensor and of all its views.
 
     >>> rushlight.arange(3.)[1:].storage().tolist()
     [0.0, 1.0, 2.0]
@@ -92,8 +94,8 @@ def set_(
     size: Sequence[int] | None = None,
     stride: Sequence[int] | None = None,
 ) -> Tensor:
-    """The tensor itself on other memory: that of a tensor or a storage, whole or from an element
-    on, in a size and steps; without a source on none. Returns the tensor.
+    """Put the tensor on other memory: a tensor's or a storage's, with this offset, size and
+    strides; without a source on no memory. Returns the tensor.
 
     RuntimeError for a tensor that requires grad, for one of another dtype, and for a place behind
     the memory's end.

@@ -1,12 +1,11 @@
-"""Storages, the memory of tensors as torch's programs ask for it: of bytes, and of elements of a
-dtype."""
+"""Storages, the memory of tensors by torch's classes: of bytes, and of elements of a dtype."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
 from numbers import Number
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy import ndarray
@@ -17,17 +16,19 @@ from rushlight.base.device import CPU
 from rushlight.base.errors import explain
 from rushlight.core.build import MORE
 
+# NumPy's sign for the order of bytes; "=", this machine's, for all others
+BYTE_ORDERS: dict[str | None, Literal["<", ">", "="]] = {"little": "<", "big": ">"}
+
 
 class Storage:
-    """What storages of bytes and of elements have in common: `cells`, an array (n,), or what stands
-    for one on "meta"."""
+    """The base of both storages. `cells`: an array (n,), or a `Meta` on the device "meta"."""
 
     cells: Any
     is_cuda = is_sparse = is_hpu = False
 
     @classmethod
     def on(cls, cells: Any) -> Any:
-        """A storage of this very memory."""
+        """A storage of the same memory."""
         self = object.__new__(cls)
         self.cells = cells
         return self
@@ -38,8 +39,9 @@ class Storage:
     )
 
     def is_shared(self) -> bool:
-        """Whether the processes that this one forks see each other's writes, as after
-        `share_memory_` of a tensor."""
+        """Whether this process and its forks see each other's writes, as after `share_memory_` of a
+        tensor.
+        """
         return between_processes(self.cells)
 
     def nbytes(self) -> int:
@@ -70,8 +72,9 @@ class Storage:
         self.cells[self.within(index)] = value
 
     def within(self, index: Any) -> Any:
-        """A place or a slice. IndexError where there is none such, RuntimeError for what is
-        neither."""
+        """The key, checked: an index or a slice. IndexError for an index out of range, RuntimeError
+        for another type.
+        """
         if isinstance(index, slice):
             return index
         if not hasattr(index, "__index__"):
@@ -83,7 +86,7 @@ class Storage:
         return index
 
     def clone(self) -> Any:
-        """The same numbers in memory of their own."""
+        """The same elements in new memory."""
         return self.on(self.cells.copy())
 
     def fill_(self, value: Any) -> Any:
@@ -110,7 +113,7 @@ class Storage:
 
 
 class UntypedStorage(Storage):
-    """bytes that tensors stand on; what is written here is seen in them.
+    """The bytes of tensors' memory: a write here changes the tensors.
 
     Of a number of bytes, which are not set, or of a list of them.
 
@@ -133,14 +136,12 @@ class UntypedStorage(Storage):
         *,
         dtype: dtypes.dtype = dtypes.uint8,
     ) -> UntypedStorage:
-        """A copy of the bytes of another object, where it is of numbers whose bytes stand in the
-        order of this machine."""
+        """A copy of the bytes of a buffer. The byte order must be this machine's."""
         return cls.on(read(buffer, byte_order, count, offset, dtype).view(np.uint8))
 
     @classmethod
     def from_file(cls, filename: str, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
-        """The bytes of a file, read where they are needed; with `shared` what is written goes into
-        the file."""
+        """The bytes of a file, mapped into memory. `shared`: writes go to the file."""
         return cls.on(in_file(filename, shared, nbytes))
 
     def untyped(self) -> UntypedStorage:
@@ -148,7 +149,9 @@ class UntypedStorage(Storage):
         return self
 
     def in_dtype(self, dtype: dtypes.dtype | None) -> Any:
-        """Its memory as numbers of a dtype: of its own, if it has one; RuntimeError for another."""
+        """The memory as elements of a dtype. RuntimeError for another dtype than the storage's own,
+        if it has one.
+        """
         return seen(self.cells, dtype or dtypes.int64)
 
     def type(self) -> str:
@@ -183,7 +186,7 @@ class UntypedStorage(Storage):
 
 
 class TypedStorage(Storage):
-    """numbers that tensors stand on, of one dtype; older than `untyped_storage`.
+    """The memory of tensors as elements of one dtype; older than `untyped_storage`.
 
     Of a number of elements, which are not set, of a list of them, or with `wrap_storage` of the
     bytes of another storage.
@@ -207,7 +210,7 @@ class TypedStorage(Storage):
                     "TypedStorage.__init__ received an invalid combination of arguments. Expected "
                     "one of "
                     "(*, dtype), (size, *, dtype), (sequence, *, dtype), (*, wrap_storage, dtype)",
-                    "name the dtype of the bytes, and leave numbers away",
+                    "pass the dtype of the bytes, and omit the elements",
                 )
             )
         self.dtype = dtype or dtypes.get_default_dtype()
@@ -233,7 +236,7 @@ class TypedStorage(Storage):
             raise RuntimeError(
                 explain(
                     "from_buffer: only supported for subclasses of TypedStorage",
-                    "torch.FloatStorage has it",
+                    "use torch.FloatStorage",
                 )
             )
         return TypedStorage.on(read(buffer, byte_order, count, offset, cls.dtype))
@@ -249,13 +252,10 @@ class TypedStorage(Storage):
 
     @classmethod
     def from_file(cls, filename: str, shared: bool = False, size: int = 0) -> TypedStorage:
-        """The first numbers of a file, read where they are needed; with `shared` what is written
-        goes into the file."""
+        """The first elements of a file, mapped into memory. `shared`: writes go to the file."""
         if not isinstance(getattr(cls, "dtype", None), dtypes.dtype):
             raise RuntimeError(
-                explain(
-                    "from_file can only be called on derived classes", "torch.FloatStorage has it"
-                )
+                explain("from_file can only be called on derived classes", "use torch.FloatStorage")
             )
         return TypedStorage.on(
             in_file(filename, shared, size * cls.dtype.itemsize).view(cls.dtype.numpy)
@@ -323,20 +323,19 @@ class storagetype(type):
 
 
 def seen(cells: Any, dtype: dtypes.dtype) -> Any:
-    """Bytes in another dtype, as far as they are whole elements of it."""
+    """The bytes as elements of another dtype; an incomplete last element is left out."""
     if isinstance(cells, ndarray):
         return cells[: cells.size // dtype.itemsize * dtype.itemsize].view(dtype.numpy)
     return type(cells)((cells.nbytes // dtype.itemsize,), dtype.numpy)
 
 
 def numbers(given: tuple, dtype: dtypes.dtype, kind: Any) -> ndarray:
-    """The cells of a storage that is made of nothing, of a size or of a sequence."""
+    """The cells of a storage made from nothing, a size or a sequence."""
     data, name = given[0] if given else 0, f"torch.{kind.__name__}()"
     if len(given) > 1:
         raise RuntimeError(
             explain(
-                f"{name}: a storage is made of one size, or of one sequence of numbers, not "
-                f"of {len(given)}"
+                f"{name}: a storage takes one size, or one sequence of numbers, not of {len(given)}"
             )
         )
     if hasattr(data, "__index__"):
@@ -380,7 +379,7 @@ def read(
         raise ValueError(
             explain(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')")
         )
-    there = {"little": "<", "big": ">"}.get(byte_order or "", "=")
+    there = BYTE_ORDERS.get(byte_order, "=")
     if dtype.numpy.kind == "V":  # bfloat16, which knows no order: by way of its bits
         bits = np.frombuffer(buffer, np.dtype(np.uint16).newbyteorder(there), count, offset)
         return bits.astype(np.uint16).view(dtype.numpy)
@@ -390,13 +389,15 @@ def read(
 def in_file(filename: str, shared: bool, nbytes: int) -> ndarray:
     """The first bytes of a file, or all, (n,) uint8; with `shared` what is written goes there, and
     it grows if need be."""
-    mode = ("r+" if os.path.exists(filename) else "w+") if shared else "c"
+    mode: Literal["r+", "w+", "c"] = "c"
+    if shared:
+        mode = "r+" if os.path.exists(filename) else "w+"
     if mode == "c" and nbytes > os.path.getsize(filename):
         raise RuntimeError(
             explain(
                 f"unable to mmap {nbytes} bytes from file <{filename}>: it has "
                 f"{os.path.getsize(filename)}",
-                "shared=True lets it grow",
+                "pass shared=True to extend the file",
             )
         )
     return np.asarray(np.memmap(filename, np.uint8, mode, shape=(nbytes,) if nbytes else None))

@@ -1,13 +1,13 @@
 """torch.overrides: classes of users that take part in torch's functions by `__torch_function__`.
 
-Plain programs pay nothing for it. A class that inherits from Tensor gets `Asking` between itself
-and Tensor, with methods that ask `__torch_function__`; and with the first such class the functions
-learn to look at their arguments: they stay what they are, whoever knows them by whatever name, with
-other code (`let_ask`). What a function does inside asks nobody again. (To look at the arguments in
-any program would cost each op 15 ns, and 70 each function that is made of ops: an op finds out by
-itself that an argument has no array, but what is made of ops would find out in the midst of its
-work.) Functions that write (`torch.relu_(x)`) ask nobody, methods that write do. Attributes are
-asked for where they are tensors (`x.T`, `x.data`), not `x.shape` and its like."""
+A class that inherits from Tensor gets `Gated` as a base between itself and Tensor, with methods
+that call `__torch_function__`. With the first such class, public functions get a gate: code that
+looks for `__torch_function__` among the arguments. A function object stays the same object, with
+other code (`add_gate`), so earlier imports of it see the gate, too. Inside a gated call, nested
+calls pass no gate. Programs without such classes have no overhead, which a permanent gate would
+cost each op. In-place functions (`torch.relu_(x)`) have no gate, in-place methods have one. Of the
+attributes, those that are tensors have a gate (`x.T`, `x.data`), `x.shape` and so on have none.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from importlib import import_module
 from types import FunctionType
 from typing import Any
 
+from rushlight.base import lazy
 from rushlight.base.errors import explain
 from rushlight.base.text import define
-from rushlight.core import lazy
 from rushlight.core.build import offered
 from rushlight.core.tensor import Tensor
-from rushlight.core.tensor_copy_pickle import disabled
+from rushlight.ops.tensor.tensor_copy_pickle import disabled
 
-asleep: ContextVar[Any] = ContextVar(
-    "asleep", default=False
-)  # true while functions are to ask nobody: the one that asked
+gates_off: ContextVar[Any] = ContextVar(
+    "gates_off", default=False
+)  # true while gates are off; inside a gated call: the function
 NAMESPACES = (
     "rushlight",
     "rushlight.nn.functional",
@@ -40,7 +40,7 @@ NAMESPACES = (
 modes: ContextVar[tuple[TorchFunctionMode, ...]] = ContextVar(
     "modes", default=()
 )  # that are entered, the innermost last
-SILENT = {
+FUNCTIONS_WITHOUT_GATE = {
     "is_tensor",
     "is_storage",
     "tensor",
@@ -66,9 +66,9 @@ SILENT = {
     "is_grad_enabled",
     "is_inference_mode_enabled",
 }
-PLAIN = {Tensor, int, float, bool, str, type(None)}  # what has nothing to say
-TENSORS = ("T", "H", "mT", "mH", "real", "imag", "data")  # attributes that are tensors
-APART = {
+PLAIN_CLASSES = {Tensor, int, float, bool, str, type(None)}  # classes without `__torch_function__`
+TENSOR_ATTRIBUTES = ("T", "H", "mT", "mH", "real", "imag", "data")  # attributes that are tensors
+METHODS_WITHOUT_GATE = {
     "__new__",
     "__init__",
     "__init_subclass__",
@@ -82,7 +82,7 @@ APART = {
     "__dlpack_device__",
     "as_subclass",
 }
-SPELLINGS = {
+OPERATOR_METHODS = {
     "add": "add",
     "radd": "add",
     "mul": "mul",
@@ -101,47 +101,49 @@ SPELLINGS = {
     "imul": "mul_",
     "itruediv": "div_",
     "invert": "bitwise_not",
-}  # operators, and the methods that they are
-made: list[type] = []  # `Asking`, once there is somebody to ask
-LEARNING = RLock()
+}  # operator -> the method that `__torch_function__` receives
+gated_classes: list[type] = []  # [`Gated`], once a class needs it
+GATE_LOCK = RLock()
 
 
 class DisableTorchFunctionSubclass:
-    """Inside it functions do what they do for plain tensors, whoever their arguments are."""
+    """Inside this context, functions treat instances of subclasses as plain tensors."""
 
     def __enter__(self) -> None:
-        self.__dict__.setdefault("tokens", []).append(asleep.set(True))
+        self.__dict__.setdefault("tokens", []).append(gates_off.set(True))
 
     def __exit__(self, *exc: object) -> None:
-        asleep.reset(self.tokens.pop())  # type: ignore[attr-defined]
+        gates_off.reset(self.tokens.pop())  # type: ignore[attr-defined]
 
 
 DisableTorchFunction = DisableTorchFunctionSubclass
 
 
-def asked(args: Iterable[Any]) -> Iterator[Any]:
-    """The arguments that have a say, also those in lists."""
+def overriding(args: Iterable[Any]) -> Iterator[Any]:
+    """The arguments with a `__torch_function__`, also those in lists and tuples."""
     for a in args:
         kind = a.__class__
         if kind is list or kind is tuple:
-            yield from (x for x in a if speaks(x.__class__))
-        elif kind is not Tensor and speaks(kind):
+            yield from (x for x in a if overrides(x.__class__))
+        elif kind is not Tensor and overrides(kind):
             yield a
 
 
-def speaks(kind: type) -> bool:
-    """Whether objects of this class are asked: tensors of users' classes, not our own sparse ones,
-    and what is no tensor."""
+def overrides(kind: type) -> bool:
+    """Whether gates call this class: subclasses of Tensor by users (not the package's sparse
+    tensors), and other classes with `__torch_function__`.
+    """
     if issubclass(kind, Tensor):
         return kind._asks and kind.__torch_function__ is not disabled  # type: ignore[attr-defined]
     return hasattr(kind, "__torch_function__") and kind is not type
 
 
 def overloaded(args: Iterable[Any]) -> list[Any]:
-    """One of each class that has a say, in the order in which they are asked: from the left,
-    subclasses first."""
+    """One argument of each class with `__torch_function__`, in the order of the calls: from the
+    left, subclasses first.
+    """
     found: list[Any] = []
-    for a in asked(args):
+    for a in overriding(args):
         if all(type(a) is not type(b) for b in found):
             place = next(
                 (i for i, b in enumerate(found) if issubclass(type(a), type(b))), len(found)
@@ -151,8 +153,8 @@ def overloaded(args: Iterable[Any]) -> list[Any]:
 
 
 def has_torch_function(relevant_args: Any) -> bool:
-    """Whether one of the arguments has a `__torch_function__` of its own."""
-    return not asleep.get() and any(speaks(type(a)) for a in relevant_args)
+    """Whether one of the arguments has its own `__torch_function__`."""
+    return not gates_off.get() and any(overrides(type(a)) for a in relevant_args)
 
 
 def has_torch_function_unary(a: Any) -> bool:
@@ -168,10 +170,10 @@ def has_torch_function_variadic(*args: Any) -> bool:
 def handle_torch_function(
     public_api: Callable, relevant_args: Iterable[Any], *args: Any, **kwargs: Any
 ) -> Any:
-    """What the classes of the arguments make of the function: the first answer that is not
+    """Call `__torch_function__` of each argument's class: the first result that is not
     NotImplemented.
 
-    TypeError if all of them say NotImplemented.
+    TypeError if all return NotImplemented.
     """
     found = overloaded(relevant_args)
     types = tuple(type(a) for a in found)
@@ -186,7 +188,7 @@ def handle_torch_function(
             "returned "
             f"NotImplemented: no implementation found for '{name}' on types that implement "
             f"__torch_function__: {[t.__name__ for t in types]}",
-            "let one of them return something else than NotImplemented",
+            "one of them must return something other than NotImplemented",
         )
     )
 
@@ -194,11 +196,12 @@ def handle_torch_function(
 def default(
     cls: type, func: Callable, types: Iterable[type], args: tuple = (), kwargs: dict | None = None
 ) -> Any:
-    """Tensor's own `__torch_function__`: the function as it is, its tensors in the class of the
-    argument."""
+    """Tensor's own `__torch_function__`: call the function, and convert the resulting tensors to
+    the argument's class.
+    """
     if not all(issubclass(cls, t) for t in types):
         return NotImplemented
-    if asleep.get() is func:  # ours would not have asked again
+    if gates_off.get() is func:  # nested calls of rushlight's functions pass no gate
         name = getattr(func, "__name__", func)
         raise TypeError(
             explain(
@@ -207,11 +210,11 @@ def default(
                 f"torch.{name}(x)",
             )
         )
-    token = asleep.set(func)  # as DisableTorchFunctionSubclass does
+    token = gates_off.set(func)  # as DisableTorchFunctionSubclass does
     try:
         return converted(func(*args, **(kwargs or {})), cls, args)
     finally:
-        asleep.reset(token)
+        gates_off.reset(token)
 
 
 def converted(answer: Any, cls: type, args: tuple = ()) -> Any:
@@ -221,7 +224,7 @@ def converted(answer: Any, cls: type, args: tuple = ()) -> Any:
             return answer
         if answer.__class__ is not Tensor or any(answer is a for a in args):
             return answer.as_subclass(cls)
-        answer.__class__ = cls  # nobody else has it yet
+        answer.__class__ = cls  # the result is new: no other code holds it
         return answer
     if isinstance(answer, (tuple, list)) and any(
         isinstance(a, (Tensor, tuple, list)) for a in answer
@@ -231,7 +234,7 @@ def converted(answer: Any, cls: type, args: tuple = ()) -> Any:
     return answer
 
 
-# -- functions and methods that ask ----------------------------------------------------------------
+# -- gates of functions and methods ----------------------------------------------------------------
 
 CODE = """
 def around({names}):
@@ -244,14 +247,15 @@ def around({names}):
 
 @cache
 def gate_of(names: tuple[str, ...]) -> Callable[..., Callable]:
-    """A function that makes a function that hands its arguments to `_gate`.
+    """A function that makes a gated function: one that passes its arguments to `_gate`.
 
-    A function can take the code of another one only if both have as many free variables: `names`,
-    which stand in a statement that is never reached."""
+    A function can take the code of another one only if both have the same number of free variables.
+    `names`: such variables, in a statement that is never reached.
+    """
     return define(CODE.format(names=", ".join(names)), "around", {}, f"gate of {len(names)}")
 
 
-def alike(f: FunctionType) -> FunctionType:
+def copy_of(f: FunctionType) -> FunctionType:
     """Another function that does the same."""
     other = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
     other.__kwdefaults__, other.__doc__, other.__module__, other.__qualname__ = (
@@ -264,63 +268,72 @@ def alike(f: FunctionType) -> FunctionType:
     return other
 
 
-def gate(own: Callable, told: Callable, operator: bool = False) -> Callable[[tuple, dict], Any]:
-    """(args, kwargs) -> what those say of `told` who have a say in it: the innermost mode, else the
-    arguments; else what `own` gives. Of an operator's unknown operand Python asks the class."""
+def gate(own: Callable, reported: Callable, operator: bool = False) -> Callable[[tuple, dict], Any]:
+    """(args, kwargs) -> the result of the innermost mode, else of an argument's
+    `__torch_function__`, both called with the function `reported`; else of `own`. With an operand
+    of an unknown class, an operator calls `own`, which returns NotImplemented; Python then tries
+    the operand's class.
+    """
 
     def call(args: tuple, kwargs: dict) -> Any:
         if operator and len(args) == 2 and not known(args[1]):
             return own(*args, **kwargs)
         if modes.get():
-            return by_mode(told, args, kwargs)
-        if not asleep.get():
+            return run_mode(reported, args, kwargs)
+        if not gates_off.get():
             values = (*args, *kwargs.values()) if kwargs else args
-            if not PLAIN.issuperset(map(type, values)) and any(True for _ in asked(values)):
-                return handle_torch_function(told, values, *args, **kwargs)
+            if not PLAIN_CLASSES.issuperset(map(type, values)) and any(
+                True for _ in overriding(values)
+            ):
+                return handle_torch_function(reported, values, *args, **kwargs)
         return own(*args, **kwargs)
 
     return call
 
 
-def by_mode(told: Callable, args: tuple, kwargs: dict) -> Any:
-    """What the innermost mode makes of the function, in which those around it are asked next."""
+def run_mode(reported: Callable, args: tuple, kwargs: dict) -> Any:
+    """The result of the innermost mode; calls inside it go to the next outer mode."""
     *outer, mode = modes.get()
     types = tuple([type(a) for a in overloaded((*args, *kwargs.values()))])
     token = modes.set(tuple(outer))
     try:
-        answer = mode.__torch_function__(told, types, args, kwargs)
+        answer = mode.__torch_function__(reported, types, args, kwargs)
     finally:
         modes.reset(token)
     return (
-        handle_torch_function(told, (*args, *kwargs.values()), *args, **kwargs)
+        handle_torch_function(reported, (*args, *kwargs.values()), *args, **kwargs)
         if answer is NotImplemented
         else answer
     )
 
 
-def let_ask(f: FunctionType, told: Callable, operator: bool = False) -> None:
-    """From now on the function asks first; `told`: the function that is told of."""
-    own = alike(f)
+def add_gate(f: FunctionType, reported: Callable, operator: bool = False) -> None:
+    """Give the function a gate. `reported`: the function that `__torch_function__` receives."""
+    own = copy_of(f)
     f.__dict__.setdefault("__wrapped__", own)  # with the parameters, for who looks
-    f.__kwdefaults__ = {**(f.__kwdefaults__ or {}), "_gate": gate(own, told, operator)}
+    f.__kwdefaults__ = {**(f.__kwdefaults__ or {}), "_gate": gate(own, reported, operator)}
     names = f.__code__.co_freevars
-    f.__code__ = gate_of(names)(*names).__code__  # at last: other threads may call it now
+    # last, since other threads may already call the function
+    f.__code__ = gate_of(names)(*names).__code__
 
 
-def told_of(name: str, own: Callable) -> tuple[Callable, bool]:
-    """The method that classes are told of, by the name that torch has for an operator; and whether
-    it is one."""
+def reported_method(name: str, own: Callable) -> tuple[Callable, bool]:
+    """The method that `__torch_function__` receives, under torch's name for an operator; and
+    whether it is an operator.
+    """
     operator = name.startswith("__")
-    return (getattr(Tensor, SPELLINGS.get(name.strip("_"), name)) if operator else own), operator
+    return (
+        getattr(Tensor, OPERATOR_METHODS.get(name.strip("_"), name)) if operator else own
+    ), operator
 
 
-def asking_method(name: str, own: Callable) -> Callable:
-    """A method that asks first."""
-    asks = gate(own, *told_of(name, own))
+def gated_method(name: str, own: Callable) -> Callable:
+    """A method with a gate."""
+    call_gate = gate(own, *reported_method(name, own))
 
     @wraps(own)
     def call(*args: Any, **kwargs: Any) -> Any:
-        return asks(args, kwargs)
+        return call_gate(args, kwargs)
 
     return call
 
@@ -328,58 +341,64 @@ def asking_method(name: str, own: Callable) -> Callable:
 def known(value: Any) -> bool:
     return isinstance(
         value, (Tensor, bool, int, float, complex, slice, tuple, list, str, type(None), type(...))
-    ) or speaks(type(value))
+    ) or overrides(type(value))
 
 
-def asking_attribute(own: property) -> property:
-    """An attribute that asks the class."""
+def gated_attribute(own: property) -> property:
+    """An attribute with a gate."""
 
     def get(self: Any) -> Any:
-        return own.fget(self) if asleep.get() else handle_torch_function(own.__get__, (self,), self)
+        return (
+            own.__get__(self)
+            if gates_off.get()
+            else handle_torch_function(own.__get__, (self,), self)
+        )
 
     return property(get, own.fset, own.fdel, own.__doc__)
 
 
 def parts(self: Any) -> Iterator[Any]:
-    """Its parts along the first dimension, in its class."""
+    """The tensors along the first dimension, in the tensor's class."""
     return iter(self.unbind(0) if self.ndim else Tensor.__iter__(self))
 
 
-def take_part(cls: type) -> None:
-    """Let a new class of tensors be asked, unless one that it inherits from is or does not want to
-    be."""
+def insert_gated_class(cls: type) -> None:
+    """Insert `Gated` into the bases of a new subclass of Tensor, unless a base has it already or
+    `__torch_function__` is disabled.
+    """
     if cls.__torch_function__ is not disabled and not cls._asks:  # type: ignore[attr-defined]
         cls.__bases__ = (*(b for b in cls.__bases__ if b is not Tensor), first())
 
 
 def first() -> type:
-    """Make `Asking`, and let functions ask; once."""
-    with LEARNING:
-        return made[0] if made else learnt()
+    """Make `Gated`, and give the functions gates; once."""
+    with GATE_LOCK:
+        return gated_classes[0] if gated_classes else make_gated_class()
 
 
-def learnt() -> type:
+def make_gated_class() -> type:
     lazy.complete()
     methods, functions = own_methods(), public()
-    functions |= of_layers({f.__name__: f for f in functions})
+    functions |= layer_functions({f.__name__: f for f in functions})
     names: dict[str, Any] = {"__slots__": (), "__module__": __name__, "_asks": True}
     for name, own in methods.items():
         if not hasattr(own, "op") and getattr(Tensor, own.__name__, None) is not own:
             own.__name__ = name  # classes go by the name: `to` is made by a `convert`
-        names[name] = asking_method(name, own)
-    names |= {name: asking_attribute(vars(Tensor)[name]) for name in TENSORS}
-    made.append(
-        type("Asking", (Tensor,), {**names, "__hash__": Tensor.__hash__, "__iter__": parts})
+        names[name] = gated_method(name, own)
+    names |= {name: gated_attribute(vars(Tensor)[name]) for name in TENSOR_ATTRIBUTES}
+    gated_classes.append(
+        type("Gated", (Tensor,), {**names, "__hash__": Tensor.__hash__, "__iter__": parts})
     )
-    for f, told in functions.items():
-        let_ask(f, told)
-    return made[0]
+    for f, reported in functions.items():
+        add_gate(f, reported)
+    return gated_classes[0]
 
 
 def own_methods() -> dict[str, FunctionType]:
-    """Tensor's methods that `Asking` has, by name. Those that are functions too become others than
-    these."""
-    others = {f: alike(f) for f in {*offered().values()} if isinstance(f, FunctionType)}
+    """The methods of Tensor that get a gate, by name. A method that is also a public function is
+    first replaced by a copy, so that it can have another gate.
+    """
+    others = {f: copy_of(f) for f in {*offered().values()} if isinstance(f, FunctionType)}
     for name, own in [*vars(Tensor).items()]:
         if isinstance(own, FunctionType) and own in others:
             setattr(Tensor, name, others[own])
@@ -387,28 +406,30 @@ def own_methods() -> dict[str, FunctionType]:
         name: own
         for name, own in vars(Tensor).items()
         if isinstance(own, FunctionType)
-        and name not in APART
+        and name not in METHODS_WITHOUT_GATE
         and (not name.startswith("_") or name.startswith("__"))
     }
 
 
 def public() -> dict[FunctionType, Callable]:
-    """The functions of the namespaces that ask, each with itself as what it tells of."""
+    """The public functions that get a gate, each with the function that `__torch_function__`
+    receives: itself.
+    """
     return {
         f: f
         for module in map(import_module, NAMESPACES)
         for key in dir(module)
         if isinstance(f := vars(module).get(key), FunctionType)
-        and key not in SILENT
+        and key not in FUNCTIONS_WITHOUT_GATE
         and not key.startswith("_")
         and not key.endswith("_")
     }
 
 
-def of_layers(known: dict[str, FunctionType]) -> dict[FunctionType, Callable]:
-    """The ops that layers call by the shortest way, with the functions of these names."""
+def layer_functions(known: dict[str, FunctionType]) -> dict[FunctionType, Callable]:
+    """The ops that nn's modules call directly, each with the public function of its name."""
     nn = sys.modules["rushlight.nn"]
-    for key in dir(nn):  # layers are loaded when they are asked for
+    for key in dir(nn):  # nn's modules are loaded on first access
         getattr(nn, key, None)
     held = {
         f
@@ -421,19 +442,19 @@ def of_layers(known: dict[str, FunctionType]) -> dict[FunctionType, Callable]:
 
 
 @cache
-def methods_ask() -> None:
-    """Let the methods of plain tensors ask too: the modes."""
+def gate_methods() -> None:
+    """Give the methods of plain tensors gates, too, for modes."""
     first()
     for name, f in own_methods().items():
-        let_ask(f, *told_of(name, f))
+        add_gate(f, *reported_method(name, f))
 
 
 class TorchFunctionMode:
     """A context that sees every call of a function or method of torch, and answers in its place.
 
-    Inside `__torch_function__` the mode is not asked again. Attributes (`x.shape`) and what only
-    makes tensors from data (`torch.tensor`) are not seen. From the first mode on, small ops take
-    twice the time in this program.
+    A subclass's `__torch_function__` is not called again for calls inside it. A mode does not see
+    attributes (`x.shape`) nor functions that make tensors from data (`torch.tensor`). With the
+    first mode, small ops become about twice as slow in this process.
 
         class Loud(TorchFunctionMode):
             def __torch_function__(self, func, types, args=(), kwargs=None):
@@ -447,11 +468,11 @@ class TorchFunctionMode:
     def __torch_function__(
         self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None
     ) -> Any:
-        """What is done in the function's place: here what it does."""
+        """Called in place of a function; this default calls the function."""
         return func(*args, **(kwargs or {}))
 
     def __enter__(self) -> TorchFunctionMode:
-        methods_ask()
+        gate_methods()
         self.__dict__.setdefault("tokens", []).append(modes.set((*modes.get(), self)))
         return self
 
@@ -465,14 +486,14 @@ def is_tensor_like(inp: Any) -> bool:
 
 
 def is_tensor_method_or_property(func: Callable) -> bool:
-    """Whether it is one of Tensor's methods, or reads one of its attributes."""
+    """Whether `func` is a method of Tensor, or reads an attribute of Tensor."""
     return getattr(func, "__name__", "") == "__get__" or any(
         func is f for f in vars(Tensor).values()
     )
 
 
 def resolve_name(f: Any) -> str | None:
-    """A function's name as one would write it."""
+    """The full name of a function, as in a program."""
     own = getattr(f, "__name__", "")
     if is_tensor_method_or_property(f):
         return f"torch.Tensor.{own}"
@@ -483,14 +504,15 @@ def resolve_name(f: Any) -> str | None:
 
 
 def get_default_nowrap_functions() -> set:
-    """Functions whose results keep their class: none here, as those that are asked for are
-    tensors."""
+    """Functions whose results keep their class: empty here, since only functions that return
+    tensors have a gate.
+    """
     return set()
 
 
 def wrap_torch_function(dispatcher: Callable) -> Callable:
-    """A decorator for functions of one's own: they ask the arguments that `dispatcher(*args,
-    **kwargs)` gives.
+    """A decorator that gives a user's function a gate; `dispatcher(*args, **kwargs)` returns the
+    arguments to look at.
 
     >>> @rushlight.overrides.wrap_torch_function(lambda a: (a,))
     ... def double(a):

@@ -1,9 +1,10 @@
 """Ops that only recorded programs have: parts of memory as values, and random numbers that are
 drawn anew at each run.
 
-Where no value ever changes, a write through a view makes the whole anew, with another region. A
-region is told by what `as_strided` is: size, steps and beginning, in elements of the base laid out
-without gaps."""
+Inside a recorded program no value changes: a write through a view makes a new whole tensor with
+another region. A region is given by the arguments of `as_strided`: size, strides and offset, in
+elements of the base laid out without gaps.
+"""
 
 from __future__ import annotations
 

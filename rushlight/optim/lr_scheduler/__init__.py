@@ -40,6 +40,6 @@ __all__ = [
     "StepLR",
 ]
 
-for _name in __all__:  # in torch one file has them all: programs compare with its __name__
+for _name in __all__:  # torch has a single file: some programs compare with its __name__
     globals()[_name].__module__ = __name__
 del _name

@@ -1,4 +1,4 @@
-"""What all schedules share: epochs, the groups' learning rates, saving."""
+"""The base of all schedules: epochs, the groups' learning rates, saving."""
 
 from __future__ import annotations
 
@@ -123,8 +123,9 @@ class LRScheduler(Suggesting):
 
 
 class Chainable(LRScheduler):
-    """A schedule that computes the next rates from the present ones, so that several can act on one
-    optimizer."""
+    """A schedule that computes the next rates from the present rates, so that several schedules can
+    act on one optimizer.
+    """
 
     def get_lr(self) -> list[Any]:
         """The rates at `last_epoch`; only `step` calls it."""
@@ -142,7 +143,7 @@ class Chainable(LRScheduler):
         return [lr * factor for lr in self._rates()]
 
     def _factor(self, epoch: int) -> float:
-        """By what the rates of the epoch before are multiplied."""
+        """The factor for the rates of the previous epoch."""
         raise NotImplementedError
 
 
@@ -151,7 +152,8 @@ def checked(optimizer: Any) -> Optimizer:
     if not isinstance(optimizer, Optimizer):
         raise TypeError(
             explain(
-                f"{type(optimizer).__name__} is not an Optimizer", "give the one whose rates to set"
+                f"{type(optimizer).__name__} is not an Optimizer",
+                "pass the optimizer whose learning rates the schedule sets",
             )
         )
     return optimizer

@@ -1,4 +1,4 @@
-"""Schedules made of schedules: one after the other, or all at once."""
+"""Schedules composed of schedules: one after the other, or all at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Composed(LRScheduler):
         raise NotImplementedError(
             explain(
                 f"a {type(self).__name__} cannot begin in the middle of a SequentialLR",
-                "put it first, or give SequentialLR its parts",
+                "put it first, or pass its parts to SequentialLR",
             )
         )
 
@@ -35,7 +35,9 @@ class Composed(LRScheduler):
         return own | {"_schedulers": [one.state_dict() for one in self._schedulers]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from what `state_dict()` gave, with the schedules given now."""
+        """Restore what `state_dict()` returned; the schedules stay those given to the
+        constructor.
+        """
         self.__dict__.update(
             {name: value for name, value in state_dict.items() if name != "_schedulers"}
         )
@@ -65,7 +67,7 @@ def check_schedulers(name: str, schedulers: Sequence[LRScheduler], optimizer: Op
                     f"{name} expects all schedulers to belong to the same optimizer, but got "
                     f"scheduler {type(one).__name__} at index {i} with another one, a "
                     f"{type(one.optimizer).__name__}.",
-                    "give the optimizer of the others",
+                    "use the same optimizer for all",
                 )
             )
 
@@ -74,7 +76,7 @@ class SequentialLR(Composed):
     """One schedule after the other: the next begins, as if at epoch 0, at each of the epochs
     `milestones`.
 
-    ValueError unless there is one schedule more than milestones, all for this optimizer.
+    ValueError unless there is one more schedule than milestones, and all belong to this optimizer.
 
     >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0)
     >>> S = rushlight.optim.lr_scheduler
@@ -130,7 +132,7 @@ class SequentialLR(Composed):
 
 
 def undo(schedulers: Sequence[LRScheduler]) -> None:
-    """Take back the first step of schedules, also of those inside."""
+    """Take back the first step of schedules, also of nested ones."""
     todo = list(schedulers)
     for one in todo:
         todo += getattr(one, "_schedulers", ())
@@ -139,7 +141,7 @@ def undo(schedulers: Sequence[LRScheduler]) -> None:
 
 
 class ChainedScheduler(Composed):
-    """lr <- what each schedule in turn makes of it: all take each step, and their factors multiply.
+    """Each schedule in turn changes lr: all take each step, and their factors multiply.
 
     ValueError unless all belong to one optimizer.
 

@@ -1,4 +1,4 @@
-"""Schedules that go up and down: warm restarts, cycles, one cycle."""
+"""Schedules that rise and fall: warm restarts, cycles, one cycle."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class CosineAnnealingWarmRestarts(Chainable):
             self._get_lr_called_within_step = False
 
     def _place(self, epoch: float) -> tuple[float, int]:
-        """How far into its fall an epoch is, and how long that takes."""
+        """(epochs since the last restart, length of this cycle)."""
         if epoch < self.T_0:
             return epoch, self.T_0
         if self.T_mult == 1:
@@ -96,7 +96,7 @@ class WithMomentum(Chainable):
             raise ValueError(
                 explain(
                     "optimizer must support momentum or beta1 with `cycle_momentum` option enabled",
-                    "give cycle_momentum=False",
+                    "pass cycle_momentum=False",
                 )
             )
         self.use_beta1 = "betas" in defaults
@@ -154,7 +154,7 @@ class CyclicLR(WithMomentum):
             raise ValueError(
                 explain(
                     "mode is invalid and scale_fn is None",
-                    "give 'triangular', 'triangular2' or 'exp_range'",
+                    "use 'triangular', 'triangular2' or 'exp_range'",
                     mode=mode,
                 )
             )
@@ -212,7 +212,9 @@ class CyclicLR(WithMomentum):
         return super().state_dict() | {"_scale_fn_custom": saved}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from what `state_dict()` gave, with the function given now."""
+        """Restore what `state_dict()` returned; the function stays the one given to the
+        constructor.
+        """
         saved = state_dict.get("_scale_fn_custom")
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "_scale_fn_custom"})
         if saved is not None and self._scale_fn_custom is not None:
@@ -223,11 +225,11 @@ class OneCycleLR(WithMomentum):
     """lr goes from max_lr / div_factor up to max_lr, then down to max_lr / div_factor /
     final_div_factor; once.
 
-    It rises for `pct_start` of the batches: `total_steps`, or epochs * steps_per_epoch.
-    `three_phase`: it falls to where it began in as many, and to the end in the rest. Along a
-    cosine, or `anneal_strategy="linear"`. With `cycle_momentum` the momentum goes the other way.
-    ValueError for settings out of range, or for a step too many. L. N. Smith, N. Topin,
-    *Super-convergence*, 2018.
+    lr rises for the fraction `pct_start` of the steps (`total_steps`, or epochs * steps_per_epoch),
+    then falls. `three_phase`: it falls back to the initial value in as many steps, and to the final
+    value in the rest. The shape is a cosine, or a line with `anneal_strategy="linear"`. With
+    `cycle_momentum` the momentum moves in the opposite direction. ValueError for settings out of
+    range, and for a step too many. L. N. Smith, N. Topin, *Super-convergence*, 2018.
 
     >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0, momentum=0.9)
     >>> scheduler = rushlight.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=5,
@@ -293,7 +295,7 @@ class OneCycleLR(WithMomentum):
                     f"Tried to step {self.last_epoch} times. The specified number of total steps "
                     "is "
                     f"{self.total_steps}",
-                    "give as many total_steps as there are batches",
+                    "set total_steps to the number of scheduler.step() calls",
                 )
             )
         start = 0.0
@@ -323,7 +325,7 @@ class OneCycleLR(WithMomentum):
 
 
 def length(total: int | None, epochs: int | None, steps: int | None) -> int:
-    """The number of batches, from what was given of the three."""
+    """The number of steps, from `total_steps`, or from epochs and steps per epoch."""
     if total is None and (epochs is None or steps is None):
         raise ValueError(
             explain("You must define either total_steps OR (epochs AND steps_per_epoch)")

@@ -33,7 +33,7 @@ class LambdaLR(Chainable):
             raise ValueError(
                 explain(
                     f"Expected {count} lr_lambdas, but got {len(self.lr_lambdas)}",
-                    "give one function for each group",
+                    "pass one function for each group",
                 )
             )
         super().__init__(optimizer, last_epoch)

@@ -46,10 +46,10 @@ class ReduceLROnPlateau(LRScheduler):
         if len(self.min_lrs) != count:
             raise ValueError(explain(f"expected {count} min_lrs, got {len(self.min_lrs)}"))
         if mode not in ("min", "max"):
-            raise ValueError(explain(f"mode {mode} is unknown!", "give 'min' or 'max'"))
+            raise ValueError(explain(f"mode {mode} is unknown!", "use 'min' or 'max'"))
         if threshold_mode not in ("rel", "abs"):
             raise ValueError(
-                explain(f"threshold mode {threshold_mode} is unknown!", "give 'rel' or 'abs'")
+                explain(f"threshold mode {threshold_mode} is unknown!", "use 'rel' or 'abs'")
             )
         self.patience, self.cooldown, self.eps = patience, cooldown, eps
         self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode

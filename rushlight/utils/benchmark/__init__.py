@@ -1,5 +1,5 @@
-"""How long a statement takes: `Timer` measures, a `Measurement` tells, `Compare` sets several side
-by side.
+"""Time measurement: `Timer` measures a statement, `Measurement` holds the times, `Compare` makes a
+table of several.
 
 >>> from rushlight.utils.benchmark import Timer
 >>> found = Timer("x @ x", globals={"x": rushlight.ones(8, 8)}, label="product").timeit(100)

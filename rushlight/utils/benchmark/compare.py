@@ -25,7 +25,7 @@ BETWEEN = "  |  "
 
 
 class Colorize(Enum):
-    """The group in which the best time is green and times five times as long are red."""
+    """The group in which the fastest time is green and times above five times as long are red."""
 
     NONE = "none"
     COLUMNWISE = "columnwise"
@@ -66,7 +66,7 @@ class Compare:
         self._colors = Colorize.ROWWISE if rowwise else Colorize.COLUMNWISE
 
     def highlight_warnings(self) -> None:
-        """Show how far the middle half of shaky measurements goes."""
+        """Show the interquartile range of unreliable measurements."""
         self._warn = True
 
     def print(self) -> None:

@@ -1,4 +1,4 @@
-"""What was measured: the times of a statement, and what its task was."""
+"""Measurements: the times of a statement, with the task's description."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ UNITS = {
     "ms": ("millisecond", 1e-3),
     "s": ("second", 1),
 }
-SHAKY, VERY_SHAKY = 0.1, 0.25  # from where on the middle half, over the median, deserves a warning
-FINEST, MOST_DIGITS = (
-    25e-9,
-    5,
-)  # seconds: no interval is trusted to be smaller; digits: nor is a number
-NORMAL = 1.645  # nine tenths of a normal distribution lie within so many deviations
+# from where on the middle half, over the median, deserves a warning
+UNRELIABLE_SPREAD, VERY_UNRELIABLE_SPREAD = (0.1, 0.25)
+# seconds: no interval is trusted to be smaller; digits: nor is a number
+MIN_INTERVAL_SECONDS, MAX_DIGITS = (25e-9, 5)
+NORMAL_QUANTILE = 1.645  # 90 % of a normal distribution lie within this many standard deviations
 
 
 @dataclass(repr=False, frozen=True)
 class TaskSpec:
-    """What a `Timer` was asked to measure."""
+    """The task of a `Timer`: statement, setup and labels."""
 
     stmt: str
     setup: str
@@ -42,7 +41,7 @@ class TaskSpec:
 
     @property
     def title(self) -> str:
-        """The label, or else the statement, and the label below."""
+        """The label or else the statement, with the sub-label."""
         if self.label is None and "\n" in self.stmt:
             return f"stmt:{f' ({self.sub_label})' if self.sub_label else ''}\n{indent(self.stmt, '  ')}"  # noqa: E501
         return (self.stmt if self.label is None else self.label) + (
@@ -58,7 +57,7 @@ class TaskSpec:
         )
 
     def summarize(self) -> str:
-        """Title, description and setup, each on lines of its own."""
+        """Title, description and setup, on separate lines."""
         parts = filter(None, (self.title, self.description, self.setup_str()))
         return "\n".join(part + "\n" * ("\n" in part) for part in parts)
 
@@ -109,14 +108,17 @@ class Measurement:
 
     @property
     def significant_figures(self) -> int:
-        """How many digits of the median mean something: those above the confidence interval of the
-        middle half's mean."""
+        """The number of significant digits of the median, from the confidence interval of the
+        interquartile mean.
+        """
         n = len(self.raw_times)
         middle = sorted(self.times)[n // 4 : math.ceil(3 * n / 4)]
-        interval = max(NORMAL * float(np.std(middle)) / math.sqrt(len(middle)), FINEST)
-        return min(max(math.floor(math.log10(self.median / interval)), 1), MOST_DIGITS)
+        interval = max(
+            NORMAL_QUANTILE * float(np.std(middle)) / math.sqrt(len(middle)), MIN_INTERVAL_SECONDS
+        )
+        return min(max(math.floor(math.log10(self.median / interval)), 1), MAX_DIGITS)
 
-    def meets_confidence(self, threshold: float = SHAKY) -> bool:
+    def meets_confidence(self, threshold: float = UNRELIABLE_SPREAD) -> bool:
         """Whether the middle half is narrower than this part of the median."""
         return self.iqr / self.median < threshold
 
@@ -149,7 +151,7 @@ class Measurement:
             f"{threads} thread{'s' * (threads > 1)}"
         )
         if self.has_warnings:
-            steady = self.meets_confidence(VERY_SHAKY)
+            steady = self.meets_confidence(VERY_UNRELIABLE_SPREAD)
             lines.append(
                 f"  WARNING: Interquartile range is {self.iqr / self.median * 100:.1f}% of the "
                 "median measurement."
@@ -164,7 +166,7 @@ class Measurement:
 
     @staticmethod
     def merge(measurements: Iterable[Measurement]) -> list[Measurement]:
-        """One measurement for each task, of all its times as single runs."""
+        """One measurement for each task, with all times of that task as single runs."""
         times: dict[TaskSpec, list[float]] = {}
         for m in measurements:
             times.setdefault(m.task_spec, []).extend(m.times)
@@ -172,7 +174,7 @@ class Measurement:
 
 
 def select_unit(t: float) -> tuple[str, float]:
-    """The unit that shows t seconds best, and its seconds: ("us", 1e-6)."""
+    """The best unit for t seconds, and the unit's seconds: ("us", 1e-6)."""
     unit = {-3: "ns", -2: "us", -1: "ms"}.get(math.floor(math.log10(t) / 3), "s")
     return unit, UNITS[unit][1]
 

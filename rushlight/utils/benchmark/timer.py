@@ -1,4 +1,4 @@
-"""`Timer`: a statement is run until its time is known."""
+"""`Timer`: runs a statement until its time is known well enough."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_RUNS = 2**31 - 1  # in one measurement
 
 
 class Language(Enum):
-    """What statements are written in: Python."""
+    """The language of a statement: Python."""
 
     PYTHON = 0
     CPP = 1
@@ -28,10 +28,10 @@ class Timer:
     """Times of `stmt`, run with `globals` after `setup`, on `num_threads` threads, as a
     `Measurement`.
 
-    `label`, `sub_label`, `description` and `env` are what `Compare` sorts by. `torch` is known in
-    the statement.
+    `Compare` groups by `label`, `sub_label`, `description` and `env`. The statement can use
+    `torch`.
 
-    ValueError for a statement that is no text, NotImplementedError for C++.
+    ValueError if the statement is not text, NotImplementedError for C++.
 
     >>> rushlight.utils.benchmark.Timer("torch.ones(3)").timeit(10).number_per_run
     10
@@ -66,7 +66,7 @@ class Timer:
         return Measurement(number, times, self._task_spec)
 
     def timeit(self, number: int = 1000000) -> Measurement:
-        """One time of `number` runs, after a hundredth of them to warm up."""
+        """One measurement of `number` runs, after number / 100 warm-up runs."""
         with set_torch_threads(self._task_spec.num_threads):
             self._seconds(max(number // 100, 2))
             return self._measured(number, [self._seconds(number)])
@@ -74,8 +74,8 @@ class Timer:
     def blocked_autorange(
         self, callback: Callback | None = None, min_run_time: float = 0.2
     ) -> Measurement:
-        """Measure for `min_run_time` seconds, with so many runs a time that the clock's overhead
-        does not count.
+        """Measure for `min_run_time` seconds, in blocks of runs large enough that the clock's
+        overhead is negligible.
         """
         with set_torch_threads(self._task_spec.num_threads):
             number = self._runs(min_run_time)
@@ -148,7 +148,7 @@ class Timer:
         """NotImplementedError: Valgrind counts instructions of machine code that rushlight does not
         have."""
         raise NotImplementedError(
-            explain("collect_callgrind() does not exist here", "blocked_autorange() measures time")
+            explain("collect_callgrind() is not supported", "blocked_autorange() measures time")
         )
 
 
@@ -157,12 +157,12 @@ def check(stmt: Any, global_setup: str, language: Any) -> None:
         raise ValueError(
             explain(
                 "Currently only a `str` stmt is supported.",
-                "a function is called in it: Timer('f()', globals={'f': f})",
+                "call the function in the statement: Timer('f()', globals={'f': f})",
             )
         )
     if language in (Language.CPP, "cpp", "c++"):
         raise NotImplementedError(
-            explain("Timer(language='cpp') does not exist here", "write the statement in Python")
+            explain("Timer(language='cpp') is not supported", "write the statement in Python")
         )
     if language not in (Language.PYTHON, "py", "python"):
         raise ValueError(explain(f"Invalid language `{language}`."))

@@ -24,8 +24,8 @@ def default_collate(batch: Any) -> Any:
     """The batch of a list of samples; a new first dimension counts them.
 
     Tensors and arrays are stacked, floats become float64, integers int64, texts stay a list. Tuples
-    and lists of k things become a list of k batches, dicts a dict, named tuples one of their kind.
-    RuntimeError for shapes or lengths that differ, TypeError for anything else.
+    and lists of k elements become a list of k batches, dicts a dict, named tuples a named tuple of
+    the same class. RuntimeError for different shapes or lengths, TypeError for anything else.
 
     >>> rushlight.utils.data.default_collate([(rushlight.ones(2), 1), (rushlight.zeros(2), 0)])
     [tensor([[1., 1.],
@@ -55,7 +55,7 @@ def collate(batch: Any, *, collate_fn_map: Table | None = None) -> Any:
             raise RuntimeError(
                 explain(
                     "each element in list of batch should be of equal size",
-                    "pad them, or give the DataLoader a collate_fn of your own",
+                    "pad them, or pass a collate_fn to the DataLoader",
                     lengths=[len(one) for one in batch],
                 )
             )
@@ -68,12 +68,14 @@ def wrong(kind: Any) -> str:
     return explain(
         "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; "
         f"found {kind}",
-        "give the DataLoader a collate_fn of your own",
+        "pass a collate_fn to the DataLoader",
     )
 
 
 def like(old: Any, parts: Any) -> Any:
-    """The parts in a container of the old one's kind, if that can be made of them."""
+    """The elements in a container of the same class as `old`, or in a list if that is not
+    possible.
+    """
     if type(old) in (list, dict):
         return parts
     try:
@@ -129,8 +131,8 @@ default_collate_fn_map: Table = {
 
 
 def default_convert(data: Any) -> Any:
-    """A sample that is not to be batched: arrays become tensors, also inside containers; anything
-    else stays.
+    """A single sample without batching: arrays become tensors, also inside containers; other values
+    unchanged.
 
     >>> import numpy as np
     >>> rushlight.utils.data.default_convert([np.ones(2), "text"])

@@ -28,7 +28,7 @@ from rushlight.utils.data.sampler import (
 from rushlight.utils.data.worker import Job
 from rushlight.utils.data.worker_pool import WorkerIterator, check_context
 
-_collate_fn_t = Callable[[list], Any]  # torch's name for what makes a batch of samples
+_collate_fn_t = Callable[[list], Any]  # torch's name of the type of collate functions
 FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 
 
@@ -40,12 +40,13 @@ class DataLoader(Suggesting):
     `default_collate`. `drop_last` leaves a short last batch away. An `IterableDataset` decides the
     order itself.
 
-    `num_workers` > 0 processes make the batches, `prefetch_factor` (2) each ahead of need; they are
-    given in order unless `in_order=False`. Each has its own random numbers, `get_worker_info()`,
-    and is prepared by `worker_init_fn(id)`. They end with the epoch, or with the loader if
-    `persistent_workers`. `multiprocessing_context` says how they are started: 'fork' (on Linux),
-    'spawn' or 'forkserver', for which data set and functions must be picklable. Workers pay where a
-    batch takes longer to make than to send, about 1 ms for each 2 MB.
+    `num_workers` > 0 processes make the batches, each `prefetch_factor` (default 2) ahead; the
+    batches come in order unless `in_order=False`. Each worker has its own random numbers and
+    `get_worker_info()`, and calls `worker_init_fn(id)` first. Workers end with the epoch, or with
+    the loader if `persistent_workers`. `multiprocessing_context`: how workers start: 'fork'
+    (default on Linux), 'spawn' or 'forkserver'; the last two need a picklable data set and
+    picklable functions. Workers are worthwhile if making a batch takes longer than sending it,
+    about 1 ms for each 2 MB.
 
     Random numbers are torch's: each epoch draws a seed for the workers and one for the order, from
     `generator` or the default one. `pin_memory` is accepted and changes nothing.
@@ -61,7 +62,7 @@ class DataLoader(Suggesting):
 
     _initialized = False
 
-    __class_getitem__: Any = classmethod(GenericAlias)  # DataLoader[T] says what a batch is
+    __class_getitem__: Any = classmethod(GenericAlias)  # DataLoader[T]: T is the type of a batch
 
     def __init__(
         self,
@@ -120,7 +121,8 @@ class DataLoader(Suggesting):
         self.multiprocessing_context = multiprocessing_context
         self.prefetch_factor = 2 if prefetch_factor is None and num_workers else prefetch_factor
         self._iterator: WorkerIterator | None = None  # of persistent workers
-        self._reported: int | None = None  # the length of an iterable data set, once somebody asked
+        # the length of an iterable data set, after the first call of len()
+        self._reported: int | None = None
         self._initialized = True
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -129,7 +131,7 @@ class DataLoader(Suggesting):
                 explain(
                     f"{name} attribute should not be set after {type(self).__name__} is "
                     "initialized",
-                    "make a new loader",
+                    "create a new loader",
                 )
             )
         if name == "multiprocessing_context":
@@ -138,9 +140,8 @@ class DataLoader(Suggesting):
 
     def __iter__(self) -> Iterator[Any]:
         if self.num_workers == 0:
-            numbers = (
-                self._numbers()
-            )  # before the seed is drawn, as in torch: a sampler may draw here
+            # before the seed is drawn, as in torch: a sampler may draw here
+            numbers = self._numbers()
             drawn_seed(self.generator)  # torch draws a seed even without workers
             batches: Iterator[Any] = Alone(self._recipe().fetcher(), numbers)
         else:
@@ -160,8 +161,9 @@ class DataLoader(Suggesting):
         return self.sampler if self.batch_sampler is None else self.batch_sampler
 
     def _numbers(self) -> Iterator[Any]:
-        """What to fetch next. Batches of our own random order are slices of it, without lists of
-        Python's integers."""
+        """The indices to fetch next. Batches of the built-in random order are slices of an array,
+        without lists of Python integers.
+        """
         order = self._order
         if (
             type(order) is BatchSampler
@@ -175,11 +177,10 @@ class DataLoader(Suggesting):
         return Recipe(self.dataset, self.collate_fn, self.batch_sampler is not None, self.drop_last)
 
     def _team(self) -> WorkerIterator:
-        """As many workers as asked for, newly seeded; the same ones again if they are persistent
-        and alive."""
+        """The workers with new seeds; the same processes again if they are persistent and alive."""
         if self._iterator is not None and self._iterator.close.alive:
             return self._iterator
-        self._numbers()  # torch asks the sampler before the seed too, and again for its order
+        self._numbers()  # torch also calls the sampler twice: before the seed, and for the order
         n, seed, recipe = self.num_workers, drawn_seed(self.generator), self._recipe()
         jobs = [Job(i, n, seed, recipe, self.worker_init_fn) for i in range(n)]
         team = WorkerIterator(
@@ -245,8 +246,9 @@ class Counted:
 
 
 def slices(parts: Iterator[ndarray], size: int, drop_last: bool) -> Iterator[ndarray]:
-    """The parts, put together and cut to one size; like a `BatchSampler`, none is asked for before
-    it is needed."""
+    """The parts, joined and cut to batches of one size. As in `BatchSampler`, each part is read
+    only when it is needed.
+    """
     rest = np.empty(0, np.int64)
     for part in parts:
         rest = np.concatenate((rest, part)) if len(rest) else part
@@ -311,7 +313,7 @@ def check_iterable(**options: Any) -> None:
                 explain(
                     f"DataLoader with IterableDataset: expected unspecified {name} option, but got "
                     f"{name}={value}",
-                    "let the data set's __iter__ decide the order",
+                    "define the order in the data set's __iter__",
                 )
             )
 

@@ -24,7 +24,8 @@ class Dataset(Generic[T]):
     """data[i] is sample i: a subclass has `__getitem__`, and `__len__` for samplers. `a + b` is one
     after the other.
 
-    It may define `__getitems__(numbers)`, which returns a list of samples, if that is cheaper.
+    A data set may define `__getitems__(numbers)`, which returns a list of samples, if that is
+    faster.
 
     >>> class Squares(rushlight.utils.data.Dataset):
     ...     def __len__(self):
@@ -77,7 +78,7 @@ class TensorDataset(Dataset[tuple]):
             raise AssertionError(
                 explain(
                     "Size mismatch between tensors",
-                    "all need the same first size",
+                    "all tensors need the same first size",
                     shapes=[tuple(t.shape) for t in tensors],
                 )
             )
@@ -90,7 +91,7 @@ class TensorDataset(Dataset[tuple]):
         return len(self.tensors[0])
 
     def batch(self, numbers: Any) -> list:
-        """The collated batch of these sample numbers, computed at once."""
+        """The collated batch of the samples with these indices, computed at once."""
         if mode().watch is None and all(t._node is None for t in self.tensors):
             places = np.asarray(numbers, np.intp)
             return [from_array(t._array.take(places, 0)) for t in self.tensors]
@@ -142,8 +143,8 @@ class StackDataset(Dataset[Any]):
 
 
 class ConcatDataset(Dataset[Any]):
-    """data[i] = the i-th of all samples, one data set after the other. AssertionError for none, or
-    one without a length.
+    """data[i] = the i-th of all samples, one data set after the other. AssertionError for no data
+    sets, or one without a length.
 
     >>> data = rushlight.utils.data.ConcatDataset([range(3), range(10, 12)])
     >>> len(data), data[3], data[-1]
@@ -241,7 +242,7 @@ class Subset(Dataset[Any]):
 
 
 def samples(dataset: Any, numbers: Sequence[int]) -> list:
-    """The samples of these numbers, by `__getitems__` if the data set has it."""
+    """The samples with these indices, by `__getitems__` if the data set has this method."""
     several = getattr(dataset, "__getitems__", None)
     if several is None:
         return [dataset[i] for i in numbers]
@@ -257,14 +258,14 @@ def samples(dataset: Any, numbers: Sequence[int]) -> list:
 
 
 def is_tensors(dataset: Any) -> bool:
-    """Whether `whole_batch` knows the data set: a `TensorDataset`, or a subset of one."""
+    """Whether `whole_batch` supports the data set: a `TensorDataset`, or a subset of one."""
     while type(dataset) is Subset:
         dataset = dataset.dataset
     return type(dataset) is TensorDataset
 
 
 def whole_batch(dataset: Any, numbers: Any) -> list:
-    """The default collation of these samples, taken at once."""
+    """The default collation of the samples with these indices, computed at once."""
     while type(dataset) is Subset:
         numbers, dataset = [dataset.indices[i] for i in numbers], dataset.dataset
     return dataset.batch(numbers)

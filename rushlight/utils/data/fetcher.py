@@ -9,7 +9,7 @@ from typing import Any
 from rushlight.utils.data.collate import default_collate
 from rushlight.utils.data.dataset import IterableDataset, is_tensors, samples, whole_batch
 
-END_OF_DATA = object()  # what a fetcher returns at the end of an iterable data set
+END_OF_DATA = object()  # returned by a fetcher at the end of an iterable data set
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import from_numpy
 
-# third byte of the magic number -> what a value is
+# third byte of the magic number -> dtype
 DTYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 
 
@@ -23,9 +23,9 @@ def read_idx(file: str | os.PathLike[str] | BinaryIO) -> Tensor:
     states.
 
     Shapes: any; MNIST's images are `(N, 28, 28)`, its labels `(N,)`. Dtypes: uint8, int8, int16,
-    int32, float32, float64. Raises `ValueError` for a file that is no IDX file, is cut short, or
-    holds more than it states, and `OSError` where it cannot be read. The path, or else `file.name`,
-    opens the message. Format: Y. LeCun, C. Cortes, C. Burges, *The MNIST database of handwritten
+    int32, float32, float64. Raises `ValueError` for a file that is not an IDX file, is truncated,
+    or is longer than its header states; `OSError` if it cannot be read. The message begins with the
+    path or `file.name`. Format: Y. LeCun, C. Cortes, C. Burges, *The MNIST database of handwritten
     digits*.
 
     >>> import io, rushlight as torch

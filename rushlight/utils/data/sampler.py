@@ -1,5 +1,4 @@
-"""Samplers: in which order the samples of a data set are taken. Torch's orders for the same
-seeds."""
+"""Samplers: the order of a data set's samples. The same orders as torch's for the same seeds."""
 
 from __future__ import annotations
 
@@ -72,8 +71,9 @@ class RandomSampler(Sampler[int]):
     """All samples in random order, or with `replacement` any at random; `num_samples` of them,
     default all.
 
-    Without a `generator` each round draws a seed from the default one and starts a new one with it.
-    ValueError if num_samples is no integer > 0, TypeError if replacement is no bool.
+    Without a `generator` each epoch draws a seed from the default generator and uses a new
+    generator with this seed. ValueError unless num_samples is an integer > 0, TypeError unless
+    replacement is a bool.
 
     >>> _ = rushlight.random.manual_seed(0)
     >>> list(rushlight.utils.data.RandomSampler(range(5)))
@@ -145,7 +145,7 @@ class WeightedRandomSampler(Sampler[int]):
     """P(i) = weights[i] / sum of weights: `num_samples` numbers, with `replacement` or each at most
     once.
 
-    ValueError for weights that are no vector.
+    ValueError unless the weights are a vector.
 
     >>> _ = rushlight.manual_seed(0)
     >>> list(rushlight.utils.data.WeightedRandomSampler([1.0, 0.0, 3.0], num_samples=8))
@@ -215,10 +215,10 @@ class DistributedSampler(Sampler[int]):
     """order[rank], order[rank + num_replicas], ...: the share of one of several processes, in an
     order all agree on.
 
-    The order is random by seed + epoch (`set_epoch`) unless shuffle=False. What is missing for
-    equal shares is taken from the beginning again, or left away with `drop_last`. What is not given
-    is asked of `torch.distributed`. ValueError for a rank out of range, or where there is no
-    process group to ask.
+    The order is random with seed + epoch (`set_epoch`), unless shuffle=False. To make the shares
+    equal, samples from the beginning are repeated, or with `drop_last` the last ones left out. The
+    number of replicas and the rank are by default those of `torch.distributed`. ValueError for a
+    rank out of range, or if there is no process group.
 
     >>> list(rushlight.utils.data.DistributedSampler(range(5), num_replicas=2, rank=1,
     ...     shuffle=False))

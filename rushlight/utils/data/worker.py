@@ -1,8 +1,9 @@
-"""A worker of a loader: a process that makes batches with random numbers of its own.
+"""A worker of a loader: a process that makes batches, with its own random numbers.
 
-Processes are forked on Linux. That is safe beside the threads of NumPy's BLAS (OpenBLAS ends them
-before a fork and starts them anew) and of compiled loops (loops/parallel.py asks for its process).
-A worker's BLAS uses one thread."""
+On Linux, processes are forked. This is safe although NumPy's BLAS has threads (OpenBLAS ends them
+before a fork and restarts them) and compiled loops have, too (loops/parallel.py checks the process
+id). A worker's BLAS uses one thread.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +34,9 @@ RESUME = "resume"  # a message instead of a task: begin the data set anew
 
 @dataclass(frozen=True)
 class WorkerInfo:
-    """What `get_worker_info()` tells a data set: the worker's number, how many there are, its seed,
-    the data set."""
+    """The result of `get_worker_info()`: the worker's number, the number of workers, the seed, the
+    data set.
+    """
 
     id: int
     num_workers: int
@@ -46,7 +48,8 @@ _here: WorkerInfo | None = None  # set once, when a worker's process begins
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """The current worker, for data sets that divide their samples; None in the main program.
+    """The `WorkerInfo` of this process, for data sets that divide their samples; None in the main
+    process.
 
     >>> rushlight.utils.data.get_worker_info() is None
     True
@@ -63,7 +66,7 @@ class LongKey(str):
 
 @dataclass(frozen=True)
 class Caught:
-    """An error in a worker, on its way to the program: its class and how it reads there."""
+    """An error in a worker, sent to the main process: the class and the text."""
 
     kind: type[BaseException]
     text: str
@@ -80,8 +83,9 @@ class Caught:
         )
 
     def error(self) -> BaseException:
-        """An error of the same class that tells of the first; a RuntimeError where the class wants
-        other arguments."""
+        """An error of the same class with the worker's traceback; a RuntimeError if the class needs
+        other arguments.
+        """
         if self.kind is KeyError:
             return KeyError(LongKey(self.text))
         try:
@@ -107,7 +111,7 @@ class Outbox:
                 return
 
     def put(self, index: int, kind: str, content: Any, worker: int) -> None:
-        """Send what came of a task; of what cannot be pickled, the error."""
+        """Send the result of a task. If it cannot be pickled, send the error."""
         try:
             message = packed((index, kind, content))
         except Exception:
@@ -121,7 +125,7 @@ class Outbox:
 
 
 def packed_error(index: int, caught: Caught) -> Packed:
-    """The message of an error; a RuntimeError where its class cannot be pickled."""
+    """The message of an error; a RuntimeError if its class cannot be pickled."""
     try:
         return packed((index, ERROR, caught))
     except Exception:
@@ -130,7 +134,7 @@ def packed_error(index: int, caught: Caught) -> Packed:
 
 @dataclass(frozen=True)
 class Job:
-    """What a worker is started with."""
+    """The arguments of a worker process."""
 
     id: int
     num_workers: int
@@ -155,15 +159,17 @@ class Job:
 
 
 def serve(job: Job, tasks: Connection, results: Connection, inherited: list[Connection]) -> None:
-    """A worker's life: tasks in, batches out, until there are no more or the program has gone.
+    """The main loop of a worker: receives tasks, sends batches, until there are no more tasks or
+    the main process is gone.
 
-    `inherited`: the program's own ends of pipes, which a fork has copied. They are closed, so that
-    a pipe ends when the program closes it."""
+    `inherited`: the main process's ends of pipes, which a fork has copied. The worker closes these
+    copies, so that a pipe ends when the main process closes its end.
+    """
     for pipe in inherited:
         pipe.close()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     outbox = Outbox(results)
-    with suppress(EOFError, KeyboardInterrupt):  # the program has gone, or says so itself
+    with suppress(EOFError, KeyboardInterrupt):  # the main process is gone, or was interrupted
         work(job, tasks, outbox)
     outbox.close()
 

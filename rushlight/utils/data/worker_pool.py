@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
 SHUTDOWN_SECONDS = 5.0  # a worker that runs longer is stopped
-_ends: WeakSet[Connection] = (
-    WeakSet()
-)  # this process's ends of all pipes to workers, for forks to close
+# this process's ends of all pipes to workers, for forks to close
+_ends: WeakSet[Connection] = WeakSet()
 
 
 def context_of(given: Any) -> BaseContext:
-    """The context named or given; else the one that the program has set, fork on Linux, or Python's
-    choice."""
+    """The context, given by name or object; by default the program's, fork on Linux, or Python's
+    default.
+    """
     import multiprocessing
 
     if given is None and multiprocessing.get_start_method(allow_none=True) is None:
@@ -77,7 +77,9 @@ def check_context(given: Any, num_workers: int) -> None:
 
 
 class Member:
-    """The parent's record of a worker: its process, the pipes to and from it, its tasks."""
+    """A worker as the main process sees it: the process, the pipes to and from the worker, open
+    tasks.
+    """
 
     def __init__(self, job: Job, context: Any):
         from_program, self.tasks = context.Pipe(duplex=False)
@@ -90,7 +92,7 @@ class Member:
         try:
             with (
                 warnings.catch_warnings()
-            ):  # other threads are no danger to our workers: see worker.py
+            ):  # other threads do not harm forked workers: see worker.py
                 warnings.filterwarnings(
                     "ignore", ".*multi-threaded, use of fork.*", DeprecationWarning
                 )
@@ -98,10 +100,8 @@ class Member:
         finally:
             from_program.close()
             to_program.close()
-        self.active, self.tasks_open = (
-            True,
-            0,
-        )  # whether it still has samples; tasks without an answer
+        # whether it still has samples; tasks without an answer
+        self.active, self.tasks_open = (True, 0)
 
     def give(self, message: Any) -> None:
         """Send a task. A dead worker is detected when the loader waits for its answer."""
@@ -133,8 +133,8 @@ def dismiss(members: list[Member], owner: int) -> None:
 
 
 class WorkerIterator:
-    """Batch i is made by one of the workers in turn, `ahead` of them each; they are given in order,
-    unless told.
+    """The workers make the batches in turn, each up to `ahead` in advance. Batches come in order,
+    unless `in_order` is false.
 
     Without references to it, at the end of the data and at the end of the program its workers end.
     """
@@ -211,7 +211,7 @@ class WorkerIterator:
         self.sent += 1
 
     def _skip(self) -> None:
-        """Pass over tasks whose worker has no samples left, and those given out of order."""
+        """Skip tasks whose worker has no samples left, and those returned out of order."""
         while self.given < self.sent and self.given not in self.arrived:
             member = self.waiting.get(self.given)
             if member is not None and member.active:
@@ -220,8 +220,9 @@ class WorkerIterator:
             self.given += 1
 
     def _answer(self) -> int | None:
-        """Wait for an answer and keep it. Return its task, or None for an old answer or a worker's
-        end."""
+        """Wait for an answer and store it. Returns its task, or None for an outdated answer or a
+        worker's end.
+        """
         index, kind, content = self._message()
         member = self.waiting.get(index)
         if member is None:  # of an earlier round
@@ -259,7 +260,7 @@ class WorkerIterator:
             raise RuntimeError(
                 explain(
                     f"DataLoader timed out after {self.timeout} seconds",
-                    "a longer timeout=, or quicker samples",
+                    "use a longer timeout=, or faster samples",
                 )
             )
         for pipe in found:
@@ -271,7 +272,7 @@ class WorkerIterator:
         raise self._lost([ends[end] for end in found])
 
     def _lost(self, members: list[Member]) -> RuntimeError:
-        """The error for workers that have died; the others are ended."""
+        """The error for workers that have died; the other workers are ended."""
         pids = ", ".join(str(member.process.pid) for member in members)
         for member in members:
             member.process.join(1.0)

@@ -1,4 +1,4 @@
-"""Data sets of images, as torchvision's: from local files, or downloaded once if asked for."""
+"""Image data sets with torchvision's names: read from local files, downloaded only on request."""
 
 from __future__ import annotations
 

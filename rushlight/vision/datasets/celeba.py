@@ -27,10 +27,11 @@ class CelebA(VisionDataset):
     """Faces, 178 x 218: `split` 'train', 'valid', 'test' or 'all'; (image, target).
 
     `target_type`, one or a list, is 'attr' (40 zeros and ones, named in `attr_names`), 'identity',
-    'bbox' or 'landmarks'; with none the target is None. `root`/celeba holds img_align_celeba/ and
-    the lists that these name. Nothing is downloaded: RuntimeError says what is missing.
+    'bbox' or 'landmarks'; for an empty list the target is None. `root`/celeba holds
+    img_align_celeba/ and the text files with the lists. Nothing is downloaded; RuntimeError names
+    missing files.
 
-    Source: Z. Liu and others, Deep Learning Face Attributes in the Wild, 2015.
+    Source: Z. Liu et al., Deep Learning Face Attributes in the Wild, 2015.
     """
 
     base_folder = "celeba"
@@ -58,7 +59,7 @@ class CelebA(VisionDataset):
                 raise ValueError(
                     explain(
                         f'Target type "{kind}" is not recognized.',
-                        f"it is one of {', '.join(FILES)}",
+                        f"use one of {', '.join(FILES)}",
                     )
                 )
         if not self.target_type and target_transform is not None:
@@ -70,9 +71,8 @@ class CelebA(VisionDataset):
         self.attr_names: list[str] = []
         for kind in self.target_type:
             _, values, header = self.table(FILES[kind])
-            values = (
-                (values[chosen] + 1) // 2 if kind == "attr" else values[chosen]
-            )  # -1 and 1 become 0 and 1
+            # -1 and 1 become 0 and 1
+            values = (values[chosen] + 1) // 2 if kind == "attr" else values[chosen]
             self.attr_names = header if kind == "attr" else self.attr_names
             setattr(self, kind, from_array(np.ascontiguousarray(values)))
 
@@ -86,7 +86,7 @@ class CelebA(VisionDataset):
             raise RuntimeError(
                 explain(
                     "Dataset not found or corrupted.",
-                    "unpack CelebA's files there",
+                    "unpack CelebA's files to this folder",
                     missing=self.path(name),
                 )
             )

@@ -29,7 +29,9 @@ class ArrayUnpickler(pickle.Unpickler):
             return np._core.multiarray._reconstruct  # type: ignore[attr-defined]
         if (module, name) == ("_codecs", "encode"):
             return encode  # of latin1 only
-        raise pickle.UnpicklingError(f"the file wants {module}.{name}: it is not one of CIFAR's")
+        raise pickle.UnpicklingError(
+            f"the file refers to {module}.{name}: this is not a file of CIFAR"
+        )
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -42,9 +44,9 @@ class CIFAR10(TrainOrTest):
     """Photographs of ten kinds of things: 50,000 to train, 10,000 to test; (image 32 x 32, class).
 
     `root` holds the folder cifar-10-batches-py, or the archive cifar-10-python.tar.gz;
-    `download=True` fetches it. `data` (N, 32, 32, 3) uint8, an array, and `targets`, a list, are
-    all of them. An image is a Pillow image where Pillow is installed, an array else. RuntimeError
-    if files are missing or changed.
+    `download=True` downloads it. `data`: all images, an array (N, 32, 32, 3) of uint8; `targets`:
+    all labels, a list. A sample's image is a Pillow image if Pillow is installed, else an array.
+    RuntimeError if files are missing or changed.
 
     Source: A. Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009.
     """
@@ -125,7 +127,7 @@ class CIFAR10(TrainOrTest):
             self.unpack()
 
     def unpack(self) -> None:
-        """Extract the files of the data set from the archive, and no others."""
+        """Extract only the files of the data set from the archive."""
         wanted = {f"{self.base_folder}/{name}": self.folder / name for name, _ in self.files()}
         self.folder.mkdir(exist_ok=True)
         with tarfile.open(folder_of(self.root) / self.filename) as archive:

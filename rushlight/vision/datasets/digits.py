@@ -1,4 +1,4 @@
-"""Digits: 1,797 handwritten digits of 8 x 8 pixels, which come with the package."""
+"""Digits: 1,797 handwritten digits of 8 x 8 pixels, included in the package."""
 
 from __future__ import annotations
 
@@ -43,9 +43,8 @@ class Digits(TrainOrTest):
         super().__init__(root, transform=transform, target_transform=target_transform)
         self.train = train
         with gzip.open(SHIPPED, "rt") as file:
-            table = np.loadtxt(
-                file, np.int64, delimiter=","
-            )  # (1797, 65): 64 pixels of 0 to 16, and the label
+            # (1797, 65): 64 pixels of 0 to 16, and the label
+            table = np.loadtxt(file, np.int64, delimiter=",")
         rows = table[(np.arange(len(table)) % 5 == 0) != train]
         pixels = np.rint(rows[:, :64] * (255 / 16)).astype(np.uint8).reshape(-1, 8, 8)
         self.data, self.targets = from_numpy(pixels), from_numpy(rows[:, 64].copy())

@@ -24,15 +24,15 @@ def md5(path: Path) -> str:
 
 
 def is_whole(path: Path, expected: str | None) -> bool:
-    """Whether the file is there and has the sum expected."""
+    """Whether the file exists and has the expected checksum."""
     return path.is_file() and (expected is None or md5(path) == expected)
 
 
 def download(urls: Sequence[str], path: Path, expected: str | None = None) -> None:
-    """Download a file from the first URL that has it. RuntimeError with all answers if no URL has
-    it.
+    """Download a file from the first URL that has it. RuntimeError with all servers' answers if
+    none has it.
 
-    What has come before a connection broke is kept in PATH.part, and the rest asked for next time.
+    If a connection breaks, the received part is kept in PATH.part, and the next call continues it.
     """
     if is_whole(path, expected):
         return
@@ -52,13 +52,12 @@ def download(urls: Sequence[str], path: Path, expected: str | None = None) -> No
     raise RuntimeError(
         f"could not download {path.name}:\n  "
         + "\n  ".join(troubles)
-        + f"\n  cure: without a network, put the file at {path} yourself"
+        + f"\n  hint: download the file by hand to {path}"
     )
 
 
 def fetch(url: str, part: Path) -> None:
-    """Append what is missing of a file; from its beginning, if the server cannot go on in the
-    middle."""
+    """Append the missing part of a file. If the server cannot resume, start at the beginning."""
     from urllib.error import HTTPError
     from urllib.request import Request, urlopen
 
@@ -80,5 +79,5 @@ def fetch(url: str, part: Path) -> None:
     came = part.stat().st_size - (have if answer.status == 206 else 0)
     if length is not None and came < int(length):
         raise OSError(
-            f"the connection broke after {came:,} of {int(length):,} bytes: call again to go on"
+            f"the connection broke after {came:,} of {int(length):,} bytes: call again to resume"
         )

@@ -18,7 +18,7 @@ IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tif
 
 
 def has_file_allowed_extension(filename: str, extensions: str | tuple[str, ...]) -> bool:
-    """Whether a name ends in one of them, in letters of any case."""
+    """Whether a name ends in one of the extensions, ignoring case."""
     return filename.lower().endswith(extensions)
 
 
@@ -41,9 +41,10 @@ def default_loader(path: str) -> Any:
 class DatasetFolder(VisionDataset):
     """Samples root/class/.../file, read by `loader(path)`, with the number of the class as target.
 
-    Files have one of the `extensions`, or satisfy `is_valid_file(path)`; `classes` are the names of
-    the folders in order, `samples` the pairs (path, number). FileNotFoundError for a class without
-    files, unless `allow_empty`, and where there are no classes."""
+    Files have one of the `extensions`, or satisfy `is_valid_file(path)`. `classes`: the sorted
+    names of the folders; `samples`: pairs (path, class index). FileNotFoundError for a class
+    without files, unless `allow_empty`, and if there are no classes.
+    """
 
     def __init__(
         self,
@@ -84,7 +85,7 @@ class DatasetFolder(VisionDataset):
             raise FileNotFoundError(
                 explain(
                     f"Couldn't find any class folder in {directory}.",
-                    "each class is a folder of its own",
+                    "put the images of each class into a folder",
                 )
             )
         return classes, {name: i for i, name in enumerate(classes)}
@@ -132,8 +133,8 @@ def files_of(folder: Path, valid: Callable[[str], bool]) -> list[str]:
 
 
 class FakeData(VisionDataset):
-    """`size` Pillow images of noise with random targets, the same each time that they are asked
-    for.
+    """`size` Pillow images of noise with random targets; each index gives the same sample every
+    time.
 
     >>> len(rushlight.vision.datasets.FakeData(size=10))
     10

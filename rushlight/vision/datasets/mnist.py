@@ -17,10 +17,10 @@ from rushlight.vision.datasets.download import download
 class MNIST(TrainOrTest):
     """Handwritten digits: 60,000 to train, 10,000 to test; (image 28 x 28, number).
 
-    `root` holds MNIST/raw/train-images-idx3-ubyte and so on, as torchvision lays them, or the files
-    themselves; plain or .gz. `download=True` fetches what is missing. `data` (N, 28, 28) uint8 and
-    `targets` (N,) int64 are all of them. An image is a Pillow image where Pillow is installed, an
-    array else. RuntimeError if files are missing.
+    `root` holds MNIST/raw/train-images-idx3-ubyte and so on, as in torchvision, or the files
+    themselves; plain or .gz. `download=True` downloads missing files. `data`: all images (N, 28,
+    28) uint8; `targets`: all labels (N,) int64. A sample's image is a Pillow image if Pillow is
+    installed, else an array. RuntimeError if files are missing.
 
     Source: Y. LeCun, C. Cortes, C. Burges, The MNIST database of handwritten digits.
     """
@@ -65,7 +65,7 @@ class MNIST(TrainOrTest):
         if len(self.data) != len(self.targets):
             raise RuntimeError(
                 explain(
-                    f"{images} and {labels} do not go together",
+                    f"{images} and {labels} do not belong together",
                     "download both again",
                     images=len(self.data),
                     labels=len(self.targets),
@@ -107,7 +107,7 @@ class MNIST(TrainOrTest):
         )
 
     def download(self) -> None:
-        """Download the missing ones of the four files. RuntimeError if that fails."""
+        """Download the missing files of the four. RuntimeError if a download fails."""
         for name, md5 in self.resources:
             if not (Path(self.raw_folder) / name.removesuffix(".gz")).is_file():
                 download(
@@ -116,8 +116,8 @@ class MNIST(TrainOrTest):
 
 
 def old_name(images: MNIST, name: str) -> Any:
-    """`train_data`, `train_labels` and the like, names from before torchvision 0.3, with
-    torchvision's warning.
+    """`train_data`, `train_labels` and so on, names from before torchvision 0.3, with torchvision's
+    warning.
     """
     split = "train" if images.train else "test"
     warnings.warn(

@@ -1,4 +1,4 @@
-"""Sets of photographs in files of their own kinds: house numbers, STL-10."""
+"""Data sets of photographs in file formats of their own: house numbers (SVHN), STL-10."""
 
 from __future__ import annotations
 
@@ -56,8 +56,9 @@ class SVHN(Photographs):
     `root` holds train_32x32.mat and so on; `download=True` fetches it. `data` (N, 3, 32, 32) uint8
     and `labels` (N,) are arrays. RuntimeError if the file is missing or changed.
 
-    Source: Y. Netzer and others, Reading Digits in Natural Images with Unsupervised Feature
-    Learning, 2011."""
+    Source: Y. Netzer et al., Reading Digits in Natural Images with Unsupervised Feature Learning,
+    2011.
+    """
 
     home = "http://ufldl.stanford.edu/housenumbers/"
     split_list = {
@@ -105,7 +106,7 @@ class STL10(Photographs):
     'unlabeled' (100,000).
 
     `root` holds the folder stl10_binary with train_X.bin and so on. `data` (N, 3, 96, 96) uint8 and
-    `labels` (N,) are arrays; -1 for what has no label. Nothing is downloaded.
+    `labels` (N,) are arrays; the label of an unlabelled image is -1. Nothing is downloaded.
 
     Source: A. Coates, H. Lee and A. Ng, An Analysis of Single Layer Networks in Unsupervised
     Feature Learning, 2011."""

@@ -32,7 +32,7 @@ def check_md5(fpath: str | os.PathLike, md5: str) -> bool:
 
 
 def check_integrity(fpath: str | os.PathLike, md5: str | None = None) -> bool:
-    """Whether the file is there, with this md5 sum if one is given."""
+    """Whether the file exists, and has this md5 sum if one is given."""
     return is_whole(Path(fpath), md5)
 
 
@@ -43,7 +43,7 @@ def download_url(
     md5: str | None = None,
     max_redirect_hops: int = 3,
 ) -> None:
-    """Fetch a file into the folder `root`, unless it is there."""
+    """Download a file to the folder `root`, unless it exists."""
     path = Path(os.path.expanduser(root)) / (filename or os.path.basename(url))
     if not is_whole(path, md5):
         download([url], path, md5)

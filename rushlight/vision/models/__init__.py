@@ -1,8 +1,9 @@
-"""Networks for pictures, with torchvision's names, weights' names and first values: resnet18() and
-the like.
+"""Networks for images, with torchvision's names, parameter names and initial values: resnet18() and
+so on.
 
-Nothing is downloaded: `weights=` asks for a file in `torch.hub.get_dir()`/checkpoints, and says
-where it is to be had."""
+Nothing is downloaded: `weights=` reads a file in `torch.hub.get_dir()`/checkpoints; the error for a
+missing file names its address.
+"""
 
 # ruff: noqa: F403 - the names stand in __all__ of each part
 from rushlight.vision.models.alexnet import *

@@ -1,4 +1,4 @@
-"""What is made of a model: its first layers, with the outputs of some of them."""
+"""Modules derived from a model: its first layers, with outputs of some of the layers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = ["IntermediateLayerGetter", "_make_divisible"]
 
 
 class IntermediateLayerGetter(nn.ModuleDict):
-    """The model's children up to the last requested one, in order: x to {new name: what the child
-    gave}.
+    """The model's children up to the last requested one, in order: x to {new name: the child's
+    output}.
 
     `return_layers`: {name of a child: new name}. ValueError for a name that no child has.
     """

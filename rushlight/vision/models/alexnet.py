@@ -1,4 +1,4 @@
-"""AlexNet, in its version for one device (Krizhevsky 2014)."""
+"""AlexNet in the version for one device (Krizhevsky 2014)."""
 
 from __future__ import annotations
 

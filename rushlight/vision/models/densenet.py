@@ -151,7 +151,7 @@ class DenseNet(nn.Module):
         return self.classifier(F.adaptive_avg_pool2d(x, (1, 1)).flatten(1))
 
     def load_state_dict(self, state_dict: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
-        """The trained files say norm.1 where the module is norm1."""
+        """Old weight files have norm.1 where the module has norm1."""
         named = {
             re.sub(r"(denselayer\d+\.(?:norm|relu|conv))\.([12])\.", r"\1\2.", k): v
             for k, v in state_dict.items()

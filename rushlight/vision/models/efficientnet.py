@@ -45,8 +45,9 @@ Norm = Callable[..., nn.Module]
 
 
 class Stage(NamedTuple):
-    """So many blocks: how many times wider inside, kernel, stride of the first, channels in and
-    out."""
+    """A stage: number of blocks, expansion inside a block, kernel, stride of the first block,
+    channels in and out.
+    """
 
     block: type[Block]
     expand: int
@@ -58,7 +59,9 @@ class Stage(NamedTuple):
 
 
 class Block(nn.Module):
-    """What `layers` says, now and then left out while training; plus x where the shapes allow."""
+    """The modules of `layers`, skipped at random in training (stochastic depth), plus x if the
+    shapes allow.
+    """
 
     def __init__(self, cnf: Stage, stochastic_depth_prob: float, norm_layer: Norm):
         super().__init__()

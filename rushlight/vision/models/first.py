@@ -1,4 +1,4 @@
-"""What networks share: how the plainest runs, and the first values of layers."""
+"""Functions that networks share: building a model, and initial values of layers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ class Classifier(nn.Module):
 
 
 def constant(layer: Any, weight: float | None, bias: float) -> None:
-    """Fill the layer's weight (unless None is given) and its bias (if any) with numbers."""
+    """Fill the layer's weight (unless `weight` is None) and its bias (if any) with these
+    numbers.
+    """
     if weight is not None and layer.weight is not None:
         nn.init.constant_(layer.weight, weight)
     if layer.bias is not None:

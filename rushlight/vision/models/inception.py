@@ -14,14 +14,12 @@ from rushlight.vision.models.weights import Trained, model, weights
 
 __all__ = ["Inception3", "InceptionOutputs", "Inception_V3_Weights", "inception_v3"]
 
-OURS, THEIRS = (
-    ((0.485, 0.229), (0.456, 0.224), (0.406, 0.225)),
-    0.5,
-)  # mean and deviation of colours
+# mean and deviation of colours
+OURS, THEIRS = (((0.485, 0.229), (0.456, 0.224), (0.406, 0.225)), 0.5)
 
 
 class InceptionOutputs(NamedTuple):
-    """The outputs in training: the scores, and those from halfway."""
+    """The outputs in training: the scores, and those of the auxiliary classifier."""
 
     logits: Tensor
     aux_logits: Tensor | None
@@ -177,7 +175,7 @@ class InceptionD(Branches):
 
 
 class InceptionE(Branches):
-    """1x1; a row of 3 and a column of 3; 3x3 and these two; a mean."""
+    """Branches: 1x1; 1x3 and 3x1; 3x3 followed by these two; average pooling."""
 
     def __init__(self, in_channels: int):
         super().__init__()
@@ -234,7 +232,7 @@ def start(net: nn.Module, width: float) -> None:
 
 
 def asked(init_weights: bool | None, name: str) -> bool:
-    """Whether initial values are drawn, with torchvision's warning for None."""
+    """Whether to draw initial values; None means True, with torchvision's warning."""
     if init_weights is None:
         warn(
             f"The default weight initialization of {name} will be changed in future releases of "

@@ -62,8 +62,9 @@ class InvertedResidual(nn.Module):
 
 
 class MobileNetV2(nn.Module):
-    """(N, 3, H, W) to (N, classes); `width_mult` times as many channels, in multiples of
-    `round_nearest`."""
+    """(N, 3, H, W) to (N, classes). Channels are multiplied by `width_mult` and rounded to
+    multiples of `round_nearest`.
+    """
 
     def __init__(
         self,

@@ -157,8 +157,8 @@ def scaled(
     dilated: bool = False,
     **kwargs: Any,
 ) -> MobileNetV3:
-    """A network of `width` times the channels. The last three blocks have half the channels if the
-    tail is reduced; dilated instead of halving the picture once more if that is asked for.
+    """A network with `width` times the channels. `reduced_tail`: the last three blocks have half
+    the channels. `dilated`: the last stage is dilated instead of strided.
     """
     tail, parts = len(stages) - 3, []
     for i, s in enumerate(stages):

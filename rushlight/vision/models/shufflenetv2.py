@@ -43,8 +43,9 @@ def depthwise(channels: int, stride: int) -> list[nn.Module]:
 
 
 class InvertedResidual(nn.Module):
-    """Two branches of half the channels each: at stride 1 the first is what came in, above it is
-    convolved too."""
+    """Two branches, each with half the channels. At stride 1 the first branch is the identity, at
+    stride 2 a convolution, too.
+    """
 
     def __init__(self, inp: int, oup: int, stride: int):
         super().__init__()
@@ -75,7 +76,7 @@ class InvertedResidual(nn.Module):
 
 
 class ShuffleNetV2(nn.Module):
-    """(N, 3, H, W) to (N, classes): three stages, of so many blocks and channels."""
+    """(N, 3, H, W) to (N, classes): three stages with these numbers of blocks and channels."""
 
     def __init__(
         self,

@@ -72,7 +72,9 @@ def make_layers(cfg: list[str | int], batch_norm: bool = False) -> nn.Sequential
 
 
 def stages(*depths: int) -> list[str | int]:
-    """The widths of five stages with so many convolutions each, a pool after each."""
+    """The channels of five stages with these numbers of convolutions, and a pool after each
+    stage.
+    """
     steps: list[str | int] = []
     for width, depth in zip((64, 128, 256, 512, 512), depths):
         steps += [*[width] * depth, "M"]

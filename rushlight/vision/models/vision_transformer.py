@@ -79,7 +79,7 @@ class EncoderBlock(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Positions added, blocks one after the other, a norm."""
+    """Add positions, run the blocks in order, normalize."""
 
     def __init__(
         self,

@@ -1,5 +1,5 @@
-"""Trained weights: their files, their preprocessing, and functions that build a model with or
-without them.
+"""Trained weights: files, preprocessing, and functions that build a model with or without trained
+weights.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ImageClassification:
 
 
 class WeightsEnum(Enum):
-    """The base of `ResNet18_Weights` and the like: one member for each file of weights."""
+    """The base of `ResNet18_Weights` and so on: one member for each file of weights."""
 
     @property
     def url(self) -> str:
@@ -89,8 +89,9 @@ class WeightsEnum(Enum):
 
 
 def weights(name: str, members: dict[str, Trained], default: str = "") -> Any:
-    """The enum `name` of trained weights; `default` is the member that DEFAULT means, the first if
-    none is said."""
+    """The enum `name` of trained weights; `default`: the member for DEFAULT, by default the
+    first.
+    """
     chosen = members[default] if default else next(iter(members.values()))
     return WeightsEnum(name, {**members, "DEFAULT": chosen}, module="rushlight.vision.models")  # type: ignore[call-arg]
 
@@ -106,7 +107,8 @@ def imagenet(name: str, first: str, second: str = "", **settings: Any) -> Any:
 
 BUILDERS: dict[
     str, Callable[..., Any]
-] = {}  # resnet18 and the like, filled while the modules load, by `model`
+    # name of a function such as resnet18 -> the function; filled by `model` while the modules load
+] = {}
 KNOWN: dict[str, Any] = {}  # the weights of each
 
 
@@ -119,8 +121,8 @@ def model(
     heads: tuple[str, ...] = (),
     **defaults: Any,
 ) -> Callable[..., Any]:
-    """The function `name` that builds cls(*settings, **defaults), with trained weights if they are
-    asked for.
+    """The function `name` that builds cls(*settings, **defaults), with trained weights if `weights`
+    is given.
 
     `trained`: defaults if weights are loaded; `heads`: modules that have trained
     weights and draw their first values, and are dropped after that unless `aux_logits`.
@@ -163,11 +165,13 @@ def model(
 
 
 def asked(known: Any, weights: Any, pretrained: Any) -> Any:
-    """Which weights: `weights`, or IMAGENET1K_V1 for the True that was once said."""
+    """The weights to load: `weights`, or IMAGENET1K_V1 for torchvision's old argument
+    pretrained=True.
+    """
     if pretrained is None and not isinstance(weights, bool):
         return weights
     warnings.warn(
-        f"`pretrained` is deprecated: say weights={known.__name__}.IMAGENET1K_V1, or weights=None",
+        f"`pretrained` is deprecated: use weights={known.__name__}.IMAGENET1K_V1, or weights=None",
         stacklevel=3,
     )
     return known.IMAGENET1K_V1 if pretrained or weights is True else None
@@ -179,7 +183,7 @@ def get_model(name: str, **config: Any) -> Any:
 
 
 def get_model_builder(name: str) -> Callable[..., Any]:
-    """The function that builds the model of that name; ValueError if there is none."""
+    """The function that builds the model of that name; ValueError for an unknown name."""
     if name.lower() not in BUILDERS:
         raise ValueError(
             explain(f"Unknown model {name}", f"there are {', '.join(sorted(BUILDERS))}")

@@ -37,7 +37,7 @@ def shared(boxes1: Tensor, boxes2: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
-    """iou = area of both / area of either: (N, M), of N boxes and M others.
+    """iou = area of the intersection / area of the union: (N, M), for N and M boxes.
 
     >>> a, b = rushlight.tensor([[0., 0., 2., 2.]]), rushlight.tensor([[1., 0., 3., 2.], [5., 5.,
     ...     6., 6.]])
@@ -83,7 +83,7 @@ def distance_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-7) -> Tenso
 
 
 def complete_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-7) -> Tensor:
-    """(N, M): `distance_box_iou` less what the boxes' shapes differ by (Zheng et al. 2020).
+    """(N, M): `distance_box_iou` minus a term for different aspect ratios (Zheng et al. 2020).
 
     >>> box = rushlight.tensor([[0., 0., 2., 2.]])
     >>> rushlight.vision.ops.complete_box_iou(box, box)
@@ -117,7 +117,7 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
             np.minimum(array[best, 2:], array[order, 2:]),
         )
         inside = np.prod(np.maximum(high - low, 0), -1)
-        with np.errstate(invalid="ignore"):  # boxes without area: 0 / 0 is no overlap
+        with np.errstate(invalid="ignore"):  # boxes without area: 0 / 0 means no overlap
             overlaps: ndarray = inside / (area[best] + area[order] - inside) > iou_threshold
         order = order[~overlaps]
     return from_array(np.array(kept, np.int64))
@@ -134,7 +134,7 @@ def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: floa
     """
     if boxes.numel() == 0:
         return from_array(np.empty(0, np.int64))
-    apart = idxs.to(boxes.dtype) * (boxes.max() + 1)  # each class in a place of its own
+    apart = idxs.to(boxes.dtype) * (boxes.max() + 1)  # shift each class to a region of its own
     return nms(boxes + apart[:, None], scores, iou_threshold)
 
 
@@ -191,7 +191,7 @@ def remove_small_boxes(boxes: Tensor, min_size: float) -> Tensor:
 
 
 def masks_to_boxes(masks: Tensor) -> Tensor:
-    """The smallest box (N, 4) around what is not 0 in each mask (N, H, W).
+    """The smallest box (N, 4) around the nonzero elements of each mask (N, H, W).
 
     >>> rushlight.vision.ops.masks_to_boxes(rushlight.tensor([[[0, 0, 0], [0, 1, 1]]]))
     tensor([[1., 1., 2., 1.]])

@@ -118,8 +118,7 @@ def check(
 
 
 def interpolated(planes: Tensor, down: Tensor, right: Tensor) -> Tensor:
-    """(B, C, H, W) at points (B, P), which lie between four pixels: (B, C, P); zeros stand
-    outside."""
+    """Bilinear interpolation of (B, C, H, W) at points (B, P): (B, C, P); zeros outside."""
     b, channels, h, w = planes.shape
     pixels, top, left = planes.flatten(2), down.detach().floor(), right.detach().floor()
     found: Any = 0

@@ -15,9 +15,9 @@ from rushlight.vision.ops.boxes import box_area
 def sigmoid_focal_loss(
     inputs: Tensor, targets: Tensor, alpha: float = 0.25, gamma: float = 2, reduction: str = "none"
 ) -> Tensor:
-    """(1 - p)^gamma times the binary cross entropy, p the probability of what is true.
+    """(1 - p)^gamma times the binary cross entropy, with p the probability of the true class.
 
-    `alpha` weighs the positive examples, 1 - alpha the negative ones; -1 weighs none. T.-Y. Lin et
+    `alpha` weighs the positive examples, 1 - alpha the negative ones; -1: no weights. T.-Y. Lin et
     al., *Focal loss for dense object detection*, 2017.
 
     >>> x, y = rushlight.tensor([0.]), rushlight.tensor([1.])
@@ -78,7 +78,7 @@ def distance_box_iou_loss(
 def complete_box_iou_loss(
     boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-7
 ) -> Tensor:
-    """The distance loss, plus what the boxes' shapes differ by (Zheng et al. 2020).
+    """The distance loss plus a term for different aspect ratios (Zheng et al. 2020).
 
     >>> box = rushlight.tensor([[0., 0., 2., 2.]])
     >>> rushlight.vision.ops.complete_box_iou_loss(box, box)

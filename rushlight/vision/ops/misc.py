@@ -12,8 +12,8 @@ from rushlight.creation.factories import empty, ones, zeros
 
 
 class Conv2dNormActivation(nn.Sequential):
-    """out = activation(norm(conv(x))), a convolution that keeps the size at stride 1; what is None
-    is left out.
+    """out = activation(norm(conv(x))): a convolution that keeps the size at stride 1; a layer that
+    is None is left out.
 
     >>> rushlight.vision.ops.Conv2dNormActivation(3, 8)(rushlight.ones(1, 3, 6, 6)).shape
     torch.Size([1, 8, 6, 6])
@@ -152,7 +152,7 @@ def stochastic_depth(input: Tensor, p: float, mode: str, training: bool = True) 
 
 
 class StochasticDepth(nn.Module):
-    """out = stochastic_depth(x, p, mode) while training, else x.
+    """out = stochastic_depth(x, p, mode) in training, else x.
 
     >>> rushlight.vision.ops.StochasticDepth(0.5, "row").eval()(rushlight.ones(2))
     tensor([1., 1.])

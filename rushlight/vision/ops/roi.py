@@ -44,19 +44,16 @@ def roi_align(
         else np.maximum(corners[:, 2:] - corners[:, :2], 1)
     )
     _, channels, h, w = input.shape
-    down = from_array(
-        shares(corners[:, 1], size[:, 1], height, h, sampling_ratio)
-    )  # (K, height, H)
-    across = from_array(
-        shares(corners[:, 0], size[:, 0], width, w, sampling_ratio)
-    )  # (K, width, W)
+    # (K, height, H)
+    down = from_array(shares(corners[:, 1], size[:, 1], height, h, sampling_ratio))
+    # (K, width, W)
+    across = from_array(shares(corners[:, 0], size[:, 0], width, w, sampling_ratio))
     order, found = np.argsort(image, kind="stable"), []
     for i in np.unique(image):
         of = from_array(np.flatnonzero(image == i))
         rows = down[of].flatten(0, 1) @ input[int(i)].transpose(0, 1).flatten(1)  # (k height, C W)
-        rows = (
-            rows.unflatten(1, (channels, w)).unflatten(0, (-1, height)).transpose(1, 2)
-        )  # (k, C, height, W)
+        # (k, C, height, W)
+        rows = rows.unflatten(1, (channels, w)).unflatten(0, (-1, height)).transpose(1, 2)
         found.append(rows @ across[of].mT[:, None])
     return (
         cat(found, 0)[from_array(np.argsort(order))]

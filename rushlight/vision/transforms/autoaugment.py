@@ -23,7 +23,7 @@ def pick(n: int) -> int:
 
 
 def sheared(img: Any, x: float, y: float, how: dict[str, Any]) -> Any:
-    """Sheared by x and y, the top left corner staying where it is."""
+    """Sheared in x and y; the top left corner is fixed."""
     return warps.affine(
         img,
         0.0,
@@ -72,7 +72,9 @@ SIGNED = (
 def magnitudes(
     bins: int, shear: float, move: tuple[float, float], turn: float, color: float, bits: int
 ) -> dict[str, list[float] | None]:
-    """The magnitudes of each change, in `bins` steps; None if there is only one."""
+    """The magnitudes of each operation, in `bins` steps; None for an operation without a
+    magnitude.
+    """
 
     def up_to(most: float) -> list[float]:
         return linspace(0.0, most, bins).tolist()
@@ -98,7 +100,7 @@ def magnitudes(
 
 
 class Chosen(Transform):
-    """The base: a change by name, with the settings of those that move pixels."""
+    """The base of policies: applies an operation by name, with interpolation and fill."""
 
     def __init__(self, num_magnitude_bins: int, interpolation: InterpolationMode, fill: Any):
         self.num_magnitude_bins, self.interpolation, self.fill = (

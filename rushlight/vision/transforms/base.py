@@ -1,4 +1,4 @@
-"""What all transforms are: `forward(img)`, a repr, and numbers drawn at random."""
+"""The base of all transforms: `forward(img)`, a repr, and random numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def chance() -> float:
 
 
 class Compose:
-    """Transforms one after the other.
+    """A sequence of transforms.
 
     >>> import numpy as np
     >>> prepare = rushlight.vision.transforms.Compose([

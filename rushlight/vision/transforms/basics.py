@@ -29,7 +29,7 @@ from rushlight.vision.images import (
 
 
 def pil_to_tensor(pic: Any) -> Tensor:
-    """A Pillow image as a tensor (C, H, W) of its own numbers.
+    """A Pillow image as a tensor (C, H, W) of its own dtype and values.
 
     >>> image = rushlight.vision.transforms.functional.to_pil_image(rushlight.zeros(3, 2, 4))
     >>> rushlight.vision.transforms.functional.pil_to_tensor(image).shape
@@ -139,13 +139,13 @@ def normalize(
     """
     if not isinstance(tensor, Tensor):
         raise TypeError(
-            explain(f"img should be Tensor Image. Got {type(tensor)}", "ToTensor() comes first")
+            explain(f"img should be Tensor Image. Got {type(tensor)}", "apply ToTensor() first")
         )
     if not tensor.is_floating_point():
         raise TypeError(
             explain(
                 f"Input tensor should be a float tensor. Got {tensor.dtype}.",
-                "ToTensor() comes first",
+                "apply ToTensor() first",
             )
         )
     if tensor._array.ndim < 3:
@@ -172,7 +172,7 @@ def normalize(
             explain(
                 f"output with shape {list(tensor.shape)} doesn't match the broadcast shape "
                 f"{list(made.shape)}",
-                "give as many means and stds as the image has channels",
+                "pass one mean and one std for each channel of the image",
             )
         )
     return made
@@ -295,9 +295,9 @@ def resize(
 ) -> Any:
     """The image with (height, width) pixels; one number is the length of the shorter side.
 
-    Pillow resizes its own images; tensors and arrays are interpolated ('nearest', 'bilinear',
-    'bicubic'). Of bytes, the result may be 1 off torchvision's, which interpolates them in
-    integers.
+    Pillow images are resized by Pillow; tensors and arrays are interpolated ('nearest', 'bilinear',
+    'bicubic'). The result for bytes may differ from torchvision's by 1, since torchvision
+    interpolates in integers.
 
     >>> rushlight.vision.transforms.functional.resize(rushlight.zeros(3, 8, 16), 4).shape
     torch.Size([3, 4, 8])
@@ -396,7 +396,7 @@ to_grayscale = rgb_to_grayscale
 
 
 def pair(size: int | Sequence[int]) -> tuple[int, int]:
-    """(height, width) of one number, or of one or two.
+    """(height, width) from a number, or from a sequence of one or two.
 
     >>> rushlight.vision.transforms.functional.pair(3), rushlight.vision.transforms.functional.pair((3, 4))
     ((3, 3), (3, 4))

@@ -1,4 +1,4 @@
-"""Transforms of images that are the same for all, and the simplest of those at random."""
+"""Deterministic transforms of images, and simple random ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ToTensor(Transform):
 
 
 class PILToTensor(Transform):
-    """A Pillow image as a tensor (C, H, W) of its own numbers.
+    """A Pillow image as a tensor (C, H, W) of its own dtype and values.
 
     >>> image = rushlight.vision.transforms.ToPILImage()(rushlight.zeros(3, 2, 4,
     ...     dtype=rushlight.uint8))
@@ -213,7 +213,7 @@ class RandomCrop(Transform):
             raise ValueError(
                 explain(
                     f"Required crop size {(th, tw)} is larger than input image size {(h, w)}",
-                    "give a padding, or pad_if_needed=True",
+                    "pass a padding, or pad_if_needed=True",
                 )
             )
         if (h, w) == (th, tw):
@@ -267,7 +267,7 @@ class RandomVerticalFlip(RandomHorizontalFlip):
 
 
 class RandomGrayscale(Transform):
-    """Without colours, with probability p; as many channels as before.
+    """Grey with probability p, with as many channels as before.
 
     >>> rushlight.vision.transforms.RandomGrayscale(p=1.0)(rushlight.ones(3, 4, 4)).shape
     torch.Size([3, 4, 4])
@@ -284,8 +284,8 @@ class RandomGrayscale(Transform):
 
 
 class RandomRotation(Transform):
-    """out(A p) = image(p), A a turn by a random angle: of (least, most) degrees, or up to so many
-    either way.
+    """out(A p) = image(p), where A is a rotation by a random angle: in (min, max) degrees, or a
+    number for (-n, n).
 
     >>> rushlight.vision.transforms.RandomRotation((90, 90))(rushlight.tensor([[[1, 2], [3, 4]]]))
     tensor([[[2, 4],
@@ -323,7 +323,7 @@ class RandomRotation(Transform):
 
 
 class RandomApply(Transform):
-    """All of the transforms, with probability p; else none.
+    """All of the transforms with probability p, else none of them.
 
     >>> t = rushlight.vision.transforms
     >>> t.RandomApply([t.RandomHorizontalFlip(p=1.0)], p=1.0)(rushlight.tensor([[[1, 2]]]))
@@ -343,7 +343,7 @@ class RandomApply(Transform):
 
 
 class RandomChoice(Transform):
-    """One of the transforms, with equal probabilities or those of `p`; drawn by Python's `random`.
+    """One of the transforms, with equal probabilities or with `p`; drawn by Python's `random`.
 
     >>> t = rushlight.vision.transforms
     >>> t.RandomChoice([t.RandomHorizontalFlip(1.0), t.RandomVerticalFlip(1.0)], p=[1,

@@ -101,7 +101,7 @@ class ColorJitter(Transform):
 
     @staticmethod
     def get_params(brightness: Any, contrast: Any, saturation: Any, hue: Any) -> tuple[Any, ...]:
-        """The order, and the four factors; None where nothing changes."""
+        """The order of the four changes, and their factors; None for a change without effect."""
         order = default_generator.randperm(4)
         return (
             order,
@@ -125,7 +125,7 @@ class ColorJitter(Transform):
 def factors(
     name: str, value: Any, middle: float = 1.0, bounds: tuple[float, float] = (0.0, math.inf)
 ) -> tuple[float, float] | None:
-    """(least, most) of a setting; None if they do not change the image."""
+    """(min, max) of a setting; None if it does not change the image."""
     if isinstance(value, (int, float)):
         if value < 0:
             raise ValueError(explain(f"If {name} is a single number, it must be non negative."))
@@ -182,8 +182,8 @@ class GaussianBlur(Transform):
 class RandomAffine(Transform):
     """out(A p) = image(p), A an affine map at random: turned, moved, scaled and sheared.
 
-    `degrees` and `shear` are (least, most), or up to so many either way; `translate` (x, y) in
-    parts of the size; `scale` (least, most).
+    `degrees` and `shear`: (min, max), or a number n for (-n, n); `translate`: (x, y) as fractions
+    of the size; `scale`: (min, max).
 
     >>> rushlight.vision.transforms.RandomAffine(degrees=(90, 90))(rushlight.tensor([[[1, 2], [3,
     ...     4]]]))
@@ -253,7 +253,7 @@ class RandomAffine(Transform):
 
 
 def either_way(name: str, value: Any) -> list[float]:
-    """[-v, v] of a number, else the numbers that are given."""
+    """[-v, v] for a number v, else the given numbers."""
     if isinstance(value, (int, float)):
         if value < 0:
             raise ValueError(explain(f"If {name} is a single number, it must be positive."))
@@ -481,8 +481,7 @@ class RandomPosterize(Sometimes):
 
 
 class RandomSolarize(Sometimes):
-    """out = most - x where x >= threshold, else x, with probability p: the negative of what is
-    bright.
+    """out = max - x where x >= threshold, else x, with probability p: inverts bright pixels.
 
     >>> rushlight.vision.transforms.RandomSolarize(128, p=1.0)(rushlight.tensor([[[100, 200]]],
     ...     dtype=rushlight.uint8))
@@ -501,8 +500,8 @@ class RandomAdjustSharpness(Sometimes):
     factor is below 1.
 
     >>> sharpen = rushlight.vision.transforms.RandomAdjustSharpness(2.0, p=1.0)
-    >>> sharpen(rushlight.full((1, 3, 3), 0.5)).std()
-    tensor(0.)
+    >>> sharpen(rushlight.full((1, 3, 3), 0.5)).mean()
+    tensor(0.5000)
     """
 
     change, shows, setting = (

@@ -1,4 +1,4 @@
-"""The transforms, under the name of the module that defines them in torchvision."""
+"""The transforms under the name of torchvision's module."""
 
 # ruff: noqa: F403 - the names stand in __all__ of each part
 from rushlight.vision.transforms import functional as functional

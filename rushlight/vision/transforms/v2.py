@@ -37,7 +37,7 @@ class Compose(First):
 
 
 class ToImage(Transform):
-    """A Pillow image, or an array (H, W, C), as a tensor (C, H, W) of its own numbers.
+    """A Pillow image, or an array (H, W, C), as a tensor (C, H, W) of its own dtype and values.
 
     >>> import numpy as np
     >>> rushlight.vision.transforms.v2.ToImage()(np.zeros((2, 4, 3), np.uint8)).shape

@@ -1,5 +1,4 @@
-"""What moves pixels along lines: affine maps, perspective, and parts of an image in another
-size."""
+"""Geometric transforms: affine maps, perspective, and parts of an image resized."""
 
 from __future__ import annotations
 
@@ -108,7 +107,7 @@ def rotate(
     """Turned counter-clockwise by `angle` degrees around the middle, or `center` (x, y); `fill`
     where nothing was.
 
-    `expand` makes room for the corners; of Pillow images only.
+    `expand` enlarges the image so that the corners fit; for Pillow images only.
 
     >>> rushlight.vision.transforms.functional.rotate(rushlight.tensor([[[1, 2], [3, 4]]]), 90)
     tensor([[[2, 4],
@@ -172,7 +171,7 @@ def perspective_map(
 
 
 def colour_of(img: Any, fill: Any) -> Any:
-    """What fills a Pillow image: one number for each channel."""
+    """The fill colour of a Pillow image: one number for each channel."""
     if fill is None:
         return 0
     bands = len(img.getbands())
@@ -185,8 +184,9 @@ def placed(h: int, w: int, m: Sequence[float]) -> ndarray:
     """Where each pixel comes from by an affine map of pixels from the middle: (H, W, 2) of (x, y)
     from -1 to 1.
 
-    In float32 and in this order, as torchvision has it: points halfway between two pixels are
-    rounded alike."""
+    In float32 and in torchvision's order of operations, so that points halfway between two pixels
+    round the same way.
+    """
     scaled = np.array(m, np.float32).reshape(2, 3).T / np.array([0.5 * w, 0.5 * h], np.float32)
     pixels = np.ones((h, w, 3), np.float32)
     pixels[..., 0] = np.arange(w, dtype=np.float32) + np.float32(0.5 - w * 0.5)
@@ -232,7 +232,7 @@ def erase(img: Tensor, i: int, j: int, h: int, w: int, v: Any, inplace: bool = F
              [1., 1.]]])
     """
     if not isinstance(img, Tensor):
-        raise TypeError(explain(f"img should be Tensor. Got {type(img)}", "ToTensor() comes first"))
+        raise TypeError(explain(f"img should be Tensor. Got {type(img)}", "apply ToTensor() first"))
     out = img if inplace else img.clone()
     out[..., i : i + h, j : j + w] = v
     return out

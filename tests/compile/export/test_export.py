@@ -143,7 +143,7 @@ def test_other_shapes_and_dtypes_are_refused(tmp_path):
         match=r"input is float32\[5, 3\], but the model was exported for float32\[4, 3\]",
     ):
         model(np.ones((5, 3), np.float32))
-    with pytest.raises(ValueError, match=r"float64\[4, 3\].*cure: input.astype\('float32'\)"):
+    with pytest.raises(ValueError, match=r"float64\[4, 3\].*hint: input.astype\('float32'\)"):
         model(np.ones((4, 3)))
 
 
@@ -177,7 +177,7 @@ def test_graph_breaks_are_named(tmp_path):
 
     with pytest.raises(CannotCompile, match=r"test_export.py:\d+"):
         torch.export(f, torch.ones(2), tmp_path / "f")
-    with pytest.raises(ValueError, match="is no name that Python can import"):
+    with pytest.raises(ValueError, match="is not a name that Python can import"):
         torch.export(nn.Linear(1, 1), torch.ones(1, 1), tmp_path / "my-model")
     assert not list(tmp_path.iterdir())
 
@@ -276,11 +276,11 @@ def test_named_tuples_are_given_as_tuples_and_other_objects_are_refused(tmp_path
     )
     made = package.model((one.numpy(), two.numpy()))
     assert [a.tolist() for a in made] == [[1, 1], [1, 1]]
-    with pytest.raises(TypeError, match="cure: hand the model tensors, or tuples, lists and dicts"):
+    with pytest.raises(TypeError, match="hint: pass the model tensors, or tuples, lists and dicts"):
         torch.export(lambda p: p.first, (Both(one, two),), tmp_path / "both")
 
 
-def test_bfloat16_is_refused_with_a_cure(tmp_path):
+def test_bfloat16_is_refused_with_a_hint(tmp_path):
     pytest.importorskip("ml_dtypes")
     line, x = nn.Linear(3, 2).bfloat16(), torch.ones(1, 3)
     for model, given in ((line, x.bfloat16()), (lambda x: x.bfloat16().float(), x)):
@@ -291,7 +291,7 @@ def test_bfloat16_is_refused_with_a_cure(tmp_path):
             torch.export(model, given, tmp_path / "half")
 
 
-def test_attributes_that_change_are_named_with_a_cure(tmp_path):
+def test_attributes_that_change_are_named_with_a_hint(tmp_path):
     class Changing(nn.Module):
         def __init__(self):
             super().__init__()
@@ -302,7 +302,8 @@ def test_attributes_that_change_are_named_with_a_cure(tmp_path):
             return x + self.calls
 
     with pytest.raises(
-        CannotCompile, match=r"'calls'(.|\n)*cure: let the model keep what it changes in buffers"
+        CannotCompile,
+        match=r"'calls'(.|\n)*hint: let the model store values that change in buffers",
     ):
         torch.export(Changing(), torch.ones(2), tmp_path / "changing")
 

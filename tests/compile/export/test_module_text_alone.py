@@ -170,6 +170,7 @@ def test_a_training_step_runs_alone_to_the_same_bits(make, tmp_path):
         np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.faster
 def test_attention_that_is_enough_for_its_loops_runs_alone(tmp_path):
     pytest.importorskip("numba")
     args = (torch.randn(1, 4, 64, 32),)

@@ -14,7 +14,7 @@ pytest.importorskip("numba")
 
 import rushlight as torch
 from rushlight.compile import compile, programs, source
-from rushlight.compile.lower.loop_text import COSTS, MOST_COSTLY
+from rushlight.compile.lower.loop_text import COSTS, SLOW_COST
 from rushlight.core.table import TABLE
 from rushlight.fast.rule_text import NotFused, Scalar, expression
 from rushlight.loops.parallel import in_parts
@@ -97,9 +97,9 @@ def test_every_op_with_a_function_in_its_text_counts_as_work():
         long = [
             called
             for called in re.findall(r"\b[a-z]\w*(?=\()", text)
-            if COSTS.get(TABLE.get(called)) == MOST_COSTLY
+            if COSTS.get(TABLE.get(called)) == SLOW_COST
         ]
-        assert not long or COSTS.get(TABLE[name]) == MOST_COSTLY, f"{name}: {text}"
+        assert not long or COSTS.get(TABLE[name]) == SLOW_COST, f"{name}: {text}"
 
 
 def values(dtype):

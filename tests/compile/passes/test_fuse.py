@@ -117,10 +117,10 @@ def test_switched_off_each_op_runs_by_itself():
 
 def test_long_programs_are_cut():
     """LLVM's time grows faster than the text of a loop."""
-    from rushlight.compile.passes.fuse import LARGEST
+    from rushlight.compile.passes.fuse import MAX_STEPS
 
     def f(x, y):
-        for k in range(LARGEST + 20):
+        for k in range(MAX_STEPS + 20):
             x = x * 0.99 + y if k % 2 else x - y
         return x
 

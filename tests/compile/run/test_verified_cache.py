@@ -206,11 +206,11 @@ def test_one_difference_may_be_an_ops_change_of_mind_two_are_none(comparisons, m
 
 
 def test_memory_that_is_given_back():
-    from rushlight.base.buffer_pool import LEAST, give_back, memory
+    from rushlight.base.buffer_pool import MIN_ARRAY_BYTES, give_back, memory
 
-    held = memory.take((LEAST,), np.dtype(np.float32))
-    memory.take((LEAST, 2), np.dtype(np.float32))
+    held = memory.take((MIN_ARRAY_BYTES,), np.dtype(np.float32))
+    memory.take((MIN_ARRAY_BYTES, 2), np.dtype(np.float32))
     give_back()
     kept = [a for known in memory.known.values() for a in known]
     assert any(a is held for a in kept)
-    assert all(a.shape != (LEAST, 2) for a in kept)
+    assert all(a.shape != (MIN_ARRAY_BYTES, 2) for a in kept)

@@ -255,14 +255,14 @@ def test_noise_that_cancels_in_the_first_tries_is_asked_for_again():
     right, tries = np.full(3, 0.25), []
 
     def changes(*found):
-        for change in (found * verify.MOST_TRIES)[: verify.MOST_TRIES]:
+        for change in (found * verify.MAX_RUNS)[: verify.MAX_RUNS]:
             tries.append(change)
             yield np.full(3, change)
 
     assert verify.difference(right + 1e-16, right, lambda: changes(1)) == ""
     assert not tries  # near enough without noise
     assert verify.difference(right + 1e-8, right, lambda: changes(1e-7)) == ""
-    assert len(tries) == verify.TRIES
+    assert len(tries) == verify.MIN_RUNS
     assert verify.difference(right + 1e-8, right, lambda: changes(0, 0, 0, 1e-8)) == ""
     assert "of 3 elements" in verify.difference(right + 1e-8, right, lambda: changes(0, 0, 0, 1e-9))
     assert "of 3 elements" in verify.difference(right + 1e-4, right, lambda: changes(0, 1e-8))

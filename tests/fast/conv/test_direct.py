@@ -13,7 +13,7 @@ from tests.support.conv_problem import check, chosen, im2col, on_three_cores, pr
 
 pytest.importorskip("numba")
 
-from rushlight.fast.conv import CONV_WEIGHT_GRAD, direct
+from rushlight.fast.conv import conv_weight_grad_of_plan, direct
 from rushlight.fast.conv.tiling import Inexact
 
 
@@ -83,7 +83,7 @@ def test_what_is_not_finite_stays_where_it_is():
     s.x[:, :, :, -1] = np.inf
     with pytest.raises(Inexact):
         direct.conv_weight_grad(s.weights, s.g, s.x)
-    made = CONV_WEIGHT_GRAD(s.weights, s.g, s.x)
+    made = conv_weight_grad_of_plan(s.weights, s.g, s.x)
     assert np.isfinite(made[..., :2]).all()
     assert not np.isfinite(made[..., 2]).any()
 

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rushlight
-from rushlight.fast.conv import conv, index_table
-from rushlight.fast.conv.thresholds import TABLE_COLUMNS, TABLE_PLAIN_COLUMNS
+from rushlight.fast.conv import index_table
+from rushlight.fast.index import TABLE_COLUMNS, TABLE_PLAIN_COLUMNS
+from rushlight.kernels.conv import conv
 from tests.support.conv_problem import im2col, innermost, problem, windows
 
 

@@ -113,6 +113,5 @@ def test_which_go_by_it():
 def test_gradient_of_a_bias():
     g = np.random.default_rng(0).standard_normal((64, 6, 24, 24), np.float32)
     near(conv.conv_bias_grad(g), g.sum((0, 2, 3), np.float64))
-    assert conv.bias_loop_paid(g)
-    assert not conv.bias_loop_paid(g[:, :, :2])
-    assert not conv.bias_loop_paid(g.astype(np.float64))
+    assert conv.conv_bias_grad(g[:, :, :2]) is None
+    assert conv.conv_bias_grad(g.astype(np.float64)) is None

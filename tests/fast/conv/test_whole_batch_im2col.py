@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rushlight
+from rushlight.fast import policy
 from rushlight.fast.conv import one_by_one, whole_batch_im2col
-from rushlight.kernels import matmul
+from rushlight.fast.index import PRICE_PRODUCTS
 from rushlight.kernels.conv import plan, with_bias
 from tests.support.conv_problem import im2col, innermost, plans, windows
 
@@ -104,7 +105,7 @@ def test_one_tap_is_im2col(images, channels, filters, size, seed, last, paid):
     a, b, c = (innermost(v) if last else v for v in (v.astype(np.float32) for v in (x, w, g)))
     bias = np.arange(filters, dtype=np.float32)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(matmul.spent, "left", 0 if paid else matmul.PAID)
+        patch.setattr(policy.products, "left", 0 if paid else PRICE_PRODUCTS)
         made = (
             one_by_one.conv(p, a, b, bias),
             one_by_one.conv(p, a, b),

@@ -14,9 +14,9 @@ from tests.support.conv_problem import check, im2col, innermost, on_three_cores
 
 pytest.importorskip("numba")
 
-from rushlight.fast.conv import conv, winograd
+from rushlight.fast.conv import winograd
 from rushlight.fast.conv.tiling import Inexact
-from rushlight.kernels.conv import plan
+from rushlight.kernels.conv import conv, plan
 
 
 def problem(seed, images, channels, filters, size, padding):

@@ -9,6 +9,7 @@ import pytest
 import rushlight
 from rushlight.autograd import grad
 from rushlight.fast import attention as loops
+from rushlight.fast import policy
 from rushlight.kernels import attention as kernels
 from rushlight.ops.nn import attention as ops
 
@@ -68,7 +69,7 @@ CASES = [
 
 @pytest.mark.parametrize(("shapes", "kind"), CASES)
 def test_one_op_is_the_same_by_ops(shapes, kind, monkeypatch):
-    monkeypatch.setattr(kernels, "BLOCK", 300)  # several blocks of rows, and of samples
+    monkeypatch.setattr(kernels, "BLOCK_SCORES", 300)  # several blocks of rows, and of samples
     given = {
         "shapes": SHAPES[shapes],
         "mask": mask_for(SHAPES[shapes], kind),
@@ -116,7 +117,7 @@ def test_loops_find_numbers_however_they_lie(layout, width, monkeypatch):
     mask, found = LAYOUTS[layout](numbers(11, 11, dtype=np.float32)), []
     for least in (1 << 40, 1):
         monkeypatch.setattr(loops, "ATTENTION_PRODUCTS", least)
-        monkeypatch.setattr(loops.small_arrays, "left", float("inf"))
+        monkeypatch.setattr(policy.small_arrays, "left", float("inf"))
         out, lse = kernels.attention([q, k, v, mask], False, 0.5)
         found.append([out, lse, *kernels.attention_back([q, k, v, mask, out, lse, g], False, 0.5)])
     same(*found, 4e-6)
@@ -135,7 +136,7 @@ def test_loops_do_little_too_once_that_was_enough(monkeypatch):
     for x in (small, large, small):
         kernels.attention([x, x, x], True, 0.5)
     assert found == [64]
-    monkeypatch.setattr(loops.small_arrays, "left", 0.0)
+    monkeypatch.setattr(policy.small_arrays, "left", 0.0)
     kernels.attention([small, small, small], True, 0.5)
     assert found == [64, 3]
 

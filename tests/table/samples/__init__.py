@@ -15,7 +15,7 @@ import numpy as np
 
 import rushlight
 import rushlight.nn.functional
-from rushlight.core import lazy
+from rushlight.base import lazy
 from rushlight.core.build import FUNCTIONS
 from rushlight.core.table import TABLE, in_namespace
 from tests.table.samples.by_hand import (

@@ -33,7 +33,7 @@ class Stream:
         """Nothing to wait for."""
 
     def record_event(self) -> None:
-        """Nothing is under way."""
+        """Does nothing: the CPU has no queue."""
 
     def wait_event(self, event: Any) -> None:
         """Nothing to wait for."""
@@ -47,7 +47,7 @@ class Event:
         return True
 
     def record(self, stream: Any = None) -> None:
-        """Nothing is under way."""
+        """Does nothing: the CPU has no queue."""
 
     def synchronize(self) -> None:
         """Nothing to wait for."""

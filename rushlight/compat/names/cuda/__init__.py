@@ -51,7 +51,7 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
 
 
 class OutOfMemoryError(RuntimeError):
-    """Never raised: what does not fit the CPU's memory is a MemoryError.
+    """Never raised: the CPU raises MemoryError.
 
     >>> issubclass(rushlight.OutOfMemoryError, RuntimeError)
     True
@@ -117,7 +117,7 @@ is_tf32_supported = is_current_stream_capturing = is_bf16_supported
 
 
 def absent_type(name: str) -> Any:
-    """torch.cuda.FloatTensor and the like: they raise TypeError, as in torch without a GPU."""
+    """torch.cuda.FloatTensor and so on: TypeError, as in torch without a GPU."""
 
     def make(*args: Any, **kwargs: Any) -> Any:
         """TypeError: there is only the CPU."""

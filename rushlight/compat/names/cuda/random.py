@@ -1,4 +1,4 @@
-"""torch.cuda.random: seeding GPUs; there are none."""
+"""torch.cuda.random: seeds of GPUs; there are no GPUs."""
 
 from __future__ import annotations
 

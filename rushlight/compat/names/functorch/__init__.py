@@ -1,8 +1,9 @@
-"""functorch, the package that became torch.func: its names, which older programs import, each with
-a word of what it is now.
+"""functorch, the predecessor of torch.func: the names that older programs import, each with a
+warning that gives the new name.
 
-`make_functional` and its kin give a module as a function and its tensors, which
-`torch.func.functional_call` does now."""
+`make_functional` and so on return a module as a function and its tensors;
+`torch.func.functional_call` is the newer function.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +22,12 @@ from rushlight.nn.utils.stateless import homes_of
 from rushlight.torch_version import TorchVersion
 from rushlight.version import torch_version
 
-Names = list[list[str]]  # of each tensor: several where it is tied
+Names = list[list[str]]  # the names of each tensor: several for a tied tensor
 __version__ = TorchVersion(torch_version)
 
 
 def renamed(name: str, now: str, function: Callable) -> Callable:
-    """The function, which says at each call where it is now."""
+    """The function with a warning at each call that gives its new name."""
 
     @wraps(function)
     def deprecated(*args: Any, **kwargs: Any) -> Any:
@@ -55,8 +56,9 @@ class FunctionalModuleWithBuffers(Module):
     """A module as a function: `f(params, buffers, *args)`, with other tensors for its parameters
     and buffers.
 
-    What forward writes into buffers is written into those given. It has no tensors of its own, but
-    modes: `f.eval()`."""
+    forward writes buffers in place, to the given tensors. The function holds no tensors, but has
+    modes: `f.eval()`.
+    """
 
     def __init__(self, model: Module, params: Names, buffers: Names):
         super().__init__()
@@ -69,7 +71,7 @@ class FunctionalModuleWithBuffers(Module):
     def forward(
         self, params: Sequence[Tensor], buffers: Sequence[Tensor], *args: Any, **kwargs: Any
     ) -> Any:
-        """What the module gives with these parameters and buffers."""
+        """The module's output with these parameters and buffers."""
         state = {
             full: t
             for names, given in zip(self.names_map, (params, buffers))
@@ -80,16 +82,15 @@ class FunctionalModuleWithBuffers(Module):
 
 
 class FunctionalModule(FunctionalModuleWithBuffers):
-    """A module as a function: `f(params, *args)`, with other tensors for its parameters."""
+    """A module as a function: `f(params, *args)`, with other tensors for the parameters."""
 
     def forward(self, params: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
-        """What the module gives with these parameters."""
+        """The module's output with these parameters."""
         return super().forward(params, (), *args, **kwargs)
 
 
 def taken(model: Module, kind: str) -> tuple[tuple[Tensor, ...], Names]:
-    """The tensors of a module, which it has no longer, and the names of each: several where it is
-    tied."""
+    """Remove the tensors from a module: (tensors, the names of each; several for a tied tensor)."""
     found: dict[int, tuple[Tensor, list[str]]] = {}
     for full, (kept, key) in homes_of(model).items():
         if kept[key] is not None and (kind == "_buffers") != isinstance(kept[key], Parameter):
@@ -103,8 +104,9 @@ def taken(model: Module, kind: str) -> tuple[tuple[Tensor, ...], Names]:
 def parameters_of(
     model: Module, disable_autograd_tracking: bool
 ) -> tuple[tuple[Tensor, ...], Names]:
-    """A module's parameters, taken from it, and their names; they ask for no gradient if they are
-    not to be tracked."""
+    """Remove the parameters from a module: (parameters, names). With `disable_autograd_tracking`
+    the parameters do not require gradients.
+    """
     params, names = taken(model, "_parameters")
     if disable_autograd_tracking:
         for p in params:
@@ -117,7 +119,7 @@ def functional(
 ) -> tuple[FunctionalModule, tuple[Tensor, ...]]:
     """(f, params): `f(params, *args)` is `model(*args)`, for modules without buffers.
 
-    The parameters are copies, the model stays as it is.
+    The parameters are copies; the model is unchanged.
 
     >>> f, params = rushlight.functorch.make_functional(rushlight.nn.Linear(2, 1))
     >>> f(params, rushlight.ones(3, 2)).shape
@@ -150,11 +152,10 @@ def functional_with_buffers(
 def ensemble_state(
     models: Sequence[Module],
 ) -> tuple[FunctionalModuleWithBuffers, tuple[Tensor, ...], tuple[Tensor, ...]]:
-    """(f, params, buffers) of several modules of one class, each tensor stacked, none asking for a
-    gradient: for `vmap(f, (0, 0, None))`.
+    """(f, params, buffers) of several modules of one class, each tensor stacked and without
+    gradients: for `vmap(f, (0, 0, None))`.
 
-    RuntimeError for no module, for classes that differ, and for modules some of which are in
-    training."""
+    RuntimeError for no modules, for different classes, and if only some modules are in training."""
     if len(models) == 0:
         raise RuntimeError("combine_state_for_ensemble: Expected at least one model, got 0.")
     if len({m.training for m in models}) > 1:

@@ -1,4 +1,4 @@
-"""functorch.experimental: names that were on trial there and are in torch.func now."""
+"""functorch.experimental: names that are in torch.func now."""
 
 from __future__ import annotations
 

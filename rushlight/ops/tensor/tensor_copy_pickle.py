@@ -8,11 +8,8 @@ from typing import Any
 from numpy import ndarray
 
 from rushlight.base.errors import explain
-from rushlight.base.higher import Higher
 from rushlight.core.clock import Writes
 from rushlight.core.tensor import Tensor, method, new
-
-torch_functions = Higher()  # `__torch_function__` of users' classes
 
 
 def rebuild(
@@ -95,7 +92,9 @@ def torch_function(
 ) -> Any:
     """The default `__torch_function__` of a user's subclass: runs the function, and returns results
     of the subclass."""
-    return torch_functions().default(cls, func, types, args, kwargs)
+    from rushlight.ops.tensor import torch_function as protocol  # loaded with the first subclass
+
+    return protocol.default(cls, func, types, args, kwargs)
 
 
 def subclassed(cls: type, **options: Any) -> None:
@@ -103,10 +102,12 @@ def subclassed(cls: type, **options: Any) -> None:
     (ops/tensor/torch_function.py)."""
     super(Tensor, cls).__init_subclass__(**options)  # type: ignore[misc]
     if cls.__module__.partition(".")[0] != "rushlight":
-        torch_functions().take_part(cls)
+        from rushlight.ops.tensor import torch_function as protocol
+
+        protocol.insert_gated_class(cls)
 
 
-Tensor._asks = False  # type: ignore[attr-defined]
+Tensor._asks = False
 Tensor._cdata = property(id, doc="A number that no other tensor has at the time.")  # type: ignore[attr-defined]  # pyro asks
 method(classmethod(torch_function), "__torch_function__")  # type: ignore[type-var]
 method(classmethod(subclassed), "__init_subclass__")  # type: ignore[type-var]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from rushlight.base import dtypes
-from rushlight.core.printing import (
+from rushlight.base.printing import (
     format_parameter,
     format_tensor,
     get_printoptions,

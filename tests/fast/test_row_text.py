@@ -1,4 +1,4 @@
-"""Norms of channels and softmax across them, of much: their loops (fast/channel_loops.py) against
+"""Norms of channels and softmax across them, of much: their loops (fast/row_text.py) against
 double precision."""
 
 from __future__ import annotations

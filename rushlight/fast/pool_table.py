@@ -1,7 +1,8 @@
-"""Maxima of few windows by a table of their places, in a handful of NumPy's calls where passes tap
-by tap take dozens: 48 windows of 2 x 2 take 20 us, not 72. Sums of few windows by a product with a
-matrix of 0 and 1: 3 x 3 in 2 x 3 planes of 8 x 8 take 5 us, not 60. The results are those of
-kernels/pool.py."""
+"""Pooling of small planes in a handful of NumPy's calls, where passes tap by tap take dozens.
+
+Maxima are taken by a table of the places in each window: 48 windows of 2 x 2 take 20 us, not 72.
+Sums are a product with a matrix of 0 and 1: 3 x 3 windows in 2 x 3 planes of 8 x 8 take 5 us, not
+60."""
 
 from __future__ import annotations
 
@@ -14,16 +15,44 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.intp import as_int64
-from rushlight.kernels.im2col import Ints
+from rushlight.fast.index import MEAN_PRODUCT_ELEMENTS, POOL_PRODUCTS, POOL_TABLE_ELEMENTS
+from rushlight.kernels.im2col import Ints, adaptive_windows, valid_windows
+from rushlight.kernels.pool import summed
 
-FEW = 1 << 12  # elements of all windows, up to which tables are the faster
-PRODUCTS = 1 << 17  # multiplications up to which a product is: 10 us
 SUMMED = {np.dtype(np.float32), np.dtype(np.float64)}
 
 
-def few(planes: int, each: Ints) -> bool:
-    """Whether planes are for tables, `each` with so many elements of windows."""
-    return 0 < planes * prod(each) <= FEW
+def best_of_windows(
+    x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints
+) -> tuple[ndarray, ndarray] | None:
+    """Maxima and places of x (P, *size); None for many elements in all windows."""
+    if not 0 < len(x) * prod(out) * prod(kernel) <= POOL_TABLE_ELEMENTS:
+        return None
+    return maxima(x, out, valid_windows, kernel, stride, padding, dilation, out)
+
+
+def best_of_parts(x: ndarray, out: Ints) -> tuple[ndarray, ndarray] | None:
+    """Maxima and places of `out` nearly equal parts of x (P, *size); None for many elements."""
+    if not (prod(out) and 0 < x.size <= POOL_TABLE_ELEMENTS):
+        return None
+    return maxima(x, out, adaptive_windows, out)
+
+
+def window_sums(x: ndarray, out: Ints, pairs: Callable, *dims: Ints) -> ndarray | None:
+    return sums(x, x.shape[2:], out, pairs, *dims)
+
+
+def window_spread(g: ndarray, size: Ints, pairs: Callable, *dims: Ints) -> ndarray | None:
+    return sums(g, size, g.shape[2:], pairs, *dims, back=True)
+
+
+def means_of_rows(x: ndarray) -> ndarray | None:
+    """The mean of each short row of x (R, n), as a product with ones: a third of the time; None
+    for others."""
+    n = x.shape[1]
+    if n > MEAN_PRODUCT_ELEMENTS or x.dtype.kind != "f" or x.itemsize < 4:
+        return None
+    return x @ np.ones(n, x.dtype) / x.dtype.type(n)
 
 
 @lru_cache(maxsize=64)
@@ -53,11 +82,8 @@ def maxima(x: ndarray, out: Ints, cut: Callable, *dims: Ints) -> tuple[ndarray, 
 
 
 @lru_cache(maxsize=64)
-def membership(
-    summed: Callable, dtype: np.dtype, size: Ints, out: Ints, pairs: Callable, *dims: Ints
-) -> ndarray:
-    """1 where an element of the plane is in a window, else 0: (elements, windows). `summed` gives
-    the sums of any planes."""
+def membership(dtype: np.dtype, size: Ints, out: Ints, pairs: Callable, *dims: Ints) -> ndarray:
+    """1 where an element of the plane is in a window, else 0: (elements, windows)."""
     n = prod(size)
     return np.ascontiguousarray(
         summed(np.eye(n, dtype=dtype).reshape(n, 1, *size), out, pairs, *dims).reshape(n, -1)
@@ -65,7 +91,6 @@ def membership(
 
 
 def sums(
-    summed: Callable,
     x: ndarray,
     size: Ints,
     out: Ints,
@@ -78,10 +103,10 @@ def sums(
     n, windows = prod(size), prod(out)
     if (
         x.dtype not in SUMMED
-        or not 0 < x.shape[0] * x.shape[1] * n * windows <= PRODUCTS
+        or not 0 < x.shape[0] * x.shape[1] * n * windows <= POOL_PRODUCTS
         or not x.flags.c_contiguous
     ):
         return None
-    table = membership(summed, x.dtype, size, out, pairs, *dims)
+    table = membership(x.dtype, size, out, pairs, *dims)
     made = x.reshape(-1, windows) @ table.T if back else x.reshape(-1, n) @ table
     return made.reshape(*x.shape[:2], *(size if back else out)) if np.isfinite(made).all() else None

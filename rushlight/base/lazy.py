@@ -1,10 +1,10 @@
 """What `import rushlight` leaves for later: tables that are loaded with the first name that nobody
 has found.
 
-All ops at once would double the time of the import, and few programs call them all. No list says
-what stands where: a name that is missing in the package, or in Tensor, loads the next part, and is
-then looked for again. (That Tensor will have it, `core/method_names.py` says, which `make stubs`
-writes.)"""
+All ops at once would double the time of the import, and few programs call them all. A name that is
+missing in the package, or in Tensor, loads the next part, and is then looked for again. No list
+says in which part a name stands; `ops/tensor/method_names.py`, written by `make stubs`, lists the
+methods that Tensor will have."""
 
 from __future__ import annotations
 
@@ -12,12 +12,8 @@ from _thread import get_ident
 from importlib import import_module
 from typing import Any
 
-from rushlight.core.method_names import METHODS
-from rushlight.core.tensor import Tensor
-
-# The parts in the order in which they are loaded; the package adds those of higher layers.
-left = ["rushlight.ops.rest"]
-
+# The parts in the order of loading. rushlight/ops/__init__.py and rushlight/__init__.py add parts.
+left: list[str] = []
 
 loading: set[tuple[str, int]] = set()  # parts, and the threads that are loading them
 
@@ -26,7 +22,7 @@ def next_part() -> bool:
     """Load the next part of the library; False if nothing is left. ImportError if it cannot be
     loaded.
 
-    What a part asks for while it is loaded is looked for in those after it.
+    A part that needs a name while it is loaded finds the name in the parts after it.
     """
     for part in tuple(left):
         mine = part, get_ident()
@@ -52,18 +48,18 @@ def complete() -> None:
 
 
 class Absent:
-    """What stands for a method of Tensor until its part is loaded.
+    """The placeholder of a method of the class `owner` (Tensor) until its part is loaded.
 
-    `__getattr__` would need no list of names; but with it Python 3.11 takes the slow way to every
-    attribute of every tensor, a seventh of the time of a small op."""
+    `__getattr__` would need no list of names. But then Python 3.11 would look up every attribute of
+    every tensor in the slow way, which costs a seventh of the time of a small op."""
 
-    __slots__ = ("name",)
+    __slots__ = ("name", "owner")
 
-    def __init__(self, name: str):
-        self.name = name
+    def __init__(self, name: str, owner: type):
+        self.name, self.owner = name, owner
 
-    def __get__(self, tensor: Tensor | None, cls: type) -> Any:
-        while self.name not in vars(Tensor):
+    def __get__(self, tensor: Any, cls: type) -> Any:
+        while self.name not in vars(self.owner):
             if not next_part():
                 raise AttributeError(
                     f"'{cls.__name__}' object has no attribute '{self.name}'",
@@ -72,18 +68,14 @@ class Absent:
                 )
         return getattr(cls if tensor is None else tensor, self.name)
 
-    def __set__(self, tensor: Tensor, value: Any) -> None:
-        self.__get__(
-            None, type(tensor)
-        )  # `z.real = x` is a write, and a method an attribute like any other
+    def __set__(self, tensor: Any, value: Any) -> None:
+        self.__get__(None, type(tensor))  # loads the property that `z.real = x` sets
         setattr(tensor, self.name, value)
 
 
-def expect(*names: str) -> None:
-    """Tensor will have these methods once more is loaded."""
+def expect(owner: type, *names: str) -> None:
+    """The class `owner` will have these methods once more is loaded. Placeholders stand in its base
+    class."""
     for name in names:
-        if name not in vars(Tensor.__base__):
-            setattr(Tensor.__base__, name, Absent(name))
-
-
-expect(*METHODS.split())
+        if name not in vars(owner.__base__):
+            setattr(owner.__base__, name, Absent(name, owner))

@@ -1,5 +1,5 @@
-"""What goes wrong in an op, told in terms of the user's call: its name, its inputs, torch's words
-for NumPy's errors."""
+"""The errors of an op in terms of the user's call: the op's name, its inputs, torch's words for
+NumPy's errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.errors import LinAlgError, describe, explain, not_a_tensor
+from rushlight.base import dtypes
+from rushlight.base.errors import LinAlgError, describe, explain, not_a_tensor, out_of_range
 from rushlight.core.mode import mode
 from rushlight.core.table import PUBLIC, Op
 from rushlight.core.tensor import Tensor
@@ -36,7 +37,7 @@ UNFIT = "shapes do not broadcast"
 
 
 def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
-    """A kernel's error, told in terms of the user's call. A kernel's text may end in `; cure:
+    """A kernel's error, told in terms of the user's call. A kernel's text may end in `; hint:
     ...`."""
     if (watch := mode().watch) is not None:
         watch.on_error(op, args, error)
@@ -64,7 +65,7 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
         return RuntimeError(
             explain(
                 mismatch(tensors),
-                "make them equal, or 1, counted from the last dimension: "
+                "make the sizes equal or 1, aligned at the last dimension: "
                 "reshape(), unsqueeze() or .T",
                 **facts,
             )
@@ -89,14 +90,14 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
         )
     if isinstance(error, TypeError) and "as an integer" in text:  # dim=1.5
         return TypeError(explain(f"{name}(): {text}", **facts))
-    what, _, cure = text.partition("; cure: ")
+    what, _, hint = text.partition("; hint: ")
     if isinstance(error, IndexError):
         said = index_words(what.replace("for axis", "for dimension"), args)
-        return IndexError(explain(said, cure or index_cure(said, args), **facts))
+        return IndexError(explain(said, hint or index_hint(said, args), **facts))
     if isinstance(error, (ValueError, TypeError)):
-        return RuntimeError(explain(f"{name}(): {what}", cure, **facts))
+        return RuntimeError(explain(f"{name}(): {what}", hint, **facts))
     if type(error) in (RuntimeError, NotImplementedError, LinAlgError):  # in torch's words already
-        return type(error)(explain(what, cure, **facts))
+        return type(error)(explain(what, hint, **facts))
     return error
 
 
@@ -130,24 +131,24 @@ def index_words(what: str, args: Sequence[Any]) -> str:
     return what
 
 
-def index_cure(what: str, args: Sequence[Any]) -> str:
+def index_hint(what: str, args: Sequence[Any]) -> str:
     """What to write instead of an index that does not fit."""
     x = args[0]._array if args and isinstance(args[0], Tensor) else None
     words = what.split()
     if " out of bounds for dimension " in what and words[-1].isdigit():
         n = int(words[-1])
         return (
-            f"count from 0 to {n - 1}, or from -1 backwards"
+            f"indices are 0 to {n - 1}, or -1 to {-n}"
             if n
-            else "it has no elements: ask len(x) before"
+            else "the dimension has no elements: check len(x) first"
         )
     if x is None:
         return ""
     if what.startswith("too many indices"):
-        return f"the shape is {x.shape}: give at most {x.ndim}"
+        return f"the shape is {x.shape}: use at most {x.ndim} indices"
     mask = what.startswith("The shape of the mask")
     return (
-        f"a mask has the shape of what it selects from, {x.shape}, or of its first dimensions"
+        f"the mask must have the tensor's shape, {x.shape}, or that of its first dimensions"
         if mask
         else ""
     )
@@ -156,16 +157,6 @@ def index_cure(what: str, args: Sequence[Any]) -> str:
 def flattened(args: Sequence[Any]) -> list[Any]:
     """What is in arguments and in their tuples and lists."""
     return [one for a in args for one in (flattened(a) if isinstance(a, (tuple, list)) else [a])]
-
-
-def out_of_range(dim: int, n: int, **facts: Any) -> IndexError:
-    return IndexError(
-        explain(
-            f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})",
-            f"the tensor has {n} dimension{'s' * (n > 1)}: count from 0, or from -1 backwards",
-            **facts,
-        )
-    )
 
 
 def described(args: Sequence[Any]) -> str:
@@ -202,3 +193,44 @@ def check_tensors(op: Op, values: Sequence[Any], missed: bool = False) -> None:
                 raise not_a_tensor(
                     op.called, {**PUBLIC, **op.options.get("names", {})}.get(name, name), i, part
                 )
+
+
+def misplaced_number(op: Op, operands: Sequence[Any], allowed: Sequence[str]) -> TypeError:
+    """The error for a Python number in a place where the op takes tensors only.
+
+    `allowed`: the inputs that may be numbers."""
+    if not allowed:
+        check_tensors(op, operands)
+    got = ", ".join(type(value).__name__ for value in operands)
+    forms = " or ".join(
+        f"({', '.join('Number' if n in numbers else 'Tensor' for n in op.inputs)})"
+        for numbers in ([], *([name] for name in allowed))
+    )
+    return TypeError(
+        explain(
+            f"{op.called}() received an invalid combination of arguments - got ({got}), but "
+            f"expected one of: {forms}",
+            f"make the number a tensor: torch.tensor({operands[0]!r})",
+        )
+    )
+
+
+def dtypes_differ(op: Op, tensors: Sequence[Tensor | None]) -> RuntimeError:
+    """The error for tensors that should have one dtype."""
+    found = {t._array.dtype for t in tensors if t is not None}
+    names = " and ".join(sorted(dtypes.of(d).scalar_type for d in found))
+    strict = op.options.get("strict")
+    what = (
+        strict
+        if isinstance(strict, str)
+        else f"{op.called}(): expected inputs to have the same dtype"
+    )
+    return RuntimeError(
+        explain(
+            f"{what}, but got {names}",
+            "convert float64 (NumPy's default) to float32: x.float()"
+            if {d.str[1:] for d in found} == {"f4", "f8"}
+            else "convert one with .to(dtype)",
+            inputs=", ".join(describe(t) for t in tensors),
+        )
+    )

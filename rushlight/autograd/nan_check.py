@@ -53,8 +53,8 @@ def check(node: Node, outgoing: Any, looks_for: str) -> None:
             raise RuntimeError(
                 explain(
                     f"Function '{node.name()}' returned {found} values in its {i}th output.",
-                    "look at the numbers of that statement: 0 * inf, 0 / 0, sqrt or log at 0? "
-                    "clamp() or eps keeps them off",
+                    "check this statement for 0 * inf, 0 / 0, sqrt or log at 0; clamp() or a small "
+                    "eps avoids them",
                     made_at=node.made_at,
                     began=beginning(node),
                 )
@@ -72,11 +72,11 @@ def beginning(node: Node) -> str:
     ]
     known = [(maker, array) for maker, array in known if np.isnan(array).any()] or known
     if not known:
-        return "here, in backward: what the graph keeps of the forward pass is finite"
+        return "in backward: the values that the forward pass saved are finite"
     maker, array = min(known, key=lambda pair: 0 if pair[0] is None else pair[0].seq)
     bad = array[~np.isfinite(array)].reshape(-1)[0]
     if maker is None or maker.leaf:
-        return f"in the forward pass: a tensor of shape {array.shape} that was given holds {bad}"
+        return f"in the forward pass: an input of shape {array.shape} contains {bad}"
     return f"in the forward pass: {maker.name()} made {bad} at {maker.made_at}"
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from rushlight.autograd.function import Context, Function
 from rushlight.base.errors import explain
 from rushlight.base.pytree import (
     _broadcast_to_and_flatten,
@@ -19,7 +20,6 @@ from rushlight.base.pytree import (
     tree_map,
     tree_unflatten,
 )
-from rushlight.core.function import Context, Function
 from rushlight.core.mode import current, mode
 from rushlight.core.tensor import Tensor
 from rushlight.core.worlds import TENSORS
@@ -146,7 +146,7 @@ class Samples:
     Each method runs the user's method at a new level of vmap. `dims`: 0 for a mapped argument, else
     None."""
 
-    shapes: list  # the shapes of one sample's arguments, None for an argument that is no tensor
+    shapes: list  # the shapes of one sample's arguments, None for arguments that are not tensors
     mapped: Sequence[bool] = ()  # for each tensor saved for backward, whether it has all samples
     mapped_forward: Sequence[bool] | None = None  # the same for the tensors saved for jvp
 
@@ -281,6 +281,3 @@ class Kept(NamedTuple):
 
     value: Any
     of: Samples
-
-
-Level.forward_of = forward_of  # type: ignore[attr-defined]

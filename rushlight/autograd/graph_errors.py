@@ -1,0 +1,108 @@
+"""The errors of backward, in terms of the user's program: the statement that made the node, the
+variable that kept a freed graph, the statement that wrote to a saved tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+from rushlight.base.errors import explain, ours, place, placed, user_frame
+from rushlight.core.engine import reachable
+from rushlight.core.node import Node
+from rushlight.core.tensor import Tensor
+
+
+def blame(error: Exception, node: Node) -> None:
+    """Say in an error of a node's rules which statement made the node; in an error of the user's
+    own, as a note."""
+    if (
+        not error.args
+        or not isinstance(error.args[0], str)
+        or not ("\n  at: " in error.args[0] or placed(error))
+    ):
+        if hasattr(error, "add_note"):  # from Python 3.11 on
+            error.add_note(f"in backward of {node.name()}, made at {node.made_at}")
+    elif "\n  made at: " not in error.args[0]:
+        error.args = (
+            error.args[0].replace("\n  at: ", f"\n  made at: {node.made_at}\n  at: ", 1),
+            *error.args[1:],
+        )
+
+
+def second_time(node: Node) -> RuntimeError:
+    name, tensor = outlived(node) or (None, None)
+    told = (
+        None
+        if tensor is None
+        else f"{name}, of shape {tuple(tensor.shape)}; an earlier backward() freed its graph"
+    )
+    made_at = node.made_at if tensor is None or tensor._node is None else tensor._node.made_at
+    return RuntimeError(
+        explain(
+            "Trying to backward through the graph a second time (or directly access saved tensors "
+            "after they have "
+            "already been freed).",
+            "run the forward pass again in each step (was a tensor computed outside the loop?); "
+            "detach() tensors carried over from the last step; or use retain_graph=True in the "
+            "first backward()",
+            tensor=told,
+            op=node.name(),
+            made_at=made_at,
+        )
+    )
+
+
+def outlived(node: Node) -> tuple[str, Tensor] | None:
+    """The user's variable that kept a freed node in use: of those computed through it, the first
+    that was made."""
+    found = [
+        (t._node.seq, name, t)
+        for name, t in held_tensors()
+        if t._node is not None and t._node.seq >= node.seq
+    ]
+    for _, name, tensor in sorted(found, key=lambda entry: entry[0])[:100]:
+        if node in reachable([tensor._node]):  # type: ignore[list-item]
+            return name, tensor
+    return None
+
+
+def held_tensors() -> Iterator[tuple[str, Tensor]]:
+    """(name, tensor) for the tensors in the user's variables, here and in the callers, and in what
+    these hold: h, self.h, states[2]."""
+    frame = user_frame(1)
+    while frame is not None:
+        for space in () if ours(frame.f_code.co_filename) else (frame.f_locals, frame.f_globals):
+            for name, value in [*space.items()]:
+                yield from ((name + inner, t) for inner, t in tensors_of(value))
+        frame = frame.f_back
+
+
+def tensors_of(value: Any) -> Iterator[tuple[str, Tensor]]:
+    """(what stands behind the name, tensor) for a tensor, or the tensors that a list, dict or
+    object holds."""
+    if isinstance(value, Tensor):
+        yield "", value
+    elif isinstance(value, (list, tuple)):
+        yield from ((f"[{i}]", t) for i, t in enumerate(value[:1000]) if isinstance(t, Tensor))
+    elif isinstance(value, dict):
+        yield from (
+            (f"[{key!r}]", t) for key, t in [*value.items()][:1000] if isinstance(t, Tensor)
+        )
+    elif not isinstance(value, (type, ModuleType)):
+        inside = getattr(value, "__dict__", None)
+        yield from ((f".{key}", t) for key, t in (inside or {}).items() if isinstance(t, Tensor))
+
+
+def overwritten(node: Node, writes: Any, what: str, shape: tuple | None) -> RuntimeError:
+    written_at = place(*writes.where) if writes.where else "<unknown>"
+    return RuntimeError(
+        explain(
+            "one of the variables needed for gradient computation has been modified by an inplace "
+            "operation: "
+            f"{what} of {node.name()}, shape {shape}, now at version {writes.count}",
+            "write `x = x + 1` instead of `x += 1` (or clone() before writing)",
+            saved_by=node.made_at,
+            written_at=written_at,
+        )
+    )

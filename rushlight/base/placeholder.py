@@ -1,0 +1,51 @@
+"""Objects that take the place of a tensor's array: a batch of vmap, a shape without numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+
+class Touched(RuntimeError, AttributeError, TypeError):
+    """A kernel met a `Placeholder`, which runs the op in its own way. `what`: the NumPy function,
+    for the text: it is written when somebody reads it, since each op inside a vmap raises this
+    error once."""
+
+    def __init__(self, text: str, batch: Any, what: str = ""):
+        super().__init__(text)
+        self.batch, self.what = batch, what
+
+    def __str__(self) -> str:
+        text = self.args[0]
+        return text.format(what=self.what, shape=self.batch.shape) if self.what else text
+
+
+class Placeholder:
+    """What only looks like an array: a batch of vmap (func/batching.py), a shape on the device
+    "meta" (ops/meta/meta_tensors.py). Who would compute with it meets the error that `touched`
+    gives, for what it was asked."""
+
+    __slots__ = ()
+    touched: Callable[[str], Touched]
+
+    def __getattr__(self, name: str) -> Any:
+        raise self.touched(name)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise self.touched("NumPy")
+
+    def __iter__(self) -> Iterator:
+        raise self.touched("iteration")
+
+    def _refuse(self, *args: Any) -> Any:
+        raise self.touched("arithmetic of arrays")
+
+    __hash__ = object.__hash__
+    __eq__ = __ne__ = _refuse
+    __getitem__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = (
+        __rtruediv__
+    ) = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __invert__ = __matmul__ = __rmatmul__ = (
+        __index__
+    ) = _refuse
+    __and__ = __or__ = __abs__ = __pow__ = __mod__ = __float__ = __int__ = _refuse

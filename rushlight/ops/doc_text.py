@@ -1,0 +1,27 @@
+"""The class of the texts in each subject's `docs.py`. introspect/op_docstrings.py puts the texts
+into docstrings. An entry may have `doc=` instead.
+
+Only what the entry does not tell: no formula that the forward prints, no shape, dtype or error that
+the family implies."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Text(NamedTuple):
+    """A sentence or two; `formula`, `shape`, `dtype`, `errors` where what the family says is wrong
+    or too little."""
+
+    says: str = ""
+    formula: str = ""
+    example: str = ""  # a program; the docstring shows the last line and its value
+    data: tuple[str, ...] = ()  # or, for an elementwise op, numbers for the inputs
+    shape: str = ""
+    dtype: str = ""
+    errors: str = ""
+
+
+NO_TEXT = Text()
+INDEXED = "IndexError for an index that is not there"
+MATRIX = "x = rushlight.tensor([[1, 2, 3], [4, 5, 6]])\n"

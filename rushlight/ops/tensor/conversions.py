@@ -1,0 +1,129 @@
+"""Tensors to Python's numbers and lists, to NumPy's arrays, and through DLPack."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy import asarray, ndarray
+
+from rushlight.base import dtypes
+from rushlight.base.errors import explain
+from rushlight.core.mode import mode
+from rushlight.core.tensor import Tensor, from_array, method, noticed
+
+
+@method
+def item(self: Tensor) -> Any:
+    """The one element as a Python number. RuntimeError if there are several or none."""
+    if self._array.size != 1:
+        raise RuntimeError(
+            explain(
+                f"a Tensor with {self._array.size} elements cannot be converted to Scalar",
+                "index one element, or reduce it (sum, mean) first",
+                shape=tuple(self.shape),
+            )
+        )
+    noticed(self)
+    return self._array.item() if self._array.dtype.kind != "V" else float(self._array.reshape(()))
+
+
+@method
+def tolist(self: Tensor) -> Any:
+    """Nested lists of Python numbers; one number for a 0-d tensor."""
+    noticed(self)
+    return dtypes.plain(self._array).tolist()
+
+
+@method
+def numpy(self: Tensor, *, force: bool = False) -> ndarray:
+    """The NumPy array of the elements, sharing memory.
+
+    RuntimeError for a tensor that requires grad, except with `force=True` or under `no_grad()`.
+    """
+    if self._node is not None and not force and mode().grad:
+        raise RuntimeError(
+            explain(
+                "Can't call numpy() on Tensor that requires grad. "
+                "Use tensor.detach().numpy() instead.",
+                "write x.detach().numpy()",
+            )
+        )
+    noticed(self)
+    return self._array if isinstance(self._array, ndarray) else self._array.numpy()
+
+
+@method
+def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> ndarray:
+    array = self.numpy()
+    if dtype is not None and array.dtype != dtype:
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+@method
+def __array_wrap__(
+    self: Tensor, array: ndarray, context: Any = None, return_scalar: bool = False
+) -> Tensor:
+    return from_array(asarray(array))
+
+
+@method
+def __dlpack__(self: Tensor, **options: Any) -> Any:
+    if self._node is not None:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    return self._array.__dlpack__(**options)
+
+
+@method
+def __dlpack_device__(self: Tensor) -> tuple:
+    return self._array.__dlpack_device__()
+
+
+@method
+def __bool__(self: Tensor) -> bool:
+    if self._array.size != 1:
+        what = "no values" if self._array.size == 0 else "more than one value"
+        raise RuntimeError(
+            explain(
+                f"Boolean value of Tensor with {what} is ambiguous",
+                "use .any() or .all(), or compare one element",
+                shape=tuple(self.shape),
+            )
+        )
+    noticed(self)
+    return bool(self._array)
+
+
+@method
+def __float__(self: Tensor) -> float:
+    return float(number_of(self))
+
+
+@method
+def __int__(self: Tensor) -> int:
+    return int(number_of(self))
+
+
+@method
+def __complex__(self: Tensor) -> complex:
+    return complex(number_of(self))
+
+
+def number_of(self: Tensor) -> Any:
+    """`item()` for Python's conversions, which raise ValueError."""
+    if self._array.size != 1:
+        raise ValueError(
+            explain(
+                "only one element tensors can be converted to Python scalars",
+                "index one element, or reduce it (sum, mean) first",
+                shape=tuple(self.shape),
+            )
+        )
+    return self.item()
+
+
+@method
+def __index__(self: Tensor) -> int:
+    if self._array.size != 1 or self._array.dtype.kind not in "iub":
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    return int(self.item())
