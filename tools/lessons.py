@@ -115,11 +115,13 @@ def run(source: Path) -> NotebookNode:
 
 
 def download(notebook: NotebookNode) -> str:
-    """The text of the .ipynb file. Its links lead to notebooks where the page's lead to pages."""
+    """The text of the .ipynb file. Links to lessons lead to their notebooks; links to other pages
+    of the site become plain text."""
     copy = nbformat.from_dict(notebook)
     for cell in copy.cells:
         if cell.cell_type == "markdown":
-            cell.source = re.sub(r"\((\d\d_\w+)\.md\)", r"(\1.ipynb)", cell.source)
+            linked = re.sub(r"\((\d\d_\w+)\.md\)", r"(\1.ipynb)", cell.source)
+            cell.source = re.sub(r"\[([^\]]+)\]\([\w./]+\.md\)", r"\1", linked)
     return nbformat.writes(copy)
 
 

@@ -27,8 +27,8 @@
     constructor(box, number) {
       this.box = box;
       this.code = box.querySelector("code");
-      this.label = "cell " + number;
-      this.isSolution = Boolean(box.closest("details"));
+      this.label = "cell " + number; // its name in error messages
+      this.isExtra = Boolean(box.closest("details, .scratch")); // runs only when its button is pressed
       this.hasRun = false;
       this.outputs = box.nextElementSibling?.classList.contains("outputs") ? box.nextElementSibling : null;
     }
@@ -37,6 +37,8 @@
       this.code.contentEditable = "plaintext-only";
       if (this.code.contentEditable !== "plaintext-only") this.code.contentEditable = "true";
       this.code.spellcheck = false;
+      this.code.setAttribute("role", "textbox");
+      this.code.setAttribute("aria-multiline", "true");
       this.code.setAttribute("aria-label", "program, " + this.label);
       this.code.addEventListener("input", () => { this.hasRun = false; });
       this.code.addEventListener("keydown", (event) => {
@@ -124,11 +126,25 @@
     ready() {
       this.start.remove();
       const all = element("button", { className: "md-button run-all", textContent: "Run all" });
-      all.addEventListener("click", () => this.run(this.cells.at(-1)));
+      all.addEventListener("click", () => this.run(this.cells.filter((cell) => !cell.isExtra).at(-1)));
       this.bar.prepend(all);
+      this.addScratchCells();
       for (const cell of this.cells) cell.makeEditable((chosen) => this.run(chosen));
       document.body.classList.add("can-run");
       this.say("Ready. You can change the programs. Run: the button, or Shift+Enter.");
+    }
+
+    /** An empty cell before each solution, for the reader's own program. */
+    addScratchCells() {
+      document.querySelectorAll("details").forEach((solution, i) => {
+        const code = element("code", { textContent: "# your program\n" });
+        const box = element("div", { className: "cell highlight scratch" }, element("pre", {}, code));
+        solution.before(box);
+        const scratch = new Cell(box, "of exercise " + (i + 1));
+        const follows = Node.DOCUMENT_POSITION_FOLLOWING;
+        const next = this.cells.findIndex((cell) => box.compareDocumentPosition(cell.box) & follows);
+        this.cells.splice(next < 0 ? this.cells.length : next, 0, scratch);
+      });
     }
 
     /** Runs a cell, and before it all earlier cells that have not run. */
@@ -137,7 +153,7 @@
       this.bar.dataset.state = "running";
       let ok = true;
       for (const cell of this.cells) {
-        if (cell === last || (!cell.hasRun && !cell.isSolution)) ok = await this.runOne(cell);
+        if (cell === last || (!cell.hasRun && !cell.isExtra)) ok = await this.runOne(cell);
         if (cell === last || !ok) break;
       }
       this.bar.dataset.state = ok ? "done" : "failed";

@@ -59,7 +59,7 @@ plt.show()
 # %% [markdown]
 # This is all of machine learning in one sentence: **a program has many settings, we ask for the slope
 # of the cost by each setting, and we move each setting a little, downhill.** The list of all slopes
-# has a name: the **gradient**.
+# has a name: the **gradient**. (People also say "the gradient of x" and mean the slope by `x` alone.)
 #
 # A neural network has thousands or billions of settings. To try each of them, we would run the
 # program once per setting. A network with a million settings would need a million runs for one small
@@ -158,7 +158,8 @@ def to_scalar(x):
 # %% [markdown]
 # `__add__` is the method that Python calls for `a + b`. It computes the value, as usual. And it writes
 # down two more things: the inputs, and the slope by each of them. `tanh` is a function that neural
-# networks use; it squeezes any number between -1 and 1. Its slope is `1 - tanh(x)²`.
+# networks use; it squeezes any number between -1 and 1. Its slope is `1 - tanh(x)²`. And `to_scalar`
+# makes a `Scalar` of a plain number, so that we can write `3 * c`.
 #
 # Let us compute something with it.
 
@@ -196,7 +197,7 @@ def history(result):
     found = []
 
     def visit(scalar):
-        if all(scalar is not other for other in found):
+        if scalar not in found:
             for x in scalar.inputs:
                 visit(x)
             found.append(scalar)
@@ -250,7 +251,8 @@ assert x.grad == 3 * 1.5**2 - 2
 #
 # Here is a **neuron**, the small machine of which neural networks are made: it multiplies each input
 # with a weight, adds everything, and squeezes the sum with `tanh`. We compute it twice, with our
-# scalars and with rushlight. It is the same function.
+# scalars and with rushlight. It is the same function. (`neuron(**ours)` means: give each entry of the
+# dictionary `ours` to the argument of this name.)
 
 # %%
 import rushlight as torch
@@ -283,8 +285,9 @@ for name in start:
 # slope. If you know `Scalar`, you know what happens in rushlight, and in PyTorch, whose names rushlight
 # uses.
 #
-# The history can be drawn. The result is at the top. Each box is a step, and the boxes at the bottom
-# are the numbers that we put in.
+# The history can be drawn. The result is at the top. Each box is a step, and the green boxes are the
+# numbers that we put in. `Mul` is a multiplication, `Add` an addition. (Lesson 2 explains why the names
+# end in `Backward0`.)
 
 # %% alt="The graph of the neuron: tanh at the top, below it two additions, below them two products, and at the bottom the five inputs with values and gradients"
 torch.viz.graph(their_result, theirs)
@@ -329,7 +332,7 @@ plt.show()
 # ## Exercises
 #
 # Try each exercise before you open its solution. In the notebook, write in a new cell below the
-# exercise.
+# exercise. On this page, press *Run here* at the top: then each exercise has a field for your program.
 #
 # **Exercise 1.** Add a function `exp(x)` for scalars. (The slope of eˣ is eˣ itself.) Check the
 # gradient of `exp(x * x)` at `x = 0.5` by trying a small change.

@@ -37,9 +37,9 @@ torch.viz.print_graph(z, {"x": x})
 # `Mul` a second time. Then comes `Add`, with the constant 1. (Constants have no gradient and are not
 # shown.)
 #
-# The names end in `Backward` because each step stands for its backward part: the part that sends
-# slopes. `AccumulateGrad` is the name of the last station: there the slope arrives in `x.grad`.
-# Lesson 5 is about it.
+# The names end in `Backward0` because each step stands for its backward part: the part that sends
+# slopes. (PyTorch numbers variants of a step, so there is a 0.) `AccumulateGrad` is the name of the
+# last station: there the slope arrives in `x.grad`. Lesson 5 is about it.
 
 # %% alt="The graph of z: an addition, below it a product, below it a sine and x; x has two arrows to it"
 torch.viz.graph(z, {"x": x})
@@ -174,8 +174,8 @@ torch.viz.html(z, params={"x": x})
 # %% [markdown]
 # ## A function and its slope in one picture
 #
-# The slope at one point is a number. The slope at every point is a new curve. `torch.viz.plot` draws
-# both, with the same method: it computes the function at many points and calls backward.
+# The slope at one point is a number. The slope at every point is a new curve. We compute the function at
+# 241 points, call backward, and draw both. (In one line: `torch.viz.plot("sin(x) * x + 1", -6, 6)`.)
 
 # %% alt="Two curves: sin(x) times x, and its derivative"
 import matplotlib.pyplot as plt
