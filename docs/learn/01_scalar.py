@@ -158,7 +158,7 @@ def to_scalar(x):
 # %% [markdown]
 # `__add__` is the method that Python calls for `a + b`. It computes the value, as usual. And it writes
 # down two more things: the inputs, and the slope by each of them. `tanh` is a function that neural
-# networks use; it squeezes any number between -1 and 1. Its slope is `1 - tanh(x)²`. And `to_scalar`
+# networks use; it maps any number into the range from -1 to 1. Its slope is `1 - tanh(x)²`. And `to_scalar`
 # makes a `Scalar` of a plain number, so that we can write `3 * c`.
 #
 # Let us compute something with it.

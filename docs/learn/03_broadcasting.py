@@ -267,8 +267,9 @@ for first, second in [
         print(first, second, "-> error")
 
 # %% [markdown]
-# **Exercise 2.** `x` has the shape `(6, 3)`. Subtract from each column its mean, then divide each
-# *row* by its largest number. Use `keepdim=True` where you need it.
+# **Exercise 2.** `x` has the shape `(6, 3)`. In two separate calculations: subtract from each
+# column of `x` its mean; divide each *row* of `x` by its largest number. Use `keepdim=True` where you
+# need it.
 
 # %% tags=["solution"]
 x = torch.rand(6, 3) + 1
@@ -280,7 +281,7 @@ print("without keepdim:", tuple(x.amax(dim=1).shape), "which does not fit (6, 3)
 
 # %% [markdown]
 # **Exercise 3.** Write the backward part of `mean` along dimension 0. If `y = x.mean(dim=0)` for an `x`
-# of shape `(n, m)`, and `g` of shape `(m,)` arrives: which gradient gets `x`? (What forward sums,
+# of shape `(n, m)`, and `g` of shape `(m,)` arrives: which gradient does `x` get? (What forward sums,
 # backward repeats.) Check it with `torch.autograd.grad`.
 
 # %% tags=["solution"]
