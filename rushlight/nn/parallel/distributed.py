@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from rushlight.base.errors import explain
-from rushlight.comm.process_group import check_initialized
+from rushlight.comm.groups import check_initialized
 from rushlight.nn.module import Module
 
 
