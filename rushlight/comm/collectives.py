@@ -146,7 +146,9 @@ def check_parts(whole: Tensor, part: Tensor, size: int, names: tuple[str, str]) 
     """Raise unless `whole` has room for `size` parts."""
     if whole.dtype != part.dtype:
         raise ValueError(
-            explain(f"{names[0]} must have the same type as {names[1]}: {whole.dtype}, {part.dtype}")
+            explain(
+                f"{names[0]} must have the same type as {names[1]}: {whole.dtype}, {part.dtype}"
+            )
         )
     if whole.numel() != part.numel() * size:
         raise ValueError(

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import atexit
 import os
+import select
+import signal
+import socket
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from rushlight.base.errors import explain
+from rushlight.comm.errors import DistBackendError
 
 PMI_VARIABLES = ("PMI_PORT", "PMI_ID", "PMI_RANK", "PMI_SIZE")
 SHARED_MEMORY = "/dev/shm/mpich_shm_"
@@ -31,14 +36,39 @@ def load() -> Any:
     return MPI
 
 
-def load_without_launcher(rank: int, size: int, address: str) -> Any:
+@contextmanager
+def ended_by(sock: socket.socket) -> Iterator[None]:
+    """While MPI is initialized, end this process if anything comes over the socket: the server
+    tells that a rank was lost. MPI_Init would wait for that rank for ever, and it holds Python's
+    lock, so that no thread can look: the kernel's signal ends the process."""
+    if not hasattr(signal, "SIGIO") or not hasattr(os, "O_ASYNC"):
+        yield
+        return
+    import faulthandler
+    import fcntl
+
+    faulthandler.register(signal.SIGIO, chain=True)  # shows where the program is
+    flags = fcntl.fcntl(sock, fcntl.F_GETFL)
+    fcntl.fcntl(sock, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(sock, fcntl.F_SETFL, flags | os.O_ASYNC)
+    try:
+        if select.select([sock], [], [], 0)[0]:
+            raise DistBackendError("a rank was lost while MPI started")
+        yield
+    finally:
+        fcntl.fcntl(sock, fcntl.F_SETFL, flags)
+        faulthandler.unregister(signal.SIGIO)
+
+
+def load_without_launcher(rank: int, size: int, address: str, watch: socket.socket) -> Any:
     """MPI of processes that no mpiexec has started: the server at `address` does what mpiexec
     does. The variables for it are removed again, so that programs started from here are no ranks
     of this world."""
     values = (address, str(rank), str(rank), str(size))
     os.environ.update(zip(PMI_VARIABLES, values))
     try:
-        MPI = load()
+        with ended_by(watch):
+            MPI = load()
     finally:
         for name in PMI_VARIABLES:
             os.environ.pop(name, None)

@@ -200,11 +200,10 @@ class ProcessGroup:
 def communicator(world: World, ranks: Sequence[int], name: str, timeout: timedelta) -> Any:
     """An MPI communicator of these ranks alone: operations of two groups do not meet. All ranks
     come before it is made, since MPI would wait for a missing one for ever."""
-    keys = [f"rushlight/group/{name}/{rank}" for rank in ranks]
-    world.store.set(keys[ranks.index(world.rank)], "")
-    world.store.wait(keys, timeout)
+    world.meet(name, ranks, timeout)
     if len(ranks) == world.size:
-        comm = world.comm.Dup()
+        comm, request = world.comm.Idup()
+        world.complete(request, timeout)
     else:
         part = world.comm.Get_group().Incl(list(ranks))
         comm = world.comm.Create_group(part, zlib.crc32(name.encode()) % 30000)

@@ -57,7 +57,9 @@ def rank_and_size(init_method: str | None, rank: int, size: int) -> tuple[int, i
     """What is not given is in the URL, or in RANK and WORLD_SIZE."""
     query = parse_qs(urlparse(init_method or "").query)
     if size == -1:
-        size = int(query["world_size"][0] if "world_size" in query else from_environment("WORLD_SIZE"))
+        size = int(
+            query["world_size"][0] if "world_size" in query else from_environment("WORLD_SIZE")
+        )
     if rank == -1:
         rank = int(query["rank"][0] if "rank" in query else from_environment("RANK"))
     if not 0 <= rank < size:

@@ -22,6 +22,8 @@ from collections.abc import Callable
 PMI = b"cmd="
 KVS_NAME = f"kvs_{os.getpid()}_{time.time_ns()}"  # MPICH names shared memory by it
 
+SHARED_MEMORY = "/dev/shm"
+
 
 def pack(fields: list[bytes]) -> bytes:
     """A frame: its length, and each field after its length, in four bytes each."""
@@ -37,6 +39,27 @@ def unpack(body: bytes) -> list[bytes]:
         fields.append(body[at + 4 : at + 4 + size])
         at += 4 + size
     return fields
+
+
+def remove_unused_memory(since: float) -> None:
+    """Remove the names of MPICH's shared memory that ranks of this machine made after a time and
+    that no process has open: they were killed before they could."""
+    used = ""
+    for number in filter(str.isdigit, os.listdir("/proc") if os.path.isdir("/proc") else ()):
+        try:
+            with open(f"/proc/{number}/maps") as maps:
+                used += maps.read()
+        except OSError:
+            continue  # another user's, or one that has ended
+    for name in os.listdir(SHARED_MEMORY) if used else ():
+        path = os.path.join(SHARED_MEMORY, name)
+        if name.startswith("mpich_shm_") and path not in used:
+            try:
+                about = os.stat(path)
+                if about.st_uid == os.getuid() and about.st_mtime >= since:
+                    os.unlink(path)
+            except OSError:
+                continue
 
 
 class Client:
@@ -142,6 +165,7 @@ class Ranks:
         self.size = 0
         self.joined: dict[int, Client] = {}
         self.hosts: dict[int, bytes] = {}
+        self.lost: int | None = None  # a rank that was lost before all had come
         self.deadline = float("inf")
 
     def join(self, client: Client, fields: list[bytes]) -> None:
@@ -151,6 +175,8 @@ class Ranks:
             return client.send([b"error", text.encode()])
         if rank in self.joined:
             return client.send([b"error", b"there are two processes of rank %d" % rank])
+        if self.lost is not None:
+            return client.send([b"lost", b"%d" % self.lost])
         self.size, client.rank = size, rank
         self.joined[rank], self.hosts[rank] = client, fields[2]
         self.deadline = min(self.deadline, time.monotonic() + float(fields[3]))
@@ -172,6 +198,8 @@ class Ranks:
     def leave(self, client: Client) -> None:
         """Tell the others that this rank's process has ended, or has said that it ends."""
         how = b"ended" if client.left else b"lost"
+        if len(self.joined) < self.size:
+            self.lost = client.rank
         del self.joined[client.rank]  # type: ignore[arg-type]
         self.tell([how, b"%d" % client.rank])
 
@@ -193,12 +221,14 @@ class Pmi:
 
     def __init__(self, ranks: Ranks):
         self.ranks, self.values, self.in_barrier = ranks, dict[str, str](), list[Client]()
+        self.started = set[str]()  # ranks inside MPI_Init, or after it
         self.broken = False  # whether a rank was lost
 
     def line(self, client: Client, line: str) -> None:
         given = dict(word.split("=", 1) for word in line.split() if "=" in word)
         command, size = given.get("cmd"), self.ranks.size
         if command == "initack":
+            self.started.add(given["pmiid"])
             answers = [
                 "cmd=initack rc=0",
                 f"cmd=set size={size}",
@@ -262,7 +292,7 @@ class Server:
         self.pmi = Pmi(self.ranks)
         self.clients: list[Client] = []
         self.selector = selectors.DefaultSelector()
-        self.owned = True
+        self.owned, self.begun = True, time.time()
 
     def serve(self) -> None:
         """Until the owner's end of its pipe and all connections are closed."""
@@ -283,6 +313,8 @@ class Server:
                     client.write(b"")
             self.store.expire()
             self.ranks.expire()
+        if self.pmi.broken:
+            remove_unused_memory(self.begun - 1.0)
 
     def seconds(self) -> float | None:
         """How long nothing may be to do."""
@@ -342,6 +374,8 @@ class Server:
         if client.rank is not None:
             self.ranks.leave(client)
             if not client.left:
+                if len(self.pmi.started) < self.ranks.size:
+                    print(f"rank {client.rank} was lost while MPI started", file=sys.stderr)
                 self.pmi.release()
 
 

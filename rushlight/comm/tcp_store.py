@@ -31,9 +31,7 @@ def start_server(port: int) -> tuple[int, int]:
     handed_down = (listener.fileno(), theirs)
     SERVERS[:] = [one for one in SERVERS if one.poll() is None]
     command = [sys.executable, "-S", "-E", server.__file__, *map(str, handed_down)]
-    SERVERS.append(
-        subprocess.Popen(command, pass_fds=handed_down, stdin=subprocess.DEVNULL)
-    )
+    SERVERS.append(subprocess.Popen(command, pass_fds=handed_down, stdin=subprocess.DEVNULL))
     port = listener.getsockname()[1]
     os.close(theirs)
     listener.close()

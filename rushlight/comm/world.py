@@ -10,6 +10,7 @@ import atexit
 import os
 import socket
 import time
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -22,6 +23,7 @@ from rushlight.comm.store import HashStore, Store
 from rushlight.comm.tcp_store import Connection, TCPStore
 
 LOOK_SECONDS = 0.02  # between two looks for ranks that have left
+MEET_STEP = timedelta(seconds=0.5)
 
 
 class World:
@@ -51,6 +53,35 @@ class World:
             self.watch = None
             self.left.setdefault(0, "lost, or the machine of its server")
             self.left_at.setdefault(0, time.monotonic())
+
+    def complete(self, request: Any, timeout: timedelta) -> None:
+        """Wait until a request of all ranks is complete; an error if one leaves before."""
+        end = time.monotonic() + timeout.total_seconds()
+        while not request.Test():
+            os.sched_yield()
+            self.look()
+            if self.left or time.monotonic() > end:
+                why = f"rank {min(self.left)} was lost" if self.left else "timed out"
+                raise DistBackendError(f"[Rank {self.rank}]: the world was not made: {why}")
+
+    def meet(self, name: str, ranks: Sequence[int], timeout: timedelta) -> None:
+        """Wait until these ranks are all here, over the store; an error if one leaves before."""
+        keys = {rank: f"rushlight/meet/{name}/{rank}" for rank in ranks}
+        self.store.set(keys[self.rank], "")
+        end = time.monotonic() + timeout.total_seconds()
+        while True:
+            try:
+                return self.store.wait(list(keys.values()), MEET_STEP)
+            except DistStoreError:
+                self.look()
+                gone = sorted(set(self.left) & set(ranks))
+                if gone or time.monotonic() > end:
+                    missing = [rank for rank, key in keys.items() if not self.store.check([key])]
+                    why = f"rank {gone[0]} was lost" if gone else "timed out"
+                    raise DistBackendError(
+                        f"[Rank {self.rank}]: group {name} was not made: {why}; ranks {missing} "
+                        "have not come"
+                    ) from None
 
     def leave(self) -> None:
         """Tell the server that this process ends in order."""
@@ -131,7 +162,7 @@ def start(place: Place, timeout: timedelta) -> World:
     """Enter the job: wait for all ranks, then let MPI find them."""
     watch = joined(place, timeout)
     address = f"{socket.gethostbyname(place.host)}:{place.port}"
-    MPI = mpi_library.load_without_launcher(place.rank, place.size, address)
+    MPI = mpi_library.load_without_launcher(place.rank, place.size, address, watch.sock)
     return entered(place, MPI, MPI.COMM_WORLD, watch, timeout)
 
 
@@ -177,6 +208,7 @@ def joined(place: Place, timeout: timedelta) -> Connection:
             return watch
         if told[0] == b"error":
             raise DistBackendError(explain(told[1].decode(), "one process for each rank"))
+        raise DistBackendError(f"rank {told[1].decode()} was lost before all had come")
 
 
 def entered(place: Place, MPI: Any, comm: Any, watch: Connection, timeout: timedelta) -> World:
@@ -185,6 +217,6 @@ def entered(place: Place, MPI: Any, comm: Any, watch: Connection, timeout: timed
     store = TCPStore(place.host, place.port, timeout=timeout)
     world = World(place.rank, place.size, MPI, comm, store)
     world.watch, world.owner = watch, place.owner
-    comm.Barrier()  # all have MPICH's shared memory open
+    world.complete(comm.Ibarrier(), timeout)  # all have MPICH's shared memory open
     mpi_library.forget_shared_memory()
     return world
