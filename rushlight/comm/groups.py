@@ -1,4 +1,4 @@
-"""The process groups of this process: how they are made, found and forgotten, and who is in them."""
+"""The process groups of this process: how they are made and found, and who is in them."""
 
 from __future__ import annotations
 

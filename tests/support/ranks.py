@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SECONDS = 20
+SECONDS = {"rushlight": 20, "torch": 120}  # torch takes long to load what DDP needs
 needs_mpi = pytest.mark.skipif(
     find_spec("mpi4py") is None, reason="mpi4py is not installed: pip install mpi4py mpich"
 )
@@ -59,6 +59,7 @@ class Ranks:
 
     def __init__(self, library, size):
         port, self.processes, self.pipes = free_port(), [], []
+        self.seconds = SECONDS[library]
         for rank in range(size):
             ours, theirs = socket.socketpair()
             self.processes.append(
@@ -77,9 +78,9 @@ class Ranks:
             pipe.send((function.__module__, function.__qualname__, args))
         answers = []
         for pipe in self.pipes:
-            if not pipe.poll(SECONDS):
+            if not pipe.poll(self.seconds):
                 self.end()
-                raise TimeoutError(f"{function.__name__}: no answer within {SECONDS} s")
+                raise TimeoutError(f"{function.__name__}: no answer within {self.seconds} s")
             answers.append(pipe.recv())
         for fine, answer in answers:
             if not fine:
