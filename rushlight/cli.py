@@ -13,6 +13,7 @@ from typing import NoReturn
 from rushlight.compat.command import add_check, add_run
 from rushlight.demo import BadInput
 from rushlight.demo.digits import SHIPPED
+from rushlight.distributed import agent, launch_arguments
 from rushlight.version import __version__
 
 VERSION = f"rushlight {__version__}"
@@ -97,6 +98,7 @@ def parser() -> Parser:
     add_plot(commands)
     add_run(commands)
     add_check(commands)
+    add_launch(commands)
     add_warmup(commands)
     version = commands.add_parser(
         "version", help="print the version", description="Print the version."
@@ -164,6 +166,18 @@ def add_plot(commands: argparse._SubParsersAction) -> None:
         help="the picture (%(default)s)",
     )
     plot.set_defaults(run=run_plot, command="plot")
+
+
+def add_launch(commands: argparse._SubParsersAction) -> None:
+    launch = commands.add_parser(
+        "launch",
+        help="start a program on several processes or machines",
+        description=launch_arguments.DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    launch_arguments.add_arguments(launch)
+    launch.set_defaults(run=agent.launch, command="launch")
 
 
 def add_warmup(commands: argparse._SubParsersAction) -> None:

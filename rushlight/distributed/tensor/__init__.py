@@ -1,5 +1,5 @@
-"""torch.distributed.tensor, as far as libraries ask it: no tensor lies on several machines. How one
-would can be said."""
+"""torch.distributed.tensor, as far as libraries ask it: there are no tensors on several machines.
+How one would lie can be said."""
 
 from __future__ import annotations
 
@@ -7,18 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from rushlight.base.errors import Absent
+from rushlight.distributed.device_mesh import DeviceMesh, init_device_mesh
 
 WHY = "tensors lie in one process; cure: leave the distribution of tensors away"
 
 
 class DTensor(Absent):
     """A tensor on several machines."""
-
-    because = WHY
-
-
-class DeviceMesh(Absent):
-    """Several machines."""
 
     because = WHY
 
@@ -80,4 +75,5 @@ __all__ = [
     "Replicate",
     "Shard",
     "distribute_tensor",
+    "init_device_mesh",
 ]

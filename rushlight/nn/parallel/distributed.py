@@ -14,7 +14,7 @@ from rushlight.comm.join import Join, Joinable, JoinHook
 from rushlight.comm.objects import numbers
 from rushlight.comm.reduce_op import ReduceOp
 from rushlight.core.mode import mode
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor import Tensor, noticed
 from rushlight.nn.module import Module
 from rushlight.nn.parallel.buckets import GradBucket, Reducer
 from rushlight.nn.parallel.module_state import broadcast_all, check_same_model
@@ -101,11 +101,11 @@ class DistributedDataParallel(Module, Joinable):
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         joining = Join.notify_join_context(self)
-        watch = mode().watch
-        if watch is None:
-            self._before(joining)
+        if mode().watch is not None:  # of compile: no program calls the other ranks
+            noticed(self.reducer.buckets[0].parameters[0])
+        self._before(joining)
         output = self.module(*inputs, **kwargs)
-        if watch is None and mode().grad and self.require_backward_grad_sync:
+        if mode().grad and self.require_backward_grad_sync:
             self.reducer.prepare(self._outputs(output))
         return output
 
