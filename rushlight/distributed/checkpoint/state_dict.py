@@ -1,0 +1,160 @@
+"""torch.distributed.checkpoint.state_dict: states of models and optimizers by the names of the
+module inside wrappers, divided as they are or whole."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from rushlight.core.tensor import Tensor
+from rushlight.distributed.fsdp import PREFIX
+from rushlight.distributed.sharding import gathered_like, sharded_states
+from rushlight.nn import Module
+
+WRAPPERS = (PREFIX, "module.", "_orig_mod.")  # of FSDP, DDP, compile
+
+
+@dataclass
+class StateDictOptions:
+    """`full_state_dict`: whole tensors instead of the parts of this rank."""
+
+    full_state_dict: bool = False
+    cpu_offload: bool = False
+    ignore_frozen_params: bool = False
+    keep_submodule_prefixes: bool = True
+    strict: bool = True
+    broadcast_from_rank0: bool = False
+
+
+@contextmanager
+def form(options: StateDictOptions | None) -> Any:
+    """States are divided in this context, unless whole ones are asked for."""
+    if options is not None and options.full_state_dict:
+        yield
+        return
+    sharded_states.append(True)
+    try:
+        yield
+    finally:
+        sharded_states.pop()
+
+
+def inner(model: Module) -> Module:
+    """The module inside DDP and compile, whose names count."""
+    for name in ("_orig_mod", "module"):
+        if type(model).__name__ in ("DistributedDataParallel", "OptimizedModule"):
+            model = model._modules.get(name) or model
+    return model
+
+
+def clean(name: str) -> str:
+    """The name of a parameter without wrappers."""
+    name = name.replace(PREFIX, "")
+    return name.removeprefix("module.").removeprefix("_orig_mod.")
+
+
+def get_model_state_dict(
+    model: Module, *, submodules: Any = None, options: StateDictOptions | None = None
+) -> dict[str, Any]:
+    """The state of a model, by the names of the module inside wrappers."""
+    with form(options):
+        return dict(inner(model).state_dict())
+
+
+def set_model_state_dict(
+    model: Module, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
+) -> Any:
+    """Load what `get_model_state_dict` gave, whole or divided."""
+    strict = options is None or options.strict
+    return inner(model).load_state_dict(model_state_dict, strict=strict)
+
+
+def get_optimizer_state_dict(
+    model: Module, optimizers: Any, *, submodules: Any = None, options: Any = None
+) -> dict[str, Any]:
+    """The state of an optimizer, by the names of the parameters."""
+    names = {id(p): clean(name) for name, p in model.named_parameters()}
+    whole = options is not None and options.full_state_dict
+    state: dict[str, Any] = {}
+    for group in optimizers.param_groups:
+        for p in group["params"]:
+            own = optimizers.state.get(p, {})
+            state[names[id(p)]] = {k: like(p, v, whole) for k, v in own.items()}
+    groups = [
+        {**group, "params": [names[id(p)] for p in group["params"]]}
+        for group in optimizers.param_groups
+    ]
+    return {"state": state, "param_groups": groups}
+
+
+def like(parameter: Tensor, value: Any, whole: bool) -> Any:
+    """A value of the state of a parameter, which may be divided as the parameter is."""
+    piece = getattr(parameter, "_piece", None)
+    if piece is None or not isinstance(value, Tensor) or value.shape != parameter.shape:
+        return value
+    if whole:
+        return gathered_like(piece, value._array)
+    part = value.detach()
+    part._piece = piece  # type: ignore[attr-defined]
+    return part
+
+
+def set_optimizer_state_dict(
+    model: Module, optimizers: Any, optim_state_dict: dict[str, Any], *, options: Any = None
+) -> None:
+    """Load what `get_optimizer_state_dict` gave, whole or divided."""
+    parameters = {clean(name): p for name, p in model.named_parameters()}
+    every = [p for group in optimizers.param_groups for p in group["params"]]
+    number = {id(p): i for i, p in enumerate(every)}
+    state = {
+        number[id(parameters[name])]: {k: part_of(parameters[name], v) for k, v in own.items()}
+        for name, own in optim_state_dict["state"].items()
+        if own
+    }
+    groups = [
+        {**group, "params": [number[id(parameters[name])] for name in group["params"]]}
+        for group in optim_state_dict["param_groups"]
+    ]
+    optimizers.load_state_dict({"state": state, "param_groups": groups})
+
+
+def part_of(parameter: Tensor, value: Any) -> Any:
+    """The part of a whole state that belongs to the part of its parameter."""
+    piece = getattr(parameter, "_piece", None)
+    whole = piece is not None and isinstance(value, Tensor) and not hasattr(value, "_piece")
+    return piece.part(value) if whole and tuple(value.shape) == piece.shape else value
+
+
+def get_state_dict(
+    model: Module, optimizers: Any, *, submodules: Any = None, options: Any = None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(state of the model, state of the optimizer)."""
+    return (
+        get_model_state_dict(model, options=options),
+        get_optimizer_state_dict(model, optimizers, options=options),
+    )
+
+
+def set_state_dict(
+    model: Module,
+    optimizers: Any,
+    *,
+    model_state_dict: dict[str, Any],
+    optim_state_dict: dict[str, Any],
+    options: Any = None,
+) -> None:
+    """Load both."""
+    set_model_state_dict(model, model_state_dict, options=options)
+    set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
+
+
+__all__ = [
+    "StateDictOptions",
+    "get_model_state_dict",
+    "get_optimizer_state_dict",
+    "get_state_dict",
+    "set_model_state_dict",
+    "set_optimizer_state_dict",
+    "set_state_dict",
+]
