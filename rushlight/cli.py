@@ -13,7 +13,7 @@ from typing import NoReturn
 from rushlight.compat.command import add_check, add_run
 from rushlight.demo import BadInput
 from rushlight.demo.digits import SHIPPED
-from rushlight.distributed import agent, launch_arguments
+from rushlight.distributed import launch_arguments
 from rushlight.version import __version__
 
 VERSION = f"rushlight {__version__}"
@@ -177,7 +177,13 @@ def add_launch(commands: argparse._SubParsersAction) -> None:
         allow_abbrev=False,
     )
     launch_arguments.add_arguments(launch)
-    launch.set_defaults(run=agent.launch, command="launch")
+    launch.set_defaults(run=run_launch, command="launch")
+
+
+def run_launch(arguments: argparse.Namespace) -> int:
+    from rushlight.distributed.agent import launch  # loads sockets and processes
+
+    return launch(arguments)
 
 
 def add_warmup(commands: argparse._SubParsersAction) -> None:

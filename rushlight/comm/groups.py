@@ -10,7 +10,6 @@ from typing import Any
 
 from rushlight.base.errors import explain
 from rushlight.comm.process_group import DEFAULT_TIMEOUT, ProcessGroup
-from rushlight.comm.world import world_of
 
 
 class Backend(str):
@@ -108,6 +107,8 @@ def init_process_group(
     """
     if is_initialized():
         raise ValueError(explain("trying to initialize the default process group twice!"))
+    from rushlight.comm.world import world_of  # loads sockets and MPI
+
     name, timeout = check_backend(backend), timeout or DEFAULT_TIMEOUT
     world = world_of(init_method, store, rank, world_size, timeout)
     world.rounds += 1

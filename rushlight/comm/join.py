@@ -1,5 +1,5 @@
-"""Join: ranks with unequal numbers of batches train together. A rank that has no more does what
-the others need of it (`main_hook`) until none has any."""
+"""Join: ranks with unequal numbers of batches train together. A rank without
+batches calls `main_hook` for each step of the others."""
 
 from __future__ import annotations
 

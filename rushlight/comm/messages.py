@@ -14,7 +14,7 @@ from rushlight.core.tensor import Tensor
 
 
 class Request:
-    """MPI's request of a message, which keeps where it came from and checks its size."""
+    """MPI's request of a message: keeps the sender and checks the size."""
 
     def __init__(self, group: ProcessGroup, request: Any, nbytes: int, tensor: Tensor):
         self.group, self.request, self.nbytes, self.tensor = group, request, nbytes, tensor

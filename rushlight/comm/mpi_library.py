@@ -85,8 +85,8 @@ def load_without_launcher(rank: int, size: int, address: str, watch: socket.sock
 
 
 def forget_shared_memory() -> None:
-    """Remove the names of MPICH's shared memory, which all ranks of this machine have open: so it
-    is gone when they are, killed or not."""
+    """Remove the names of MPICH's shared memory, which all ranks of this machine have open. The
+    kernel frees the memory with the last rank, killed or not."""
     try:
         with open("/proc/self/maps") as maps:
             names = {line.split()[-1] for line in maps if SHARED_MEMORY in line}

@@ -7,13 +7,15 @@ import time
 import zlib
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight.base.errors import explain, here
 from rushlight.comm.errors import DistBackendError, DistError
 from rushlight.comm.transport import MpiTransport, OneRank
 from rushlight.comm.work import Check, Work
-from rushlight.comm.world import World
+
+if TYPE_CHECKING:
+    from rushlight.comm.world import World
 
 DEFAULT_TIMEOUT = timedelta(minutes=30)
 TELL_SECONDS = 2.0  # how long a failed rank waits for what the others tell
@@ -122,8 +124,8 @@ class ProcessGroup:
         return "".join(found)
 
     def answers(self, kind: str, work: Work, text: str, seconds: float) -> dict[int, str]:
-        """What the ranks of the group tell of an operation: {rank: text}, of those that tell it
-        within some seconds. This rank tells `text`."""
+        """{rank: text of the rank about an operation}, for the ranks that write a text into the
+        store within some seconds. This rank writes `text`."""
         store = self.world.store
         found: dict[int, str] = {}
         end = time.monotonic() + seconds

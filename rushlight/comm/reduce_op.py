@@ -45,8 +45,8 @@ def check_op(op: Any, array: np.ndarray) -> None:
 
 
 def reducible(array: np.ndarray) -> np.ndarray:
-    """The contiguous array whose elements MPI can reduce: the same memory where its dtype is one
-    of MPI's, float32 for smaller floating-point numbers, which are rounded once then."""
+    """A contiguous array that MPI can reduce: the same memory if MPI has the dtype. 16-bit floats
+    become float32, so that the sum is rounded once."""
     if array.dtype == np.bool_:
         return np.ascontiguousarray(array).view(np.uint8)
     if array.dtype.kind == "V" or (array.dtype.kind == "f" and array.dtype.itemsize < 4):

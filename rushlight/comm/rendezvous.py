@@ -103,8 +103,8 @@ def at(rank: int, size: int, host: str, port: int) -> Place:
 def by_store(store: Store, rank: int, size: int, key: str = "rushlight/server") -> Place:
     """A server at a free port, which rank 0 tells the others over a store."""
     if rank:
-        host, port = store.get(key).decode().rsplit(":", 1)
-        return Place(rank, size, host, int(port))
+        host, text = store.get(key).decode().rsplit(":", 1)
+        return Place(rank, size, host, int(text))
     port, owner = start_server(0)
     host = own_host()
     store.set(key, f"{host}:{port}")

@@ -176,7 +176,7 @@ class Ranks:
         if rank in self.joined:
             return client.send([b"error", b"there are two processes of rank %d" % rank])
         if self.lost is not None:
-            return client.send([b"lost", b"%d" % self.lost])
+            return client.send([b"lost", str(self.lost).encode()])
         self.size, client.rank = size, rank
         self.joined[rank], self.hosts[rank] = client, fields[2]
         self.deadline = min(self.deadline, time.monotonic() + float(fields[3]))
@@ -201,7 +201,7 @@ class Ranks:
         if len(self.joined) < self.size:
             self.lost = client.rank
         del self.joined[client.rank]  # type: ignore[arg-type]
-        self.tell([how, b"%d" % client.rank])
+        self.tell([how, str(client.rank).encode()])
 
     def mapping(self) -> str:
         """The hosts of the ranks as PMI writes them: (first host, hosts, ranks on each), ..."""
@@ -284,7 +284,7 @@ class Pmi:
 
 
 class Server:
-    """One thread, which reads what comes and answers."""
+    """The loop of one thread: read requests, answer."""
 
     def __init__(self, listener: socket.socket, owner: int):
         self.listener, self.owner = listener, owner

@@ -60,8 +60,8 @@ class Store:
         raise NotImplementedError
 
     def compare_set(self, key: str, expected_value: Text, desired_value: Text) -> bytes:
-        """Set the key if its value is the expected one; an absent key, if the expected one is
-        empty. The value that it has now."""
+        """Set the key if its value equals `expected_value`, or if the key is absent and
+        `expected_value` is empty. Returns the new value of the key."""
         raise NotImplementedError
 
     def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:
@@ -95,7 +95,7 @@ class Store:
 
 
 class HashStore(Store):
-    """Keys and values of one process, which its threads share."""
+    """Keys and values of one process, for all threads."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -127,8 +127,8 @@ class Connection:
 
 
 class TCPStore(Store):
-    """A store at a host and port. The process with is_master=True starts the server there; others
-    wait for it. port=0 takes a free port, which `port` tells then.
+    """A store at a host and port. The process with is_master=True starts the server there; the
+    others wait. With port=0 the server takes a free port: see the attribute `port`.
 
     >>> store = rushlight.distributed.TCPStore("127.0.0.1", 0, is_master=True)
     >>> store.set("key", "value")

@@ -67,7 +67,7 @@ class Done:
 
 
 class OneRank:
-    """The operations of a group of one: what a rank sends, it gets."""
+    """The operations of a group of one rank: outputs are copies of inputs."""
 
     def all_reduce(self, x: np.ndarray, op: str) -> Done:
         return Done()

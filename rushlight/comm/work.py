@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rushlight.base.futures import Future
 from rushlight.comm.errors import DistBackendError
 
 if TYPE_CHECKING:
+    from rushlight.base.futures import Future
     from rushlight.comm.process_group import ProcessGroup
+    from rushlight.comm.work_future import WorkFuture
 
 SPINS = 300  # calls of Test, 0.1 ms, before a rank begins to give way to others
 BUSY_SECONDS = 2.0  # how long a waiting rank keeps its core busy
@@ -157,39 +158,7 @@ class Work:
         """The future of the tensors that the operation writes. Its callbacks run when somebody
         waits, since MPI goes on only when it is called."""
         if self.future is None:
+            from rushlight.comm.work_future import WorkFuture  # loads threads
+
             self.future = WorkFuture(self)
         return self.future
-
-
-class WorkFuture(Future):
-    """The future of a Work's tensors."""
-
-    def __init__(self, work: Work):
-        super().__init__()
-        self.work = work
-
-    def settle(self) -> None:
-        """Take over how the work has ended."""
-        if self.inner.done():
-            return
-        if self.work.error is not None:
-            self.set_exception(self.work.error)
-        else:
-            self.set_result(self.work.outputs)
-
-    def drive(self) -> None:
-        """Wait for the work, so that callbacks run."""
-        if not self.inner.done():
-            try:
-                self.work.wait()
-            except DistBackendError:
-                self.settle()
-
-    def done(self) -> bool:
-        if self.work.is_completed():
-            self.settle()
-        return self.inner.done()
-
-    def value(self) -> Any:
-        self.done()
-        return super().value()

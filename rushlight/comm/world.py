@@ -93,8 +93,8 @@ class World:
                 pass
 
     def after_fork(self) -> None:
-        """A forked child, as of a DataLoader, is no rank: it gives back what holds the connection
-        of its parent open."""
+        """A forked child, as of a DataLoader, is no rank: close the copies of the parent's
+        connections."""
         if self.watch is not None:
             self.watch.close()
             self.watch = None

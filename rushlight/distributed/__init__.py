@@ -1,7 +1,7 @@
 """torch.distributed: process groups, collectives, and what trains on several machines; on MPI.
 
-A world of one process needs nothing; a larger one needs mpi4py, which is loaded when
-`init_process_group` makes the world."""
+A world of one process needs nothing. A larger world needs mpi4py: `init_process_group` loads
+MPI."""
 
 import sys
 from importlib import import_module
@@ -74,9 +74,6 @@ from rushlight.comm.objects import (
 )
 from rushlight.comm.process_group import DEFAULT_TIMEOUT, ProcessGroup
 from rushlight.comm.reduce_op import ReduceOp
-from rushlight.comm.rendezvous import from_environment
-from rushlight.comm.store import FileStore, HashStore, PrefixStore, Store
-from rushlight.comm.tcp_store import TCPStore
 from rushlight.comm.work import Work
 
 default_pg_timeout = DEFAULT_TIMEOUT
@@ -84,7 +81,7 @@ all_gather_single, reduce_scatter_single = all_gather_into_tensor, reduce_scatte
 _all_gather_base, _reduce_scatter_base = all_gather_into_tensor, reduce_scatter_tensor
 
 
-def _get_default_store() -> Store:
+def _get_default_store() -> Any:
     """The store of the job, which the ranks may use for keys of their own."""
     return world_group().world.store
 
@@ -110,9 +107,17 @@ SUBMODULES = (
 )
 
 
+ELSEWHERE = {  # name -> module, loaded on first use
+    "DeviceMesh": "rushlight.distributed.device_mesh",
+    "init_device_mesh": "rushlight.distributed.device_mesh",
+    "TCPStore": "rushlight.comm.tcp_store",
+    **dict.fromkeys(("FileStore", "HashStore", "PrefixStore", "Store"), "rushlight.comm.store"),
+}
+
+
 def __getattr__(name: str) -> Any:
     if name in SUBMODULES:
         return import_module(f"rushlight.distributed.{name}")
-    if name in ("DeviceMesh", "init_device_mesh"):
-        return getattr(import_module("rushlight.distributed.device_mesh"), name)
+    if name in ELSEWHERE:
+        return getattr(import_module(ELSEWHERE[name]), name)
     raise missing(__name__, name)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -42,10 +43,8 @@ def die_with_parent() -> None:
     """In a rank before its program: the kernel ends it if the agent is killed."""
     import ctypes
 
-    try:
+    with suppress(OSError, AttributeError):  # no Linux
         ctypes.CDLL(None).prctl(DIES_WITH_PARENT, signal.SIGKILL)
-    except (OSError, AttributeError):  # no Linux
-        pass
 
 
 class Agent:
@@ -82,8 +81,8 @@ class Agent:
         self.store = store
 
     def endpoint(self, host: str, port: int, seconds: float) -> tuple[Store, bool]:
-        """(the agents' store, whether this agent serves it): machine 0 does, or the one whose host
-        it is."""
+        """(the agents' store, whether this agent is the server). Machine 0 is the server, or the
+        machine of the given host."""
         timeout, node = timedelta(seconds=seconds), self.arguments.node_rank
         if node == 0 or (node is None and is_this_machine(host)):
             try:
@@ -147,7 +146,7 @@ class Agent:
     def environment(self, local: int, restart: int, port: str) -> dict[str, str]:
         threads = str(max(1, len(os.sched_getaffinity(0)) // self.count))
         return {
-            **{name: threads for name in THREAD_VARIABLES},
+            **dict.fromkeys(THREAD_VARIABLES, threads),
             **os.environ,
             "RANK": str(self.first + local),
             "LOCAL_RANK": str(local),

@@ -4,7 +4,7 @@ the ranks, and gathered module by module (sharding.py)."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from enum import Enum
 from types import SimpleNamespace
@@ -21,7 +21,6 @@ from rushlight.comm.reduce_op import ReduceOp
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.distributed.sharding import (
     Unit,
-    check_not_nested,
     gathered_like,
     sharded_states,
 )
@@ -96,18 +95,18 @@ class MixedPrecisionPolicy(MixedPrecision):
 
 def shard(module: Module, group: Any, reshard: bool, ignored: Any = ()) -> Unit:
     """Divide the parameters of a module that are not divided yet; rank 0's values count."""
-    check_not_nested(module)
     own = member(group)
     if own is None:
         raise RuntimeError(explain("this rank is not in the process group of the module"))
     whole = [p for p in module.parameters() if not hasattr(p, "_piece")]
     broadcast_all([*whole, *module.buffers()], own)
     unit = Unit(module, own, reshard, {id(p) for p in ignored})
-    module._sharded_by = unit  # type: ignore[assignment]
+    if getattr(module, "_sharded_by", None) is None:
+        module._sharded_by = unit
     return unit
 
 
-def total_norm(parameters: list[Tensor], norm_type: float) -> float:
+def total_norm(parameters: Sequence[Tensor], norm_type: float) -> float:
     """The norm of the gradients of all ranks: parts are counted once, whole ones, too."""
     parts: dict[int, tuple[Any, list[Tensor]]] = {}
     for p in parameters:
@@ -176,8 +175,8 @@ class FullyShardedDataParallel(Module):
         return self._unit.run(self._fsdp_wrapped_module, args, kwargs)
 
     def no_sync(self) -> AbstractContextManager:
-        """A context in which nothing is different: each backward divides its gradients, which add
-        up to the same."""
+        """A context without effect: each backward averages gradients over the ranks. The sums are
+        the same."""
         return nullcontext()
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Any:
@@ -235,10 +234,7 @@ def optimizer_state(model: Module, optim: Any) -> dict[str, Any]:
                 else value
                 for key, value in own.items()
             }
-    groups = [
-        {**{k: v for k, v in g.items() if k != "params"}, "params": [names[id(p)] for p in g["params"]]}
-        for g in optim.param_groups
-    ]  # fmt: skip
+    groups = [{**g, "params": [names[id(p)] for p in g["params"]]} for g in optim.param_groups]
     return {"state": state, "param_groups": groups}
 
 
@@ -324,7 +320,7 @@ class FSDPModule:
         self._sharded_by.gather()
 
     def set_requires_gradient_sync(self, wanted: bool, recurse: bool = True) -> None:
-        """Means nothing: each backward divides its gradients, which add up to the same."""
+        """No effect: each backward averages gradients over the ranks."""
 
     def set_is_last_backward(self, last: bool) -> None:
         """Means nothing."""
@@ -364,7 +360,7 @@ def fully_shard(
         classes[cls] = type(
             f"FSDP{cls.__name__}", (FSDPModule, cls), {"__module__": cls.__module__}
         )
-    module.__class__ = classes[cls]  # type: ignore[assignment]
+    module.__class__ = classes[cls]
     return module
 
 

@@ -100,6 +100,8 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     def state_dict(self) -> dict[str, Any]:
         """As of one optimizer of all parameters. RuntimeError before `consolidate_state_dict`."""
+        if self.group.size() == 1:
+            self.consolidate_state_dict(self.group.world.rank)
         if self.consolidated is None:
             raise RuntimeError(
                 explain(

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from rushlight.autograd.graph import saved_tensors_hooks
-from rushlight.base.errors import explain
 from rushlight.comm.collectives import all_gather_into_tensor, reduce_scatter_tensor
 from rushlight.comm.process_group import ProcessGroup
 from rushlight.core.function import Function
@@ -79,7 +78,7 @@ class Unit:
                     places.setdefault(id(p), (p, []))[1].append((owner, name))
         self.pieces = [Piece(p, group, found) for p, found in places.values()]
         for piece in self.pieces:
-            piece.parameter._piece = piece  # type: ignore[attr-defined]
+            piece.parameter._piece = piece
         for owner in {id(m): m for piece in self.pieces for m, _ in piece.places}.values():
             owner.register_state_dict_post_hook(whole_state)
             owner.register_load_state_dict_pre_hook(part_of_state)
@@ -206,7 +205,7 @@ def whole_state(module: Module, state: dict, prefix: str, metadata: Any) -> None
         if piece is None or prefix + name not in state:
             continue
         if not sharded_states:
-            state[prefix + name] = gathered_like(piece, p._array)
+            state[prefix + name] = gathered_like(piece, piece.parameter._array)
         else:
             state[prefix + name]._piece = piece
 
@@ -233,8 +232,3 @@ def gathered_like(piece: Piece, part: np.ndarray) -> Tensor:
     with no_grad():
         all_gather_into_tensor(from_array(every), from_array(mine), piece.group)
     return from_array(piece.whole(every))
-
-
-def check_not_nested(module: Module) -> None:
-    if getattr(module, "_sharded_by", None) is not None:
-        raise ValueError(explain(f"{type(module).__name__} is divided already"))

@@ -271,7 +271,7 @@ class SyncBatchNorm(_BatchNorm):
             return
         factor = self.momentum
         if factor is None:
-            factor = 1.0 / float(self.num_batches_tracked)  # type: ignore[arg-type]
+            factor = 1.0 / float(self.num_batches_tracked)
         self.running_mean.lerp_(mean.to(self.running_mean.dtype), factor)
         self.running_var.lerp_(var.to(self.running_var.dtype), factor)
 

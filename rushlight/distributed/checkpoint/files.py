@@ -1,5 +1,5 @@
-"""Checkpoints of several ranks in a folder: each rank writes what it has, and loading takes of the
-files what a rank needs, however many ranks have written them.
+"""Checkpoints of several ranks in a folder: each rank writes its tensors. Another number
+of ranks can load them: each reads the rows that are missing.
 
 `RANK.pt` has the tensors and objects of a rank, by name; `metadata.json` has, of each name, the
 files and the rows of its parts. A folder is written beside its place and renamed when it is
@@ -13,6 +13,7 @@ import shutil
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def named(tree: Any, prefix: str = "") -> Iterator[tuple[str, Any, Callable[[Any
         if isinstance(value, (dict, list)) and value:
             yield from named(value, name + ".")
         else:
-            yield name, value, lambda new, key=key: tree.__setitem__(key, new)
+            yield name, value, partial(tree.__setitem__, key)
 
 
 def with_states(state_dict: dict[str, Any]) -> dict[str, Any]:

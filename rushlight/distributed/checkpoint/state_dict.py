@@ -122,8 +122,9 @@ def set_optimizer_state_dict(
 def part_of(parameter: Tensor, value: Any) -> Any:
     """The part of a whole state that belongs to the part of its parameter."""
     piece = getattr(parameter, "_piece", None)
-    whole = piece is not None and isinstance(value, Tensor) and not hasattr(value, "_piece")
-    return piece.part(value) if whole and tuple(value.shape) == piece.shape else value
+    if piece is None or not isinstance(value, Tensor) or hasattr(value, "_piece"):
+        return value
+    return piece.part(value) if tuple(value.shape) == piece.shape else value
 
 
 def get_state_dict(

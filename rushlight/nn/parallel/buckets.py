@@ -46,7 +46,7 @@ class GradBucket:
         return self.bucket.index
 
     def buffer(self) -> Tensor:
-        """All its gradients, one after the other, in one dimension."""
+        """All gradients of the bucket, one after the other, in one dimension."""
         return self.tensor
 
     def set_buffer(self, buffer: Tensor) -> None:

@@ -215,7 +215,7 @@ class DistributedDataParallel(Module, Joinable):
 
 
 class Shadow(JoinHook):
-    """A rank without batches: it does its part of what the others do together."""
+    """A rank without batches, which takes part in the operations of the others."""
 
     def __init__(self, ddp: DistributedDataParallel):
         self.ddp = ddp

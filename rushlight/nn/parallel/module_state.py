@@ -39,8 +39,7 @@ def check_same_model(parameters: Sequence[tuple[str, Tensor]], group: ProcessGro
 
 
 def broadcast_all(tensors: Sequence[Tensor], group: ProcessGroup, root: int = 0) -> None:
-    """Give tensors the values that they have on rank `root` of the group; those of one dtype in
-    one message."""
+    """Copy the tensors of rank `root` of the group to all ranks, in one message for each dtype."""
     if group.size() == 1:
         return
     by_dtype: dict[np.dtype, list[Tensor]] = {}
