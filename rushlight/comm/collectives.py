@@ -62,7 +62,7 @@ def all_reduce(
 
     work = own.begin(
         f"all_reduce({text(tensor)}, {op.name})",
-        lambda: [own.transport.all_reduce(array, name)],
+        lambda: own.transport.all_reduce_parts(array, name),
         finish,
         [tensor],
     )
