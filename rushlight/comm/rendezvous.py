@@ -32,6 +32,7 @@ class Place:
     host: str
     port: int
     owner: int = -1  # the owner's end of the server's pipe, where this process has started it
+    here: int = 1  # the number of ranks on this machine
 
 
 def launched_by_mpi(environment: Mapping[str, str] = os.environ) -> bool:

@@ -182,7 +182,9 @@ class Ranks:
         self.deadline = min(self.deadline, time.monotonic() + float(fields[3]))
         if len(self.joined) == size:
             self.deadline = float("inf")
-            self.tell([b"joined"])
+            hosts = list(self.hosts.values())
+            for other, one in self.joined.items():
+                one.send([b"joined", b"%d" % hosts.count(self.hosts[other])])
         return None
 
     def expire(self) -> None:

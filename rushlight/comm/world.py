@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+from rushlight.base import threads
 from rushlight.base.errors import explain
 from rushlight.comm import mpi_library
 from rushlight.comm.errors import DistBackendError, DistError, DistStoreError
@@ -205,6 +206,7 @@ def joined(place: Place, timeout: timedelta) -> Connection:
                 f"{place.size} ranks these have not come: {missing}"
             )
         if told[0] == b"joined":
+            place.here = int(told[1])
             return watch
         if told[0] == b"error":
             raise DistBackendError(explain(told[1].decode(), "one process for each rank"))
@@ -219,4 +221,12 @@ def entered(place: Place, MPI: Any, comm: Any, watch: Connection, timeout: timed
     world.watch, world.owner = watch, place.owner
     world.complete(comm.Ibarrier(), timeout)  # all have MPICH's shared memory open
     mpi_library.forget_shared_memory()
+    divide_threads(place)
     return world
+
+
+def divide_threads(place: Place) -> None:
+    """Divide the cores among the ranks of this machine, unless OMP_NUM_THREADS or set_num_threads
+    gives a number."""
+    if threads.chosen is None and not os.environ.get("OMP_NUM_THREADS"):
+        threads.set_num_threads(max(1, threads.available() // max(1, place.here)))

@@ -197,6 +197,14 @@ def test_again_and_again(tmp_path):
     assert [status for status, _ in finish(start(file, 2))] == [0, 0]
 
 
+def test_ranks_divide_the_cores(tmp_path):
+    file = program(tmp_path, "dist.init_process_group()\nfrom rushlight.base import threads\nprint(threads.cores())")
+    cores = len(os.sched_getaffinity(0))
+    for variables in ({"OMP_NUM_THREADS": ""}, {"OMP_NUM_THREADS": "3"}):
+        want = variables["OMP_NUM_THREADS"] or str(max(1, cores // 2))
+        assert finish(start(file, 2, **variables)) == [(0, f"{want}\n")] * 2
+
+
 FAULTS = {
     "killed": "os.kill(os.getpid(), signal.SIGKILL)",
     "an exception": "raise ValueError('on purpose')",
