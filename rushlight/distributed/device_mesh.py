@@ -1,8 +1,7 @@
 """torch.distributed.device_mesh: the ranks as an array, and a process group for each of its rows.
 
->>> mesh = init_device_mesh("cpu", (2, 4), mesh_dim_names=("replicas", "shards"))
->>> mesh["shards"].get_group()
-"""
+With 8 ranks, `mesh = init_device_mesh("cpu", (2, 4), mesh_dim_names=("replicas", "shards"))` and
+`mesh["shards"].get_group()` is the group of the four ranks of a row."""
 
 from __future__ import annotations
 

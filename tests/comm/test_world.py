@@ -186,6 +186,19 @@ def test_spawn(tmp_path):
     assert sorted(done.stdout.splitlines()) == [f"rank {r} of 2 [3.0, 3.0]" for r in range(2)]
 
 
+def test_ranks_on_two_hosts(tmp_path):
+    """As far as one machine can show it: MPI is told that ranks 0, 1 and 2, 3 share no memory."""
+    file = program(
+        tmp_path,
+        "from rushlight.comm import world\n",
+        "world.host_id = lambda: f\"host {int(os.environ['RANK']) // 2}\"\n",
+        "dist.init_process_group()",
+        SUM,
+    )
+    for rank, (status, text) in enumerate(finish(start(file, 4))):
+        assert (status, text) == (0, f"rank {rank} of 4 [10.0, 10.0]\n")
+
+
 def test_again_and_again(tmp_path):
     file = program(
         tmp_path,

@@ -89,7 +89,8 @@ class Ranks:
         return [answer for _, answer in answers]
 
     def end(self):
-        _pools.clear() if self in _pools.values() else None
+        for key in [key for key, pool in _pools.items() if pool is self]:
+            del _pools[key]
         for process in self.processes:
             process.kill()
             process.wait()
@@ -105,10 +106,12 @@ def end_all():
 
 
 def ranks(size, library="rushlight"):
-    """The pool of `size` ranks."""
-    if (library, size) not in _pools:
-        _pools[library, size] = Ranks(library, size)
-    return _pools[library, size]
+    """The pool of `size` ranks; the two that were used last are kept."""
+    pool = _pools.pop((library, size), None) or Ranks(library, size)
+    while len(_pools) > 1:
+        _pools.pop(next(iter(_pools))).end()
+    _pools[library, size] = pool
+    return pool
 
 
 def serve(library, descriptor):
