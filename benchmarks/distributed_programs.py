@@ -53,6 +53,37 @@ EXAMPLE = [
         f"    loss = loss_fn(outputs, labels)\n    {LOSS}\n    loss.backward()",
     ),
 ]
+MINGPT = [
+    ("    if not verify_min_gpu_count(min_gpus=_min_gpu_count):", "    if False:"),
+    ("    acc = torch.accelerator.current_accelerator()", "    torch.manual_seed(0)"),
+    ('    device: torch.device = torch.device(f"{acc}:{rank}")\n', ""),
+    ("torch.distributed.get_default_backend_for_device(device)", '"gloo"'),
+    ("    torch.accelerator.set_device_index(rank)\n", ""),
+    ("self.acc = torch.accelerator.current_accelerator()", 'self.acc = "cpu"'),
+    ('torch.device(f"{self.acc}:{self.local_rank}")', 'torch.device("cpu")'),
+    (".to(self.local_rank)", ""),
+    ("device_ids=[self.local_rank]", "device_ids=None"),
+    ("pin_memory=True", "pin_memory=False"),
+    (
+        "        if train:\n            self.opt",
+        f"        {LOSS}\n        if train:\n            self.opt",
+    ),
+]
+MINGPT_SETTINGS = """
+data_config: {path: data/input.txt, block_size: 16, train_split: 0.9, truncate: 0.0006}
+gpt_config: {n_layer: 2, n_head: 2, n_embd: 32, embd_pdrop: 0.0, resid_pdrop: 0.0, attn_pdrop: 0.0}
+trainer_config: {max_epochs: 2, batch_size: 32, data_loader_workers: 2, grad_norm_clip: 1.0,
+  snapshot_path: snapshot.pt, save_every: 1, use_amp: False}
+optimizer_config: {weight_decay: 0.1, learning_rate: 0.003}
+"""
+# What minGPT-ddp asks of hydra, omegaconf and boto3, which are not installed: one function.
+STAND_INS = {
+    "boto3.py": "",
+    "omegaconf.py": "DictConfig = dict\n",
+    "hydra.py": "import yaml\n"
+    "def main(version_base, config_path, config_name):\n"
+    "    return lambda f: lambda: f(yaml.safe_load(open(config_name + '.yaml')))\n",
+}
 NANOGPT = [
     ("    device = f'cuda:{ddp_local_rank}'\n    torch.cuda.set_device(device)\n", ""),
     ("device_ids=[ddp_local_rank]", "device_ids=None"),
@@ -61,7 +92,27 @@ NANOGPT = [
         f"        {LOSS}\n        scaler.scale(loss).backward()",
     ),
 ]
-NANOGPT_SETTINGS = ["--device=cpu", "--backend=gloo", "--compile=False", "--dtype=float32", "--dataset=letters", "--n_layer=2", "--n_head=2", "--n_embd=32", "--block_size=16", "--batch_size=4", "--max_iters=8", "--eval_interval=100", "--eval_iters=1", "--gradient_accumulation_steps=4", "--dropout=0.0", "--log_interval=1", "--warmup_iters=2", "--lr_decay_iters=8", "--learning_rate=1e-2"]
+NANOGPT_SETTINGS = [
+    "--device=cpu",
+    "--backend=gloo",
+    "--compile=False",
+    "--dtype=float32",
+    "--dataset=letters",
+    "--n_layer=2",
+    "--n_head=2",
+    "--n_embd=32",
+    "--block_size=16",
+    "--batch_size=4",
+    "--max_iters=8",
+    "--eval_interval=100",
+    "--eval_iters=1",
+    "--gradient_accumulation_steps=4",
+    "--dropout=0.0",
+    "--log_interval=1",
+    "--warmup_iters=2",
+    "--lr_decay_iters=8",
+    "--learning_rate=1e-2",
+]
 
 
 def moved(file: Path, edits: list[tuple[str, str]]) -> None:
@@ -103,6 +154,13 @@ def programs(
         )
         found["ddp-tutorial-series, mp.spawn"] = tutorial / "multigpu.py", ["2", "10"], True
         found["ddp/example.py"] = folder / "ddp" / "example.py", [], False
+        shutil.copytree(source / "minGPT-ddp" / "mingpt", folder / "mingpt")
+        for file in (folder / "mingpt").glob("*.py"):
+            moved(file, MINGPT)
+        (folder / "mingpt" / "gpt2_train_cfg.yaml").write_text(MINGPT_SETTINGS)
+        for name, text in STAND_INS.items():
+            (folder / "mingpt" / name).write_text(text)
+        found["minGPT-ddp"] = folder / "mingpt" / "main.py", [], False
     if arguments.nanogpt:
         shutil.copytree(
             arguments.nanogpt, folder / "nanoGPT", ignore=shutil.ignore_patterns(".git")

@@ -302,6 +302,27 @@ class ModuleWrapPolicy:
         return isinstance(module, self.classes)
 
 
+wrapping: list[dict[str, Any]] = []  # the settings of the enclosing `enable_wrap`
+
+
+@contextmanager
+def enable_wrap(*, wrapper_cls: Any, **settings: Any) -> Iterator[None]:
+    """In this context `wrap` wraps modules."""
+    wrapping.append({"wrapper_cls": wrapper_cls, **settings})
+    try:
+        yield
+    finally:
+        wrapping.pop()
+
+
+def wrap(module: Module, **settings: Any) -> Module:
+    """The module, wrapped as the enclosing `enable_wrap` says; the module itself outside."""
+    if not wrapping:
+        return module
+    given = {**wrapping[-1], **settings}
+    return given.pop("wrapper_cls")(module, **given)
+
+
 class FSDPModule:
     """The class of modules that `fully_shard` has divided, before their own."""
 
@@ -373,12 +394,15 @@ fully_sharded_data_parallel = SimpleNamespace(  # torch's modules of these
     CPUOffload=CPUOffload,
     MixedPrecision=MixedPrecision,
 )
-wrap = SimpleNamespace(
+policies = SimpleNamespace(
+    wrap=wrap,
+    enable_wrap=enable_wrap,
     size_based_auto_wrap_policy=size_based_auto_wrap_policy,
     transformer_auto_wrap_policy=transformer_auto_wrap_policy,
     always_wrap_policy=always_wrap_policy,
     ModuleWrapPolicy=ModuleWrapPolicy,
 )
+wrap = policies  # type: ignore[assignment]  # torch.distributed.fsdp.wrap is a module
 importable(__name__, "fully_sharded_data_parallel", "wrap")
 
 __all__ = [

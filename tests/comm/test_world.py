@@ -211,7 +211,10 @@ def test_again_and_again(tmp_path):
 
 
 def test_ranks_divide_the_cores(tmp_path):
-    file = program(tmp_path, "dist.init_process_group()\nfrom rushlight.base import threads\nprint(threads.cores())")
+    file = program(
+        tmp_path,
+        "dist.init_process_group()\nfrom rushlight.base import threads\nprint(threads.cores())",
+    )
     cores = len(os.sched_getaffinity(0))
     for variables in ({"OMP_NUM_THREADS": ""}, {"OMP_NUM_THREADS": "3"}):
         want = variables["OMP_NUM_THREADS"] or str(max(1, cores // 2))

@@ -144,3 +144,32 @@ def test_memory_per_rank(size):
     alone, parts = max(ranks(size)(memory, None)), max(ranks(size)(memory, "fsdp of layers"))
     assert alone > 3.9
     assert parts < 4.0 / size + 1.0  # one of eight layers is whole, with its gradient
+
+
+def policies(torch, dist):
+    from functools import partial
+
+    from rushlight.distributed.fsdp import FullyShardedDataParallel as FSDP
+    from rushlight.distributed.fsdp.wrap import (
+        enable_wrap,
+        size_based_auto_wrap_policy,
+        transformer_auto_wrap_policy,
+        wrap,
+    )
+
+    by_size = partial(size_based_auto_wrap_policy, min_num_params=100)
+    by_class = partial(transformer_auto_wrap_policy, transformer_layer_cls={torch.nn.LayerNorm})
+    found = []
+    for policy in (by_size, by_class):
+        model = FSDP(network(torch), auto_wrap_policy=policy)
+        found.append([type(m).__name__ for m in model.module])
+    with enable_wrap(wrapper_cls=FSDP):
+        inside = wrap(torch.nn.Linear(2, 2))
+    return [*found, type(inside).__name__, type(wrap(inside.module)).__name__]
+
+
+def test_policies():
+    whole = "FullyShardedDataParallel"
+    layers = ["Embedding", "Flatten", "Linear", "Tanh", "Sequential", "Linear"]
+    by_size = ["Embedding", "Flatten", whole, "Tanh", whole, "Linear"]
+    assert ranks(2)(policies) == [[by_size, layers, whole, "Linear"]] * 2
