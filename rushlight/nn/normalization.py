@@ -8,7 +8,6 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.errors import explain
-from rushlight.comm.differentiable import all_reduce
 from rushlight.comm.groups import get_world_size, is_initialized
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.creation.factories import full, zeros
@@ -245,6 +244,8 @@ class SyncBatchNorm(_BatchNorm):
         by_batch = self.training or self.running_mean is None
         if not by_batch or not is_initialized() or get_world_size(self.process_group) == 1:
             return super().forward(input)
+        from rushlight.comm.differentiable import all_reduce  # loaded with the first group
+
         self._check_input_dim(input)
         if self.training and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)

@@ -171,5 +171,5 @@ def policies(torch, dist):
 def test_policies():
     whole = "FullyShardedDataParallel"
     layers = ["Embedding", "Flatten", "Linear", "Tanh", "Sequential", "Linear"]
-    by_size = ["Embedding", "Flatten", whole, "Tanh", whole, "Linear"]
+    by_size = ["Embedding", "Flatten", whole, "Tanh", "Sequential", "Linear"]
     assert ranks(2)(policies) == [[by_size, layers, whole, "Linear"]] * 2
