@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import atexit
 import os
-import select
 import signal
-import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight.base.errors import explain
 from rushlight.comm.errors import DistBackendError
+
+if TYPE_CHECKING:
+    from rushlight.comm.tcp_store import Connection
 
 PMI_VARIABLES = ("PMI_PORT", "PMI_ID", "PMI_RANK", "PMI_SIZE")
 SHARED_MEMORY = "/dev/shm/mpich_shm_"
@@ -37,8 +38,8 @@ def load() -> Any:
 
 
 @contextmanager
-def ended_by(sock: socket.socket) -> Iterator[None]:
-    """While MPI is initialized, end this process if anything comes over the socket: the server
+def ended_by(watch: Connection) -> Iterator[None]:
+    """While MPI is initialized, end this process if anything comes over the connection: the server
     tells that a rank was lost. MPI_Init would wait for that rank for ever, and it holds Python's
     lock, so that no thread can look: the kernel's signal ends the process."""
     if not hasattr(signal, "SIGIO") or not hasattr(os, "O_ASYNC"):
@@ -48,11 +49,12 @@ def ended_by(sock: socket.socket) -> Iterator[None]:
     import fcntl
 
     faulthandler.register(signal.SIGIO, chain=True)  # shows where the program is
+    sock = watch.sock
     flags = fcntl.fcntl(sock, fcntl.F_GETFL)
     fcntl.fcntl(sock, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(sock, fcntl.F_SETFL, flags | os.O_ASYNC)
     try:
-        if select.select([sock], [], [], 0)[0]:
+        if watch.receive(0.0) is not None:  # it has come before
             raise DistBackendError("a rank was lost while MPI started")
         yield
     finally:
@@ -60,7 +62,7 @@ def ended_by(sock: socket.socket) -> Iterator[None]:
         faulthandler.unregister(signal.SIGIO)
 
 
-def load_without_launcher(rank: int, size: int, address: str, watch: socket.socket) -> Any:
+def load_without_launcher(rank: int, size: int, address: str, watch: Connection) -> Any:
     """MPI of processes that no mpiexec has started: the server at `address` does what mpiexec
     does. The variables for it are removed again, so that programs started from here are no ranks
     of this world."""

@@ -163,7 +163,7 @@ def start(place: Place, timeout: timedelta) -> World:
     """Enter the job: wait for all ranks, then let MPI find them."""
     watch = joined(place, timeout)
     address = f"{socket.gethostbyname(place.host)}:{place.port}"
-    MPI = mpi_library.load_without_launcher(place.rank, place.size, address, watch.sock)
+    MPI = mpi_library.load_without_launcher(place.rank, place.size, address, watch)
     return entered(place, MPI, MPI.COMM_WORLD, watch, timeout)
 
 

@@ -25,7 +25,6 @@ SECONDS = {"rushlight": 20, "torch": 120}  # torch takes long to load what DDP n
 needs_mpi = pytest.mark.skipif(
     find_spec("mpi4py") is None, reason="mpi4py is not installed: pip install mpi4py mpich"
 )
-HAS_TORCH = find_spec("torch") is not None
 
 
 def free_port():
