@@ -19,16 +19,15 @@ from rushlight.comm.collectives import all_reduce
 from rushlight.comm.groups import member
 from rushlight.comm.reduce_op import ReduceOp
 from rushlight.core.tensor import Tensor, from_array
+from rushlight.distributed.optimizer_state import PREFIX, named_state, numbered_state
 from rushlight.distributed.sharding import (
     Unit,
-    gathered_like,
     sharded_states,
 )
 from rushlight.nn import Module
 from rushlight.nn.parallel.module_state import broadcast_all
 
 M = TypeVar("M", bound=Module)
-PREFIX = "_fsdp_wrapped_module."
 
 
 class ShardingStrategy(Enum):
@@ -215,27 +214,18 @@ class FullyShardedDataParallel(Module):
 
     @staticmethod
     def optim_state_dict(model: Module, optim: Any, **settings: Any) -> dict[str, Any]:
-        """The state of an optimizer, whole, by the names of the parameters."""
-        return optimizer_state(model, optim)
+        """The state of an optimizer by the names of the parameters: whole, or in the context of a
+        sharded `state_dict_type` the parts of this rank."""
+        return named_state(model, optim, whole=not sharded_states)
 
     full_optim_state_dict = optim_state_dict
 
-
-def optimizer_state(model: Module, optim: Any) -> dict[str, Any]:
-    """{"state": {name: state}, "param_groups": [...]}, whole: all ranks call this."""
-    names = {id(p): name.replace(PREFIX, "") for name, p in model.named_parameters()}
-    state: dict[str, Any] = {}
-    for group in optim.param_groups:
-        for p in group["params"]:
-            piece, own = getattr(p, "_piece", None), optim.state.get(p, {})
-            state[names[id(p)]] = {
-                key: gathered_like(piece, value._array)
-                if piece is not None and isinstance(value, Tensor) and value.shape == p.shape
-                else value
-                for key, value in own.items()
-            }
-    groups = [{**g, "params": [names[id(p)] for p in g["params"]]} for g in optim.param_groups]
-    return {"state": state, "param_groups": groups}
+    @staticmethod
+    def optim_state_dict_to_load(
+        model: Module, optim: Any, optim_state_dict: dict[str, Any], **settings: Any
+    ) -> dict[str, Any]:
+        """What `optim.load_state_dict` takes, of what `optim_state_dict` gave."""
+        return numbered_state(model, optim, optim_state_dict)
 
 
 def clip_grad_norm_(module: Module, max_norm: float, norm_type: float = 2.0) -> Tensor:

@@ -97,7 +97,12 @@ def states(torch, dist):
     optimizer = torch.optim.Adam(model.parameters())
     model(torch.ones(2, 5).long()).sum().backward()
     optimizer.step()
-    moments = FSDP.optim_state_dict(model, optimizer)["state"]
+    saved = FSDP.optim_state_dict(model, optimizer)
+    moments = saved["state"]
+    again = torch.optim.Adam(model.parameters())
+    again.load_state_dict(FSDP.optim_state_dict_to_load(model, again, saved))
+    for p in model.parameters():
+        assert torch.equal(again.state[p]["exp_avg"], optimizer.state[p]["exp_avg"])
     with FSDP.summon_full_params(model):
         shape = list(model.module[2].weight.shape)
     return [
@@ -149,13 +154,14 @@ def test_memory_per_rank(size):
 def policies(torch, dist):
     from functools import partial
 
-    from rushlight.distributed.fsdp import FullyShardedDataParallel as FSDP
     from rushlight.distributed.fsdp.wrap import (
         enable_wrap,
         size_based_auto_wrap_policy,
         transformer_auto_wrap_policy,
         wrap,
     )
+
+    from rushlight.distributed.fsdp import FullyShardedDataParallel as FSDP
 
     by_size = partial(size_based_auto_wrap_policy, min_num_params=100)
     by_class = partial(transformer_auto_wrap_policy, transformer_layer_cls={torch.nn.LayerNorm})

@@ -7,12 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from rushlight.core.tensor import Tensor
-from rushlight.distributed.fsdp import PREFIX
-from rushlight.distributed.sharding import gathered_like, sharded_states
+from rushlight.distributed.optimizer_state import named_state, numbered_state
+from rushlight.distributed.sharding import sharded_states
 from rushlight.nn import Module
-
-WRAPPERS = (PREFIX, "module.", "_orig_mod.")  # of FSDP, DDP, compile
 
 
 @dataclass
@@ -48,12 +45,6 @@ def inner(model: Module) -> Module:
     return model
 
 
-def clean(name: str) -> str:
-    """The name of a parameter without wrappers."""
-    name = name.replace(PREFIX, "")
-    return name.removeprefix("module.").removeprefix("_orig_mod.")
-
-
 def get_model_state_dict(
     model: Module, *, submodules: Any = None, options: StateDictOptions | None = None
 ) -> dict[str, Any]:
@@ -74,57 +65,14 @@ def get_optimizer_state_dict(
     model: Module, optimizers: Any, *, submodules: Any = None, options: Any = None
 ) -> dict[str, Any]:
     """The state of an optimizer, by the names of the parameters."""
-    names = {id(p): clean(name) for name, p in model.named_parameters()}
-    whole = options is not None and options.full_state_dict
-    state: dict[str, Any] = {}
-    for group in optimizers.param_groups:
-        for p in group["params"]:
-            own = optimizers.state.get(p, {})
-            state[names[id(p)]] = {k: like(p, v, whole) for k, v in own.items()}
-    groups = [
-        {**group, "params": [names[id(p)] for p in group["params"]]}
-        for group in optimizers.param_groups
-    ]
-    return {"state": state, "param_groups": groups}
-
-
-def like(parameter: Tensor, value: Any, whole: bool) -> Any:
-    """A value of the state of a parameter, which may be divided as the parameter is."""
-    piece = getattr(parameter, "_piece", None)
-    if piece is None or not isinstance(value, Tensor) or value.shape != parameter.shape:
-        return value
-    if whole:
-        return gathered_like(piece, value._array)
-    part = value.detach()
-    part._piece = piece  # type: ignore[attr-defined]
-    return part
+    return named_state(model, optimizers, options is not None and options.full_state_dict)
 
 
 def set_optimizer_state_dict(
     model: Module, optimizers: Any, optim_state_dict: dict[str, Any], *, options: Any = None
 ) -> None:
     """Load what `get_optimizer_state_dict` gave, whole or divided."""
-    parameters = {clean(name): p for name, p in model.named_parameters()}
-    every = [p for group in optimizers.param_groups for p in group["params"]]
-    number = {id(p): i for i, p in enumerate(every)}
-    state = {
-        number[id(parameters[name])]: {k: part_of(parameters[name], v) for k, v in own.items()}
-        for name, own in optim_state_dict["state"].items()
-        if own
-    }
-    groups = [
-        {**group, "params": [number[id(parameters[name])] for name in group["params"]]}
-        for group in optim_state_dict["param_groups"]
-    ]
-    optimizers.load_state_dict({"state": state, "param_groups": groups})
-
-
-def part_of(parameter: Tensor, value: Any) -> Any:
-    """The part of a whole state that belongs to the part of its parameter."""
-    piece = getattr(parameter, "_piece", None)
-    if piece is None or not isinstance(value, Tensor) or hasattr(value, "_piece"):
-        return value
-    return piece.part(value) if tuple(value.shape) == piece.shape else value
+    optimizers.load_state_dict(numbered_state(model, optimizers, optim_state_dict))
 
 
 def get_state_dict(

@@ -129,10 +129,19 @@ class DistributedDataParallel(Module, Joinable):
         return [t for t in tree_flatten(output)[0] if isinstance(t, Tensor)]
 
     def _sync_buffers(self, root: int = 0) -> None:
-        if self.require_forward_param_sync and self.broadcast_buffers:
-            buffers = self._buffers_to_sync()
-            if buffers:
-                broadcast_all(buffers, self.process_group, root)
+        if self.will_sync_module_buffers():
+            broadcast_all(self._buffers_to_sync(), self.process_group, root)
+
+    def will_sync_module_buffers(self) -> bool:
+        """Whether each forward begins with the buffers of rank 0."""
+        return (
+            self.require_forward_param_sync
+            and self.broadcast_buffers
+            and bool(self._buffers_to_sync())
+        )
+
+    def _set_static_graph(self) -> None:
+        self.static_graph = True
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
