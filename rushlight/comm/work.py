@@ -6,7 +6,6 @@ names the ranks."""
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -15,6 +14,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rushlight.comm.errors import DistBackendError
+
+try:
+    from os import sched_yield as give_way
+except ImportError:  # no Linux
+
+    def give_way() -> None:
+        """Let another process run on this core."""
+        time.sleep(0)
+
 
 if TYPE_CHECKING:
     from rushlight.base.futures import Future
@@ -111,7 +119,7 @@ class Work:
             if now - start > BUSY_SECONDS:
                 time.sleep(REST_SECONDS)
             else:
-                os.sched_yield()
+                give_way()
             world.look()
             if world.left:
                 gone = self.group.gone(now - GRACE_SECONDS)

@@ -22,6 +22,7 @@ from rushlight.comm.rendezvous import Place, at, find, launched_by_mpi, own_host
 from rushlight.comm.server import pack
 from rushlight.comm.store import HashStore, Store
 from rushlight.comm.tcp_store import Connection, TCPStore
+from rushlight.comm.work import give_way
 
 LOOK_SECONDS = 0.02  # between two looks for ranks that have left
 MEET_STEP = timedelta(seconds=0.5)
@@ -59,7 +60,7 @@ class World:
         """Wait until a request of all ranks is complete; an error if one leaves before."""
         end = time.monotonic() + timeout.total_seconds()
         while not request.Test():
-            os.sched_yield()
+            give_way()
             self.look()
             if self.left or time.monotonic() > end:
                 why = f"rank {min(self.left)} was lost" if self.left else "timed out"

@@ -23,6 +23,7 @@ from rushlight.comm.tcp_store import TCPStore
 from rushlight.distributed.launch_arguments import (
     DEFAULT_PORT,
     RENDEZVOUS_PORT,
+    cores,
     nodes,
     parse,
     ranks_here,
@@ -144,7 +145,7 @@ class Agent:
         return [*run, *module, given.program, *given.arguments]
 
     def environment(self, local: int, restart: int, port: str) -> dict[str, str]:
-        threads = str(max(1, len(os.sched_getaffinity(0)) // self.count))
+        threads = str(max(1, cores() // self.count))
         return {
             **dict.fromkeys(THREAD_VARIABLES, threads),
             **os.environ,

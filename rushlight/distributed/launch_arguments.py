@@ -55,7 +55,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def ranks_here(text: str) -> int:
     """The number of ranks that --nproc-per-node means: auto, cpu and gpu are the cores."""
-    return len(os.sched_getaffinity(0)) if text in ("auto", "cpu", "gpu") else int(text)
+    return cores() if text in ("auto", "cpu", "gpu") else int(text)
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def nodes(text: str) -> int:

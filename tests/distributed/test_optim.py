@@ -36,6 +36,33 @@ def train(torch, dist, divided):
     return [[p.tolist() for p in model.parameters()], held]
 
 
+def joined(torch, dist, divided):
+    from rushlight.distributed.algorithms.join import Join
+    from rushlight.distributed.optim import ZeroRedundancyOptimizer
+
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(5, 7), torch.nn.ReLU(), torch.nn.Linear(7, 3))
+    ddp = torch.nn.parallel.DistributedDataParallel(model)
+    if divided:
+        optimizer = ZeroRedundancyOptimizer(model.parameters(), torch.optim.Adam, lr=0.1)
+    else:
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    generator = torch.Generator().manual_seed(dist.get_rank())
+    with Join([ddp, optimizer] if divided else [ddp]):
+        for _ in range(2 + 2 * dist.get_rank()):
+            optimizer.zero_grad()
+            ddp(torch.randn(4, 5, generator=generator)).pow(2).sum().backward()
+            optimizer.step()
+    return [p.tolist() for p in model.parameters()]
+
+
+def test_join_with_unequal_numbers_of_batches():
+    plain, divided = ranks(2)(joined, False), ranks(2)(joined, True)
+    for want, got in zip(plain, divided):
+        for a, b in zip(want, got):
+            np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-6)
+
+
 def test_steps_are_those_of_the_optimizer():
     plain, divided = ranks(2)(train, False), ranks(2)(train, True)
     for (want, whole), (got, part) in zip(plain, divided):

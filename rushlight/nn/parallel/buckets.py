@@ -250,7 +250,8 @@ class Reducer:
 
     def shadow(self) -> None:
         """Take part in the sums of one backward with gradients of zero: this rank has no more
-        inputs, others have."""
+        inputs, others have. The gradients become the others' means, for an optimizer whose state
+        is divided."""
         for bucket in self.buckets:
             bucket.flat[...] = 0
             self.begin(bucket)
@@ -259,3 +260,5 @@ class Reducer:
             self.used_nowhere()
         for bucket in self.buckets:
             bucket.work.wait()
+            for p, view in zip(bucket.parameters, bucket.views):
+                self.give(p, view)
