@@ -79,7 +79,7 @@ Float8_e5m2fnuzStorage: _type[Any]
 Float8_e8m0fnuStorage: _type[Any]
 FloatStorage: _type[Any]
 FloatTensor: _type[Any]
-from rushlight.futures import Future as Future
+from rushlight.base.futures import Future as Future
 from rushlight.random.generator import Generator as Generator
 from rushlight.amp.grad_scaler import GradScaler as GradScaler
 HalfStorage: _type[Any]

@@ -1,4 +1,4 @@
-"""What readers of a derived function ask for, worked out when they ask.
+"""Docstrings and signatures of derived functions, computed when they are read.
 
 Writing all docstrings takes 16 ms, and 25 more to run their examples; `import rushlight` may cost
 25. So a derived function carries a `Docstring`, which is written when it is read, and its

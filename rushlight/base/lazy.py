@@ -1,5 +1,4 @@
-"""What `import rushlight` leaves for later: tables that are loaded with the first name that nobody
-has found.
+"""Tables that `import rushlight` does not load: the first missing name loads them.
 
 All ops at once would double the time of the import, and few programs call them all. A name that is
 missing in the package, or in Tensor, loads the next part, and is then looked for again. No list

@@ -9,7 +9,7 @@ from types import ModuleType
 
 CHECK = "`rushlight check script.py` lists the names that a script needs"
 SMALL = "no numbers of 8 bits with a scale: model.half() or .bfloat16() halves the memory, torch.compile makes it faster"  # noqa: E501
-PARALLEL = "nn.parallel.DistributedDataParallel, under mpirun or torch.multiprocessing.spawn"
+PARALLEL = "nn.parallel.DistributedDataParallel, or torch.distributed.fsdp, with `rushlight launch`"
 INSTEAD = {  # prefix of a name -> the replacement to suggest; the longest prefix wins
     **dict.fromkeys(
         (
@@ -33,8 +33,7 @@ INSTEAD = {  # prefix of a name -> the replacement to suggest; the longest prefi
         (
             "torch.distributed.pipelining",
             "torch.distributed.elastic",
-            "torch.distributed.launch",
-            "torch.distributed.run",
+            "torch.distributed.rpc",
             "torch.distributed.tensor.parallel",
         ),
         PARALLEL,

@@ -15,6 +15,7 @@ from rushlight.cli.info import add_cache, add_info
 from rushlight.compat.command import add_check, add_run
 from rushlight.demo import BadInput
 from rushlight.demo.digits import SHIPPED
+from rushlight.distributed import launch_arguments
 from rushlight.version import __version__
 
 VERSION = f"rushlight {__version__}"
@@ -102,6 +103,7 @@ def parser() -> Parser:
     add_plot(commands)
     add_run(commands)
     add_check(commands)
+    add_launch(commands)
     add_warmup(commands)
     add_info(commands)
     add_cache(commands)
@@ -201,6 +203,24 @@ def add_plot(commands: argparse._SubParsersAction) -> None:
         help="picture to write; the ending gives the format (default: %(default)s)",
     )
     plot.set_defaults(run=run_plot, command="plot")
+
+
+def add_launch(commands: argparse._SubParsersAction) -> None:
+    launch = commands.add_parser(
+        "launch",
+        help="start a program on several processes or machines",
+        description=launch_arguments.DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    launch_arguments.add_arguments(launch)
+    launch.set_defaults(run=run_launch, command="launch")
+
+
+def run_launch(arguments: argparse.Namespace) -> int:
+    from rushlight.distributed.agent import launch  # loads sockets and processes
+
+    return launch(arguments)
 
 
 def add_warmup(commands: argparse._SubParsersAction) -> None:

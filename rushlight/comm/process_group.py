@@ -1,356 +1,213 @@
-"""torch.distributed for one process: programs for many machines can run on one.
-
-With a world of one process, set up by `init_process_group`, each collective returns its tensor
-unchanged. A larger world is refused.
-"""
+"""ProcessGroup: ranks that act together, and the errors of operations between them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import time
+import zlib
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from enum import Enum
-from functools import wraps
-from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rushlight.base.errors import explain
-from rushlight.core.tensor import Tensor
+from rushlight.base.errors import explain, here
+from rushlight.comm.errors import DistBackendError, DistError
+from rushlight.comm.transport import MpiTransport, OneRank
+from rushlight.comm.work import Check, Work
 
+if TYPE_CHECKING:
+    from rushlight.comm.world import World
 
-class ReduceOp(Enum):
-    """The reduction of several processes' values. Over one process, each reduction returns the
-    value.
-    """
-
-    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM = range(9)
+DEFAULT_TIMEOUT = timedelta(minutes=30)
+TELL_SECONDS = 2.0  # how long a failed rank waits for what the others tell
 
 
-ReduceOp.RedOpType = ReduceOp  # type: ignore[attr-defined]     # its name inside torch's own
-
-
-class Backend(str):
-    """The name of a backend, in small letters; here one process serves for all."""
-
-    UNDEFINED, GLOO, NCCL, MPI, UCC, XCCL = "undefined", "gloo", "nccl", "mpi", "ucc", "xccl"
-
-    def __new__(cls, name: str) -> Backend:
-        return str.__new__(cls, name.lower())
-
-
-class Work:
-    """The handle of a collective with async_op=True; it is complete from the start."""
-
-    def wait(self, timeout: Any = None) -> bool:
-        """True."""
-        return True
-
-    is_completed = is_success = wait
+def detailed() -> bool:
+    """Whether TORCH_DISTRIBUTED_DEBUG requests the line of each operation of each rank."""
+    return os.environ.get("TORCH_DISTRIBUTED_DEBUG", "").upper() == "DETAIL"
 
 
 class ProcessGroup:
-    """One process."""
+    """Ranks of the world that act together. `ranks`: their numbers in the world, sorted."""
+
+    def __init__(
+        self,
+        world: World,
+        ranks: Sequence[int],
+        name: str,
+        backend: str,
+        timeout: timedelta,
+        description: str | None = None,
+    ):
+        self.world, self.ranks, self.group_name = world, list(ranks), name
+        self.unique_name = f"{world.rounds}/{name}"
+        self.backend, self.timeout = backend, timeout
+        self.group_desc = description or "undefined"
+        self.count = 0  # of operations begun
+        self.pending: set[Work] = set()  # begun and not complete: MPI uses their memory
+        self.failed: list[Work] = []
+        self.numbers = {rank: i for i, rank in enumerate(self.ranks)}  # in the world: in the group
+        self.own = self.numbers[world.rank]
+        self.detailed = detailed()
+        self.transport: Any
+        if len(self.ranks) == 1:
+            self.comm, self.transport = None, OneRank()
+        else:
+            self.comm = communicator(world, self.ranks, self.unique_name, timeout)
+            self.transport = MpiTransport(world.MPI, self.comm)
 
     def rank(self) -> int:
-        """0."""
-        return 0
+        """The rank of this process in the group."""
+        return self.own
 
     def size(self) -> int:
-        """1."""
-        return 1
+        """The number of ranks."""
+        return len(self.ranks)
 
+    def name(self) -> str:
+        """The name of the backend."""
+        return self.backend
 
-class GroupMember:
-    """The group of all processes, and the marker of a process outside a group."""
+    def __repr__(self) -> str:
+        return f"<ProcessGroup {self.group_name}: ranks {self.ranks}>"
 
-    WORLD: ProcessGroup | None = None
-    NON_GROUP_MEMBER = object()
+    # -- operations --------------------------------------------------------------------------------
 
+    def begin(
+        self,
+        what: str,
+        start: Callable[[], Sequence[Any]],
+        finish: Callable[[], None] | None = None,
+        outputs: Sequence[Any] = (),
+    ) -> Work:
+        """Begin an operation that all ranks of the group call. `what` names the operation, dtypes
+        and sizes; all ranks must give the same text."""
+        for work in list(self.pending):
+            work.poll()
+        self.count += 1
+        check = None
+        if self.comm is not None:
+            if self.detailed:
+                self.tell_line(what)
+            check = Check(self, zlib.crc32(what.encode()))
+        work = Work(self, what, start(), finish, outputs, check)
+        self.pending.add(work)
+        return work
 
-group = GroupMember
-constants = SimpleNamespace(default_pg_timeout=timedelta(minutes=30))  # torch's module of it
-_state: dict[str, str] = {}  # "backend" while there is a process group
+    def begin_message(self, work: Work) -> Work:
+        """Keep a message between two ranks, and its memory, until it is complete."""
+        if self.detailed:
+            self.tell_line(work.what)
+        self.pending.add(work)
+        return work
 
+    # -- what fails --------------------------------------------------------------------------------
 
-def is_available() -> bool:
-    """True, for one process."""
-    return True
+    def key(self, kind: str, count: int, rank: int) -> str:
+        return f"rushlight/{kind}/{self.unique_name}/{count}/{rank}"
 
+    def tell_line(self, what: str) -> None:
+        """Write the user's line and the operation into the store, for the error of a timeout."""
+        rank = self.world.rank
+        self.world.store.set(f"rushlight/line/{rank}", f"{what}, group {self.group_name}, {here()}")
 
-def is_initialized() -> bool:
-    """Whether `init_process_group` has been called."""
-    return "backend" in _state
+    def lines(self) -> str:
+        """Where each rank has begun its last operation, if that was written."""
+        if not self.detailed:
+            return "\n  TORCH_DISTRIBUTED_DEBUG=DETAIL shows the line of each rank"
+        found = []
+        for rank in self.ranks:
+            key = f"rushlight/line/{rank}"
+            if self.world.store.check([key]):
+                found.append(f"\n  rank {rank}: last in {self.world.store.get(key).decode()}")
+            else:
+                found.append(f"\n  rank {rank}: in no operation yet")
+        return "".join(found)
 
+    def answers(self, kind: str, work: Work, text: str, seconds: float) -> dict[int, str]:
+        """{rank: text of the rank about an operation}, for the ranks that write a text into the
+        store within some seconds. This rank writes `text`."""
+        store = self.world.store
+        found: dict[int, str] = {}
+        end = time.monotonic() + seconds
+        try:
+            store.set(self.key(kind, work.number, self.world.rank), text)
+            while len(found) < self.size():
+                for rank in self.ranks:
+                    key = self.key(kind, work.number, rank)
+                    if rank not in found and store.check([key]):
+                        found[rank] = store.get(key).decode()
+                if time.monotonic() > end:
+                    break
+                time.sleep(0.02)
+        except DistError:
+            pass  # the store has gone, too: what is known is told
+        return found
 
-def is_nccl_available() -> bool:
-    """False: there are no GPUs."""
-    return False
-
-
-is_mpi_available = is_ucc_available = is_xccl_available = is_torchelastic_launched = (
-    is_nccl_available
-)
-is_gloo_available = is_available
-
-
-def init_process_group(
-    backend: str | None = None,
-    init_method: str | None = None,
-    timeout: Any = None,
-    world_size: int = -1,
-    rank: int = -1,
-    store: Any = None,
-    group_name: str = "",
-    pg_options: Any = None,
-    device_id: Any = None,
-) -> None:
-    """Create the group of this process. Missing arguments are read from WORLD_SIZE and RANK, as
-    torchrun sets them.
-
-    ValueError if these are not set, or if a group exists; RuntimeError for a world of more than one
-    process.
-
-    >>> rushlight.distributed.init_process_group("gloo", rank=0, world_size=1)
-    >>> rushlight.distributed.all_reduce(x := rushlight.ones(2)); x
-    tensor([1., 1.])
-    >>> rushlight.distributed.destroy_process_group()
-    """
-    if is_initialized():
-        raise ValueError(explain("trying to initialize the default process group twice!"))
-    world_size = int(from_environment("WORLD_SIZE")) if world_size == -1 else world_size
-    rank = int(from_environment("RANK")) if rank == -1 else rank
-    if world_size != 1:
-        raise RuntimeError(
-            explain(
-                f"rushlight trains in one process, and this is a world of {world_size}",
-                "use world_size=1",
-            )
-        )
-    if backend == "nccl":
-        raise RuntimeError(
-            explain(
-                "Distributed package doesn't have NCCL built in", "backend='gloo' is for the CPU"
-            )
-        )
-    _state["backend"] = backend or "gloo"
-    GroupMember.WORLD = ProcessGroup()
-
-
-def from_environment(name: str) -> str:
-    if name not in os.environ:
-        raise ValueError(
-            explain(
-                "Error initializing torch.distributed using env:// rendezvous: environment "
-                "variable "
-                f"{name} expected, but not set",
-                "give rank=0, world_size=1",
-            )
-        )
-    return os.environ[name]
-
-
-def destroy_process_group(group: Any = None) -> None:
-    """Forget the group."""
-    check_initialized()
-    if group in (None, GroupMember.WORLD):
-        _state.clear()
-        GroupMember.WORLD = None
-
-
-def check_initialized() -> None:
-    if not is_initialized():
-        raise ValueError(
-            explain(
-                "Default process group has not been initialized, please make sure to call "
-                "init_process_group.",
-                "or check is_initialized() first",
-            )
+    def failure(self, work: Work, why: str) -> DistBackendError:
+        """The error of an operation on this rank."""
+        return DistBackendError(
+            f"[Rank {self.world.rank}]: {work.what}, number {work.number} of group "
+            f"{self.group_name}, failed: {why}"
         )
 
+    def gone(self, since: float) -> str:
+        """Which ranks of the group left before a time; '' if none has."""
+        self.world.look()
+        left = {
+            rank: how
+            for rank, how in self.world.left.items()
+            if rank in self.numbers and self.world.left_at[rank] < since
+        }
+        return "; ".join(
+            f"rank {rank} was {how}: its process is no more"
+            if how != "ended"
+            else f"rank {rank} has ended its program without taking part"
+            for rank, how in sorted(left.items())
+        )
 
-def initialized(function: Callable) -> Callable:
-    """The function, which needs a process group."""
+    def late(self, work: Work, seconds: float) -> DistBackendError:
+        """The error of a timeout, which names the ranks that have not come."""
+        gone = self.gone(time.monotonic() + 1.0)
+        here_too = self.answers("late", work, "", TELL_SECONDS)
+        missing = [rank for rank in self.ranks if rank not in here_too]
+        told = f"ranks {missing} have not reached it" if missing else "all ranks have reached it"
+        return self.failure(
+            work,
+            f"timed out after {seconds * 1000:.0f}ms; {told}{'; ' if gone else ''}{gone}"
+            f"{self.lines()}",
+        )
 
-    @wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        check_initialized()
-        done = function(*args, **kwargs)
-        return Work() if kwargs.get("async_op") else done
-
-    return call
-
-
-@initialized
-def get_rank(group: Any = None) -> int:
-    """0: the only process."""
-    return 0
-
-
-@initialized
-def get_world_size(group: Any = None) -> int:
-    """1: the only process."""
-    return 1
-
-
-@initialized
-def get_backend(group: Any = None) -> str:
-    """The backend given to `init_process_group`."""
-    return _state["backend"]
-
-
-def get_default_backend_for_device(device: Any) -> str:
-    """'gloo'."""
-    return "gloo"
-
-
-@initialized
-def new_group(
-    ranks: Any = None, timeout: Any = None, backend: Any = None, pg_options: Any = None, **more: Any
-) -> ProcessGroup:
-    """A group of the one process."""
-    return ProcessGroup()
-
-
-@initialized
-def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> None:
-    """Returns at once: there are no other processes."""
-
-
-@initialized
-def all_reduce(
-    tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
-) -> None:
-    """The tensor is unchanged: sum, mean, minimum and maximum over one process."""
+    def mismatch(self, work: Work) -> DistBackendError:
+        """The error of ranks that have called different operations."""
+        calls = self.answers("call", work, work.what, TELL_SECONDS)
+        mine = self.world.rank
+        other = next((rank for rank, what in calls.items() if what != work.what), None)
+        told = (
+            f"but Rank {other} is running collective: {calls[other]}"
+            if other is not None
+            else "but another rank is running another one"
+        )
+        return DistBackendError(
+            explain(
+                "Detected mismatch between collectives on ranks. Rank "
+                f"{mine} is running collective: {work.what}, {told}",
+                "call the same operations in the same order, with the same shapes and dtypes, on "
+                "all ranks",
+                of_all="; ".join(f"rank {rank}: {what}" for rank, what in sorted(calls.items())),
+            )
+            + self.lines()
+        )
 
 
-@initialized
-def broadcast(
-    tensor: Tensor, src: int = 0, group: Any = None, async_op: bool = False, group_src: Any = None
-) -> None:
-    """The tensor is unchanged."""
-
-
-@initialized
-def reduce(
-    tensor: Tensor, dst: int = 0, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
-) -> None:
-    """The tensor is unchanged."""
-
-
-@initialized
-def all_gather(
-    tensor_list: list[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False
-) -> None:
-    """tensor_list[0] becomes the tensor."""
-    fill(tensor_list[0], tensor)
-
-
-@initialized
-def all_gather_into_tensor(
-    output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
-) -> None:
-    """The output becomes the input."""
-    fill(output_tensor, input_tensor)
-
-
-@initialized
-def gather(
-    tensor: Tensor,
-    gather_list: list[Tensor] | None = None,
-    dst: int = 0,
-    group: Any = None,
-    async_op: bool = False,
-) -> None:
-    """gather_list[0] becomes the tensor."""
-    if gather_list:
-        fill(gather_list[0], tensor)
-
-
-@initialized
-def scatter(
-    tensor: Tensor,
-    scatter_list: list[Tensor] | None = None,
-    src: int = 0,
-    group: Any = None,
-    async_op: bool = False,
-) -> None:
-    """The tensor becomes scatter_list[0]."""
-    if scatter_list:
-        fill(tensor, scatter_list[0])
-
-
-@initialized
-def reduce_scatter(
-    output: Tensor,
-    input_list: list[Tensor],
-    op: Any = ReduceOp.SUM,
-    group: Any = None,
-    async_op: bool = False,
-) -> None:
-    """The output becomes input_list[0]."""
-    fill(output, input_list[0])
-
-
-@initialized
-def all_gather_object(object_list: list, obj: Any, group: Any = None) -> None:
-    """object_list[0] becomes the object."""
-    object_list[0] = obj
-
-
-@initialized
-def broadcast_object_list(
-    object_list: list, src: int = 0, group: Any = None, device: Any = None
-) -> None:
-    """The list is unchanged."""
-
-
-@initialized
-def all_to_all_single(
-    output: Tensor,
-    input: Tensor,
-    output_split_sizes: Any = None,
-    input_split_sizes: Any = None,
-    group: Any = None,
-    async_op: bool = False,
-) -> None:
-    """The output becomes the input."""
-    fill(output, input)
-
-
-@initialized
-def all_to_all(
-    output_tensor_list: list[Tensor],
-    input_tensor_list: list[Tensor],
-    group: Any = None,
-    async_op: bool = False,
-) -> None:
-    """Copy the only input to the only output."""
-    fill(output_tensor_list[0], input_tensor_list[0])
-
-
-@initialized
-def get_process_group_ranks(group: Any = None) -> list[int]:
-    """[0]."""
-    return [0]
-
-
-def get_global_rank(group: Any, group_rank: int) -> int:
-    """0: the only process. ValueError for another."""
-    if group_rank != 0:
-        raise ValueError(f"Group rank {group_rank} is not part of group {group}")
-    return 0
-
-
-def get_group_rank(group: Any, global_rank: int) -> int:
-    """0: the only process. ValueError for another."""
-    return get_global_rank(group, global_rank)
-
-
-def _rank_not_in_group(group: Any) -> bool:
-    """False: the only process is in each group."""
-    return False
-
-
-def fill(to: Tensor, tensor: Tensor) -> None:
-    """Write a tensor into another."""
-    to.data.copy_(tensor.reshape(to.shape))
+def communicator(world: World, ranks: Sequence[int], name: str, timeout: timedelta) -> Any:
+    """An MPI communicator of these ranks alone: operations of two groups do not meet. All ranks
+    come before it is made, since MPI would wait for a missing one for ever."""
+    world.meet(name, ranks, timeout)
+    if len(ranks) == world.size:
+        comm, request = world.comm.Idup()
+        world.complete(request, timeout)
+    else:
+        part = world.comm.Get_group().Incl(list(ranks))
+        comm = world.comm.Create_group(part, zlib.crc32(name.encode()) % 30000)
+    comm.Set_errhandler(world.MPI.ERRORS_RETURN)
+    return comm

@@ -1,41 +1,49 @@
-"""torch.distributed for one process: programs for many machines can run on one.
+"""torch.distributed: process groups, collectives, and what trains on several machines; on MPI.
 
-With a world of one process, set up by `init_process_group`, each collective returns its tensor
-unchanged. A larger world is refused.
-"""
+A world of one process needs nothing. A larger world needs mpi4py: `init_process_group` loads
+MPI."""
 
+import sys
 from importlib import import_module
 from typing import Any
 
 from rushlight.base.missing_names import missing
 from rushlight.base.submodules import importable
-from rushlight.comm.process_group import (
-    Backend,
-    GroupMember,
-    ProcessGroup,
-    ReduceOp,
-    Work,
-    _rank_not_in_group,
-    _state,
+from rushlight.comm.collectives import (
     all_gather,
     all_gather_into_tensor,
-    all_gather_object,
     all_reduce,
     all_to_all,
     all_to_all_single,
     barrier,
     broadcast,
-    broadcast_object_list,
-    check_initialized,
-    constants,
-    destroy_process_group,
-    fill,
-    from_environment,
     gather,
+    monitored_barrier,
+    reduce,
+    reduce_scatter,
+    reduce_scatter_tensor,
+    scatter,
+)
+from rushlight.comm.errors import (
+    DistBackendError,
+    DistError,
+    DistNetworkError,
+    DistQueueEmptyError,
+    DistStoreError,
+)
+from rushlight.comm.groups import (
+    Backend,
+    GroupMember,
+    _get_default_group,
+    _rank_not_in_group,
+    check_initialized,
+    destroy_process_group,
     get_backend,
+    get_backend_config,
     get_default_backend_for_device,
     get_global_rank,
     get_group_rank,
+    get_node_local_rank,
     get_process_group_ranks,
     get_rank,
     get_world_size,
@@ -51,25 +59,65 @@ from rushlight.comm.process_group import (
     is_ucc_available,
     is_xccl_available,
     new_group,
-    reduce,
-    reduce_scatter,
-    scatter,
+    new_subgroups,
+    new_subgroups_by_enumeration,
+    world_group,
+)
+from rushlight.comm.messages import P2POp, batch_isend_irecv, irecv, isend, recv, send
+from rushlight.comm.objects import (
+    all_gather_object,
+    broadcast_object_list,
+    gather_object,
+    recv_object_list,
+    scatter_object_list,
+    send_object_list,
+)
+from rushlight.comm.process_group import DEFAULT_TIMEOUT, ProcessGroup
+from rushlight.comm.reduce_op import ReduceOp
+from rushlight.comm.work import Work
+
+default_pg_timeout = DEFAULT_TIMEOUT
+all_gather_single, reduce_scatter_single = all_gather_into_tensor, reduce_scatter_tensor
+_all_gather_base, _reduce_scatter_base = all_gather_into_tensor, reduce_scatter_tensor
+
+
+def _get_default_store() -> Any:
+    """The store of the job, which the ranks may use for keys of their own."""
+    return world_group().world.store
+
+
+# torch's modules of these names
+constants = distributed_c10d = sys.modules[__name__]
+importable(__name__, "constants", "distributed_c10d")
+
+SUBMODULES = (
+    "_composable",
+    "_functional_collectives",
+    "_tensor",
+    "algorithms",
+    "checkpoint",
+    "device_mesh",
+    "fsdp",
+    "launch",
+    "nn",
+    "optim",
+    "rpc",
+    "run",
+    "tensor",
 )
 
-importable(__name__, "constants")
+
+ELSEWHERE = {  # name -> module, loaded on first use
+    "DeviceMesh": "rushlight.distributed.device_mesh",
+    "init_device_mesh": "rushlight.distributed.device_mesh",
+    "TCPStore": "rushlight.comm.tcp_store",
+    **dict.fromkeys(("FileStore", "HashStore", "PrefixStore", "Store"), "rushlight.comm.store"),
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name in (
-        "_tensor",
-        "algorithms",
-        "checkpoint",
-        "device_mesh",
-        "fsdp",
-        "nn",
-        "optim",
-        "rpc",
-        "tensor",
-    ):
+    if name in SUBMODULES:
         return import_module(f"rushlight.distributed.{name}")
+    if name in ELSEWHERE:
+        return getattr(import_module(ELSEWHERE[name]), name)
     raise missing(__name__, name)

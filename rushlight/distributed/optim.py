@@ -1,20 +1,26 @@
-"""torch.distributed.optim in one process."""
+"""torch.distributed.optim: ZeroRedundancyOptimizer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from rushlight.distributed import check_initialized
+from rushlight.base.errors import explain
+from rushlight.comm.groups import member
+from rushlight.comm.join import Joinable, JoinHook
+from rushlight.comm.objects import gather_object
+from rushlight.core.tensor import Tensor
+from rushlight.nn.parallel.module_state import broadcast_all
 from rushlight.optim import Optimizer
 
 
-class ZeroRedundancyOptimizer(Optimizer):
-    """A wrapper of `optimizer_class(params, **defaults)`. One process holds the whole state;
-    `optim` is the optimizer.
+class ZeroRedundancyOptimizer(Optimizer, Joinable):
+    """`optimizer_class(params, **defaults)`, whose state is divided over the ranks: each steps its
+    share of the parameters and tells the others what they became. `optim` is the optimizer of this
+    rank's share.
 
-    ValueError without a process group.
-    """
+    state_dict() needs `consolidate_state_dict(to)` on all ranks before, and is for rank `to`.
+    ValueError without a process group."""
 
     def __init__(
         self,
@@ -25,21 +31,133 @@ class ZeroRedundancyOptimizer(Optimizer):
         overlap_with_ddp: bool = False,
         **defaults: Any,
     ):
-        check_initialized()
-        self.optim = optimizer_class(params, **defaults)
-        super().__init__(self.optim.param_groups, self.optim.defaults)
-        self.param_groups, self.state = self.optim.param_groups, self.optim.state
+        if overlap_with_ddp:
+            raise NotImplementedError(explain("overlap_with_ddp is not there", "leave it out"))
+        group = member(process_group)
+        if group is None:
+            raise RuntimeError(explain("this rank is not in the process group"))
+        self.group, self.consolidated = group, None
+        super().__init__(params, defaults)
+        self.owners = self.divided()
+        mine = [
+            {**g, "params": [p for p in g["params"] if self.owners[id(p)] == group.rank()]}
+            for g in self.param_groups
+        ]
+        self.optim = optimizer_class(mine, **defaults)
+        for own, local in zip(self.param_groups, self.optim.param_groups):
+            for name, value in local.items():
+                own.setdefault(name, value)
+        self.state = self.optim.state
+
+    def divided(self) -> dict[int, int]:
+        """{id of a parameter: its rank in the group}: the largest first, each to the rank that has
+        least."""
+        sizes, owners = [0] * self.group.size(), {}
+        for g in self.param_groups:
+            for p in sorted(g["params"], key=Tensor.numel, reverse=True):
+                owner = sizes.index(min(sizes))
+                owners[id(p)] = owner
+                sizes[owner] += p.numel()
+        return owners
+
+    def share_settings(self) -> None:
+        """What schedulers have set in the groups counts on this rank's share."""
+        for own, local in zip(self.param_groups, self.optim.param_groups):
+            local.update({name: value for name, value in own.items() if name != "params"})
 
     def step(self, closure: Callable[[], Any] | None = None, **kwargs: Any) -> Any:
-        """The optimizer's step."""
-        return self.optim.step(closure, **kwargs)
+        """A step of the optimizer on each rank's share; then all have all parameters."""
+        self.share_settings()
+        loss = self.optim.step(closure, **kwargs)
+        self.tell()
+        return loss
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.optim.load_state_dict(state_dict)
-        self.param_groups, self.state = self.optim.param_groups, self.optim.state
+    def tell(self) -> None:
+        """Give all ranks the parameters of each share."""
+        every = [p for g in self.param_groups for p in g["params"]]
+        for rank in range(self.group.size()):
+            share = [p for p in every if self.owners[id(p)] == rank]
+            if share:
+                broadcast_all(share, self.group, rank)
 
     def consolidate_state_dict(self, to: int = 0) -> None:
-        """Nothing to do: the state is here."""
+        """Bring the states of all ranks to rank `to`, for `state_dict()` there."""
+        self.share_settings()
+        at = self.group.numbers[to]
+        shares: Any = [None] * self.group.size() if self.group.rank() == at else None
+        gather_object(self.optim.state_dict()["state"], shares, group=self.group, group_dst=at)
+        self.consolidated = shares
+
+    def places(self) -> list[tuple[int, int]]:
+        """(rank, number in the rank's share) of each parameter."""
+        counts, found = [0] * self.group.size(), []
+        for g in self.param_groups:
+            for p in g["params"]:
+                owner = self.owners[id(p)]
+                found.append((owner, counts[owner]))
+                counts[owner] += 1
+        return found
+
+    def state_dict(self) -> dict[str, Any]:
+        """As of one optimizer of all parameters. RuntimeError before `consolidate_state_dict`."""
+        if self.group.size() == 1:
+            self.consolidate_state_dict(self.group.world.rank)
+        if self.consolidated is None:
+            raise RuntimeError(
+                explain(
+                    "Optimizer state has not been consolidated on this rank. Please call "
+                    f"`consolidate_state_dict(to={self.group.world.rank})` on all ranks beforehand "
+                    "if you meant to save the global state."
+                )
+            )
+        state = {
+            i: self.consolidated[rank][number]
+            for i, (rank, number) in enumerate(self.places())
+            if number in self.consolidated[rank]
+        }
+        return {"state": state, "param_groups": super().state_dict()["param_groups"]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Restore a whole state: each rank keeps its share."""
+        mine = {
+            number: state_dict["state"][i]
+            for i, (rank, number) in enumerate(self.places())
+            if rank == self.group.rank() and i in state_dict["state"]
+        }
+        local = self.optim.state_dict()["param_groups"]
+        for own, new in zip(local, state_dict["param_groups"]):
+            own.update({name: value for name, value in new.items() if name != "params"})
+        self.optim.load_state_dict({"state": mine, "param_groups": local})
+        for own, new in zip(self.param_groups, state_dict["param_groups"]):
+            own.update({name: value for name, value in new.items() if name != "params"})
+        self.state = self.optim.state
+
+    # -- for Join ----------------------------------------------------------------------------------
+
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        """A rank without batches steps its share, whose gradients DDP's hook has set."""
+        return StepShare(self)
+
+    @property
+    def join_process_group(self) -> Any:
+        """The group."""
+        return self.group
+
+    @property
+    def join_device(self) -> Any:
+        """The device of the parameters: the CPU."""
+        return self.param_groups[0]["params"][0].device
+
+
+class StepShare(JoinHook):
+    """One step of the optimizer, for the others."""
+
+    def __init__(self, optimizer: ZeroRedundancyOptimizer):
+        self.optimizer = optimizer
+
+    def main_hook(self) -> None:
+        """Step this rank's share."""
+        self.optimizer.step()
 
 
 __all__ = ["ZeroRedundancyOptimizer"]

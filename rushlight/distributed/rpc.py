@@ -1,4 +1,6 @@
-"""torch.distributed.rpc: function calls in other processes; not available."""
+"""torch.distributed.rpc: calls of functions in other processes, which are not there."""
+
+from rushlight.base.missing_names import tell as _tell
 
 
 def is_available() -> bool:
@@ -6,4 +8,5 @@ def is_available() -> bool:
     return False
 
 
+_tell(__name__)
 __all__ = ["is_available"]

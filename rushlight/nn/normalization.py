@@ -8,13 +8,15 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.errors import explain
+from rushlight.comm.groups import get_world_size, is_initialized
 from rushlight.core.tensor import Tensor, from_array
-from rushlight.creation.factories import zeros
+from rushlight.creation.factories import full, zeros
 from rushlight.nn import functional as F
 from rushlight.nn import init
 from rushlight.nn.layer_settings import FunctionModule, uninitialized
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
+from rushlight.ops.shape.views import cat
 
 
 class _Affine(Module):
@@ -206,8 +208,8 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var over all processes: of one, as
-    here, `BatchNorm1d`'s.
+    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var over the batches of all ranks of
+    the process group; of one process, `BatchNorm1d`'s.
 
     Input (N, C, ...); `convert_sync_batchnorm` puts it in place of a module's batch norms.
 
@@ -237,6 +239,42 @@ class SyncBatchNorm(_BatchNorm):
     def _check_input_dim(self, input: Tensor) -> None:
         if input._array.ndim < 2:
             raise ValueError(f"expected at least 2D input (got {input._array.ndim}D input)")
+
+    def forward(self, input: Tensor) -> Tensor:
+        by_batch = self.training or self.running_mean is None
+        if not by_batch or not is_initialized() or get_world_size(self.process_group) == 1:
+            return super().forward(input)
+        from rushlight.comm.differentiable import all_reduce  # loaded with the first group
+
+        self._check_input_dim(input)
+        if self.training and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+        x = input.float() if input.dtype.itemsize < 4 else input
+        shape = [1, -1] + [1] * (x._array.ndim - 2)
+        dims = [dim for dim in range(x._array.ndim) if dim != 1]
+        count = full((1,), float(x.numel() // x._array.shape[1]), dtype=x.dtype)
+        total = all_reduce(cat([x.sum(dims), count]), group=self.process_group)
+        n = total[-1].detach()
+        mean = total[:-1] / n
+        centered = x - mean.reshape(shape)
+        var = all_reduce((centered * centered).sum(dims), group=self.process_group) / n
+        self.follow(mean.detach(), var.detach() * (n / (n - 1)))
+        out = centered * (var + self.eps).rsqrt().reshape(shape)
+        if self.weight is not None:
+            out = out * self.weight.reshape(shape)
+        if self.bias is not None:
+            out = out + self.bias.reshape(shape)
+        return out.to(input.dtype)
+
+    def follow(self, mean: Tensor, var: Tensor) -> None:
+        """Let the running statistics follow those of the batches."""
+        if not self.training or self.running_mean is None or self.running_var is None:
+            return
+        factor = self.momentum
+        if factor is None:
+            factor = 1.0 / float(self.num_batches_tracked)
+        self.running_mean.lerp_(mean.to(self.running_mean.dtype), factor)
+        self.running_var.lerp_(var.to(self.running_var.dtype), factor)
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:

@@ -1,5 +1,5 @@
-"""torch.distributed.algorithms, as far as libraries import it."""
+"""torch.distributed.algorithms."""
 
-from rushlight.distributed.algorithms import join
+from rushlight.distributed.algorithms import ddp_comm_hooks, join
 
-__all__ = ["join"]
+__all__ = ["ddp_comm_hooks", "join"]

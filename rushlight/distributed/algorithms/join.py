@@ -1,32 +1,5 @@
-"""torch.distributed.algorithms.join, for processes with unequal numbers of batches; with one
-process there is no waiting.
-"""
+"""torch.distributed.algorithms.join."""
 
-from __future__ import annotations
-
-from contextlib import nullcontext
-from typing import Any
-
-
-class Joinable:
-    """The base of classes that can be used in a `Join`."""
-
-
-class JoinHook:
-    """The work of a process that has finished while others go on."""
-
-
-class Join(nullcontext):
-    """A context without effect."""
-
-    def __init__(
-        self,
-        joinables: list,
-        enable: bool = True,
-        throw_on_early_termination: bool = False,
-        **settings: Any,
-    ):
-        super().__init__()
-
+from rushlight.comm.join import Join, Joinable, JoinHook
 
 __all__ = ["Join", "JoinHook", "Joinable"]

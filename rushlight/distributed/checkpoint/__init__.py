@@ -1,28 +1,104 @@
-"""torch.distributed.checkpoint: the names that libraries import; one process saves with
-torch.save.
-"""
+"""torch.distributed.checkpoint: checkpoints that all ranks write and read together, each its part.
+The number of ranks may differ between saving and loading."""
 
 from __future__ import annotations
 
+from concurrent.futures import Future, ThreadPoolExecutor
+from importlib import import_module
 from typing import Any
 
-
-def save(state_dict: dict, *args: Any, **kwargs: Any) -> Any:
-    """NotImplementedError: one process saves with torch.save."""
-    raise NotImplementedError(
-        "torch.distributed.checkpoint writes files of several processes, which rushlight does not "
-        "support; hint: "
-        "torch.save(state_dict, file)"
-    )
+from rushlight.base.errors import explain
+from rushlight.base.missing_names import missing
+from rushlight.distributed.checkpoint.files import Reading, Writing, named, with_states, world_of
 
 
-def load(state_dict: dict, *args: Any, **kwargs: Any) -> Any:
-    """NotImplementedError: one process loads with torch.load."""
-    raise NotImplementedError(
-        "torch.distributed.checkpoint reads files of several processes, which rushlight does not "
-        "support; hint: "
-        "torch.load(file)"
-    )
+class FileSystemWriter:
+    """The folder that a checkpoint is written to."""
+
+    def __init__(self, path: Any, *args: Any, **settings: Any):
+        self.path = path
 
 
-__all__ = ["load", "save"]
+class FileSystemReader:
+    """The folder that a checkpoint is read from."""
+
+    def __init__(self, path: Any, *args: Any, **settings: Any):
+        self.path = path
+
+
+def folder(checkpoint_id: Any, storage: Any) -> Any:
+    path = checkpoint_id if checkpoint_id is not None else getattr(storage, "path", None)
+    if path is None:
+        raise ValueError(explain("there is no folder", "checkpoint_id='folder'"))
+    return path
+
+
+def save(
+    state_dict: dict[str, Any],
+    *,
+    checkpoint_id: Any = None,
+    storage_writer: Any = None,
+    planner: Any = None,
+    process_group: Any = None,
+    no_dist: bool = False,
+    **settings: Any,
+) -> None:
+    """Write a state into the folder `checkpoint_id`, all ranks together: parts of divided
+    parameters where they are, what all ranks have once. The folder is there when it is whole.
+
+    Values may be tensors, nested dicts and lists of them, objects with a state_dict(), and what
+    can be pickled."""
+    path = folder(checkpoint_id, storage_writer)
+    Writing(state_dict, path, world_of(process_group, no_dist)).write()
+
+
+_threads = ThreadPoolExecutor(1)  # checkpoints are written one after the other
+
+
+def async_save(
+    state_dict: dict[str, Any],
+    *,
+    checkpoint_id: Any = None,
+    storage_writer: Any = None,
+    planner: Any = None,
+    process_group: Any = None,
+    no_dist: bool = False,
+    **settings: Any,
+) -> Future:
+    """`save` of the values as they are now, by a thread: the future of its end."""
+    path = folder(checkpoint_id, storage_writer)
+    writing = Writing(state_dict, path, world_of(process_group, no_dist))
+    writing.snapshot()
+    return _threads.submit(writing.write)
+
+
+def load(
+    state_dict: dict[str, Any],
+    *,
+    checkpoint_id: Any = None,
+    storage_reader: Any = None,
+    planner: Any = None,
+    process_group: Any = None,
+    no_dist: bool = False,
+    **settings: Any,
+) -> None:
+    """Read a checkpoint into a state, in place: into its tensors, each rank the rows that it has;
+    objects with load_state_dict() get theirs. RuntimeError for a name that was not saved."""
+    reading = Reading(folder(checkpoint_id, storage_reader))
+    states = with_states(state_dict)
+    for name, value, put in named(states):
+        put(reading.load(name, value))
+    for key, value in state_dict.items():
+        if hasattr(value, "load_state_dict"):
+            value.load_state_dict(states[key])
+        else:
+            state_dict[key] = states[key]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("state_dict", "hf_storage"):
+        return import_module(f"rushlight.distributed.checkpoint.{name}")
+    raise missing(__name__, name)
+
+
+__all__ = ["FileSystemReader", "FileSystemWriter", "async_save", "load", "save"]

@@ -1,6 +1,5 @@
-"""torch.distributed.tensor: the names that libraries import. Placements can be named, but no tensor
-is distributed.
-"""
+"""torch.distributed.tensor, as far as libraries use it: placements can be described, but a tensor
+is on one machine."""
 
 from __future__ import annotations
 
@@ -8,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from rushlight.base.errors import Absent
+from rushlight.distributed.device_mesh import DeviceMesh, init_device_mesh
 
-WHY = "tensors cannot be distributed over processes; hint: use plain tensors"
+WHY = "tensors lie in one process; hint: leave the distribution of tensors away"
 
 
 class DTensor(Absent):
@@ -18,17 +18,11 @@ class DTensor(Absent):
     because = WHY
 
 
-class DeviceMesh(Absent):
-    """Several machines."""
-
-    because = WHY
-
-
 class Placement:
-    """The placement of a tensor on several machines."""
+    """How a tensor would lie on several machines."""
 
     def is_shard(self, dim: int | None = None) -> bool:
-        """Whether the placement is sharded, along `dim` if that is given."""
+        """Whether it is cut, along `dim` if one is given."""
         return isinstance(self, Shard) and dim in (None, self.dim)
 
     def is_replicate(self) -> bool:
@@ -36,7 +30,7 @@ class Placement:
         return isinstance(self, Replicate)
 
     def is_partial(self) -> bool:
-        """Whether the tensor is the sum of the processes' values."""
+        """Whether what each has adds up to it."""
         return isinstance(self, Partial)
 
 
@@ -61,7 +55,7 @@ class _StridedShard(Shard):
 
 @dataclass(frozen=True)
 class Partial(Placement):
-    """The processes' values are summed, or reduced by another operation."""
+    """What each has is added up, or reduced in another way."""
 
     reduce_op: str = "sum"
 
@@ -69,8 +63,8 @@ class Partial(Placement):
 def distribute_tensor(
     tensor: Any, device_mesh: Any = None, placements: Any = None, **options: Any
 ) -> Any:
-    """NotImplementedError: tensors belong to one process."""
-    raise NotImplementedError(f"torch.distributed.tensor.distribute_tensor is not supported: {WHY}")
+    """NotImplementedError: tensors lie in one process."""
+    raise NotImplementedError(f"torch.distributed.tensor.distribute_tensor is not there: {WHY}")
 
 
 __all__ = [
@@ -81,4 +75,5 @@ __all__ = [
     "Replicate",
     "Shard",
     "distribute_tensor",
+    "init_device_mesh",
 ]

@@ -1,21 +1,39 @@
-"""torch's wrapper for several processes; here there is one process."""
+"""DistributedDataParallel: a module on each rank, whose gradients are the means over all ranks."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rushlight.base.errors import explain
-from rushlight.comm.process_group import check_initialized
+from rushlight.base.pytree import tree_flatten
+from rushlight.comm.collectives import all_reduce
+from rushlight.comm.groups import member
+from rushlight.comm.join import Join, Joinable, JoinHook
+from rushlight.comm.objects import numbers
+from rushlight.comm.reduce_op import ReduceOp
+from rushlight.core.mode import mode
+from rushlight.core.tensor import Tensor, noticed
 from rushlight.nn.module import Module
+from rushlight.nn.parallel.buckets import GradBucket, Reducer
+from rushlight.nn.parallel.module_state import broadcast_all, check_same_model
+
+BUCKET_MB = 25.0
 
 
-class DistributedDataParallel(Module):
-    """A wrapper that calls `module`. With one process, the gradients are already the mean.
+class DistributedDataParallel(Module, Joinable):
+    """`module` on each rank with the same parameters: those of rank 0 at first. After backward each
+    gradient is the mean of those of all ranks, so that equal optimizers keep the parameters equal.
+
+    Gradients are summed in buckets of `bucket_cap_mb`, each as soon as it is complete, while
+    backward goes on. `find_unused_parameters`: forward may leave parameters out; `static_graph`:
+    always the same ones. `gradient_as_bucket_view`: gradients share the buckets' memory.
+    `broadcast_buffers`: each forward begins with the buffers of rank 0. In `no_sync()` gradients
+    are added up on each rank alone. `join()` is for ranks with unequal numbers of batches.
 
     ValueError without a process group (`torch.distributed.init_process_group`), RuntimeError for a
-    module without parameters that require gradients. `no_sync()` is a context without effect.
-    """
+    module without parameters that require gradients, and where the ranks' modules differ."""
 
     def __init__(
         self,
@@ -26,33 +44,215 @@ class DistributedDataParallel(Module):
         broadcast_buffers: bool = True,
         init_sync: bool = True,
         process_group: Any = None,
-        bucket_cap_mb: Any = None,
+        bucket_cap_mb: float | None = None,
         find_unused_parameters: bool = False,
-        **settings: Any,
+        check_reduction: bool = False,
+        gradient_as_bucket_view: bool = False,
+        static_graph: bool = False,
+        delay_all_reduce_named_params: Any = None,
+        param_to_hook_all_reduce: Any = None,
+        mixed_precision: Any = None,
+        device_mesh: Any = None,
+        skip_all_reduce_unused_params: bool = False,
     ):
         super().__init__()
-        check_initialized()
+        check_settings(delay_all_reduce_named_params, mixed_precision)
+        group = device_mesh.get_group() if device_mesh is not None else process_group
+        self.process_group: Any = member(group)
+        if self.process_group is None:
+            raise RuntimeError(explain("this rank is not in the process group of the module"))
         if not any(p.requires_grad for p in module.parameters()):
             raise RuntimeError(
                 explain(
                     "DistributedDataParallel is not needed when a module doesn't have any "
-                    "parameters "
-                    "that require a gradient."
+                    "parameters that require a gradient."
                 )
             )
         if device_ids:
             raise ValueError(
-                explain("device_ids are GPUs, and rushlight has none", "device_ids=None")
+                explain("device_ids are of GPUs, and there is none", "device_ids=None")
             )
-        self.dim, self.module = dim, module
-        self.broadcast_buffers, self.find_unused_parameters = (
-            broadcast_buffers,
-            find_unused_parameters,
+        self.device_ids, self.output_device = None, None
+        self.dim, self.module, self.broadcast_buffers = dim, module, broadcast_buffers
+        self.find_unused_parameters, self.static_graph = find_unused_parameters, static_graph
+        self.gradient_as_bucket_view = gradient_as_bucket_view
+        self.bucket_bytes_cap = int((bucket_cap_mb or BUCKET_MB) * (1 << 20))
+        self.require_backward_grad_sync = self.require_forward_param_sync = True
+        self.parameters_to_ignore = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
+        self._set_up(init_sync)
+
+    def _set_up(self, init_sync: bool) -> None:
+        """The buckets, and the same module on all ranks."""
+        trained = [(name, p) for name, p in self._named("parameters") if p.requires_grad]
+        if init_sync:
+            check_same_model(trained, self.process_group)
+            states = [p for _, p in self._named("parameters")] + self._buffers_to_sync()
+            broadcast_all(states, self.process_group)
+        self.reducer = Reducer(
+            trained, self.process_group, self.bucket_bytes_cap, self.gradient_as_bucket_view
         )
 
-    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        return self.module(*inputs, **kwargs)
+    def _named(self, kind: str) -> list[tuple[str, Tensor]]:
+        named = getattr(self.module, f"named_{kind}")()
+        return [(name, t) for name, t in named if name not in self.parameters_to_ignore]
 
-    def no_sync(self) -> AbstractContextManager:
-        """A context without effect."""
-        return nullcontext()
+    def _buffers_to_sync(self) -> list[Tensor]:
+        return [b for _, b in self._named("buffers")]
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        joining = Join.notify_join_context(self)
+        if mode().watch is not None:  # of compile: no program calls the other ranks
+            noticed(self.reducer.buckets[0].parameters[0])
+        self._before(joining)
+        output = self.module(*inputs, **kwargs)
+        if mode().grad and self.require_backward_grad_sync:
+            self.reducer.prepare(self._outputs(output))
+        return output
+
+    def _before(self, joining: Any) -> None:
+        """What the ranks do together before the module runs."""
+        if mode().grad and self.require_backward_grad_sync:
+            self.reducer.check_finished()
+        if joining is not None:
+            self._agree(True, self.require_backward_grad_sync)
+            if not self._join_config.divide_by_initial_world_size:
+                joining.wait()
+                self.reducer.divisor = int(joining.result()[0].item())
+        else:
+            self.reducer.divisor = self.process_group.size()
+        self._sync_buffers(self._common_rank(True) if joining is not None else 0)
+
+    def _outputs(self, output: Any) -> list[Tensor] | None:
+        """The tensors in the output, where unused parameters are looked for."""
+        if not (self.find_unused_parameters or self.static_graph):
+            return None
+        return [t for t in tree_flatten(output)[0] if isinstance(t, Tensor)]
+
+    def _sync_buffers(self, root: int = 0) -> None:
+        if self.will_sync_module_buffers():
+            broadcast_all(self._buffers_to_sync(), self.process_group, root)
+
+    def will_sync_module_buffers(self) -> bool:
+        """Whether each forward begins with the buffers of rank 0."""
+        return (
+            self.require_forward_param_sync
+            and self.broadcast_buffers
+            and bool(self._buffers_to_sync())
+        )
+
+    def _set_static_graph(self) -> None:
+        self.static_graph = True
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """In this context backward adds to the gradients of this rank alone. The first backward
+        after it sums what was added up."""
+        before = self.require_backward_grad_sync
+        self.require_backward_grad_sync = False
+        try:
+            yield
+        finally:
+            self.require_backward_grad_sync = before
+
+    def register_comm_hook(self, state: Any, hook: Callable[[Any, GradBucket], Any]) -> None:
+        """Call `hook(state, bucket)` in place of the sum of each bucket. It returns a future of the
+        tensor that the bucket becomes, and divides by the number of ranks itself."""
+        if not callable(hook):
+            raise TypeError("Communication hook must be callable.")
+        if self.reducer.hook is not None:
+            raise RuntimeError(
+                explain("register_comm_hook or register_builtin_comm_hook can only be called once.")
+            )
+        self.reducer.hook, self.reducer.hook_state = hook, state
+
+    # -- ranks with unequal numbers of batches -----------------------------------------------------
+
+    def join(
+        self,
+        divide_by_initial_world_size: bool = True,
+        enable: bool = True,
+        throw_on_early_termination: bool = False,
+    ) -> Join:
+        """A context for training in which ranks may have unequal numbers of batches: a rank without
+        any takes part in the others' sums with zeros. Gradients are divided by the number of all
+        ranks, or with divide_by_initial_world_size=False of those that have batches."""
+        return Join(
+            [self],
+            enable,
+            throw_on_early_termination,
+            divide_by_initial_world_size=divide_by_initial_world_size,
+        )
+
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        """What a rank does that has no more batches."""
+        return Shadow(self)
+
+    @property
+    def join_device(self) -> Any:
+        """The device of the module: the CPU."""
+        return next(self.module.parameters()).device
+
+    @property
+    def join_process_group(self) -> Any:
+        """The group of the module."""
+        return self.process_group
+
+    def _agree(self, active: bool, wanted: bool) -> bool:
+        """Whether the ranks that have batches sum gradients in this step."""
+        flag = numbers([int(active and wanted)])
+        all_reduce(flag, ReduceOp.MAX, self.process_group)
+        return bool(flag.item())
+
+    def _common_rank(self, active: bool) -> int:
+        """The largest rank that has batches: its buffers count."""
+        rank = numbers([self.process_group.rank() if active else -1])
+        all_reduce(rank, ReduceOp.MAX, self.process_group)
+        return int(rank.item())
+
+    # -- copies and files --------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        for name in ("process_group", "reducer"):
+            del state[name]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.process_group = member(None)
+        self._set_up(False)
+
+
+class Shadow(JoinHook):
+    """A rank without batches, which takes part in the operations of the others."""
+
+    def __init__(self, ddp: DistributedDataParallel):
+        self.ddp = ddp
+
+    def main_hook(self) -> None:
+        """One step of the others."""
+        ddp = self.ddp
+        sums = ddp._agree(False, False)
+        ddp._sync_buffers(ddp._common_rank(False))
+        if sums:
+            ddp.reducer.looks_for_unused = ddp.find_unused_parameters or ddp.static_graph
+            ddp.reducer.shadow()
+
+    def post_hook(self, is_last_joiner: bool) -> None:
+        """The parameters and buffers of a rank that had batches until the end, on all."""
+        ddp = self.ddp
+        root = ddp._common_rank(is_last_joiner)
+        states = [p for _, p in ddp._named("parameters")] + ddp._buffers_to_sync()
+        broadcast_all(states, ddp.process_group, root)
+
+
+def check_settings(delayed: Any, mixed_precision: Any) -> None:
+    """Raise for what is not there."""
+    for name, value in (
+        ("delay_all_reduce_named_params", delayed),
+        ("mixed_precision", mixed_precision),
+    ):
+        if value is not None:
+            raise NotImplementedError(
+                explain(f"DistributedDataParallel has no {name}", "autocast, or module.to(dtype)")
+            )

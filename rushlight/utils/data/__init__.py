@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rushlight.base.missing_names import tell as _tell
 from rushlight.utils.data import _utils as _utils
+from rushlight.utils.data import distributed as distributed
 from rushlight.utils.data.collate import default_collate, default_collate_fn_map, default_convert
 from rushlight.utils.data.dataloader import DataLoader
 from rushlight.utils.data.dataset import (

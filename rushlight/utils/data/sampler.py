@@ -11,7 +11,7 @@ import numpy as np
 
 from rushlight.base.dtypes import float64
 from rushlight.base.errors import explain
-from rushlight.comm.process_group import get_rank, get_world_size
+from rushlight.comm.groups import get_rank, get_world_size
 from rushlight.creation.factories import as_tensor
 from rushlight.random import Generator, default_generator
 

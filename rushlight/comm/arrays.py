@@ -1,0 +1,119 @@
+"""The arrays of the tensors that collectives read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from rushlight.base.errors import explain
+from rushlight.core.clock import stamp
+from rushlight.core.tensor import Tensor, noticed, writes_of
+
+
+def check_tensor(value: Any, name: str) -> Tensor:
+    """The tensor. TypeError for anything else."""
+    if not isinstance(value, Tensor):
+        raise TypeError(
+            explain(
+                f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n"
+                f"             but got {type(value)} instead."
+            )
+        )
+    noticed(value)
+    if value.is_meta:
+        raise ValueError(explain("a meta tensor has no elements to send"))
+    return value
+
+
+def check_list(values: Any, name: str, size: int) -> list[Tensor]:
+    """The tensors of a list, one for each rank."""
+    if not isinstance(values, (list, tuple)):
+        raise TypeError(
+            explain(
+                f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]"
+                f"\n             but got {type(values)} instead."
+            )
+        )
+    if len(values) != size:
+        raise RuntimeError(
+            explain(
+                f"invalid tensor list `{name}` (expected length {size}, got {len(values)})",
+                "one tensor for each rank of the group",
+            )
+        )
+    return [check_tensor(value, name) for value in values]
+
+
+def check_same(tensors: Sequence[Tensor], like: Tensor, name: str) -> None:
+    """Raise where tensors differ in dtype or number of elements."""
+    for i, t in enumerate(tensors):
+        if t.dtype != like.dtype:
+            raise ValueError(
+                explain(
+                    "Tensors in a collective must have the same dtype: "
+                    f"`{name}` has {t.dtype}, not {like.dtype}"
+                )
+            )
+        if t.numel() != like.numel():
+            raise ValueError(
+                explain(
+                    f"invalid tensor at index {i} of `{name}`: expected shape "
+                    f"{tuple(like.shape)}, got {tuple(t.shape)}"
+                )
+            )
+
+
+def text(tensor: Tensor) -> str:
+    """dtype and shape, for errors and for the comparison of the ranks' calls."""
+    return f"{tensor._array.dtype} {tensor._array.shape}"
+
+
+def raw(array: np.ndarray) -> np.ndarray:
+    """The bytes of an array in its order, the same memory where it is contiguous."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def written(tensor: Tensor) -> None:
+    """Note a write to the tensor's memory."""
+    stamp(writes_of(tensor), None)
+
+
+def into(tensor: Tensor, array: np.ndarray) -> Callable[[], None]:
+    """What is to be done once MPI has filled `array` for the tensor."""
+
+    def finish() -> None:
+        own = tensor._array
+        if not np.may_share_memory(own, array):
+            value = array if array.dtype == own.dtype else array.astype(own.dtype)
+            own[...] = value.reshape(own.shape)
+        written(tensor)
+
+    return finish
+
+
+def into_bytes(tensors: Sequence[Tensor], array: np.ndarray) -> Callable[[], None]:
+    """What is to be done once MPI has filled `array` with the bytes of these tensors, in turn."""
+
+    def finish() -> None:
+        at = 0
+        for tensor in tensors:
+            own = tensor._array
+            part = array[at : at + own.nbytes]
+            at += own.nbytes
+            if not np.may_share_memory(own, part):
+                own[...] = part.view(own.dtype).reshape(own.shape)
+            written(tensor)
+
+    return finish
+
+
+def joined(tensors: Sequence[Tensor]) -> np.ndarray:
+    """The bytes of several tensors in one array."""
+    return np.concatenate([raw(t._array) for t in tensors])
+
+
+def space(nbytes: int) -> np.ndarray:
+    """Memory to receive bytes."""
+    return np.empty(nbytes, np.uint8)

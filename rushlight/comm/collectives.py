@@ -1,0 +1,379 @@
+"""The collectives of tensors: operations that all ranks of a group call.
+
+Each checks its tensors, tells what it is (dtypes and sizes, which must be the same on all ranks),
+begins MPI's operation on the tensors' memory, and says what is left to do when MPI is done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+
+from rushlight.base.errors import explain
+from rushlight.comm.arrays import (
+    check_list,
+    check_same,
+    check_tensor,
+    into,
+    into_bytes,
+    joined,
+    raw,
+    space,
+    text,
+)
+from rushlight.comm.groups import member, root_in
+from rushlight.comm.process_group import ProcessGroup
+from rushlight.comm.reduce_op import ReduceOp, check_op, op_for, reducible
+from rushlight.comm.work import Work
+from rushlight.core.tensor import Tensor
+
+
+def ended(work: Work, async_op: bool) -> Work | None:
+    """The work of an asynchronous operation; None after waiting for another."""
+    if async_op:
+        return work
+    work.wait()
+    return None
+
+
+def averaged(array: np.ndarray, op: ReduceOp, size: int) -> None:
+    """Divide what was summed for a mean."""
+    if op is ReduceOp.AVG:
+        array /= array.dtype.type(size)
+
+
+def all_reduce(
+    tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """tensor = sum of the tensors of all ranks; or their mean, product, minimum, maximum or bits
+    by `op`."""
+    check_tensor(tensor, "tensor")
+    if (own := member(group)) is None:
+        return None
+    check_op(op, tensor._array)
+    array, name = reducible(tensor._array), op_for(op, tensor._array)
+    write = into(tensor, array)
+
+    def finish() -> None:
+        averaged(array, op, own.size())
+        write()
+
+    work = own.begin(
+        f"all_reduce({text(tensor)}, {op.name})",
+        lambda: own.transport.all_reduce_parts(array, name),
+        finish,
+        [tensor],
+    )
+    return ended(work, async_op)
+
+
+def broadcast(
+    tensor: Tensor,
+    src: int | None = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_src: int | None = None,
+) -> Work | None:
+    """tensor = the tensor of rank `src`."""
+    check_tensor(tensor, "tensor")
+    if (own := member(group)) is None:
+        return None
+    root = root_in(own, src, group_src, "src")
+    array = raw(tensor._array)
+    finish = None if root == own.rank() else into_bytes([tensor], array)
+    work = own.begin(
+        f"broadcast({text(tensor)}, src={own.ranks[root]})",
+        lambda: [own.transport.broadcast(array, root)],
+        finish,
+        [tensor],
+    )
+    return ended(work, async_op)
+
+
+def reduce(
+    tensor: Tensor,
+    dst: int | None = None,
+    op: Any = ReduceOp.SUM,
+    group: Any = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Work | None:
+    """On rank `dst`, tensor = sum of the tensors of all ranks, or what `op` makes of them."""
+    check_tensor(tensor, "tensor")
+    if (own := member(group)) is None:
+        return None
+    check_op(op, tensor._array)
+    root = root_in(own, dst, group_dst, "dst")
+    array, name = reducible(tensor._array), op_for(op, tensor._array)
+    write = into(tensor, array)
+
+    def finish() -> None:
+        if own.rank() == root:
+            averaged(array, op, own.size())
+            write()
+
+    work = own.begin(
+        f"reduce({text(tensor)}, {op.name}, dst={own.ranks[root]})",
+        lambda: [own.transport.reduce(array, name, root)],
+        finish,
+        [tensor],
+    )
+    return ended(work, async_op)
+
+
+def all_gather(
+    tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """tensor_list[i] = the tensor of rank i."""
+    check_tensor(tensor, "tensor")
+    if (own := member(group)) is None:
+        return None
+    outputs = check_list(tensor_list, "tensor_list", own.size())
+    check_same(outputs, tensor, "tensor_list")
+    out, x = space(tensor._array.nbytes * own.size()), raw(tensor._array)
+    work = own.begin(
+        f"all_gather({text(tensor)})",
+        lambda: [own.transport.all_gather(out, x)],
+        into_bytes(outputs, out),
+        outputs,
+    )
+    return ended(work, async_op)
+
+
+def check_parts(whole: Tensor, part: Tensor, size: int, names: tuple[str, str]) -> None:
+    """Raise unless `whole` has room for `size` parts."""
+    if whole.dtype != part.dtype:
+        raise ValueError(
+            explain(
+                f"{names[0]} must have the same type as {names[1]}: {whole.dtype}, {part.dtype}"
+            )
+        )
+    if whole.numel() != part.numel() * size:
+        raise ValueError(
+            explain(
+                f"{names[0]} size must be equal to world_size times {names[1]} size: "
+                f"{whole.numel()} elements, and {size} x {part.numel()}"
+            )
+        )
+
+
+def all_gather_into_tensor(
+    output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """output_tensor = the input tensors of all ranks, one after the other."""
+    check_tensor(output_tensor, "output_tensor")
+    check_tensor(input_tensor, "input_tensor")
+    if (own := member(group)) is None:
+        return None
+    check_parts(output_tensor, input_tensor, own.size(), ("output tensor", "input tensor"))
+    out, x = raw(output_tensor._array), raw(input_tensor._array)
+    if np.may_share_memory(out, x):  # FSDP gathers into the tensor that holds its own part
+        x = x.copy()
+    work = own.begin(
+        f"all_gather_into_tensor({text(input_tensor)})",
+        lambda: [own.transport.all_gather(out, x)],
+        into_bytes([output_tensor], out),
+        [output_tensor],
+    )
+    return ended(work, async_op)
+
+
+def gather(
+    tensor: Tensor,
+    gather_list: Sequence[Tensor] | None = None,
+    dst: int | None = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Work | None:
+    """On rank `dst`, gather_list[i] = the tensor of rank i."""
+    check_tensor(tensor, "tensor")
+    if (own := member(group)) is None:
+        return None
+    root = root_in(own, dst, group_dst, "dst")
+    outputs: list[Tensor] = []
+    if own.rank() == root:
+        if gather_list is None:
+            raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
+        outputs = check_list(gather_list, "gather_list", own.size())
+        check_same(outputs, tensor, "gather_list")
+    elif gather_list:
+        raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
+    out = space(tensor._array.nbytes * own.size()) if outputs else None
+    x = raw(tensor._array)
+    work = own.begin(
+        f"gather({text(tensor)}, dst={own.ranks[root]})",
+        lambda: [own.transport.gather(out, x, root)],
+        None if out is None else into_bytes(outputs, out),
+        outputs,
+    )
+    return ended(work, async_op)
+
+
+def scatter(
+    tensor: Tensor,
+    scatter_list: Sequence[Tensor] | None = None,
+    src: int | None = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_src: int | None = None,
+) -> Work | None:
+    """tensor = scatter_list[own rank] of rank `src`."""
+    check_tensor(tensor, "tensor")
+    if (own := member(group)) is None:
+        return None
+    root = root_in(own, src, group_src, "src")
+    x = None
+    if own.rank() == root:
+        if scatter_list is None:
+            raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
+        inputs = check_list(scatter_list, "scatter_list", own.size())
+        check_same(inputs, tensor, "scatter_list")
+        x = joined(inputs)
+    elif scatter_list:
+        raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
+    out = raw(tensor._array)
+    work = own.begin(
+        f"scatter({text(tensor)}, src={own.ranks[root]})",
+        lambda: [own.transport.scatter(out, x, root)],
+        into_bytes([tensor], out),
+        [tensor],
+    )
+    return ended(work, async_op)
+
+
+def reduced_part(
+    own: ProcessGroup, what: str, output: Tensor, whole: np.ndarray, name: str, op: ReduceOp
+) -> Work:
+    """The work of a reduction of `whole`, of which each rank gets its part."""
+    out = reducible(output._array)
+    write = into(output, out)
+
+    def finish() -> None:
+        averaged(out, op, own.size())
+        write()
+
+    return own.begin(
+        f"{what}({text(output)}, {op.name})",
+        lambda: [own.transport.reduce_scatter(out, whole, name)],
+        finish,
+        [output],
+    )
+
+
+def reduce_scatter(
+    output: Tensor,
+    input_list: Sequence[Tensor],
+    op: Any = ReduceOp.SUM,
+    group: Any = None,
+    async_op: bool = False,
+) -> Work | None:
+    """output = sum of input_list[own rank] of all ranks, or what `op` makes of them."""
+    check_tensor(output, "output")
+    if (own := member(group)) is None:
+        return None
+    check_op(op, output._array)
+    inputs = check_list(input_list, "input_list", own.size())
+    check_same(inputs, output, "input_list")
+    whole = np.concatenate([reducible(t._array).reshape(-1) for t in inputs])
+    name = op_for(op, output._array)
+    return ended(reduced_part(own, "reduce_scatter", output, whole, name, op), async_op)
+
+
+def reduce_scatter_tensor(
+    output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """output = the part of this rank of the sum of the inputs of all ranks, or of what `op` makes
+    of them."""
+    check_tensor(output, "output")
+    check_tensor(input, "input")
+    if (own := member(group)) is None:
+        return None
+    check_op(op, output._array)
+    check_parts(input, output, own.size(), ("input tensor", "output tensor"))
+    whole, name = reducible(input._array), op_for(op, output._array)
+    if np.may_share_memory(whole, output._array):
+        whole = whole.copy()
+    return ended(reduced_part(own, "reduce_scatter_tensor", output, whole, name, op), async_op)
+
+
+def check_splits(tensor: Tensor, splits: Sequence[int] | None, size: int, name: str) -> list[int]:
+    """The bytes of each rank's part of dimension 0."""
+    length = tensor.shape[0] if tensor.ndim else 1
+    row = tensor._array.nbytes // length if length else 0
+    if not splits:
+        if length % size:
+            raise RuntimeError(explain("Tensor's dim 0 does not divide equally across group size"))
+        splits = [length // size] * size
+    if len(splits) != size:
+        raise RuntimeError(explain(f"Number of tensor splits not equal to group size: {name}"))
+    if sum(splits) != length:
+        raise RuntimeError(explain(f"Split sizes doesn't match total dim 0 size: {name}"))
+    return [n * row for n in splits]
+
+
+def all_to_all_single(
+    output: Tensor,
+    input: Tensor,
+    output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None,
+    group: Any = None,
+    async_op: bool = False,
+) -> Work | None:
+    """output = part number `own rank` of the inputs of all ranks, one after the other."""
+    check_tensor(output, "output")
+    check_tensor(input, "input")
+    if (own := member(group)) is None:
+        return None
+    counts = check_splits(input, input_split_sizes, own.size(), "input")
+    out_counts = check_splits(output, output_split_sizes, own.size(), "output")
+    out, x = raw(output._array), raw(input._array)
+    work = own.begin(
+        f"all_to_all_single({output._array.dtype})",
+        lambda: [own.transport.all_to_all(out, x, out_counts, counts)],
+        into_bytes([output], out),
+        [output],
+    )
+    return ended(work, async_op)
+
+
+def all_to_all(
+    output_tensor_list: Sequence[Tensor],
+    input_tensor_list: Sequence[Tensor],
+    group: Any = None,
+    async_op: bool = False,
+) -> Work | None:
+    """output_tensor_list[i] = input_tensor_list[own rank] of rank i."""
+    if (own := member(group)) is None:
+        return None
+    outputs = check_list(output_tensor_list, "output_tensor_list", own.size())
+    inputs = check_list(input_tensor_list, "input_tensor_list", own.size())
+    out_counts = [t._array.nbytes for t in outputs]
+    counts = [t._array.nbytes for t in inputs]
+    out, x = space(sum(out_counts)), joined(inputs)
+    work = own.begin(
+        f"all_to_all({outputs[0]._array.dtype})",
+        lambda: [own.transport.all_to_all(out, x, out_counts, counts)],
+        into_bytes(outputs, out),
+        outputs,
+    )
+    return ended(work, async_op)
+
+
+def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
+    """Wait until all ranks are here."""
+    if (own := member(group)) is None:
+        return None
+    return ended(own.begin("barrier", lambda: [own.transport.barrier()]), async_op)
+
+
+def monitored_barrier(
+    group: Any = None, timeout: timedelta | None = None, wait_all_ranks: bool = False
+) -> None:
+    """`barrier` with a timeout of its own. RuntimeError that names the ranks that have not come."""
+    if (own := member(group)) is None:
+        return
+    work = own.begin("monitored_barrier", lambda: [own.transport.barrier()])
+    work.wait(timeout)

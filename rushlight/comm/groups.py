@@ -1,0 +1,349 @@
+"""The process groups of this process: how they are made and found, and who is in them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from functools import wraps
+from typing import Any
+
+from rushlight.base.errors import explain
+from rushlight.comm.process_group import DEFAULT_TIMEOUT, ProcessGroup
+
+
+class Backend(str):
+    """The name of a backend, in small letters. Each of them is MPI here."""
+
+    UNDEFINED, GLOO, NCCL, MPI, UCC, XCCL = "undefined", "gloo", "nccl", "mpi", "ucc", "xccl"
+
+    def __new__(cls, name: str) -> Backend:
+        return str.__new__(cls, name.lower())
+
+
+class GroupMember:
+    """The group of all processes, and what a process gets for a group that it is not in."""
+
+    WORLD: ProcessGroup | None = None
+    NON_GROUP_MEMBER: Any = -100
+
+
+group = GroupMember
+_made: list[ProcessGroup] = []  # the groups of this process; the first is the world's
+_names: list[str] = []  # of all groups that were made, in this process or not
+
+
+def is_available() -> bool:
+    """True: a world of one process needs nothing, a larger one mpi4py."""
+    return True
+
+
+def is_initialized() -> bool:
+    """Whether `init_process_group` has been called."""
+    return GroupMember.WORLD is not None
+
+
+def is_nccl_available() -> bool:
+    """False: there are no GPUs."""
+    return False
+
+
+is_ucc_available = is_xccl_available = is_nccl_available
+is_gloo_available = is_available
+
+
+def is_mpi_available() -> bool:
+    """Whether mpi4py is installed."""
+    from importlib.util import find_spec
+
+    return find_spec("mpi4py") is not None
+
+
+def is_torchelastic_launched() -> bool:
+    """Whether `rushlight launch`, or torchrun, has started this process."""
+    return "TORCHELASTIC_RUN_ID" in os.environ
+
+
+def check_backend(name: str | None) -> str:
+    """The backend's name. Parts like "cpu:gloo,cuda:nccl" name one for each device: the CPU's
+    counts."""
+    wanted = (name or "gloo").lower()
+    parts = dict(part.split(":", 1) for part in wanted.split(",") if ":" in part)
+    wanted = parts.get("cpu", wanted)
+    if wanted == "nccl":
+        raise RuntimeError(
+            explain(
+                "Distributed package doesn't have NCCL built in", "backend='gloo' is for the CPU"
+            )
+        )
+    if wanted not in ("gloo", "mpi", "undefined"):
+        raise ValueError(explain(f"Unknown backend {name!r}", "backend='gloo', or 'mpi'"))
+    return "gloo" if wanted == "undefined" else wanted
+
+
+def init_process_group(
+    backend: str | None = None,
+    init_method: str | None = None,
+    timeout: timedelta | None = None,
+    world_size: int = -1,
+    rank: int = -1,
+    store: Any = None,
+    group_name: str = "",
+    pg_options: Any = None,
+    device_id: Any = None,
+) -> None:
+    """Make the group of all processes, by MPI whatever the backend is called.
+
+    rank and world_size are read from RANK and WORLD_SIZE where they are not given; rank 0 listens
+    at MASTER_ADDR and MASTER_PORT (init_method "env://"), at "tcp://host:port", or tells its port
+    in a file ("file://path") or a store. Under mpiexec and srun MPI knows all of it.
+
+    ValueError if there is a group already, or where a variable is missing.
+
+    >>> rushlight.distributed.init_process_group("gloo", rank=0, world_size=1)
+    >>> rushlight.distributed.all_reduce(x := rushlight.ones(2)); x
+    tensor([1., 1.])
+    >>> rushlight.distributed.destroy_process_group()
+    """
+    if is_initialized():
+        raise ValueError(explain("trying to initialize the default process group twice!"))
+    from rushlight.comm.world import world_of  # loads sockets and MPI
+
+    name, timeout = check_backend(backend), timeout or DEFAULT_TIMEOUT
+    world = world_of(init_method, store, rank, world_size, timeout)
+    world.rounds += 1
+    GroupMember.WORLD = ProcessGroup(world, range(world.size), "0", name, timeout, "default_pg")
+    _made[:] = [GroupMember.WORLD]
+    _names[:] = ["0"]
+
+
+def destroy_process_group(group: Any = None) -> None:
+    """Forget a group; without one, all groups. The processes stay connected, so that
+    init_process_group can be called again."""
+    check_initialized()
+    if group in (None, GroupMember.WORLD):
+        _made.clear()
+        GroupMember.WORLD = None
+    elif group in _made:
+        _made.remove(group)
+
+
+def check_initialized() -> None:
+    if not is_initialized():
+        raise ValueError(
+            explain(
+                "Default process group has not been initialized, please make sure to call "
+                "init_process_group.",
+                "or ask is_initialized() first",
+            )
+        )
+
+
+def initialized(function: Callable) -> Callable:
+    """The function, which needs a process group."""
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        check_initialized()
+        return function(*args, **kwargs)
+
+    return call
+
+
+def member(group: Any) -> ProcessGroup | None:
+    """The group, the world's for None; None if this process is not in the group."""
+    if group is None:
+        check_initialized()
+        return GroupMember.WORLD
+    if group is GroupMember.NON_GROUP_MEMBER:
+        return None
+    if not isinstance(group, ProcessGroup):
+        get_group = getattr(group, "get_group", None)  # of a DeviceMesh
+        if get_group is not None:
+            return member(get_group())
+    if group not in _made:
+        check_initialized()
+        raise ValueError(
+            explain(
+                f"Process group {group} is not initialized in the world group map. Please "
+                "initialize the group first.",
+                "a group of new_group, before destroy_process_group",
+            )
+        )
+    return group
+
+
+def world_group() -> ProcessGroup:
+    """The group of all processes. ValueError where there is none."""
+    check_initialized()
+    assert GroupMember.WORLD is not None
+    return GroupMember.WORLD
+
+
+_get_default_group = world_group
+
+
+def _rank_not_in_group(group: Any) -> bool:
+    """Whether this process is not in the group."""
+    return group is GroupMember.NON_GROUP_MEMBER
+
+
+def get_rank(group: Any = None) -> int:
+    """The rank of this process in the group; -1 if it is not in it."""
+    own = member(group)
+    return -1 if own is None else own.rank()
+
+
+def get_world_size(group: Any = None) -> int:
+    """The number of ranks of the group; -1 if this process is not in it."""
+    own = member(group)
+    return -1 if own is None else own.size()
+
+
+def get_backend(group: Any = None) -> str:
+    """What `init_process_group` was told: 'gloo' or 'mpi'."""
+    own = member(group)
+    if own is None:
+        raise ValueError("Invalid process group specified")
+    return own.backend
+
+
+def get_backend_config(group: Any = None) -> str:
+    """The backend of each device."""
+    return f"cpu:{get_backend(group)}"
+
+
+def get_default_backend_for_device(device: Any) -> str:
+    """'gloo'."""
+    return "gloo"
+
+
+def get_node_local_rank(fallback_rank: int | None = None) -> int:
+    """LOCAL_RANK: the rank among those of this machine."""
+    if "LOCAL_RANK" in os.environ:
+        return int(os.environ["LOCAL_RANK"])
+    if fallback_rank is not None:
+        return int(fallback_rank)
+    raise RuntimeError(
+        explain(
+            "LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow "
+            "`get_node_local_rank` to work, assuming you are not running in a multi-device context "
+            "and want the code to run locally instead."
+        )
+    )
+
+
+def get_process_group_ranks(group: Any = None) -> list[int]:
+    """The ranks of the group in the world."""
+    own = member(group)
+    return [] if own is None else list(own.ranks)
+
+
+def get_global_rank(group: Any, group_rank: int) -> int:
+    """The rank in the world of a rank of the group. ValueError for another."""
+    own = member(group)
+    if own is None or not 0 <= group_rank < own.size():
+        raise ValueError(f"Group rank {group_rank} is not part of group {group}")
+    return own.ranks[group_rank]
+
+
+def get_group_rank(group: Any, global_rank: int) -> int:
+    """The rank in the group of a rank of the world. ValueError for another."""
+    own = member(group)
+    if own is None or global_rank not in own.numbers:
+        raise ValueError(f"Global rank {global_rank} is not part of group {group}")
+    return own.numbers[global_rank]
+
+
+def root_in(group: ProcessGroup, root: int | None, group_root: int | None, name: str) -> int:
+    """The rank in the group of a root that is given by its rank in the world, or in the group."""
+    if group_root is not None:
+        if root is not None:
+            raise ValueError(f"Can't specify both group_{name} and {name}")
+        if not 0 <= group_root < group.size():
+            raise ValueError(f"Group rank {group_root} is not part of group {group}")
+        return group_root
+    return get_group_rank(group, 0 if root is None else root)
+
+
+@initialized
+def new_group(
+    ranks: Sequence[int] | None = None,
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    use_local_synchronization: bool = False,
+    group_desc: str | None = None,
+    device_id: Any = None,
+) -> Any:
+    """A group of some ranks of the world, of all for None. All ranks of the world call this, with
+    the same ranks; those not in the group get GroupMember.NON_GROUP_MEMBER.
+
+    >>> rushlight.distributed.init_process_group("gloo", rank=0, world_size=1)
+    >>> rushlight.distributed.new_group([0]).size()
+    1
+    >>> rushlight.distributed.destroy_process_group()
+    """
+    world = world_group()
+    chosen = sorted(world.ranks if ranks is None else ranks)
+    if len(set(chosen)) != len(chosen) or any(rank not in world.numbers for rank in chosen):
+        raise ValueError(
+            explain(
+                "The new group's rank should be within the world_size set by init_process_group",
+                f"each rank once, of {world.size()}",
+                ranks=list(chosen),
+            )
+        )
+    name = str(len(_names))
+    if use_local_synchronization:  # only the members call this, so they alone count it
+        name = "of_" + "_".join(map(str, chosen)) + f"_{len(_names)}"
+    else:
+        _names.append(name)
+    if world.rank() not in chosen:
+        return GroupMember.NON_GROUP_MEMBER
+    wanted = world.backend if backend is None else check_backend(backend)
+    made = ProcessGroup(world.world, chosen, name, wanted, timeout or world.timeout, group_desc)
+    _made.append(made)
+    return made
+
+
+def new_subgroups_by_enumeration(
+    ranks_per_subgroup_list: Sequence[Sequence[int]],
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:
+    """(the subgroup of this process, all subgroups), one for each list of ranks."""
+    if not ranks_per_subgroup_list:
+        raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
+    named = [rank for ranks in ranks_per_subgroup_list for rank in ranks]
+    if len(set(named)) != len(named):
+        raise ValueError("a rank has appeared in more than one subgroup")
+    own, made = None, []
+    for ranks in ranks_per_subgroup_list:
+        made.append(new_group(ranks, timeout, backend, pg_options, group_desc=group_desc))
+        if get_rank() in ranks:
+            own = made[-1]
+    return own, made
+
+
+def new_subgroups(
+    group_size: int | None = None,
+    group: Any = None,
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:
+    """(the subgroup of this process, all subgroups) of `group_size` consecutive ranks each; by
+    default of the ranks of one machine, LOCAL_WORLD_SIZE."""
+    if group_size is None:
+        group_size = int(os.environ.get("LOCAL_WORLD_SIZE", get_world_size()))
+    size = get_world_size()
+    if group_size <= 0:
+        raise ValueError(f"The arg 'group_size' ({group_size}) must be positive")
+    if size % group_size:
+        raise ValueError(f"The world size ({size}) must be divisible by group_size={group_size}")
+    parts = [list(range(at, at + group_size)) for at in range(0, size, group_size)]
+    return new_subgroups_by_enumeration(parts, timeout, backend, pg_options, group_desc)

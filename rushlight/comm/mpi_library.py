@@ -1,0 +1,121 @@
+"""mpi4py, loaded so that MPI is initialized once and never finalized by an import's end."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from rushlight.base.errors import explain
+from rushlight.comm.errors import DistBackendError
+
+if TYPE_CHECKING:
+    from rushlight.comm.tcp_store import Connection
+
+PMI_VARIABLES = ("PMI_PORT", "PMI_ID", "PMI_RANK", "PMI_SIZE")
+SHARED_MEMORY = "/dev/shm/mpich_shm_"
+
+
+def load() -> Any:
+    """mpi4py.MPI, with MPI initialized. ImportError with a hint where it is missing."""
+    try:
+        import mpi4py
+    except ImportError as error:
+        raise ImportError(
+            explain(
+                f"a world of several processes needs MPI: {error}",
+                "pip install 'rushlight[mpi]', or on a cluster mpi4py for its own MPI",
+            )
+        ) from None
+    mpi4py.rc.finalize = False
+    from mpi4py import MPI
+
+    return MPI
+
+
+@contextmanager
+def ended_by(watch: Connection) -> Iterator[None]:
+    """While MPI is initialized, end this process if anything comes over the connection: the server
+    tells that a rank was lost. MPI_Init would wait for that rank for ever, and it holds Python's
+    lock, so that no thread can look: the kernel's signal ends the process."""
+    if not hasattr(signal, "SIGIO") or not hasattr(os, "O_ASYNC"):
+        yield
+        return
+    import faulthandler
+    import fcntl
+
+    faulthandler.register(signal.SIGIO, chain=True)  # shows where the program is
+    sock = watch.sock
+    flags = fcntl.fcntl(sock, fcntl.F_GETFL)
+    fcntl.fcntl(sock, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(sock, fcntl.F_SETFL, flags | os.O_ASYNC)
+    try:
+        if watch.receive(0.0) is not None:  # it has come before
+            raise DistBackendError("a rank was lost while MPI started")
+        yield
+    finally:
+        fcntl.fcntl(sock, fcntl.F_SETFL, flags)
+        faulthandler.unregister(signal.SIGIO)
+
+
+def load_without_launcher(rank: int, size: int, address: str, watch: Connection) -> Any:
+    """MPI of processes that no mpiexec has started: the server at `address` does what mpiexec
+    does. The variables for it are removed again, so that programs started from here are not ranks
+    of this world."""
+    values = (address, str(rank), str(rank), str(size))
+    os.environ.update(zip(PMI_VARIABLES, values))
+    try:
+        with ended_by(watch):
+            MPI = load()
+    finally:
+        for name in PMI_VARIABLES:
+            os.environ.pop(name, None)
+    if MPI.COMM_WORLD.size != size:
+        library = MPI.Get_library_version().splitlines()[0]
+        raise RuntimeError(
+            explain(
+                f"MPI has made a world of {MPI.COMM_WORLD.size} processes and not of {size}: "
+                f"{library}",
+                "start with mpiexec; or `pip install mpich`, whose MPI needs no mpiexec",
+            )
+        )
+    return MPI
+
+
+def forget_shared_memory() -> None:
+    """Remove the names of MPICH's shared memory, which all ranks of this machine have open. The
+    kernel frees the memory with the last rank, killed or not."""
+    try:
+        with open("/proc/self/maps") as maps:
+            names = {line.split()[-1] for line in maps if SHARED_MEMORY in line}
+    except OSError:  # no Linux
+        return
+    for name in names:
+        with suppress(OSError):
+            os.unlink(name)
+
+
+def finalize_at_exit(MPI: Any) -> None:
+    """Under mpiexec a rank that ends without MPI_Finalize counts as failed, and a rank that fails
+    must end all."""
+    hook = sys.excepthook
+    failed = []
+
+    def on_exception(*about: Any) -> None:
+        failed.append(about)
+        hook(*about)
+
+    def at_exit() -> None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if failed:
+            MPI.COMM_WORLD.Abort(1)
+        elif not MPI.Is_finalized():
+            MPI.Finalize()
+
+    sys.excepthook = on_exception
+    atexit.register(at_exit)

@@ -1,0 +1,61 @@
+"""ReduceOp: how values of several ranks become one, and the array that MPI reduces."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from rushlight.base import dtypes
+from rushlight.base.errors import explain
+
+
+class ReduceOp(Enum):
+    """How values of several processes become one."""
+
+    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM = range(9)
+
+
+ReduceOp.RedOpType = ReduceOp  # type: ignore[attr-defined]     # its name inside torch's own
+
+BITS = (ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)
+# of bools, which MPI sees as 0 and 1 in a byte
+OF_BOOLS = {ReduceOp.SUM: ReduceOp.MAX, ReduceOp.PRODUCT: ReduceOp.MIN}
+MPI_NAMES = {ReduceOp.PRODUCT: "PROD", ReduceOp.AVG: "SUM"}
+
+
+def check_op(op: Any, array: np.ndarray) -> None:
+    """Raise torch's error where the dtype has no such reduction."""
+    if not isinstance(op, ReduceOp):
+        raise TypeError(explain(f"op is {op!r}, not a torch.distributed.ReduceOp"))
+    dtype = dtypes.of(array.dtype)
+    if op is ReduceOp.PREMUL_SUM:
+        raise RuntimeError(
+            explain("Cannot use ReduceOp.PREMUL_SUM with Gloo", "multiply, then use SUM")
+        )
+    if op in BITS and (dtype.is_floating_point or dtype.is_complex):
+        raise ValueError(f"Cannot use ReduceOp.{op.name} with non-integral dtype")
+    if op is ReduceOp.AVG and not (dtype.is_floating_point or dtype.is_complex):
+        raise RuntimeError(
+            explain(f"Cannot use ReduceOp.AVG with {dtype}", "use SUM, or a floating-point dtype")
+        )
+    if dtype.is_complex and op not in (ReduceOp.SUM, ReduceOp.AVG):
+        raise ValueError(f"all_reduce does not support {op.name} on complex tensors")
+
+
+def reducible(array: np.ndarray) -> np.ndarray:
+    """A contiguous array that MPI can reduce: the same memory if MPI has the dtype. 16-bit floats
+    become float32, so that the sum is rounded once."""
+    if array.dtype == np.bool_:
+        return np.ascontiguousarray(array).view(np.uint8)
+    if array.dtype.kind == "V" or (array.dtype.kind == "f" and array.dtype.itemsize < 4):
+        return array.astype(np.float32, order="C")
+    return np.ascontiguousarray(array)
+
+
+def op_for(op: ReduceOp, array: np.ndarray) -> str:
+    """The name in MPI of the reduction of this array's elements."""
+    if array.dtype == np.bool_:
+        op = OF_BOOLS.get(op, op)
+    return MPI_NAMES.get(op, op.name)

@@ -1,0 +1,172 @@
+"""Work: an operation between ranks that has begun, and how a rank waits for its end.
+
+MPI's own Wait waits for ever when a rank has died. Here a rank calls Test until the operation
+is complete, a rank that takes part has left, or the time is over; then it raises an error that
+names the ranks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rushlight.comm.errors import DistBackendError
+
+try:
+    from os import sched_yield as give_way
+except ImportError:  # no Linux
+
+    def give_way() -> None:
+        """Let another process run on this core."""
+        time.sleep(0)
+
+
+if TYPE_CHECKING:
+    from rushlight.base.futures import Future
+    from rushlight.comm.process_group import ProcessGroup
+    from rushlight.comm.work_future import WorkFuture
+
+SPINS = 300  # calls of Test, 0.1 ms, before a rank begins to give way to others
+BUSY_SECONDS = 2.0  # how long a waiting rank keeps its core busy
+REST_SECONDS = 0.0002
+GRACE_SECONDS = 2.0  # what a rank has sent before it left may still arrive
+
+
+class Check:
+    """Whether all ranks of a group have called the same operation: each gives a number made of
+    its operation, dtypes and sizes, and the largest must be the smallest."""
+
+    def __init__(self, group: ProcessGroup, number: int):
+        self.numbers = np.array([number, -number])
+        self.request = group.transport.all_reduce(self.numbers, "MAX")
+
+    def failed(self) -> bool | None:
+        """None as long as it is not known."""
+        if not self.request.Test():
+            return None
+        return bool(self.numbers[0] != -self.numbers[1])
+
+
+class Work:
+    """An operation that has begun. With async_op=True collectives return one."""
+
+    def __init__(
+        self,
+        group: ProcessGroup,
+        what: str,
+        requests: Sequence[Any],
+        finish: Callable[[], None] | None = None,
+        outputs: Sequence[Any] = (),
+        check: Check | None = None,
+    ):
+        self.group, self.what, self.requests, self.finish = group, what, list(requests), finish
+        self.outputs, self.check = list(outputs), check
+        self.number = group.count
+        self.error: Exception | None = None
+        self.begun = time.monotonic()
+        self.complete = False
+        self.future: WorkFuture | None = None
+
+    def poll(self) -> bool:
+        """Let MPI go on. Whether the operation is complete."""
+        if self.complete:
+            return True
+        if self.error is not None:
+            raise self.error
+        try:
+            if self.check is not None:
+                failed = self.check.failed()
+                if failed is None:
+                    return False
+                if failed:
+                    raise self.group.mismatch(self)
+                self.check = None
+            while self.requests:
+                if not self.requests[-1].Test():
+                    return False
+                self.requests.pop()
+        except DistBackendError as error:
+            raise self.fail(error)  # noqa: B904
+        except Exception as error:  # of MPI
+            raise self.fail(self.group.failure(self, f"{error}")) from None
+        if self.finish is not None:
+            self.finish()
+        self.complete = True
+        self.finish = None
+        self.group.pending.discard(self)
+        return True
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """Wait until the operation is complete: True. DistBackendError if a rank has left, or
+        after the timeout of the group."""
+        poll = self.poll
+        for _ in range(SPINS):
+            if poll():
+                break
+        else:
+            self.wait_long((timeout or self.group.timeout).total_seconds())
+        if self.future is not None:
+            self.future.settle()
+        return True
+
+    def wait_long(self, seconds: float) -> None:
+        world, start = self.group.world, time.monotonic()
+        while not self.poll():
+            now = time.monotonic()
+            if now - start > BUSY_SECONDS:
+                time.sleep(REST_SECONDS)
+            else:
+                give_way()
+            world.look()
+            if world.left:
+                gone = self.group.gone(now - GRACE_SECONDS)
+                if gone:
+                    raise self.fail(self.group.failure(self, gone))
+            if now - start > seconds:
+                raise self.fail(self.group.late(self, seconds))
+
+    def fail(self, error: Exception) -> Exception:
+        """The work has failed. Its memory stays, since MPI may still write to it."""
+        self.error = error
+        self.group.pending.discard(self)
+        self.group.failed.append(self)
+        return error
+
+    def is_completed(self) -> bool:
+        """Whether the operation is complete."""
+        try:
+            return self.poll()
+        except DistBackendError:
+            return True
+
+    def is_success(self) -> bool:
+        """Whether the operation is complete and has not failed."""
+        return self.complete
+
+    def exception(self) -> Exception | None:
+        """What has failed, or None."""
+        return self.error
+
+    def result(self) -> list[Any]:
+        """The tensors that the operation has written."""
+        return self.outputs
+
+    def synchronize(self) -> None:
+        """Wait."""
+        self.wait()
+
+    def source_rank(self) -> int:
+        """The rank that a message came from; for recv."""
+        raise RuntimeError("sourceRank is of a recv")
+
+    def get_future(self) -> Future:
+        """The future of the tensors that the operation writes. Its callbacks run when somebody
+        waits, since MPI goes on only when it is called."""
+        if self.future is None:
+            from rushlight.comm.work_future import WorkFuture  # loads threads
+
+            self.future = WorkFuture(self)
+        return self.future

@@ -1,0 +1,69 @@
+"""The state of an optimizer by the names of the parameters, divided as they are or whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight.core.tensor import Tensor
+from rushlight.distributed.sharding import gathered_like
+from rushlight.nn import Module
+
+PREFIX = "_fsdp_wrapped_module."  # of FullyShardedDataParallel
+
+
+def clean(name: str) -> str:
+    """The name of a parameter without the wrappers' prefixes."""
+    name = name.replace(PREFIX, "")
+    return name.removeprefix("module.").removeprefix("_orig_mod.")
+
+
+def named_state(model: Module, optimizer: Any, whole: bool) -> dict[str, Any]:
+    """{"state": {name: state}, "param_groups": [...]}. All ranks call this."""
+    names = {id(p): clean(name) for name, p in model.named_parameters()}
+    state: dict[str, Any] = {}
+    for group in optimizer.param_groups:
+        for p in group["params"]:
+            own = optimizer.state.get(p, {})
+            state[names[id(p)]] = {k: like(p, v, whole) for k, v in own.items()}
+    groups = [
+        {**group, "params": [names[id(p)] for p in group["params"]]}
+        for group in optimizer.param_groups
+    ]
+    return {"state": state, "param_groups": groups}
+
+
+def like(parameter: Tensor, value: Any, whole: bool) -> Any:
+    """A value of the state of a parameter, which may be divided as the parameter is."""
+    piece = getattr(parameter, "_piece", None)
+    if piece is None or not isinstance(value, Tensor) or value.shape != parameter.shape:
+        return value
+    if whole:
+        return gathered_like(piece, value._array)
+    part = value.detach()
+    part._piece = piece  # type: ignore[attr-defined]
+    return part
+
+
+def numbered_state(model: Module, optimizer: Any, named: dict[str, Any]) -> dict[str, Any]:
+    """What the optimizer's load_state_dict takes, of what `named_state` gave."""
+    parameters = {clean(name): p for name, p in model.named_parameters()}
+    every = [p for group in optimizer.param_groups for p in group["params"]]
+    number = {id(p): i for i, p in enumerate(every)}
+    state = {
+        number[id(parameters[name])]: {k: part_of(parameters[name], v) for k, v in own.items()}
+        for name, own in named["state"].items()
+        if own
+    }
+    groups = [
+        {**group, "params": [number[id(parameters[name])] for name in group["params"]]}
+        for group in named["param_groups"]
+    ]
+    return {"state": state, "param_groups": groups}
+
+
+def part_of(parameter: Tensor, value: Any) -> Any:
+    """The part of a whole state that belongs to the part of its parameter."""
+    piece = getattr(parameter, "_piece", None)
+    if piece is None or not isinstance(value, Tensor) or hasattr(value, "_piece"):
+        return value
+    return piece.part(value) if tuple(value.shape) == piece.shape else value

@@ -1,0 +1,136 @@
+"""Processes that are the ranks of a world, for tests of torch.distributed: with rushlight on MPI,
+or with torch on gloo.
+
+`ranks(2)(function, *args)` runs `function(torch, dist, *args)` on each rank and returns what each
+has returned. The processes are kept for the next test; after a failure they are started anew."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib
+import os
+import socket
+import subprocess
+import sys
+import traceback
+from importlib.util import find_spec
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS = {"rushlight": 20, "torch": 120}  # torch takes long to load what DDP needs
+needs_mpi = pytest.mark.skipif(
+    find_spec("mpi4py") is None, reason="mpi4py is not installed: pip install mpi4py mpich"
+)
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        return one.getsockname()[1]
+
+
+def environment(rank, size, port, **more):
+    """The variables that torchrun sets, for a program that finds this checkout."""
+    return {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+        "RANK": str(rank),
+        "LOCAL_RANK": str(rank),
+        "WORLD_SIZE": str(size),
+        "LOCAL_WORLD_SIZE": str(size),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        **more,
+    }
+
+
+class Failed(Exception):
+    """A rank has raised an exception; its traceback is the text."""
+
+
+class Ranks:
+    """The processes of a world."""
+
+    def __init__(self, library, size):
+        port, self.processes, self.pipes = free_port(), [], []
+        self.seconds = SECONDS[library]
+        for rank in range(size):
+            ours, theirs = socket.socketpair()
+            self.processes.append(
+                subprocess.Popen(
+                    [sys.executable, "-m", "tests.support.ranks", library, str(theirs.fileno())],
+                    env=environment(rank, size, port),
+                    pass_fds=[theirs.fileno()],
+                    cwd=ROOT,
+                )
+            )
+            theirs.close()
+            self.pipes.append(Connection(ours.detach()))
+
+    def __call__(self, function, *args):
+        for pipe in self.pipes:
+            pipe.send((function.__module__, function.__qualname__, args))
+        answers = []
+        for pipe in self.pipes:
+            if not pipe.poll(self.seconds):
+                self.end()
+                raise TimeoutError(f"{function.__name__}: no answer within {self.seconds} s")
+            answers.append(pipe.recv())
+        for fine, answer in answers:
+            if not fine:
+                self.end()
+                raise Failed(answer)
+        return [answer for _, answer in answers]
+
+    def end(self):
+        for key in [key for key, pool in _pools.items() if pool is self]:
+            del _pools[key]
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+
+_pools = {}
+
+
+@atexit.register
+def end_all():
+    for pool in list(_pools.values()):
+        pool.end()
+
+
+def ranks(size, library="rushlight"):
+    """The pool of `size` ranks; the two that were used last are kept."""
+    pool = _pools.pop((library, size), None) or Ranks(library, size)
+    while len(_pools) > 1:
+        _pools.pop(next(iter(_pools))).end()
+    _pools[library, size] = pool
+    return pool
+
+
+def serve(library, descriptor):
+    """A rank: run what comes until the pipe is closed."""
+    pipe = Connection(descriptor)
+    torch = importlib.import_module(library)
+    dist = importlib.import_module(f"{library}.distributed")
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    with contextlib.suppress(EOFError):
+        while True:
+            module, name, args = pipe.recv()
+            try:
+                function = importlib.import_module(module)
+                for part in name.split("."):
+                    function = getattr(function, part)
+                pipe.send((True, function(torch, dist, *args)))
+            except BaseException:
+                pipe.send((False, f"rank {dist.get_rank()}: {traceback.format_exc()}"))
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1], int(sys.argv[2]))
