@@ -11,8 +11,8 @@ from tests.support.paths import PACKAGE
 # Lowest first. A folder imports itself and the folders before it; so no folders import in a circle.
 # `public` is the package itself and the files of its root: torch's namespaces.
 ORDER = """
-    base loops kernels core random creation ops fast sparse comm func profiler serialization
-    autograd nn optim amp utils distributed fx vision compile introspect viz public compat
+    base loops kernels core random creation ops fast sparse func profiler serialization
+    autograd comm nn optim amp utils distributed fx vision compile introspect viz public compat
     distributions demo cli
 """.split()
 # A file of the root that names what one layer implements belongs to that layer.

@@ -108,7 +108,7 @@ class Reducer:
         self.hook: Callable[[Any, GradBucket], Any] | None = None
         self.hook_state: Any = None
         self.divisor = group.size()
-        self.expecting = False  # between a forward that records gradients and the end of its backward
+        self.expecting = False  # from a forward that records gradients to the end of backward
         self.seen: set[int] = set()  # ids of the parameters whose gradient is there
         self.unused: set[int] = set()  # of this rank, where they are looked for
         self.looks_for_unused = False
