@@ -2,7 +2,7 @@
 # # 10. Inventing names
 #
 # **At the end of this lesson you know** how a program can learn to write: it learns which letter comes
-# next. We do it in five steps, each with a better network: counting pairs, a network with a memory of
+# next. We do it in five steps: counting pairs, a network with a memory of
 # three letters, a look inside with batch normalization, backward by hand, and a deeper network that
 # joins letters two by two. These are the five steps of Andrej Karpathy's course *makemore*, with our own
 # data and in our own words.
