@@ -221,7 +221,11 @@ print("c:", c)
 print("d:", d)
 
 # %% [markdown]
-# The slope of `d` by `a` is 30, as we found by hand. The slope by `b` is 6: when `b` grows by 0.01, `c`
+# Run the cell with `backward(d)` once: a second run sends the slopes in between again, and `a.grad` becomes
+# 90. To walk back again, make the scalars anew.
+#
+# The slope of `d` by `a` is 30, as we found by hand. (Textbooks say: the derivative of `d` *with respect
+# to* `a`, written ∂d/∂a.) The slope by `b` is 6: when `b` grows by 0.01, `c`
 # grows by 0.02 and `d` by 0.06.
 #
 # Look at one detail in `backward`: it says `+=`, not `=`. A scalar that was used twice receives two

@@ -12,9 +12,9 @@
 #
 # In a graph, two kinds of tensors exist:
 #
-# - A **leaf** was made by you: `torch.tensor(...)`, `torch.randn(...)`, the weights of a network.
-#   Nothing was computed to get it.
-# - All others are **results**. They have a `grad_fn`, the step that made them.
+# - A **leaf** has no recorded history: you made it (`torch.tensor(...)`, `torch.randn(...)`, the weights
+#   of a network), or it was computed only from tensors that need no gradient.
+# - A **result** was recorded. Its `grad_fn` is the step that made it.
 #
 # The name comes from the picture of a tree: the leaves are where the branches end.
 
@@ -69,14 +69,15 @@ assert w.grad.tolist() == [6, 8]
 # It was `[3, 4]`, now it is `[6, 8]`. Backward does not *set* `.grad`. It **adds** to what is there.
 #
 # Why? Because it is useful. If a batch is too large for your memory, you split it into four parts, call
-# backward for each, and `.grad` holds the sum, as if it had been one batch. It also follows from lesson
+# backward for each, and `.grad` holds the sum, as if it had been one batch (if the loss is a
+# mean: divide each part by four, see exercise 2). It also follows from lesson
 # 2: slopes that arrive at the same value are added.
 #
 # But if you do not want the sum, **you must clear the gradient before each step**. Forgetting this is
 # the most frequent mistake in training loops, and there is no error message. Here is the same training
 # twice. We look for the number 3. One loop clears, the other forgets it.
 
-# %% alt="With zero_grad the number goes straight to 3; without it, it swings around 3 ever further"
+# %% alt="With zero_grad the number goes straight to 3; without it, it swings around 3 and never settles"
 import matplotlib.pyplot as plt
 
 
@@ -246,7 +247,7 @@ except RuntimeError as error:
 
 # %% [markdown]
 # **A leaf that is no leaf.** This one has no error. `requires_grad` comes first, then a computation:
-# `w` is now the *result* of a division, not a leaf. Its `.grad` stays empty, and the network does not
+# `wrong` is the *result* of a division, not a leaf. Its `.grad` stays empty, and the network does not
 # learn.
 
 # %%
@@ -346,7 +347,7 @@ assert abs(r.item() - 2**0.5) < 1e-3
 # - In-place writes can destroy what backward needs.
 # - An error's first line is PyTorch's; below it rushlight shows your line and what to do.
 #
-# The page [Classic mistakes](../mistakes.md) of the documentation has many more of them.
+# The page [Common mistakes](../mistakes.md) of the documentation has many more of them.
 #
 # Before: [3. Broadcasting and its undoing](03_broadcasting.md).
 # Next: [5. Your own Function](05_function.md)

@@ -57,6 +57,7 @@ def walk(make_optimizer, steps=40):
 #
 # This is what we did in all lessons so far: `place -= rate * slope`. The name SGD means *stochastic
 # gradient descent*: descent along the gradient, where the gradient comes from a random part of the data.
+# (Here we use all data in each step; lesson 9 takes random parts.)
 
 
 # %%
@@ -144,7 +145,7 @@ class Momentum(SGD):
 #
 # Adam keeps two averages for each number:
 #
-# - `mean`: the average of the last slopes (as momentum),
+# - `mean`: the average of the last slopes (momentum adds them; an average keeps the size of a slope),
 # - `square`: the average of the last *squared* slopes. Its root is the usual size.
 #
 # One detail: both begin at 0, so the first averages are too small. After `t` steps, an average with the
@@ -174,10 +175,10 @@ class Adam(SGD):
             p -= self.rate * full_mean / (full_square.sqrt() + self.eps)
 
 
-# %% alt="Paths of SGD, momentum and Adam: SGD creeps along the floor and stops early, momentum swings from side to side and comes further, Adam starts on a diagonal, passes the goal and returns"
+# %% alt="Paths of SGD, momentum and Adam: SGD creeps along the floor and does not come far in 40 steps, momentum swings from side to side and comes further, Adam starts on a diagonal, passes the goal and returns"
 paths = {
     "SGD 0.5": walk(lambda p: SGD(p, 0.5)),
-    "momentum 0.3": walk(lambda p: Momentum(p, 0.3, momentum=0.8)),
+    "momentum 0.8, rate 0.3": walk(lambda p: Momentum(p, 0.3, momentum=0.8)),
     "Adam 0.3": walk(lambda p: Adam(p, 0.3)),
 }
 for name, places in paths.items():
@@ -186,7 +187,8 @@ show_paths(paths)
 plt.show()
 
 # %% [markdown]
-# SGD is at the floor of the valley after one jump, and then slow along it. Momentum swings from side to
+# SGD is at the floor of the valley after one jump, because 0.5 is just the right rate for `y`, and then
+# slow along it. Momentum swings from side to
 # side, but all the time it gets faster along the valley, and comes much further. Adam begins on a
 # diagonal: its first steps have the same size in both directions. It runs past the goal, as a ball does,
 # and comes back.
@@ -282,7 +284,7 @@ plt.legend()
 plt.show()
 assert results["Adam 0.02"][1][-1] < 0.2 * results["SGD 0.05"][1][-1]
 
-# %% alt="The target curve and the curves of the three networks; Adam's lies on the target"
+# %% alt="The target curve and the curves of the three networks; Adam's is closest"
 plt.plot(xs, target, ".", markersize=4, color="gray", label="target")
 for name, (model, _) in results.items():
     plt.plot(xs, model(xs).detach(), label=name)
