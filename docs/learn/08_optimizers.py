@@ -182,7 +182,7 @@ paths = {
     "Adam 0.3": walk(lambda p: Adam(p, 0.3)),
 }
 for name, places in paths.items():
-    print(f"{name:14} cost after 40 steps: {cost_of(places[-1]).item():.5f}")
+    print(f"{name:22} cost after 40 steps: {cost_of(places[-1]).item():.5f}")
 show_paths(paths)
 plt.show()
 
