@@ -6,6 +6,7 @@ import atexit
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from rushlight.comm.tcp_store import Connection
 
 PMI_VARIABLES = ("PMI_PORT", "PMI_ID", "PMI_RANK", "PMI_SIZE")
+FORWARD_SECONDS = 0.3  # mpiexec forwards the traceback before it ends all ranks
 SHARED_MEMORY = "/dev/shm/mpich_shm_"
 
 
@@ -113,6 +115,7 @@ def finalize_at_exit(MPI: Any) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         if failed:
+            time.sleep(FORWARD_SECONDS)
             MPI.COMM_WORLD.Abort(1)
         elif not MPI.Is_finalized():
             MPI.Finalize()

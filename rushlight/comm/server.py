@@ -53,7 +53,7 @@ def remove_unused_memory(since: float) -> None:
             continue  # another user's, or one that has ended
     for name in os.listdir(SHARED_MEMORY) if used else ():
         path = os.path.join(SHARED_MEMORY, name)
-        if name.startswith("mpich_shm_") and path not in used:
+        if name.startswith(("mpich_shm_", "ucx_shm_posix_")) and path not in used:
             try:
                 about = os.stat(path)
                 if about.st_uid == os.getuid() and about.st_mtime >= since:

@@ -105,9 +105,9 @@ def end_all():
 
 
 def ranks(size, library="rushlight"):
-    """The pool of `size` ranks; the two that were used last are kept."""
+    """The pool of `size` ranks; the four that were used last are kept."""
     pool = _pools.pop((library, size), None) or Ranks(library, size)
-    while len(_pools) > 1:
+    while len(_pools) > 3:
         _pools.pop(next(iter(_pools))).end()
     _pools[library, size] = pool
     return pool
