@@ -21,6 +21,7 @@ JOBS   ?= 2
 SECONDS ?= 60
 VENV   := .venv
 BIN    := $(VENV)/bin
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 comma  := ,
 # comments and docstrings that tools/words.py reports; this number may only fall
 MAX_HARD_TEXTS := 5
@@ -59,7 +60,7 @@ words: $(VENV)/made
 	$(BIN)/python tools/words.py --count --limit $(MAX_HARD_TEXTS)
 	$(BIN)/python tools/words.py --phrases --count --limit $(MAX_PHRASES)
 
-bench: $(VENV)/has-full,oracle
+bench: $(VENV)/has-oracle
 	@set -e; for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(AS_A_USER) $(BIN)/python $$file $(ARGS); done
 
 docs: $(VENV)/has-docs
@@ -97,12 +98,18 @@ clean:
 	rm -rf $(VENV) site dist rushlight-demo .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find rushlight tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# One stamp a set of extras: has-test,oracle is `pip install -e .[test,oracle]`.
+# One stamp for each set of dependency groups: has-test,oracle installs the groups test and oracle, and the package with the
+# extras that tests and pages need. has-demo installs what a user of the demo installs.
+$(VENV)/has-demo: pyproject.toml | $(VENV)/made
+	$(INSTALL) --editable '.[demo]'
+	@touch $@
+
 $(VENV)/has-%: pyproject.toml | $(VENV)/made
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	$(INSTALL) --editable '.[full,lessons,mpi]' $(foreach group,$(subst $(comma), ,$*),--group $(group))
 	@touch $@
 
 $(VENV)/made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "rushlight needs Python 3.10 or newer; $(PYTHON) is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv --clear $(VENV)
+	$(INSTALL) --upgrade 'pip>=25.1'  # which knows dependency groups
 	@touch $@

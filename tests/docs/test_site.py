@@ -15,7 +15,7 @@ from public_api import NAMESPACES, members
 
 from tests.support.paths import ROOT
 
-pytest.importorskip("material", reason="mkdocs-material is not installed (extra: docs)")
+pytest.importorskip("material", reason="mkdocs-material is not installed (dependency group docs)")
 MAX_PAGE_BYTES = 300_000
 MIN_CONTRAST = 4.5  # of text, by WCAG 2.1, level AA
 
