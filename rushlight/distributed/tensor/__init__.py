@@ -9,7 +9,7 @@ from typing import Any
 from rushlight.base.errors import Absent
 from rushlight.distributed.device_mesh import DeviceMesh, init_device_mesh
 
-WHY = "tensors lie in one process; hint: leave the distribution of tensors away"
+WHY = "tensors lie in one process; hint: omit the distribution of tensors"
 
 
 class DTensor(Absent):
@@ -64,7 +64,7 @@ def distribute_tensor(
     tensor: Any, device_mesh: Any = None, placements: Any = None, **options: Any
 ) -> Any:
     """NotImplementedError: tensors lie in one process."""
-    raise NotImplementedError(f"torch.distributed.tensor.distribute_tensor is not there: {WHY}")
+    raise NotImplementedError(f"torch.distributed.tensor.distribute_tensor is not supported: {WHY}")
 
 
 __all__ = [
