@@ -77,7 +77,8 @@ def steps(
     walk = walk_from(seeds, targets)
     order, wanted = walk.order, walk.wanted
     grads, world = dict(seeds), world.over(order)
-    arriving, run = world.arriving, world.run  # local names: these are called for each node
+    # local names: these are read for each node
+    arriving, recorded, add = world.arriving, world.records, world.add
     for node in order:
         g = grads.pop(node, None)
         if g is None or (wanted is not None and node not in wanted):
@@ -99,7 +100,7 @@ def steps(
         if saved and clock.last_write > node.seq:
             check_unwritten(node)
         try:
-            outgoing = run(node, g)
+            outgoing = node.tensors(g) if recorded else node.arrays(g)
         except Exception as error:
             graph_errors().blame(error, node)
             raise
@@ -119,7 +120,7 @@ def steps(
             elif ge is g and edge.leaf:  # a leaf keeps what it gets, and g may go elsewhere too
                 ge = world.own(g)
             known = grads.get(edge)
-            grads[edge] = ge if known is None else world.add(known, ge)
+            grads[edge] = ge if known is None else add(known, ge)
 
 
 def run_node(node: Node, grads: tuple) -> Any:

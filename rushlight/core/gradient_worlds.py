@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.core.faster import Site, dispatching
+from rushlight.core.faster import Site, dispatching, least
 from rushlight.core.node import Node
 from rushlight.core.table import Op
 from rushlight.core.tensor import Tensor, created, from_array
@@ -40,6 +40,10 @@ def sum_to_tensor(g: Any, shape: tuple) -> Any:
     return g.sum(axes).reshape(shape) if axes else g.reshape(shape)
 
 
+LARGE_SUM = least(Site("sum of gradients"))  # elements from which a sum has a faster way
+large_sum = dispatching(Site("sum of gradients"), add)
+
+
 class Arrays:
     """Gradients are arrays; nothing is recorded."""
 
@@ -57,17 +61,14 @@ class Arrays:
         return self
 
     @staticmethod
-    def run(node: Node, g: Any) -> Any:
-        """The gradients of the node's inputs."""
-        return node.arrays(g)
-
-    @staticmethod
     def fit(g: Any, shape: tuple) -> Any:
         """The gradient of an input of this shape, which the forward has broadcast."""
         return sum_to_array(g, shape)
 
-    # (a, b) -> the sum of two gradients of one node
-    add = staticmethod(dispatching(Site("sum of gradients"), add))
+    @staticmethod
+    def add(a: Any, b: Any) -> Any:
+        """The sum of two gradients of one node."""
+        return a + b if a.size < LARGE_SUM else large_sum(a, b)
 
     @staticmethod
     def own(g: Any) -> Any:
@@ -143,10 +144,6 @@ class Tensors:
 
     def over(self, order: list[Node]) -> Tensors:
         return self
-
-    @staticmethod
-    def run(node: Node, g: Any) -> Any:
-        return node.tensors(g)
 
     @staticmethod
     def fit(g: Any, shape: tuple) -> Any:
