@@ -30,7 +30,7 @@ def load() -> Any:
         raise ImportError(
             explain(
                 f"a world of several processes needs MPI: {error}",
-                "pip install 'rushlight[mpi]', or on a cluster mpi4py for its own MPI",
+                "pip install mpi4py mpich, or on a cluster mpi4py for its own MPI",
             )
         ) from None
     mpi4py.rc.finalize = False

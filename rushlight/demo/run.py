@@ -46,7 +46,7 @@ def run(
 def check_tools() -> None:
     missing = [name for name in ("matplotlib", "rich") if find_spec(name) is None]
     if missing:
-        raise BadInput(f"the demo needs {' and '.join(missing)}: pip install 'rushlight[demo]'")
+        raise BadInput(f"the demo needs {' and '.join(missing)}: pip install {' '.join(missing)}")
 
 
 def pages(model: nn.Module, train_set: Subset) -> tuple[str, str]:

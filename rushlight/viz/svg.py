@@ -151,7 +151,13 @@ def run(program: str, found: Graph, options: list[str]) -> str:
 
 def paint(found: Graph, path: str | os.PathLike[str]) -> None:
     """Our own picture with matplotlib."""
-    from matplotlib.collections import LineCollection, PatchCollection
+    try:
+        from matplotlib.collections import LineCollection, PatchCollection
+    except ImportError:
+        raise ImportError(
+            "viz.png needs Graphviz's program dot or matplotlib: pip install matplotlib; viz.svg "
+            "needs neither"
+        ) from None
     from matplotlib.figure import Figure
     from matplotlib.patches import FancyBboxPatch
 

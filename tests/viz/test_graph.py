@@ -5,6 +5,7 @@ import io
 import random
 import shutil
 import subprocess
+import sys
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -292,3 +293,11 @@ def test_a_tree_for_a_terminal_of_few_characters():
         "|- MulBackward0 (",
         "|  |- AccumulateG",
     ]
+
+
+def test_png_names_what_it_needs(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib.collections", None)
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    x = torch.tensor(3.0, requires_grad=True)
+    with pytest.raises(ImportError, match="pip install matplotlib"):
+        torch.viz.png(x * x, tmp_path / "graph.png")
