@@ -360,10 +360,7 @@ def failure(module: Any, found: IncompatibleKeys, errors: list[str], strict: boo
                 names = ", ".join(f'"{key}"' for key in keys)
                 lines.insert(0, f"{what} key(s) in state_dict: {names}. ")
     what = "\n\t".join([f"Error(s) in loading state_dict for {type(module).__name__}:", *lines])
-    return RuntimeError(
-        explain(
-            what,
-            "load it into a module of the saved architecture; load_state_dict(strict=False) "
-            "ignores missing and unexpected keys",
-        )
-    )
+    hint = "load it into a module of the saved architecture"
+    if not errors:  # strict=False accepts no wrong shape
+        hint += "; load_state_dict(strict=False) ignores missing and unexpected keys"
+    return RuntimeError(explain(what, hint))
