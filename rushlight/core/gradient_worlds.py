@@ -40,7 +40,7 @@ def sum_to_tensor(g: Any, shape: tuple) -> Any:
     return g.sum(axes).reshape(shape) if axes else g.reshape(shape)
 
 
-LARGE_SUM = least(Site("sum of gradients"))  # elements from which a sum has a faster way
+sum_from = least(Site("sum of gradients"))  # elements from which a sum has a faster way
 large_sum = dispatching(Site("sum of gradients"), add)
 
 
@@ -68,7 +68,7 @@ class Arrays:
     @staticmethod
     def add(a: Any, b: Any) -> Any:
         """The sum of two gradients of one node."""
-        return a + b if a.size < LARGE_SUM else large_sum(a, b)
+        return a + b if a.size < sum_from else large_sum(a, b)
 
     @staticmethod
     def own(g: Any) -> Any:

@@ -195,9 +195,8 @@ class Setting:
             with self.again():
                 return function(*args, **kwargs)
 
-        if _is_generator(function):
-            return _each_step(function, self.again)  # type: ignore[return-value]
-        return inside  # type: ignore[return-value]
+        made: Any = _each_step(function, self.again) if _is_generator(function) else inside
+        return made
 
 
 class within(Setting):

@@ -165,7 +165,7 @@ class Hooked:
     def __call__(self: HasForward[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         try:
             if self._hooked or EVERYWHERE:
-                return call(self, args, kwargs)  # type: ignore[arg-type]
+                return call(self, args, kwargs)
             return self.forward(*args, **kwargs)
         except Exception as error:
             with_module_path(error, self)
@@ -264,7 +264,7 @@ def hooks_of_kind(module: Hooked, kind: str) -> list[tuple[int, Callable]]:
     return [*shared, *getattr(module, kind).items()]
 
 
-def call(module: Hooked, args: tuple, kwargs: dict) -> Any:
+def call(module: Any, args: tuple, kwargs: dict) -> Any:
     """`module(*args, **kwargs)` with hooks."""
     done: set[int] = set()
     result = None

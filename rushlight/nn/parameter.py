@@ -54,7 +54,7 @@ class Parameter(Tensor, metaclass=Marked):
             and getattr(data, "_asks", False)
             and not issubclass(type(data), Parameter)
         ):
-            return in_its_class(data, requires_grad)  # type: ignore[return-value]
+            return in_its_class(data, requires_grad)
         self = new(cls)
         on_memory_of(self, data)
         self.requires_grad = requires_grad
@@ -100,7 +100,7 @@ class Buffer(Tensor):
         __init__ = object.__init__
 
 
-def in_its_class(data: Tensor, requires_grad: bool) -> Tensor:
+def in_its_class(data: Tensor, requires_grad: bool) -> Any:
     """A parameter of the user's subclass of Tensor."""
     made = data.detach().requires_grad_(requires_grad)
     if type(made) is not type(data):

@@ -227,11 +227,12 @@ class Subset(Dataset[T]):
     """
 
     def __init__(self, dataset: Dataset[T] | Sequence[T], indices: Sequence[int]):
-        self.dataset, self.indices = dataset, indices
+        self.dataset: Any = dataset
+        self.indices = indices
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, list):
-            return self.dataset[[self.indices[i] for i in index]]  # type: ignore[call-overload]
+            return self.dataset[[self.indices[i] for i in index]]
         return self.dataset[self.indices[index]]
 
     def __getitems__(self, indices: Sequence[int]) -> list:
@@ -286,7 +287,8 @@ def random_split(
     >>> [part.indices for part in rushlight.utils.data.random_split(range(5), [3, 2])]
     [[4, 0, 1], [3, 2]]
     """
-    total = len(dataset)  # type: ignore[arg-type]  # a data set to split has a length
+    whole: Any = dataset  # a data set to split has a length
+    total = len(whole)
     if isclose(sum(lengths), 1) and sum(lengths) <= 1:
         lengths = counts(lengths, total)
     if sum(lengths) != total:
