@@ -1,5 +1,5 @@
 """Write docs/assets/neuron-light.gif and neuron-dark.gif: the step page of one neuron, from headless
-Chromium, at each step of backward. And neuron.html, the page itself.
+Chromium, at each step of backward.
 
 make pictures        writes them; needs Chromium, Playwright and Pillow
 """
@@ -10,6 +10,7 @@ import io
 import linecache
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -34,16 +35,16 @@ o = torch.tanh(x1 * w1 + x2 * w2 + b)
 """  # shown on the page as the file neuron.py
 
 
-def neuron() -> None:
+def neuron(path: Path) -> None:
     """Write the page of o = tanh(x1 w1 + x2 w2 + b), a neuron with two inputs."""
     linecache.cache["neuron.py"] = (len(NEURON), None, NEURON.splitlines(True), "neuron.py")
     names: dict[str, Any] = {"torch": torch}
     exec(compile(NEURON, "neuron.py", "exec"), names)
     leaves = {name: names[name] for name in ("w1", "w2", "b")}
-    torch.viz.html(names["o"], ASSETS / "neuron.html", params=leaves)
+    torch.viz.html(names["o"], path, params=leaves)
 
 
-def frames(scheme: str) -> list[bytes]:
+def frames(path: Path, scheme: str) -> list[bytes]:
     """A PNG of the page before and after each step."""
     from playwright.sync_api import sync_playwright
 
@@ -56,7 +57,7 @@ def frames(scheme: str) -> list[bytes]:
             device_scale_factor=SCALE,
             color_scheme=scheme,  # type: ignore[arg-type]
         )
-        page.goto((ASSETS / "neuron.html").as_uri())
+        page.goto(path.as_uri())
         page.wait_for_timeout(500)
         made = [page.screenshot()]
         for _ in range(8):
@@ -86,6 +87,8 @@ def gif(pictures: list[bytes], path: Path) -> None:
 
 
 if __name__ == "__main__":
-    neuron()
-    for scheme in ("light", "dark"):
-        gif(frames(scheme), ASSETS / f"neuron-{scheme}.gif")
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "neuron.html"
+        neuron(page)
+        for scheme in ("light", "dark"):
+            gif(frames(page, scheme), ASSETS / f"neuron-{scheme}.gif")

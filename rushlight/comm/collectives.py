@@ -180,6 +180,23 @@ def all_gather_into_tensor(
     return ended(work, async_op)
 
 
+def list_at_root(
+    own: ProcessGroup, root: int, tensors: Sequence[Tensor] | None, name: str, tensor: Tensor
+) -> list[Tensor]:
+    """The list of tensors that the root alone has, one like `tensor` for each rank; empty on other
+    ranks. `name`: of the argument, "gather_list"."""
+    side = "destination" if name == "gather_list" else "source"
+    if own.rank() != root:
+        if tensors:
+            raise ValueError(f"Argument ``{name}`` must NOT be specified on non-{side} ranks.")
+        return []
+    if tensors is None:
+        raise ValueError(f"Argument ``{name}`` must be specified on {side} rank.")
+    found = check_list(tensors, name, own.size())
+    check_same(found, tensor, name)
+    return found
+
+
 def gather(
     tensor: Tensor,
     gather_list: Sequence[Tensor] | None = None,
@@ -193,14 +210,7 @@ def gather(
     if (own := member(group)) is None:
         return None
     root = root_in(own, dst, group_dst, "dst")
-    outputs: list[Tensor] = []
-    if own.rank() == root:
-        if gather_list is None:
-            raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
-        outputs = check_list(gather_list, "gather_list", own.size())
-        check_same(outputs, tensor, "gather_list")
-    elif gather_list:
-        raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
+    outputs = list_at_root(own, root, gather_list, "gather_list", tensor)
     out = space(tensor._array.nbytes * own.size()) if outputs else None
     x = raw(tensor._array)
     work = own.begin(
@@ -225,15 +235,8 @@ def scatter(
     if (own := member(group)) is None:
         return None
     root = root_in(own, src, group_src, "src")
-    x = None
-    if own.rank() == root:
-        if scatter_list is None:
-            raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
-        inputs = check_list(scatter_list, "scatter_list", own.size())
-        check_same(inputs, tensor, "scatter_list")
-        x = joined(inputs)
-    elif scatter_list:
-        raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
+    inputs = list_at_root(own, root, scatter_list, "scatter_list", tensor)
+    x = joined(inputs) if inputs else None
     out = raw(tensor._array)
     work = own.begin(
         f"scatter({text(tensor)}, src={own.ranks[root]})",
@@ -270,7 +273,7 @@ def reduce_scatter(
     group: Any = None,
     async_op: bool = False,
 ) -> Work | None:
-    """output = sum of input_list[own rank] of all ranks, or what `op` makes of them."""
+    """output = the sum of input_list[own rank] of all ranks; `op` names another reduction."""
     check_tensor(output, "output")
     if (own := member(group)) is None:
         return None
@@ -285,8 +288,8 @@ def reduce_scatter(
 def reduce_scatter_tensor(
     output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """output = the part of this rank of the sum of the inputs of all ranks, or of what `op` makes
-    of them."""
+    """output = this rank's part of the sum of the inputs of all ranks; `op` names another
+    reduction."""
     check_tensor(output, "output")
     check_tensor(input, "input")
     if (own := member(group)) is None:

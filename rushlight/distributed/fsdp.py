@@ -22,7 +22,8 @@ from rushlight.core.tensor import Tensor, from_array
 from rushlight.distributed.optimizer_state import PREFIX, named_state, numbered_state
 from rushlight.distributed.sharding import (
     Unit,
-    sharded_states,
+    state_has_parts,
+    state_of_parts,
 )
 from rushlight.nn import Module
 from rushlight.nn.parallel.module_state import broadcast_all
@@ -198,25 +199,17 @@ class FullyShardedDataParallel(Module):
                 unit.wholes = None
 
     @staticmethod
-    @contextmanager
     def state_dict_type(
         module: Module, state_dict_type: StateDictType, *settings: Any
-    ) -> Iterator[None]:
-        """What state_dict() gives in this context: whole parameters, or the parts of this rank."""
-        if state_dict_type is StateDictType.FULL_STATE_DICT:
-            yield
-            return
-        sharded_states.append(True)
-        try:
-            yield
-        finally:
-            sharded_states.pop()
+    ) -> AbstractContextManager[None]:
+        """A context in which state_dict() returns whole parameters, or the parts of this rank."""
+        return state_of_parts(state_dict_type is not StateDictType.FULL_STATE_DICT)
 
     @staticmethod
     def optim_state_dict(model: Module, optim: Any, **settings: Any) -> dict[str, Any]:
         """The state of an optimizer by the names of the parameters: whole, or in the context of a
         sharded `state_dict_type` the parts of this rank."""
-        return named_state(model, optim, whole=not sharded_states)
+        return named_state(model, optim, whole=not state_has_parts())
 
     full_optim_state_dict = optim_state_dict
 

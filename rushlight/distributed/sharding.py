@@ -3,7 +3,9 @@ together when its forward begins, and again in backward, and are freed in betwee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -204,7 +206,7 @@ def whole_state(module: Module, state: dict, prefix: str, metadata: Any) -> None
         piece = getattr(p, "_piece", None)
         if piece is None or prefix + name not in state:
             continue
-        if not sharded_states:
+        if not state_has_parts():
             state[prefix + name] = gathered_like(piece, piece.parameter._array)
         else:
             state[prefix + name]._piece = piece
@@ -220,7 +222,22 @@ def part_of_state(module: Module, state: dict, prefix: str, *rest: Any) -> None:
             state[key] = piece.part(state[key].detach())
 
 
-sharded_states: list[bool] = []  # not empty while states are to hold parts
+_parts: ContextVar[bool] = ContextVar("rushlight.state_of_parts", default=False)
+
+
+def state_has_parts() -> bool:
+    """Whether state_dict() returns the parts of this rank in place of whole parameters."""
+    return _parts.get()
+
+
+@contextmanager
+def state_of_parts(parts: bool = True) -> Iterator[None]:
+    """Inside, state_dict() returns the parts of this rank; with `parts` False, no change."""
+    token = _parts.set(parts or _parts.get())
+    try:
+        yield
+    finally:
+        _parts.reset(token)
 
 
 def gathered_like(piece: Piece, part: np.ndarray) -> Tensor:

@@ -3,12 +3,11 @@ module inside wrappers, divided as they are or whole."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from rushlight.distributed.optimizer_state import named_state, numbered_state
-from rushlight.distributed.sharding import sharded_states
+from rushlight.distributed.sharding import state_of_parts
 from rushlight.nn import Module
 
 
@@ -24,19 +23,6 @@ class StateDictOptions:
     broadcast_from_rank0: bool = False
 
 
-@contextmanager
-def form(options: StateDictOptions | None) -> Any:
-    """States are divided in this context, unless whole ones are asked for."""
-    if options is not None and options.full_state_dict:
-        yield
-        return
-    sharded_states.append(True)
-    try:
-        yield
-    finally:
-        sharded_states.pop()
-
-
 def inner(model: Module) -> Module:
     """The module inside DDP and compile, whose names count."""
     for name in ("_orig_mod", "module"):
@@ -49,7 +35,7 @@ def get_model_state_dict(
     model: Module, *, submodules: Any = None, options: StateDictOptions | None = None
 ) -> dict[str, Any]:
     """The state of a model, by the names of the module inside wrappers."""
-    with form(options):
+    with state_of_parts(options is None or not options.full_state_dict):
         return dict(inner(model).state_dict())
 
 

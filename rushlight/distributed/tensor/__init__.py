@@ -55,7 +55,7 @@ class _StridedShard(Shard):
 
 @dataclass(frozen=True)
 class Partial(Placement):
-    """What each has is added up, or reduced in another way."""
+    """The values of the ranks are to be added, or reduced as `reduce_op` says."""
 
     reduce_op: str = "sum"
 
@@ -63,7 +63,7 @@ class Partial(Placement):
 def distribute_tensor(
     tensor: Any, device_mesh: Any = None, placements: Any = None, **options: Any
 ) -> Any:
-    """NotImplementedError: tensors lie in one process."""
+    """NotImplementedError: a tensor is in one process."""
     raise NotImplementedError(f"torch.distributed.tensor.distribute_tensor is not supported: {WHY}")
 
 
