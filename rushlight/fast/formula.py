@@ -1,5 +1,5 @@
 """A formula as steps: the parts of an op (`parts=` in its entry), or the rule of a derivative, run
-on symbols that record what is done with them.
+on symbols that record each op and its arguments.
 
     e = exp(x - amax(x, dim, True)); e / sum(e, dim, True)
     -> amax(x), sub(x, .), exp(.), sum(.), div(., .)

@@ -32,7 +32,7 @@ def module_calls(model: Module) -> Iterator[None]:
     """Record which module makes each node inside the block. `viz.html`, `viz.svg` and `viz.graph`
     of a result then show the names and classes of the modules, if `params` is the model.
 
-    The block costs a hook for each call of a module; without the block modules record nothing.
+    Inside the block each call of a module runs two hooks. Outside, modules record nothing.
 
     >>> model = rushlight.nn.Sequential(rushlight.nn.Linear(2, 2), rushlight.nn.ReLU())
     >>> with rushlight.viz.module_calls(model):
