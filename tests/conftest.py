@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import random
 import runpy
 import sys
@@ -18,8 +19,12 @@ from rushlight import fast
 from rushlight.compile.run.compiled_function import Compiled
 from rushlight.fast import index, policy
 from rushlight.loops import budget, tiering
+from rushlight.loops.background import background
 from tests.support.oracle import Oracle, torch_or_none
 from tests.support.paths import EXAMPLES, GOLDEN, TESTS
+
+os.environ["RUSHLIGHT_LOOPS"] = "wait"  # the processes of tests wait for their loops
+background.wait()
 
 # The same examples each time, however slow the machine; `pytest --hypothesis-profile=search` looks
 # for new ones.

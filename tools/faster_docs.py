@@ -34,6 +34,14 @@ passes over the array that the way saves. NumPy then does the work until its pas
 much as loading the loops (`charge` in `fast/policy.py`). The number of elements decides, not the
 clock: a program gives the same numbers each time.
 
+The exception is the first run on a machine, which has no machine code yet. Another process of low
+priority then compiles the loops, and NumPy goes on meanwhile (`loops/background.py`), so the last
+bits of this run depend on the machine's speed. Three switches make the program wait for its loops:
+`rushlight.fast.settle()`, which also uses them from the first op on,
+`use_deterministic_algorithms(True)`, and `RUSHLIGHT_LOOPS=wait` in the environment.
+`rushlight warmup` compiles the usual loops beforehand. A function of `rushlight.compile` always
+waits for its loops.
+
 To add a way, see "Add a faster way" in CONTRIBUTING.md. `tests/fast/test_index_ways.py` and
 `test_index_sites.py` compare every way with the reference kernel.
 

@@ -8,9 +8,17 @@ from collections.abc import Callable
 from functools import cache, wraps
 from importlib import import_module
 from math import inf
+from types import CodeType
 from typing import Any
 
 PLUG = "rushlight.fast"
+
+# The code of functions that compute another way after NotReady (loops/background.py).
+FALLING_BACK: set[CodeType] = set()
+
+
+class NotReady(Exception):
+    """A way's loop is still being compiled (loops/background.py): the reference kernel runs."""
 
 
 def plugged(module: str) -> Any:
@@ -50,9 +58,13 @@ def site(reference: Callable) -> Callable:
             way = getattr(
                 import_module(index().SITES[name_of(reference)].module), reference.__name__
             )
-        made = way(*args) if switch.allowed else None
+        try:
+            made = way(*args) if switch.allowed else None
+        except NotReady:
+            made = None
         return reference(*args) if made is None else made
 
+    FALLING_BACK.add(run.__code__)  # type: ignore[attr-defined]
     return run
 
 

@@ -10,6 +10,7 @@ from rushlight.base.device import device, placed
 from rushlight.base.errors import explain
 from rushlight.core.mode import mode
 from rushlight.creation.factories import FILLING
+from rushlight.loops.background import background
 
 
 class Settings:
@@ -49,7 +50,11 @@ def get_default_device() -> device:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Switch deterministic algorithms on or off. All algorithms here are deterministic anyway.
+    """Switch deterministic algorithms on or off.
+
+    All algorithms here are deterministic. Loops may take over from NumPy at another op on a machine
+    that must compile them first; if on, the program waits for its loops, so that it gives the same
+    bits each time.
 
     >>> rushlight.use_deterministic_algorithms(True)
     >>> rushlight.are_deterministic_algorithms_enabled()
@@ -65,6 +70,8 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 def choose_deterministic(level: int) -> None:
     chosen.deterministic = level
+    if level:
+        background.wait()
     (FILLING.add if level and chosen.fill_uninitialized_memory else FILLING.discard)("empty")
 
 

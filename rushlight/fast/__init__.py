@@ -22,6 +22,22 @@ def on() -> None:
     budget.allowed = True
 
 
+def settle() -> None:
+    """Use the faster ways from the first op on, and wait for loops that must be compiled.
+
+    Without it NumPy does the work of the first 0.3 s, and goes on while loops are compiled. Where
+    a loop takes over then depends on the machine's speed, and so do the last bits of the results
+    of the first run on a machine (loops/background.py).
+
+    >>> rushlight.fast.settle()
+    """
+    from rushlight.loops.background import background
+
+    background.wait()
+    for account in budget.BUDGETS:
+        account.settle()
+
+
 def is_on() -> bool:
     """Whether faster ways are used."""
     return budget.allowed

@@ -9,11 +9,14 @@ from typing import Any
 
 from numpy import ndarray
 
+from rushlight.base.faster import NotReady
 from rushlight.fast.index import WAYS, way_of
 from rushlight.fast.policy import charge
 from rushlight.loops import budget
+from rushlight.loops.background import falls_back
 
 
+@falls_back
 def run(op: Any, of: str, kernel: Callable, args: tuple) -> Any:
     """The result of the op's way, or of that of its derivative by the input `of`, else
     `kernel(*args)`."""
@@ -25,7 +28,10 @@ def run(op: Any, of: str, kernel: Callable, args: tuple) -> Any:
         return kernel(*args)
     if passes and not charge(passes, size_of(args) if of else args[0].size, elements):
         return kernel(*(computed(args) if of else args))
-    return run_of(module)(op, of, kernel, *args)
+    try:
+        return run_of(module)(op, of, kernel, *args)
+    except NotReady:
+        return kernel(*(computed(args) if of else args))
 
 
 def prepared(op: Any, kernel: Callable) -> Callable:
@@ -39,10 +45,13 @@ def prepared(op: Any, kernel: Callable) -> Callable:
             and (not dtypes or x.dtype.char in dtypes)
             and (not passes or charge(passes, x.size, elements))
         ):
-            return run_of(module)(op, "", kernel, *args)
+            try:
+                return run_of(module)(op, "", kernel, *args)
+            except NotReady:
+                pass
         return kernel(*args)
 
-    return call
+    return falls_back(call)
 
 
 @cache

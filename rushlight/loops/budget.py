@@ -16,6 +16,9 @@ CALL, ELEMENT = 0.4e-6, 0.3e-9  # seconds that a pass of NumPy takes, and one el
 # each, loops take 50 ms. On a new machine loops cost 3 to 20 s, once.
 LOADING_SECONDS, NUMBA_SECONDS = 0.3, 0.25
 
+PUT_OFF = 0.1  # the part of its price after which an account tries again a loop that was not ready
+BUDGETS: list[Budget] = []  # all accounts
+
 allowed = True  # False after rushlight.fast.off(): eager work stays with NumPy
 
 
@@ -29,6 +32,8 @@ class Budget:
 
     def __init__(self, price: float, loading: float = 0.0) -> None:
         self.left, self.loading, self.lock = price, loading, allocate_lock()
+        self.price = price
+        BUDGETS.append(self)
 
     def charge(self, cost: float) -> bool:
         """Charge what this work costs NumPy; whether loops do the work instead."""
@@ -46,3 +51,14 @@ class Budget:
     def settle(self) -> None:
         """Loops from now on, if there are any."""
         self.left = 0.0 if numba_loads() else inf
+
+    def put_off(self) -> None:
+        """NumPy does some more work before loops are tried again."""
+        with self.lock:
+            self.left, self.loading = max(self.left, self.price * PUT_OFF), 0.0
+
+
+def put_off() -> None:
+    """A loop is still being compiled: put all accounts off."""
+    for account in BUDGETS:
+        account.put_off()

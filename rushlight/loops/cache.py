@@ -23,6 +23,7 @@ from typing import Any
 
 from rushlight.base.dependencies import has_numba
 from rushlight.base.text import define
+from rushlight.loops.background import not_ready
 from rushlight.loops.intrinsics import EXACT, FLAGS, backend
 from rushlight.version import __version__
 
@@ -110,14 +111,16 @@ def compiled(
             if len(LOOPS) >= MAX_LOOPS:
                 LOOPS.clear()
             found = LOOPS[key] = known_by(
-                key, from_file(text, key, exact, callees) or in_memory(text, key, exact, callees)
+                key,
+                (text, exact, callees),
+                from_file(text, key, exact, callees) or in_memory(text, key, exact, callees),
             )
     return found
 
 
-def known_by(key: str, loop: Any) -> Callable:
-    """Set `loop.text_key`; returns the loop."""
-    loop.text_key = key
+def known_by(key: str, recipe: tuple, loop: Any) -> Callable:
+    """Set `loop.text_key` and `loop.recipe`, the arguments of `compiled`; returns the loop."""
+    loop.text_key, loop.recipe = key, recipe
     return loop
 
 
@@ -227,6 +230,19 @@ def kept(function: FunctionType, flags: dict[str, Any]) -> Callable:
 
     def load_overload(signature: Any, target: Any) -> Any:
         numba.core.runtime.rtsys.initialize(target)
+        found = read(signature, target)
+        if found is None:
+            not_ready(made, signature)
+            for callee in made.recipe[2].values():
+                bring(callee)  # compiled meanwhile by another process
+            found = read(signature, target)
+        if found is None:
+            function.__globals__.update(scope())
+            target.refresh()
+            wait.begins()
+        return found
+
+    def read(signature: Any, target: Any) -> Any:
         try:
             data = cache._cache_file.load(cache._index_key(signature, target.codegen()))
             if data is not None and (
@@ -238,9 +254,6 @@ def kept(function: FunctionType, flags: dict[str, Any]) -> Callable:
         except Exception:  # damaged files, as after a power cut
             with suppress(OSError):
                 cache._cache_file.flush()
-        function.__globals__.update(scope())
-        target.refresh()
-        wait.begins()
         return None
 
     def save_overload(signature: Any, found: Any) -> None:

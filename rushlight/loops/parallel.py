@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.threads import cores
+from rushlight.loops.background import may_fall_back, state
 
 CUT, OWN = 1, 2  # how an argument is divided: along rows; one array per part, summed at the end
 
@@ -42,8 +43,9 @@ class Pool:
         if len(calls) - 1 > self.size or self.process != os.getpid():
             self.grow(len(calls) - 1)
         done: SimpleQueue = SimpleQueue()
+        falls_back = may_fall_back()
         for arguments in calls[1:]:
-            self.inbox.put((function, arguments, done))
+            self.inbox.put((function, arguments, done, falls_back))
         error: BaseException | None = None
         try:
             function(*calls[0])
@@ -71,12 +73,16 @@ def work(inbox: SimpleQueue) -> None:
         perform(*inbox.get())
 
 
-def perform(function: Callable, arguments: tuple, done: SimpleQueue) -> None:
+def perform(function: Callable, arguments: tuple, done: SimpleQueue, falls_back: bool) -> None:
+    """A part of a loop; `falls_back`: whether the caller computes another way after NotReady."""
+    own, state.may_fall_back = state.may_fall_back, falls_back
     try:
         function(*arguments)
         done.put(None)
     except BaseException as error:
         done.put(error)
+    finally:
+        state.may_fall_back = own
 
 
 pool = Pool()

@@ -13,7 +13,9 @@ from math import inf
 from typing import Any
 
 from rushlight.base.dependencies import has_numba
+from rushlight.base.faster import NotReady
 from rushlight.loops import budget
+from rushlight.loops.background import falls_back
 from rushlight.loops.budget import CALL, ELEMENT
 
 LEAST = 0.1  # seconds before which nobody asks what compiling costs
@@ -59,6 +61,7 @@ class Loop:
         text = self.write()
         self.price, self.known = price(text, exact=True) if text else inf, True
 
+    @falls_back
     def build(self) -> None:
         """Compile, or read what was compiled. Should Numba fail, NumPy goes on, with a warning."""
         from rushlight.loops.cache import compiled
@@ -69,6 +72,8 @@ class Loop:
         try:
             function: Any = compiled(text, exact=True)
             function(*self.example())
+        except NotReady:
+            self.owed, self.price = 0.0, LEAST
         except Exception as error:
             warnings.warn(
                 f"a loop could not be compiled, NumPy does its work: {error}", stacklevel=2

@@ -38,6 +38,7 @@ INSTEAD = {
     ("rushlight.fast.policy", "large_arrays"): (OURS, "much"),
     ("rushlight.base.dependencies", "numba_loads"): (OURS, "has_numba"),
     (LOOPS + "tiering", "Loop"): (OURS, "Loop"),
+    (LOOPS + "background", "may_fall_back"): (OURS, "may_fall_back"),
     ("rushlight.random.choose_loop", "Loop"): (OURS, "Loop"),
     ("rushlight.base.text", "define"): (OURS, "define"),
     ("rushlight.base.errors", "explain"): (OURS, "explain"),

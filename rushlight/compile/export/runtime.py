@@ -264,6 +264,11 @@ def has_numba():
     return numba is not None
 
 
+def may_fall_back():
+    """Whether NumPy does the work of a loop that is still being compiled: a program waits."""
+    return False
+
+
 class Paid:
     """Replaces rushlight's JIT budget: a program uses loops at once."""
 

@@ -1,0 +1,147 @@
+"""Compile loops in another process of low priority, while NumPy goes on with the work.
+
+A loop without machine code takes 0.2 to 1 s to compile. A way of `rushlight.fast` that meets such
+a loop raises NotReady; the place that chose the way catches it, and the reference kernel computes
+instead. The loop is used once its machine code is in the cache folder. Until then the accounts of
+NumPy's work (budget.py) put off the next attempt.
+
+So the first run on a machine may switch to a loop later than the runs after it, and its last bits
+may differ from theirs. `settle()`, `use_deterministic_algorithms(True)` or RUSHLIGHT_LOOPS=wait
+make the program wait for its loops instead."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from threading import Lock, Thread, local
+from typing import TYPE_CHECKING, Any
+
+from rushlight.base.faster import FALLING_BACK, NotReady
+from rushlight.loops import budget
+
+if TYPE_CHECKING:
+    import subprocess
+
+WORKER = """import pickle, sys
+sys.path[:] = pickle.load(sys.stdin.buffer)
+from rushlight.loops.compile_worker import main
+main()"""
+
+
+def falls_back(function: Callable) -> Callable:
+    """The decorator of functions that catch NotReady."""
+    FALLING_BACK.add(function.__code__)
+    return function
+
+
+class ThreadState(local):
+    """`may_fall_back`: whether the function falls back that gave this thread a part of a loop."""
+
+    may_fall_back = False
+
+
+state = ThreadState()
+
+
+def may_fall_back() -> bool:
+    """Whether a function on the stack catches NotReady."""
+    if not background.wanted:
+        return False
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code not in FALLING_BACK:
+        frame = frame.f_back  # type: ignore[assignment]
+    return frame is not None or state.may_fall_back
+
+
+class Background:
+    """The process that compiles loops. `wanted`: whether programs go on without their loops."""
+
+    def __init__(self) -> None:
+        self.wanted = (
+            os.environ.get("RUSHLIGHT_LOOPS") != "wait"
+            and bool(sys.executable)
+            and sys.platform not in ("emscripten", "wasi")
+        )
+        self.lock = Lock()
+        self.worker: subprocess.Popen | None = None
+        self.sent: dict[Any, bool] = {}  # (key of the loop, signature) -> whether it was compiled
+
+    def ready(self, loop: Any, signature: Any) -> bool:
+        """Whether this signature of the loop was compiled; sends it to the worker the first time.
+
+        True, too, if the worker has failed: then this process compiles the loop."""
+        import pickle
+
+        job = loop.text_key, signature
+        with self.lock:
+            if job not in self.sent:
+                self.send(job, pickle.dumps((recipe(loop), signature)))
+            return self.sent[job]
+
+    def send(self, job: Any, message: bytes) -> None:
+        """Give the worker a job; starts the worker with the first."""
+        self.sent[job] = False
+        try:
+            if self.worker is None:
+                self.start()
+            assert self.worker is not None
+            assert self.worker.stdin is not None
+            self.worker.stdin.write(message)
+            self.worker.stdin.flush()
+        except (OSError, ValueError):  # no process can be started, or it has ended
+            self.stop()
+
+    def start(self) -> None:
+        import pickle
+        import subprocess
+
+        self.worker = subprocess.Popen(
+            [sys.executable, "-c", WORKER],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is for the program; the worker ends when stdin does
+        )
+        assert self.worker.stdin is not None
+        self.worker.stdin.write(pickle.dumps(sys.path))
+        Thread(
+            target=self.listen, args=(self.worker,), daemon=True, name="rushlight compiled loops"
+        ).start()
+
+    def listen(self, worker: subprocess.Popen) -> None:
+        """Note what the worker has compiled: a line for each job, in the order of the jobs."""
+        for _ in worker.stdout:  # type: ignore[union-attr]
+            with self.lock:
+                first = next((job for job, done in self.sent.items() if not done), None)
+                self.sent[first] = True
+        with self.lock:
+            self.stop()
+
+    def stop(self) -> None:
+        """The worker has ended: from now on this process compiles."""
+        self.wanted = False
+        self.sent = dict.fromkeys(self.sent, True)
+
+    def wait(self) -> None:
+        """Compile in this process from now on."""
+        with self.lock:
+            self.stop()
+
+
+def recipe(loop: Any) -> tuple:
+    """What the loop is made from: (text, exact, {name: recipe of a loop that it calls})."""
+    text, exact, callees = loop.recipe
+    return text, exact, {name: recipe(callee) for name, callee in callees.items()}
+
+
+def not_ready(loop: Any, signature: Any) -> None:
+    """Raise NotReady if the program can go on without this loop, which has no machine code yet."""
+    if may_fall_back() and not background.ready(loop, signature):
+        budget.put_off()
+        raise NotReady
+
+
+background = Background()
+if hasattr(os, "register_at_fork"):  # the worker belongs to the parent
+    os.register_at_fork(after_in_child=background.stop)

@@ -1,0 +1,40 @@
+"""The process of background.py: compiles loops for another process, into the cache folder."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from typing import Any
+
+LOW_PRIORITY = 19  # of `nice`
+
+
+def main() -> None:
+    """Read jobs (recipe, signature) from standard input, and write a line for each that is done.
+
+    Ends with the input. A loop that fails is left to the other process, which shows the error."""
+    answers = os.dup(1)
+    os.dup2(2, 1)  # what compiling prints is no answer
+    if hasattr(os, "nice"):
+        os.nice(LOW_PRIORITY)
+    from rushlight.loops.background import background
+
+    background.wait()
+    while True:
+        try:
+            recipe, signature = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        try:
+            made(*recipe).compile(signature)
+        except Exception as error:
+            print(error, file=sys.stderr)
+        os.write(answers, b"\n")
+
+
+def made(text: str, exact: bool, callees: dict[str, tuple]) -> Any:
+    """The loop of a recipe."""
+    from rushlight.loops.cache import compiled
+
+    return compiled(text, exact, {name: made(*recipe) for name, recipe in callees.items()})
