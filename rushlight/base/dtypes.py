@@ -69,7 +69,7 @@ class dtype:
         except ImportError as error:
             raise ImportError(
                 "torch.bfloat16 needs the package ml_dtypes: pip install ml_dtypes"
-            ) from error
+            ) from None
         self.numpy = np.dtype(ml_dtypes.bfloat16)
         return self.numpy
 

@@ -4,31 +4,19 @@ line."""
 from __future__ import annotations
 
 import linecache
-import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable
-from functools import lru_cache, wraps
-from types import CodeType, FrameType
+from functools import wraps
+from types import CodeType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rushlight.base.text import GENERATED
+from rushlight.base.tracebacks import hide_frames, ours, user_frame
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 F = TypeVar("F", bound=Callable)
-
-PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-OURS = (PACKAGE, "<frozen ", GENERATED)  # the package's files, Python's import, generated functions
-# the demo is a program that uses the library: its statements count as the user's
-DEMO = PACKAGE + "demo" + os.sep
-
-
-@lru_cache(maxsize=4096)  # called for each frame between an op and the user's statement
-def ours(file: str) -> bool:
-    """Whether a code object with this `co_filename` belongs to the library and not to the user."""
-    return file.startswith(OURS) and not file.startswith(DEMO)
 
 
 class LinAlgError(RuntimeError):
@@ -66,14 +54,6 @@ class NoArray(NotImplementedError):
         raise self
 
 
-def user_frame(depth: int = 1) -> FrameType | None:
-    """The innermost frame outside rushlight, from `depth` frames above this function on."""
-    frame: FrameType | None = sys._getframe(depth)
-    while frame is not None and ours(frame.f_code.co_filename):
-        frame = frame.f_back
-    return frame
-
-
 def line_of(code: CodeType, lasti: int) -> int:
     """The line number of the instruction at byte `lasti` of `code`. Slow: called only when a place
     is shown."""
@@ -106,15 +86,20 @@ def explain(what: str, hint: str = "", **facts: object) -> str:
             if fact is not None
         ),
     ]
+    hide_frames()
     lines.append(f"  at: {here()}")
     if hint:
         lines.append(f"  hint: {hint}")
     return "\n".join(lines)
 
 
-def placed(error: Exception) -> bool:
-    """Add the user's line to an error that rushlight raised without one. False if other code raised
-    the error."""
+def located(error: Exception) -> bool:
+    """Whether the error's message has the user's line: from `explain`, or added here to an error
+    that rushlight raised without a line. False if other code raised the error."""
+    if not error.args or not isinstance(error.args[0], str):
+        return False
+    if "\n  at: " in error.args[0]:
+        return True
     step, inside, line = error.__traceback__, False, None
     while step is not None:
         code = step.tb_frame.f_code
@@ -279,7 +264,7 @@ def check_given(f: Callable, args: tuple, kwargs: dict, error: AttributeError) -
     named = zip(getattr(f, "__wrapped__", f).__code__.co_varnames, args)
     for i, (name, value) in enumerate((*named, *kwargs.items())):
         if value is error.obj and f.__annotations__.get(name) == "Tensor":
-            raise not_a_tensor(f.__name__, name, i, value) from error
+            raise not_a_tensor(f.__name__, name, i, value) from None
 
 
 def not_a_tensor(function: str, name: str, place: int, value: Any) -> TypeError:

@@ -79,7 +79,7 @@ def pools() -> Any:
             "thread counts need threadpoolctl: pip install threadpoolctl, or set "
             "OPENBLAS_NUM_THREADS "
             "before starting Python"
-        ) from error
+        ) from None
     return threadpool_info, threadpool_limits
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rushlight.base.errors import PACKAGE
+from rushlight.base.tracebacks import ours
 from rushlight.base.text import GENERATED
 from rushlight.compat.hook import install
 

@@ -410,7 +410,7 @@ def otherwise(op: Op, args: Sequence[Any], error: Exception, out: Any = None, *m
             else first_batch(op, args)
         )
     if batch is None:
-        raise op_errors().failure(op, args, error) from error
+        raise op_errors().failure(op, args, error) from None
     if out is not None:
         raise RuntimeError(
             explain(

@@ -198,7 +198,7 @@ def write(x: Tensor, r: Tensor, op: str | None = None) -> None:
                 "clone() the tensor before writing",
                 op=op,
             )
-        ) from error
+        ) from None
     wrote(x)
 
 

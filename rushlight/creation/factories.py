@@ -80,7 +80,7 @@ def room(make: Callable, shape: tuple, *how: Any) -> np.ndarray:
     try:
         return make(shape, *how)
     except ValueError as error:
-        raise overflowed(shape) from error
+        raise overflowed(shape) from None
 
 
 def blank(shape: tuple, dtype: np.dtype, strides: tuple | None = None) -> Any:
@@ -146,7 +146,7 @@ def array_of(data: Any, dtype: Dtype) -> Any:
                     numpy_says=error,
                 )
             )
-        ) from error
+        ) from None
     if array.dtype.kind == "O":
         raise RuntimeError(
             explain(f"Could not infer dtype of {type(first_leaf(given)).__name__}", "give numbers")

@@ -37,7 +37,7 @@ def reshape(x: ndarray, shape: tuple) -> ndarray:
         raise RuntimeError(
             f"{misshapen(x, shape)}; hint: the sizes must multiply to {x.size}; -1 stands for "
             "the remaining size"
-        ) from error
+        ) from None
 
 
 def without_copy(x: ndarray, shape: tuple) -> ndarray:
@@ -222,7 +222,7 @@ def unflatten(x: ndarray, dim: int, shape: tuple) -> ndarray:
         raise RuntimeError(
             f"unflatten: Provided sizes {list(shape)} don't multiply up to the size of dim {dim} "
             f"({x.shape[dim]}) in the input tensor"
-        ) from error
+        ) from None
     return x.reshape(x.shape[:dim] + part + x.shape[dim + 1 :])
 
 
@@ -369,7 +369,7 @@ def cat(tensors: Sequence[ndarray], dim: int = 0) -> ndarray:
             raise
         raise RuntimeError(
             f"{not_joined(kept, dim)}; hint: bring the other dimensions to one size first"
-        ) from error
+        ) from None
 
 
 def joined_like(r: ndarray, tensors: Sequence[ndarray]) -> ndarray:

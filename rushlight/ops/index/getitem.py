@@ -104,7 +104,7 @@ def whole_slice(s: slice) -> slice:
     except TypeError as error:
         raise TypeError(
             explain(f"slice indices must be integers or None or have an __index__ method, not {s}")
-        ) from error
+        ) from None
     if step is not None and step <= 0:
         raise ValueError(
             explain("step must be greater than zero", "use .flip(dim) for the opposite order")
@@ -182,7 +182,7 @@ def read(x: Tensor, key: Any) -> Tensor:
         return index(x, tensors, parts)
     except (IndexError, RuntimeError) as error:
         if "at:" in str(error) and "index" in str(error):
-            raise IndexError(str(error)) from error
+            raise IndexError(str(error)) from None
         raise
 
 

@@ -154,5 +154,5 @@ def broadcast_shapes(*shapes: Any) -> Any:
                 "make sizes equal, or 1, counted from the last dimension",
                 shapes=shapes,
             )
-        ) from error
+        ) from None
     return Size(found)

@@ -359,7 +359,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     except ValueError as error:
         raise RuntimeError(
             explain(op_errors().mismatch(ts), "make them equal, or 1", op="broadcast_tensors")
-        ) from error
+        ) from None
     return tuple(t if t._array.shape == shape else s.expand(t, shape) for t in ts)
 
 
