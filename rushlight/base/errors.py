@@ -297,10 +297,10 @@ class Suggesting:
 
 
 def describe(value: object) -> str:
-    """`float32(2, 3)` for a tensor; for any other value its repr, cut to 60 characters."""
+    """`float32[2, 3]` for a tensor; for any other value its repr, cut to 60 characters."""
     array = getattr(value, "_array", None)
     if array is not None:
-        return f"{array.dtype.name}{tuple(array.shape)}"
+        return f"{array.dtype.name}{list(array.shape)}"
     text = repr(value)
     return text if len(text) < 60 else text[:57] + "..."
 

@@ -45,7 +45,7 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
         check_tensors(op, args, missed=error.obj is None)
     tensors = [a for a in args if isinstance(a, Tensor)]
     name, text = op.called, str(error)
-    facts: dict[str, Any] = {"op": name, "inputs": described(args)}
+    facts: dict[str, Any] = {"op": name, "inputs": described(op, args)}
     if "\n  at: " in text:  # explained already, but where it was found the op was not known
         what, _, rest = text.partition("\n")
         return (
@@ -157,13 +157,33 @@ def flattened(args: Sequence[Any]) -> list[Any]:
     return [one for a in args for one in (flattened(a) if isinstance(a, (tuple, list)) else [a])]
 
 
-def described(args: Sequence[Any]) -> str:
-    return ", ".join(
-        describe(a)
-        if not isinstance(a, (list, tuple)) or not any(isinstance(x, Tensor) for x in a)
-        else "[" + described(a) + "]"
-        for a in args
+# Settings of convolutions and pooling: one number for all dimensions.
+PER_DIMENSION = {"kernel_size", "stride", "padding", "dilation", "output_padding"}
+
+
+def described(op: Op, args: Sequence[Any]) -> str:
+    """`input=float32[2, 3] dim=1`: the arguments by their public names, without None and the
+    settings that have their default."""
+    public = {**PUBLIC, **op.options.get("names", {})}
+    names = op.inputs + op.settings
+    return " ".join(
+        f"{public.get(name, name)}={argument(name, value)}"
+        for name, value in zip(names, args)
+        if value is not None and not (name in op.settings and value is op.defaults.get(name, ...))
     )
+
+
+def argument(name: str, value: Any) -> str:
+    """An argument in words, without its name."""
+    if isinstance(value, (tuple, list)):
+        if name == "key":  # of x[key]
+            parts = [argument("", part) for part in value if part is not ...]
+            return f"[{', '.join(parts)}]"
+        if name in PER_DIMENSION and len(set(value)) == 1:
+            return repr(value[0])
+        if any(isinstance(part, Tensor) for part in value):
+            return f"[{', '.join(describe(part) for part in value)}]"
+    return describe(value)
 
 
 def mismatch(tensors: Sequence[Tensor]) -> str:
@@ -229,6 +249,6 @@ def dtypes_differ(op: Op, tensors: Sequence[Tensor | None]) -> RuntimeError:
             "convert float64 (NumPy's default) to float32: x.float()"
             if {d.str[1:] for d in found} == {"f4", "f8"}
             else "convert one with .to(dtype)",
-            inputs=", ".join(describe(t) for t in tensors),
+            inputs=described(op, tensors),
         )
     )
