@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable
 from functools import wraps
+from math import prod
 from types import CodeType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 F = TypeVar("F", bound=Callable)
+E = TypeVar("E", bound=BaseException)
 
 
 class LinAlgError(RuntimeError):
@@ -29,6 +31,9 @@ class LinAlgError(RuntimeError):
     ...     print("singular")
     singular
     """
+
+
+LinAlgError.__module__ = "rushlight.linalg"  # the name that users catch
 
 
 class Absent:
@@ -147,9 +152,35 @@ def overflowed(shape: tuple[int, ...]) -> RuntimeError:
     return RuntimeError(explain(f"{what} calculation overflowed with sizes={list(shape)}"))
 
 
+def out_of_memory(error: MemoryError) -> RuntimeError:
+    """torch's error for a tensor that no memory holds, from NumPy's MemoryError."""
+    shape, dtype = getattr(error, "shape", ()), getattr(error, "dtype", None)
+    size = "" if dtype is None else f": you tried to allocate {prod(shape) * dtype.itemsize} bytes"
+    return RuntimeError(
+        explain(
+            f"DefaultCPUAllocator: can't allocate memory{size}",
+            tensor=None if dtype is None else f"{dtype.name}{list(shape)}",
+        )
+    )
+
+
+def shown_as(cls: type[E], module: str, name: str) -> type[E]:
+    """Show an exception class in tracebacks under the name that users catch.
+
+    A pickled exception becomes one of the class of that name, with its message."""
+    cls.__module__, cls.__name__, cls.__qualname__ = module, name, name
+    return cls
+
+
 class NoCuda(RuntimeError, AssertionError):
     """Error for a device other than the CPU. torch raises AssertionError for CUDA, RuntimeError for
     other devices."""
+
+    def __reduce__(self) -> tuple:
+        return AssertionError, self.args
+
+
+shown_as(NoCuda, "builtins", "AssertionError")
 
 
 # -- assigned and missing gradients ----------------------------------------------------------------
@@ -246,6 +277,8 @@ def suggesting(
                         )
         try:
             return f(*args, **kwargs)
+        except MemoryError as error:
+            raise out_of_memory(error) from None
         except AttributeError as error:
             # raised by a meta tensor, which has no elements (ops/meta/meta_tensors.py)
             if hasattr(error, "instead"):

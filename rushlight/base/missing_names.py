@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterable
 from types import ModuleType
 
+from rushlight.base.errors import shown_as
+
 CHECK = "`rushlight check script.py` lists the names that a script needs"
 SMALL = "no numbers of 8 bits with a scale: model.half() or .bfloat16() halves the memory, torch.compile makes it faster"  # noqa: E501
 PARALLEL = "nn.parallel.DistributedDataParallel, or torch.distributed.fsdp, with `rushlight launch`"
@@ -89,8 +91,11 @@ class NoName(AttributeError):
         told = instead(f"{path}.{self.name}", path, dir(self.obj))
         return f"module '{self.args[0]}' has no attribute '{self.name}'\n  hint: {told}"
 
+    def __reduce__(self) -> tuple:
+        return AttributeError, (str(self),)
 
-NoName.__name__ = NoName.__qualname__ = "AttributeError"  # the name in tracebacks
+
+shown_as(NoName, "builtins", "AttributeError")
 
 
 def public(home: str) -> str:

@@ -205,6 +205,8 @@ def squeeze(x: ndarray, dims: tuple | None = None) -> ndarray:
 
 def flatten(x: ndarray, start_dim: int = 0, end_dim: int = -1) -> ndarray:
     end = end_dim % (x.ndim or 1)
+    if x.ndim:
+        extent(x, start_dim)
     if start_dim > end:
         raise ValueError("flatten() has invalid args: start_dim cannot come after end_dim")
     if x.ndim and start_dim == end:
@@ -276,6 +278,8 @@ def embed(g: ndarray, shape: tuple, key: tuple) -> ndarray:
 def diagonal(x: ndarray, offset: int = 0, dim0: int = 0, dim1: int = 1) -> ndarray:
     if dim0 == dim1:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim0}, {dim1}")
+    extent(x, dim0)
+    extent(x, dim1)
     r = np.diagonal(x, offset, dim0, dim1)[...]
     with suppress(ValueError):  # NumPy hands it out read-only; of a read-only array it stays so
         r.flags.writeable = True
@@ -292,6 +296,8 @@ def embed_diagonal(g: ndarray, shape: tuple, offset: int, dim0: int, dim1: int) 
 def unfold_dim(x: ndarray, dim: int, size: int, step: int) -> ndarray:
     """Windows of `size` along a dimension, every `step`: a new last dimension. Read-only where they
     overlap."""
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
     if not x.ndim:
         return x.reshape(1)[:size]
     n = x.shape[dim]

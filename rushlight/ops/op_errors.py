@@ -10,9 +10,16 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base import dtypes
-from rushlight.base.errors import LinAlgError, describe, explain, not_a_tensor, out_of_range
+from rushlight.base.errors import (
+    LinAlgError,
+    describe,
+    explain,
+    not_a_tensor,
+    out_of_memory,
+    out_of_range,
+)
 from rushlight.core.mode import mode
-from rushlight.core.table import PUBLIC, Op
+from rushlight.core.table import FLOATING, PUBLIC, Op
 from rushlight.core.tensor import Tensor
 
 MASKED = (
@@ -41,6 +48,8 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
     ...`."""
     if (watch := mode().watch) is not None:
         watch.on_error(op, args, error)
+    if isinstance(error, MemoryError):
+        return out_of_memory(error)
     if isinstance(error, AttributeError):
         check_tensors(op, args, missed=error.obj is None)
     tensors = [a for a in args if isinstance(a, Tensor)]
@@ -84,7 +93,9 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
     if isinstance(error, TypeError) and refused:
         kinds = ", ".join(dict.fromkeys(f"'{t.dtype.scalar_type}'" for t in tensors))
         return NotImplementedError(
-            explain(f'"{name}" not implemented for {kinds}', "convert with .to(dtype)", **facts)
+            explain(
+                f'"{name}" not implemented for {kinds}', unfit_dtype(op, tensors), **facts
+            )
         )
     if isinstance(error, TypeError) and "as an integer" in text:  # dim=1.5
         return TypeError(explain(f"{name}(): {text}", **facts))
@@ -97,6 +108,14 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
     if type(error) in (RuntimeError, NotImplementedError, LinAlgError):  # in torch's words already
         return type(error)(explain(what, hint, **facts))
     return error
+
+
+def unfit_dtype(op: Op, tensors: Sequence[Tensor]) -> str:
+    """The hint for an op that is not defined for the dtype of its tensors."""
+    kinds = "".join(t._array.dtype.kind for t in tensors)
+    if op.result == FLOATING or "c" not in kinds and "f" not in kinds:
+        return "convert to floating point first: x.float()"
+    return "convert with .to(dtype)" if "c" not in kinds else ""
 
 
 def index_words(what: str, args: Sequence[Any]) -> str:

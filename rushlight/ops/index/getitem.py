@@ -192,6 +192,13 @@ def write(x: Tensor, key: Any, value: Any) -> None:
         return
     parts, tensors = parse(key)
     if not isinstance(value, Tensor):
+        if value is None or isinstance(value, (str, list, dict)):
+            raise TypeError(
+                explain(
+                    f"can't assign a {type(value).__name__} to a torch.{x.dtype.scalar_type}Tensor",
+                    "make it a tensor first: torch.tensor(...)" if value is not None else "",
+                )
+            )
         value = created(from_array(holding(value, x.dtype)))
     if value._array.dtype != x._array.dtype:
         # a boolean mask instead of an index
