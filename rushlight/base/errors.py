@@ -4,6 +4,7 @@ line."""
 from __future__ import annotations
 
 import linecache
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 F = TypeVar("F", bound=Callable)
+MAX_TEXT = 200  # characters of a statement in a message
+PYTHON = os.path.dirname(os.__file__) + os.sep
 E = TypeVar("E", bound=BaseException)
 
 
@@ -72,13 +75,22 @@ def place(code: CodeType, lasti: int) -> str:
     """`file.py:12: the statement's text`."""
     line = line_of(code, lasti)
     text = linecache.getline(code.co_filename, line).strip()
+    text = text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "..."
     return f"{code.co_filename}:{line}" + (f": {text}" if text else "")
 
 
 def here() -> str:
     """The file, line and statement that the user's program runs now."""
-    frame = user_frame(2)
+    frame = found = user_frame(2)
+    while found is not None and in_standard_library(found.f_code.co_filename):
+        found = found.f_back
+    frame = found or frame
     return place(frame.f_code, frame.f_lasti) if frame is not None else "<unknown>"
+
+
+def in_standard_library(file: str) -> bool:
+    """Whether the file is one of Python's own, such as copy.py, which calls `__deepcopy__`."""
+    return file.startswith(PYTHON) and "site-packages" not in file
 
 
 def explain(what: str, hint: str = "", **facts: object) -> str:
@@ -308,6 +320,10 @@ def not_a_tensor(function: str, name: str, place: int, value: Any) -> TypeError:
             f"not {type(value).__name__}",
             "did a forward() return nothing?"
             if value is None
+            else "take its elements apart first: out, state = lstm(x), or value[0]"
+            if isinstance(value, tuple)
+            else f"make it a tensor: torch.tensor({value!r})"
+            if isinstance(value, (bool, int, float, complex))
             else "make it a tensor: torch.tensor(...)",
         )
     )

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from types import ModuleType
 
 from rushlight.base.errors import shown_as
+from rushlight.base.tracebacks import hide_frames
 
 CHECK = "`rushlight check script.py` lists the names that a script needs"
 SMALL = "no numbers of 8 bits with a scale: model.half() or .bfloat16() halves the memory, torch.compile makes it faster"  # noqa: E501
@@ -98,6 +99,22 @@ class NoName(AttributeError):
 shown_as(NoName, "builtins", "AttributeError")
 
 
+class NoAttribute(AttributeError):
+    """The AttributeError for a missing attribute of a module (nn.Module). The hint is made when the
+    message is read, since many programs only use `hasattr`."""
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        like = None if "hint: " in text else nearest(self.name, dir(self.obj))
+        return f"{text}\n  hint: did you mean {like}?" if like else text
+
+    def __reduce__(self) -> tuple:
+        return AttributeError, (str(self),)
+
+
+shown_as(NoAttribute, "builtins", "AttributeError")
+
+
 def public(home: str) -> str:
     """The name of a module in torch."""
     return home.replace("rushlight", "torch", 1)
@@ -128,6 +145,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 def missing(home: str, name: str) -> NoName:
     """The error for a name that is missing in the module `home`."""
+    hide_frames()
     return NoName(home, name=name, obj=sys.modules[home])
 
 

@@ -88,8 +88,7 @@ def reordered(dims: Any, ndim: int) -> tuple[int, ...]:
                 "length "
                 f"of the desired ordering of dimensions i.e. input.dim() = {ndim} is not equal to "
                 f"len(dims) = {len(dims)}",
-                "name each dimension once",
-                dims=dims,
+                f"name each of the {ndim} dimensions once",
             )
         )
     return wrap_all(dims, ndim)

@@ -11,6 +11,7 @@ import numpy as np
 
 from rushlight.autograd.function import Function
 from rushlight.base.errors import located, warn
+from rushlight.base.missing_names import NoAttribute
 from rushlight.base.tracebacks import hide_frames
 from rushlight.core.node import Handle
 from rushlight.core.tensor import Tensor, created, from_array
@@ -241,7 +242,7 @@ def with_module_path(error: Exception, module: Any) -> None:
     way out puts its name in front, so the outermost module completes the path.
     """
     explained = located(error)
-    hide_frames(own=explained)
+    hide_frames(own=explained or isinstance(error, NoAttribute))
     if not explained:
         return
     inner = error.__dict__.get("in_module")

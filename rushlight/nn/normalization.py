@@ -157,8 +157,13 @@ def dimensions(*allowed: int) -> Any:
             other = (
                 f", or take {name[:-2]}{fits}" if fits and name[-2:] in ("1d", "2d", "3d") else ""
             )
+            hint = (
+                "add the dimension of the batch: x.unsqueeze(0)"
+                if n + 1 in allowed and n + 1 == min(allowed)
+                else f"bring the input to {words}{other}"
+            )
             raise ValueError(
-                f"expected {words} input (got {n}D input); hint: bring the input to {words}{other}"
+                f"expected {words} input (got {n}D input); hint: {hint}"
             )
 
     return check

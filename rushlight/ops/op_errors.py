@@ -161,6 +161,8 @@ def index_hint(what: str, args: Sequence[Any]) -> str:
         )
     if x is None:
         return ""
+    if what.startswith("invalid index of a 0-dim"):
+        return "the tensor is one number: x.item()"
     if what.startswith("too many indices"):
         return f"the shape is {x.shape}: use at most {x.ndim} indices"
     mask = what.startswith("The shape of the mask")
@@ -185,6 +187,10 @@ def described(op: Op, args: Sequence[Any]) -> str:
     settings that have their default."""
     public = {**PUBLIC, **op.options.get("names", {})}
     names = op.inputs + op.settings
+    if (several := op.options.get("variadic")) and len(args) > len(op.inputs):
+        i = names.index(several)  # x.permute(2, 0, 1), whose dimensions were not bound yet
+        if not isinstance(args[i], (tuple, list)):
+            args = (*args[:i], tuple(args[i:]))
     return " ".join(
         f"{public.get(name, name)}={argument(name, value)}"
         for name, value in zip(names, args)
@@ -267,6 +273,8 @@ def dtypes_differ(op: Op, tensors: Sequence[Tensor | None]) -> RuntimeError:
             f"{what}, but got {names}",
             "convert float64 (NumPy's default) to float32: x.float()"
             if {d.str[1:] for d in found} == {"f4", "f8"}
+            else "convert the integers to floating point: x.float()"
+            if {d.kind for d in found} in ({"f", "i"}, {"f", "u"}, {"f", "b"})
             else "convert one with .to(dtype)",
             inputs=described(op, tensors),
         )
