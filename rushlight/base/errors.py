@@ -324,6 +324,8 @@ def not_a_tensor(function: str, name: str, place: int, value: Any) -> TypeError:
             if isinstance(value, tuple)
             else f"make it a tensor: torch.tensor({value!r})"
             if isinstance(value, (bool, int, float, complex))
+            else ""
+            if isinstance(value, (str, bytes)) or callable(value)
             else "make it a tensor: torch.tensor(...)",
         )
     )
@@ -359,7 +361,7 @@ def out_of_range(dim: int, n: int, **facts: Any) -> IndexError:
     return IndexError(
         explain(
             f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})",
-            f"dimensions are 0 to {n - 1}, or -1 to {-n}",
+            f"dimensions are 0 to {n - 1}, or -1 to {-n}" if n > 1 else "the only dimension is 0",
             **facts,
         )
     )

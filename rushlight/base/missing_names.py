@@ -127,7 +127,12 @@ def instead(name: str, path: str, known: Iterable[str]) -> str:
     told = max((start for start in INSTEAD if name.startswith(start)), key=len, default=None)
     if told is not None:
         return INSTEAD[told] if INSTEAD[told] is SMALL else f"instead {INSTEAD[told]}"
-    like = nearest(name.rpartition(".")[2], known)
+    word = name.rpartition(".")[2]
+    for other in ("nn.functional", "nn", "linalg", "special", "fft", "optim", "utils.data"):
+        module = sys.modules.get(f"rushlight.{other}")
+        if path == "torch" and module is not None and word in dir(module):
+            return f"it is torch.{other}.{word}"
+    like = nearest(word, known)
     return f"did you mean {path}.{like}?" if like else CHECK
 
 
@@ -137,7 +142,12 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
     return next(
         iter(
-            get_close_matches(name, [other for other in known if not other.startswith("_")], 1, 0.7)
+            get_close_matches(
+                name,
+                [other for other in known if not other.startswith("_")],
+                1,
+                0.7 if len(name) > 3 else 0.8,
+            )
         ),
         None,
     )

@@ -141,10 +141,10 @@ def array_of(data: Any, dtype: Dtype) -> Any:
     except ValueError as error:
         raise (
             uneven(data)
-            or ValueError(
+            or TypeError(
                 explain(
-                    "expected sequences of equal length at every dimension",
-                    "pad the shorter ones",
+                    "'list' object cannot be interpreted as an integer",
+                    "nest all lists to the same depth",
                     numpy_says=error,
                 )
             )

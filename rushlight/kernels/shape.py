@@ -33,7 +33,7 @@ def reshape(x: ndarray, shape: tuple) -> ndarray:
         if x.size < SHORT_ROWS_ELEMENTS or x.flags.c_contiguous or x.shape[-1] > SHORT_ROW_ELEMENTS:
             return x.reshape(shape)
         return without_copy(x, shape)
-    except ValueError as error:
+    except ValueError:
         raise RuntimeError(
             f"{misshapen(x, shape)}; hint: the sizes must multiply to {x.size}; -1 stands for "
             "the remaining size"
@@ -220,7 +220,7 @@ def unflatten(x: ndarray, dim: int, shape: tuple) -> ndarray:
         raise RuntimeError("unflatten: sizes must be non-empty")
     try:
         part = np.empty(extent(x, dim), bool).reshape(shape).shape
-    except ValueError as error:
+    except ValueError:
         raise RuntimeError(
             f"unflatten: Provided sizes {list(shape)} don't multiply up to the size of dim {dim} "
             f"({x.shape[dim]}) in the input tensor"
@@ -366,7 +366,7 @@ def cat(tensors: Sequence[ndarray], dim: int = 0) -> ndarray:
         return tensors[0].copy()
     try:
         return joined_like(np.concatenate(kept, dim), kept)
-    except ValueError as error:
+    except ValueError:
         if (
             not -kept[0].ndim <= dim < kept[0].ndim
             and all([t.shape == kept[0].shape for t in kept])

@@ -132,9 +132,7 @@ class _BatchNorm(_NormBase):
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         mean, var, factor = self.running_mean, self.running_var, self.momentum
-        count = (
-            self.num_batches_tracked if self.training and self.track_running_stats else None
-        )
+        count = self.num_batches_tracked if self.training and self.track_running_stats else None
         if count is not None and factor is None:
             factor = 1.0 / (float(count) + 1)
         by_batch = self.training or (mean is None and var is None)
@@ -164,9 +162,7 @@ def dimensions(*allowed: int) -> Any:
                 if n + 1 in allowed and n + 1 == min(allowed)
                 else f"bring the input to {words}{other}"
             )
-            raise ValueError(
-                f"expected {words} input (got {n}D input); hint: {hint}"
-            )
+            raise ValueError(f"expected {words} input (got {n}D input); hint: {hint}")
 
     return check
 

@@ -93,9 +93,7 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
     if isinstance(error, TypeError) and refused:
         kinds = ", ".join(dict.fromkeys(f"'{t.dtype.scalar_type}'" for t in tensors))
         return NotImplementedError(
-            explain(
-                f'"{name}" not implemented for {kinds}', unfit_dtype(op, tensors), **facts
-            )
+            explain(f'"{name}" not implemented for {kinds}', unfit_dtype(op, tensors), **facts)
         )
     if isinstance(error, TypeError) and "as an integer" in text:  # dim=1.5
         return TypeError(explain(f"{name}(): {text}", **facts))
@@ -113,6 +111,8 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
 def unfit_dtype(op: Op, tensors: Sequence[Tensor]) -> str:
     """The hint for an op that is not defined for the dtype of its tensors."""
     kinds = "".join(t._array.dtype.kind for t in tensors)
+    if op.name.startswith("bitwise_"):
+        return "take integers or bools: x.long(), or compare first, as in x > 0"
     if op.result == FLOATING or "c" not in kinds and "f" not in kinds:
         return "convert to floating point first: x.float()"
     return "convert with .to(dtype)" if "c" not in kinds else ""

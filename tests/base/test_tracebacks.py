@@ -293,7 +293,17 @@ def test_the_repl():
 def test_pytest_shows_the_users_lines(tmp_path):
     path = tmp_path / "test_program.py"
     path.write_text(PROGRAM.replace("train(Net())", "def test_train():\n    train(Net())"))
-    output = run("-m", "pytest", "-p", "no:cacheprovider", "--tb=short", "--noconftest", "-c", os.devnull, str(path))
+    output = run(
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "--tb=short",
+        "--noconftest",
+        "-c",
+        os.devnull,
+        str(path),
+    )
     assert "rushlight/nn" not in output
     assert "in forward" in output
 
@@ -306,7 +316,8 @@ def test_ipython_shows_the_users_lines():
         f"shell.run_cell({PROGRAM!r})\n"
     )
     output = run("-c", text)
-    assert shell and "rushlight/nn" not in output
+    assert shell
+    assert "rushlight/nn" not in output
     assert "forward(self, x)" in output
     assert output.count("Traceback") == 1
     assert output.count("\n") < 50

@@ -38,12 +38,14 @@ def test_the_hint_mends_the_program(entry):
 @each
 def test_the_traceback_ends_at_the_users_line(entry):
     error = mistakes.error_of(entry.program)
-    assert error.__cause__ is None and error.__context__ is None
+    assert error.__cause__ is None
+    assert error.__context__ is None
     files, step = [], error.__traceback__.tb_next
     while step is not None:
         files.append(step.tb_frame.f_code.co_filename)
         step = step.tb_next
-    assert files and not any("rushlight" in file for file in files)
+    assert files
+    assert not any("rushlight" in file for file in files)
 
 
 @each

@@ -101,7 +101,7 @@ def whole_slice(s: slice) -> slice:
         return s
     try:
         start, stop, step = [None if v is None else as_integer(v) for v in (start, stop, step)]
-    except TypeError as error:
+    except TypeError:
         raise TypeError(
             explain(f"slice indices must be integers or None or have an __index__ method, not {s}")
         ) from None

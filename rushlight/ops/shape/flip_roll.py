@@ -147,7 +147,7 @@ def broadcast_shapes(*shapes: Any) -> Any:
     """
     try:
         found = np.broadcast_shapes(*[sizes(shape) for shape in shapes])
-    except ValueError as error:
+    except ValueError:
         raise RuntimeError(
             explain(
                 "Shape mismatch: objects cannot be broadcast to a single shape",
