@@ -105,7 +105,7 @@ class NoAttribute(AttributeError):
 
     def __str__(self) -> str:
         text = super().__str__()
-        like = None if "hint: " in text else nearest(self.name, dir(self.obj))
+        like = None if "hint: " in text else nearest(self.name or "", dir(self.obj))
         return f"{text}\n  hint: did you mean {like}?" if like else text
 
     def __reduce__(self) -> tuple:

@@ -48,7 +48,7 @@ def mismatch(x: ndarray, y: ndarray) -> RuntimeError:
     left, right = (f"{prod(a.shape[:-1])}x{a.shape[-1]}" for a in (x, y))
     return RuntimeError(
         f"mat1 and mat2 shapes cannot be multiplied ({left} and {right}); hint: the inner "
-        f"sizes differ, {x.shape[-1]} and {y.shape[-2]}"
+        f"sizes differ ({x.shape[-1]} and {y.shape[-2]})"
         + (": did you mean A @ B.mT?" if x.shape[-1] == y.shape[-1] else "")
     )
 

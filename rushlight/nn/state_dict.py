@@ -354,9 +354,9 @@ def copy(module: Any, name: str, old: Tensor, key: str, new: Tensor, errors: lis
 def common_prefix(found: IncompatibleKeys) -> str:
     """What stands before each of the module's names in the state: "module." of nn.DataParallel,
     "_orig_mod." of torch.compile; "" if the names differ in another way."""
-    first = next(iter(found.missing_keys), None)
+    first = next(iter(found.missing_keys), "")
     keys = found.unexpected_keys
-    prefix = next((key[: -len(first)] for key in keys if key.endswith(f".{first}")), "")
+    prefix = next((key[: -len(first)] for key in keys if first and key.endswith(f".{first}")), "")
     return prefix if {prefix + name for name in found.missing_keys} == {*keys} else ""
 
 
