@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from rushlight.base.errors import explain, ours, place, placed, user_frame
+from rushlight.base.errors import explain, located, place
+from rushlight.base.tracebacks import hide_frames, ours, user_frame
 from rushlight.core.engine import reachable
 from rushlight.core.node import Node
 from rushlight.core.tensor import Tensor
@@ -16,18 +17,16 @@ from rushlight.core.tensor import Tensor
 def blame(error: Exception, node: Node) -> None:
     """Say in an error of a node's rules which statement made the node; in an error of the user's
     own, as a note."""
-    if (
-        not error.args
-        or not isinstance(error.args[0], str)
-        or not ("\n  at: " in error.args[0] or placed(error))
-    ):
-        if hasattr(error, "add_note"):  # from Python 3.11 on
-            error.add_note(f"in backward of {node.name()}, made at {node.made_at}")
-    elif "\n  made at: " not in error.args[0]:
-        error.args = (
-            error.args[0].replace("\n  at: ", f"\n  made at: {node.made_at}\n  at: ", 1),
-            *error.args[1:],
-        )
+    explained = located(error)
+    hide_frames(own=explained)
+    if explained:
+        if "\n  made at: " not in error.args[0]:
+            error.args = (
+                error.args[0].replace("\n  at: ", f"\n  made at: {node.made_at}\n  at: ", 1),
+                *error.args[1:],
+            )
+    elif hasattr(error, "add_note"):  # from Python 3.11 on
+        error.add_note(f"in backward of {node.name()}, made at {node.made_at}")
 
 
 def second_time(node: Node) -> RuntimeError:

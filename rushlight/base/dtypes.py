@@ -66,10 +66,10 @@ class dtype:
             )
         try:
             import ml_dtypes
-        except ImportError as error:
+        except ImportError:
             raise ImportError(
                 "torch.bfloat16 needs the package ml_dtypes: pip install ml_dtypes"
-            ) from error
+            ) from None
         self.numpy = np.dtype(ml_dtypes.bfloat16)
         return self.numpy
 
@@ -255,7 +255,8 @@ def holding(numbers: Any, d: dtype) -> np.ndarray:
     a, wrong = np.asarray(numbers), False
     if a.dtype == d.numpy:
         return a
-    if a.dtype.kind == "c" and kind not in "cb":
+    a_complex = a.dtype.kind == "c" and kind not in "cb"
+    if a_complex:
         wrong, a = bool(a.imag.any()), a.real
     if kind in "iu" and a.dtype.kind in "iufO" and a.dtype != d.numpy:
         limits = np.iinfo(d.numpy)
@@ -266,7 +267,7 @@ def holding(numbers: Any, d: dtype) -> np.ndarray:
             explain(
                 f"value cannot be converted to type {str(d).removeprefix('torch.')} without "
                 "overflow",
-                "use a dtype with a larger range, or the real part of a complex number",
+                "take the real part first" if a_complex else "use a dtype with a larger range",
             )
         )
     with np.errstate(all="ignore"):

@@ -8,27 +8,20 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable
-from functools import lru_cache, wraps
-from types import CodeType, FrameType
+from functools import wraps
+from math import prod
+from types import CodeType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rushlight.base.text import GENERATED
+from rushlight.base.tracebacks import hide_frames, ours, user_frame
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 F = TypeVar("F", bound=Callable)
-
-PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-OURS = (PACKAGE, "<frozen ", GENERATED)  # the package's files, Python's import, generated functions
-# the demo is a program that uses the library: its statements count as the user's
-DEMO = PACKAGE + "demo" + os.sep
-
-
-@lru_cache(maxsize=4096)  # called for each frame between an op and the user's statement
-def ours(file: str) -> bool:
-    """Whether a code object with this `co_filename` belongs to the library and not to the user."""
-    return file.startswith(OURS) and not file.startswith(DEMO)
+MAX_TEXT = 200  # characters of a statement in a message
+PYTHON = os.path.dirname(os.__file__) + os.sep
+E = TypeVar("E", bound=BaseException)
 
 
 class LinAlgError(RuntimeError):
@@ -41,6 +34,9 @@ class LinAlgError(RuntimeError):
     ...     print("singular")
     singular
     """
+
+
+LinAlgError.__module__ = "rushlight.linalg"  # the name that users catch
 
 
 class Absent:
@@ -66,14 +62,6 @@ class NoArray(NotImplementedError):
         raise self
 
 
-def user_frame(depth: int = 1) -> FrameType | None:
-    """The innermost frame outside rushlight, from `depth` frames above this function on."""
-    frame: FrameType | None = sys._getframe(depth)
-    while frame is not None and ours(frame.f_code.co_filename):
-        frame = frame.f_back
-    return frame
-
-
 def line_of(code: CodeType, lasti: int) -> int:
     """The line number of the instruction at byte `lasti` of `code`. Slow: called only when a place
     is shown."""
@@ -87,13 +75,22 @@ def place(code: CodeType, lasti: int) -> str:
     """`file.py:12: the statement's text`."""
     line = line_of(code, lasti)
     text = linecache.getline(code.co_filename, line).strip()
+    text = text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "..."
     return f"{code.co_filename}:{line}" + (f": {text}" if text else "")
 
 
 def here() -> str:
     """The file, line and statement that the user's program runs now."""
-    frame = user_frame(2)
+    frame = found = user_frame(2)
+    while found is not None and in_standard_library(found.f_code.co_filename):
+        found = found.f_back
+    frame = found or frame
     return place(frame.f_code, frame.f_lasti) if frame is not None else "<unknown>"
+
+
+def in_standard_library(file: str) -> bool:
+    """Whether the file is one of Python's own, such as copy.py, which calls `__deepcopy__`."""
+    return file.startswith(PYTHON) and "site-packages" not in file
 
 
 def explain(what: str, hint: str = "", **facts: object) -> str:
@@ -106,15 +103,20 @@ def explain(what: str, hint: str = "", **facts: object) -> str:
             if fact is not None
         ),
     ]
+    hide_frames()
     lines.append(f"  at: {here()}")
     if hint:
         lines.append(f"  hint: {hint}")
     return "\n".join(lines)
 
 
-def placed(error: Exception) -> bool:
-    """Add the user's line to an error that rushlight raised without one. False if other code raised
-    the error."""
+def located(error: Exception) -> bool:
+    """Whether the error's message has the user's line: from `explain`, or added here to an error
+    that rushlight raised without a line. False if other code raised the error."""
+    if not error.args or not isinstance(error.args[0], str):
+        return False
+    if "\n  at: " in error.args[0]:
+        return True
     step, inside, line = error.__traceback__, False, None
     while step is not None:
         code = step.tb_frame.f_code
@@ -162,9 +164,35 @@ def overflowed(shape: tuple[int, ...]) -> RuntimeError:
     return RuntimeError(explain(f"{what} calculation overflowed with sizes={list(shape)}"))
 
 
+def out_of_memory(error: MemoryError) -> RuntimeError:
+    """torch's error for a tensor that no memory holds, from NumPy's MemoryError."""
+    shape, dtype = getattr(error, "shape", ()), getattr(error, "dtype", None)
+    size = "" if dtype is None else f": you tried to allocate {prod(shape) * dtype.itemsize} bytes"
+    return RuntimeError(
+        explain(
+            f"DefaultCPUAllocator: can't allocate memory{size}",
+            tensor=None if dtype is None else f"{dtype.name}{list(shape)}",
+        )
+    )
+
+
+def shown_as(cls: type[E], module: str, name: str) -> type[E]:
+    """Show an exception class in tracebacks under the name that users catch.
+
+    A pickled exception becomes one of the class of that name, with its message."""
+    cls.__module__, cls.__name__, cls.__qualname__ = module, name, name
+    return cls
+
+
 class NoCuda(RuntimeError, AssertionError):
     """Error for a device other than the CPU. torch raises AssertionError for CUDA, RuntimeError for
     other devices."""
+
+    def __reduce__(self) -> tuple:
+        return AssertionError, self.args
+
+
+shown_as(NoCuda, "builtins", "AssertionError")
 
 
 # -- assigned and missing gradients ----------------------------------------------------------------
@@ -261,6 +289,8 @@ def suggesting(
                         )
         try:
             return f(*args, **kwargs)
+        except MemoryError as error:
+            raise out_of_memory(error) from None
         except AttributeError as error:
             # raised by a meta tensor, which has no elements (ops/meta/meta_tensors.py)
             if hasattr(error, "instead"):
@@ -279,7 +309,7 @@ def check_given(f: Callable, args: tuple, kwargs: dict, error: AttributeError) -
     named = zip(getattr(f, "__wrapped__", f).__code__.co_varnames, args)
     for i, (name, value) in enumerate((*named, *kwargs.items())):
         if value is error.obj and f.__annotations__.get(name) == "Tensor":
-            raise not_a_tensor(f.__name__, name, i, value) from error
+            raise not_a_tensor(f.__name__, name, i, value) from None
 
 
 def not_a_tensor(function: str, name: str, place: int, value: Any) -> TypeError:
@@ -290,6 +320,12 @@ def not_a_tensor(function: str, name: str, place: int, value: Any) -> TypeError:
             f"not {type(value).__name__}",
             "did a forward() return nothing?"
             if value is None
+            else "take its elements apart first: out, state = lstm(x), or value[0]"
+            if isinstance(value, tuple)
+            else f"make it a tensor: torch.tensor({value!r})"
+            if isinstance(value, (bool, int, float, complex))
+            else ""
+            if isinstance(value, (str, bytes)) or callable(value)
             else "make it a tensor: torch.tensor(...)",
         )
     )
@@ -312,10 +348,10 @@ class Suggesting:
 
 
 def describe(value: object) -> str:
-    """`float32(2, 3)` for a tensor; for any other value its repr, cut to 60 characters."""
+    """`float32[2, 3]` for a tensor; for any other value its repr, cut to 60 characters."""
     array = getattr(value, "_array", None)
     if array is not None:
-        return f"{array.dtype.name}{tuple(array.shape)}"
+        return f"{array.dtype.name}{list(array.shape)}"
     text = repr(value)
     return text if len(text) < 60 else text[:57] + "..."
 
@@ -325,7 +361,7 @@ def out_of_range(dim: int, n: int, **facts: Any) -> IndexError:
     return IndexError(
         explain(
             f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})",
-            f"dimensions are 0 to {n - 1}, or -1 to {-n}",
+            f"dimensions are 0 to {n - 1}, or -1 to {-n}" if n > 1 else "the only dimension is 0",
             **facts,
         )
     )

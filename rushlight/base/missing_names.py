@@ -7,6 +7,9 @@ import sys
 from collections.abc import Iterable
 from types import ModuleType
 
+from rushlight.base.errors import shown_as
+from rushlight.base.tracebacks import hide_frames
+
 CHECK = "`rushlight check script.py` lists the names that a script needs"
 SMALL = "no numbers of 8 bits with a scale: model.half() or .bfloat16() halves the memory, torch.compile makes it faster"  # noqa: E501
 PARALLEL = "nn.parallel.DistributedDataParallel, or torch.distributed.fsdp, with `rushlight launch`"
@@ -89,8 +92,27 @@ class NoName(AttributeError):
         told = instead(f"{path}.{self.name}", path, dir(self.obj))
         return f"module '{self.args[0]}' has no attribute '{self.name}'\n  hint: {told}"
 
+    def __reduce__(self) -> tuple:
+        return AttributeError, (str(self),)
 
-NoName.__name__ = NoName.__qualname__ = "AttributeError"  # the name in tracebacks
+
+shown_as(NoName, "builtins", "AttributeError")
+
+
+class NoAttribute(AttributeError):
+    """The AttributeError for a missing attribute of a module (nn.Module). The hint is made when the
+    message is read, since many programs only use `hasattr`."""
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        like = None if "hint: " in text else nearest(self.name or "", dir(self.obj))
+        return f"{text}\n  hint: did you mean {like}?" if like else text
+
+    def __reduce__(self) -> tuple:
+        return AttributeError, (str(self),)
+
+
+shown_as(NoAttribute, "builtins", "AttributeError")
 
 
 def public(home: str) -> str:
@@ -105,7 +127,12 @@ def instead(name: str, path: str, known: Iterable[str]) -> str:
     told = max((start for start in INSTEAD if name.startswith(start)), key=len, default=None)
     if told is not None:
         return INSTEAD[told] if INSTEAD[told] is SMALL else f"instead {INSTEAD[told]}"
-    like = nearest(name.rpartition(".")[2], known)
+    word = name.rpartition(".")[2]
+    for other in ("nn.functional", "nn", "linalg", "special", "fft", "optim", "utils.data"):
+        module = sys.modules.get(f"rushlight.{other}")
+        if path == "torch" and module is not None and word in dir(module):
+            return f"it is torch.{other}.{word}"
+    like = nearest(word, known)
     return f"did you mean {path}.{like}?" if like else CHECK
 
 
@@ -115,7 +142,12 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
     return next(
         iter(
-            get_close_matches(name, [other for other in known if not other.startswith("_")], 1, 0.7)
+            get_close_matches(
+                name,
+                [other for other in known if not other.startswith("_")],
+                1,
+                0.7 if len(name) > 3 else 0.8,
+            )
         ),
         None,
     )
@@ -123,6 +155,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 def missing(home: str, name: str) -> NoName:
     """The error for a name that is missing in the module `home`."""
+    hide_frames()
     return NoName(home, name=name, obj=sys.modules[home])
 
 

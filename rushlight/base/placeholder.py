@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from rushlight.base.errors import shown_as
+
 
 class Touched(RuntimeError, AttributeError, TypeError):
     """A kernel met a `Placeholder`, which runs the op in its own way. `what`: the NumPy function,
@@ -18,6 +20,9 @@ class Touched(RuntimeError, AttributeError, TypeError):
     def __str__(self) -> str:
         text = self.args[0]
         return text.format(what=self.what, shape=self.batch.shape) if self.what else text
+
+
+shown_as(Touched, "builtins", "RuntimeError")
 
 
 class Placeholder:

@@ -15,8 +15,8 @@ from itertools import count
 from typing import Any
 from weakref import finalize
 
-# The file names of generated code begin with this. `errors.ours` counts the frames of such files as
-# the package's own.
+# The file names of generated code begin with this. `tracebacks.ours` counts the frames of such
+# files as the package's own.
 GENERATED = "<rushlight "
 
 numbers = count(2)

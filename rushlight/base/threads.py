@@ -74,12 +74,12 @@ def pools() -> Any:
     """threadpoolctl's functions that read and set the thread pools of loaded BLAS libraries."""
     try:
         from threadpoolctl import threadpool_info, threadpool_limits
-    except ImportError as error:
+    except ImportError:
         raise ImportError(
             "thread counts need threadpoolctl: pip install threadpoolctl, or set "
             "OPENBLAS_NUM_THREADS "
             "before starting Python"
-        ) from error
+        ) from None
     return threadpool_info, threadpool_limits
 
 

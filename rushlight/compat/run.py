@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rushlight.base.errors import PACKAGE
-from rushlight.base.text import GENERATED
+from rushlight.base.tracebacks import ours
 from rushlight.compat.hook import install
 
 
@@ -57,7 +56,7 @@ def fail(error: BaseException) -> int:
 
 
 def not_the_programs(file: str) -> bool:
-    return file.startswith((PACKAGE, "<frozen ", GENERATED)) or file == runpy.__file__
+    return ours(file) or file == runpy.__file__
 
 
 def check_readable(path: str) -> None:

@@ -88,8 +88,7 @@ def reordered(dims: Any, ndim: int) -> tuple[int, ...]:
                 "length "
                 f"of the desired ordering of dimensions i.e. input.dim() = {ndim} is not equal to "
                 f"len(dims) = {len(dims)}",
-                "name each dimension once",
-                dims=dims,
+                f"name each of the {ndim} dimensions once",
             )
         )
     return wrap_all(dims, ndim)
@@ -410,7 +409,7 @@ def otherwise(op: Op, args: Sequence[Any], error: Exception, out: Any = None, *m
             else first_batch(op, args)
         )
     if batch is None:
-        raise op_errors().failure(op, args, error) from error
+        raise op_errors().failure(op, args, error) from None
     if out is not None:
         raise RuntimeError(
             explain(

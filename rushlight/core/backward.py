@@ -200,7 +200,8 @@ def seed(
             raise RuntimeError(
                 explain(
                     f"element {i} of tensors does not require grad and does not have a grad_fn",
-                    "compute it from a tensor with requires_grad=True, outside of no_grad()",
+                    "compute it from a tensor with requires_grad=True, outside of no_grad(); "
+                    "argmax(), comparisons, detach() and item() have no gradient",
                 )
             )
         g = world.from_tensor(first_gradient(t, g, i), t._node.leaf)

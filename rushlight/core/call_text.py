@@ -70,7 +70,7 @@ def source(op: Op, view: bool = False) -> str:
         "except NoArray as error:",
         "    return filled(out, error.instead(op.name, *args, **kwargs))",
         f"except {'Exception' if view else 'AttributeError'} as error:",
-        "    raise op_errors().failure(op, args, error) from error",
+        "    raise op_errors().failure(op, args, error) from None",
         *said.checked(),
         "try:",
         *indented(folded("result = kernel(", said.given(), ")")),

@@ -12,7 +12,8 @@ from types import CodeType, FrameType
 from typing import Any, ClassVar
 
 from rushlight.base import shown_names
-from rushlight.base.errors import ours, place
+from rushlight.base.errors import place
+from rushlight.base.tracebacks import ours
 from rushlight.core.clock import tick
 from rushlight.core.mode import taken
 

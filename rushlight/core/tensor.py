@@ -320,7 +320,9 @@ class Tensor(Methods):
 
     def __len__(self) -> int:
         if self._array.ndim == 0:
-            raise TypeError("len() of a 0-d tensor")
+            raise TypeError(
+                explain("len() of a 0-d tensor", "x.numel() is 1; x.item() is the number")
+            )
         return self._array.shape[0]
 
     __hash__ = object.__hash__  # by identity, since == compares elements

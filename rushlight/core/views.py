@@ -185,7 +185,7 @@ def write(x: Tensor, r: Tensor, op: str | None = None) -> None:
         if not hasattr(error, "batch"):
             raise
         error.batch.written(x, r)  # inside vmap
-    except ValueError as error:
+    except ValueError:
         from rushlight.kernels.layout import without_repeats  # rare
 
         if (once := without_repeats(x._array, r._array)) is not None:
@@ -198,7 +198,7 @@ def write(x: Tensor, r: Tensor, op: str | None = None) -> None:
                 "clone() the tensor before writing",
                 op=op,
             )
-        ) from error
+        ) from None
     wrote(x)
 
 
@@ -220,7 +220,9 @@ def check_shape(x: Tensor, r: Tensor, op: str | None = None) -> None:
             explain(
                 f"output with shape {list(x.shape)} doesn't match the broadcast shape "
                 f"{list(r.shape)}",
-                "an in-place op cannot change the shape: use the one without underscore",
+                f"an in-place op keeps its shape: write a new tensor, x.{op.rstrip('_')}(...)"
+                if op is not None and op.endswith("_") and op not in ("copy_", "fill_")
+                else "give values of the shape to write to, or of sizes 1",
                 op=op,
             )
         )

@@ -11,7 +11,7 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.device import CPU, on_meta, strided
-from rushlight.base.errors import explain, overflowed, suggesting
+from rushlight.base.errors import explain, out_of_memory, overflowed, suggesting
 from rushlight.base.higher import Higher
 from rushlight.base.intp import as_int64
 from rushlight.base.memory_format import memory_format, preserve_format, room_for, room_like
@@ -79,8 +79,10 @@ def room(make: Callable, shape: tuple, *how: Any) -> np.ndarray:
     """make(shape, ...). RuntimeError for a shape that is too large for an address."""
     try:
         return make(shape, *how)
-    except ValueError as error:
-        raise overflowed(shape) from error
+    except ValueError:
+        raise overflowed(shape) from None
+    except MemoryError as error:
+        raise out_of_memory(error) from None
 
 
 def blank(shape: tuple, dtype: np.dtype, strides: tuple | None = None) -> Any:
@@ -139,15 +141,22 @@ def array_of(data: Any, dtype: Dtype) -> Any:
     except ValueError as error:
         raise (
             uneven(data)
-            or ValueError(
+            or TypeError(
                 explain(
-                    "expected sequences of equal length at every dimension",
-                    "pad the shorter ones",
+                    "'list' object cannot be interpreted as an integer",
+                    "nest all lists to the same depth",
                     numpy_says=error,
                 )
             )
-        ) from error
+        ) from None
     if array.dtype.kind == "O":
+        if type(first_leaf(given)) is int:
+            raise ValueError(
+                explain(
+                    "Overflow when unpacking long long",
+                    "int64 holds -2**63 to 2**63 - 1: give a float, or dtype=torch.float64",
+                )
+            )
         raise RuntimeError(
             explain(f"Could not infer dtype of {type(first_leaf(given)).__name__}", "give numbers")
         )

@@ -15,7 +15,7 @@ from rushlight.base import dtypes
 from rushlight.base.errors import explain, suggesting, warn
 from rushlight.core.build import MORE, sample_by_sample
 from rushlight.core.tensor import Tensor
-from rushlight.creation.factories import Dtype, made, number, of_dtype
+from rushlight.creation.factories import Dtype, made, number, of_dtype, room
 from rushlight.creation.nested_sequences import default
 
 # dtype -> n such that the dtype holds all integers up to n exactly
@@ -273,7 +273,7 @@ def evenly_spaced(start: Any, end: Any, steps: int, d: dtypes.dtype) -> np.ndarr
         return np.asarray([start], kind)
     step = (kind(end) - kind(start)) / kind(max(steps - 1, 1))
     wide: Any = {np.float32: np.float64, np.float64: np.longdouble}.get(kind, kind)
-    half, out = steps // 2, np.empty(steps, kind)
+    half, out = steps // 2, room(np.empty, (steps,), kind)
     first, last, step = wide(kind(start)), wide(kind(end)), wide(step)
     out[:half] = first + step * np.arange(half).astype(wide)
     out[half:] = last - step * np.arange(steps - half)[::-1].astype(wide)

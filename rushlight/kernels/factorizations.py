@@ -107,7 +107,7 @@ class converging:
             raise LinAlgError(
                 f"{self.name}: The algorithm failed to converge because the input matrix is "
                 "ill-conditioned or has too many repeated eigenvalues."
-            ) from error
+            ) from None
 
 
 def check_singular(x: ndarray) -> None:

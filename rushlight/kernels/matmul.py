@@ -48,8 +48,8 @@ def mismatch(x: ndarray, y: ndarray) -> RuntimeError:
     left, right = (f"{prod(a.shape[:-1])}x{a.shape[-1]}" for a in (x, y))
     return RuntimeError(
         f"mat1 and mat2 shapes cannot be multiplied ({left} and {right}); hint: the inner "
-        f"sizes differ ({x.shape[-1]} and {y.shape[-2]}): "
-        + ("did you mean A @ B.mT?" if x.shape[-1] == y.shape[-1] else "transpose one?")
+        f"sizes differ ({x.shape[-1]} and {y.shape[-2]})"
+        + (": did you mean A @ B.mT?" if x.shape[-1] == y.shape[-1] else "")
     )
 
 
@@ -106,7 +106,11 @@ def few_rows(x: ndarray, y: ndarray, out: ndarray | None = None) -> ndarray:
 
 def dot(x: ndarray, y: ndarray) -> ndarray:
     if x.ndim != 1 or y.ndim != 1:
-        raise ValueError(f"1D tensors expected, but got {x.ndim}D and {y.ndim}D tensors")
+        raise ValueError(
+            f"1D tensors expected, but got {x.ndim}D and {y.ndim}D tensors; hint: "
+            + ("(a * b).sum(-1) for batches of vectors, " if x.shape == y.shape else "")
+            + "a @ b for matrices"
+        )
     if x.size != y.size:
         raise ValueError(
             f"inconsistent tensor size, expected tensor [{x.size}] and src [{y.size}] to have the "
@@ -145,6 +149,8 @@ def linear(x: ndarray, weight: ndarray, bias: ndarray | None) -> ndarray:
             + (
                 "flatten the input first: x.flatten(1), or nn.Flatten()"
                 if prod(x.shape[1:]) == wanted
+                else "an input of one sample without a batch dimension? x.unsqueeze(0)"
+                if x.ndim > 1 and x.size == wanted
                 else f"use in_features={n}, or an input with {wanted} features"
             )
         )

@@ -33,11 +33,11 @@ def reshape(x: ndarray, shape: tuple) -> ndarray:
         if x.size < SHORT_ROWS_ELEMENTS or x.flags.c_contiguous or x.shape[-1] > SHORT_ROW_ELEMENTS:
             return x.reshape(shape)
         return without_copy(x, shape)
-    except ValueError as error:
+    except ValueError:
         raise RuntimeError(
             f"{misshapen(x, shape)}; hint: the sizes must multiply to {x.size}; -1 stands for "
             "the remaining size"
-        ) from error
+        ) from None
 
 
 def without_copy(x: ndarray, shape: tuple) -> ndarray:
@@ -205,6 +205,8 @@ def squeeze(x: ndarray, dims: tuple | None = None) -> ndarray:
 
 def flatten(x: ndarray, start_dim: int = 0, end_dim: int = -1) -> ndarray:
     end = end_dim % (x.ndim or 1)
+    if x.ndim:
+        extent(x, start_dim)
     if start_dim > end:
         raise ValueError("flatten() has invalid args: start_dim cannot come after end_dim")
     if x.ndim and start_dim == end:
@@ -218,11 +220,11 @@ def unflatten(x: ndarray, dim: int, shape: tuple) -> ndarray:
         raise RuntimeError("unflatten: sizes must be non-empty")
     try:
         part = np.empty(extent(x, dim), bool).reshape(shape).shape
-    except ValueError as error:
+    except ValueError:
         raise RuntimeError(
             f"unflatten: Provided sizes {list(shape)} don't multiply up to the size of dim {dim} "
             f"({x.shape[dim]}) in the input tensor"
-        ) from error
+        ) from None
     return x.reshape(x.shape[:dim] + part + x.shape[dim + 1 :])
 
 
@@ -276,6 +278,8 @@ def embed(g: ndarray, shape: tuple, key: tuple) -> ndarray:
 def diagonal(x: ndarray, offset: int = 0, dim0: int = 0, dim1: int = 1) -> ndarray:
     if dim0 == dim1:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim0}, {dim1}")
+    extent(x, dim0)
+    extent(x, dim1)
     r = np.diagonal(x, offset, dim0, dim1)[...]
     with suppress(ValueError):  # NumPy hands it out read-only; of a read-only array it stays so
         r.flags.writeable = True
@@ -292,6 +296,8 @@ def embed_diagonal(g: ndarray, shape: tuple, offset: int, dim0: int, dim1: int) 
 def unfold_dim(x: ndarray, dim: int, size: int, step: int) -> ndarray:
     """Windows of `size` along a dimension, every `step`: a new last dimension. Read-only where they
     overlap."""
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
     if not x.ndim:
         return x.reshape(1)[:size]
     n = x.shape[dim]
@@ -360,7 +366,7 @@ def cat(tensors: Sequence[ndarray], dim: int = 0) -> ndarray:
         return tensors[0].copy()
     try:
         return joined_like(np.concatenate(kept, dim), kept)
-    except ValueError as error:
+    except ValueError:
         if (
             not -kept[0].ndim <= dim < kept[0].ndim
             and all([t.shape == kept[0].shape for t in kept])
@@ -369,7 +375,7 @@ def cat(tensors: Sequence[ndarray], dim: int = 0) -> ndarray:
             raise
         raise RuntimeError(
             f"{not_joined(kept, dim)}; hint: bring the other dimensions to one size first"
-        ) from error
+        ) from None
 
 
 def joined_like(r: ndarray, tensors: Sequence[ndarray]) -> ndarray:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 import numpy as np
 
 from rushlight.autograd.function import Function
-from rushlight.base.errors import placed, warn
+from rushlight.base.errors import located, warn
+from rushlight.base.missing_names import NoAttribute
+from rushlight.base.tracebacks import hide_frames
 from rushlight.core.node import Handle
 from rushlight.core.tensor import Tensor, created, from_array
 
@@ -239,9 +241,9 @@ def with_module_path(error: Exception, module: Any) -> None:
     """Add the path of the failing module to the message of a rushlight error. Each module on the
     way out puts its name in front, so the outermost module completes the path.
     """
-    if not error.args or not isinstance(error.args[0], str):
-        return
-    if "\n  at: " not in error.args[0] and not placed(error):
+    explained = located(error)
+    hide_frames(own=explained or isinstance(error, NoAttribute))
+    if not explained:
         return
     inner = error.__dict__.get("in_module")
     if inner is None:

@@ -11,7 +11,7 @@ import numpy as np
 from rushlight.base import dtypes, shown_names
 from rushlight.base.device import on_meta
 from rushlight.core.tensor import from_array
-from rushlight.creation.factories import blank
+from rushlight.creation.factories import blank, room
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
 
@@ -51,5 +51,5 @@ def uninitialized(*shape: int, dtype: Any = None, device: Any = None) -> Paramet
         )
     d = dtypes.or_default(dtype)
     return Parameter(
-        from_array(blank(shape, d.numpy) if on_meta(device) else np.empty(shape, d.numpy))
+        from_array(blank(shape, d.numpy) if on_meta(device) else room(np.empty, shape, d.numpy))
     )

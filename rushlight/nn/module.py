@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from rushlight.base.errors import Suggesting, explain
+from rushlight.base.missing_names import NoAttribute
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.nn.hooks import CALLED, HOOKS, Hooked, registered
@@ -65,7 +66,8 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Computes the result; every subclass defines this method."""
         raise NotImplementedError(
-            f'Module [{type(self).__name__}] is missing the required "forward" function'
+            f'Module [{type(self).__name__}] is missing the required "forward" function; hint: '
+            "define it in the class: def forward(self, x)"
         )
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
@@ -93,7 +95,12 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
             if name == "save"
             else ""
         )
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{hint}")
+        text = f"'{type(self).__name__}' object has no attribute '{name}'{hint}"
+        try:
+            raise NoAttribute(text, name=name, obj=self)
+        except NoAttribute as error:
+            error.__traceback__ = None  # from Python 3.11 on, `raise` does not add this frame again
+            raise
 
     def __setattr__(self, name: str, value: Any) -> None:
         own = self.__dict__
@@ -119,9 +126,12 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         if name in self._parameters:
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{type_name(value)}' as parameter '{name}' "
-                    "(torch.nn.Parameter or None "
-                    "expected)"
+                    explain(
+                        f"cannot assign '{type_name(value)}' as parameter '{name}' "
+                        "(torch.nn.Parameter or None expected)",
+                        "wrap the tensor: nn.Parameter(tensor); or write the values: "
+                        f"module.{name}.data.copy_(tensor)",
+                    )
                 )
             self._parameters[name] = None
         elif name in self._modules:
@@ -408,8 +418,10 @@ def check_initialized(own: dict, what: str) -> None:
     """AttributeError before `Module.__init__` has run."""
     if "_parameters" not in own:
         raise AttributeError(
-            f"cannot assign {what} before Module.__init__() call: begin __init__ with "
-            "super().__init__()"
+            explain(
+                f"cannot assign {what} before Module.__init__() call",
+                "begin __init__ with super().__init__()",
+            )
         )
 
 

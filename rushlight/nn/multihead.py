@@ -74,7 +74,7 @@ class MultiheadAttention(Module):
             raise AssertionError(
                 explain(
                     "embed_dim must be divisible by num_heads",
-                    "each head takes embed_dim / num_heads of the features",
+                    "choose num_heads from the divisors of embed_dim",
                     embed_dim=embed_dim,
                     num_heads=num_heads,
                 )

@@ -132,18 +132,18 @@ class _BatchNorm(_NormBase):
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         mean, var, factor = self.running_mean, self.running_var, self.momentum
-        if self.training and self.track_running_stats:
-            count = self.num_batches_tracked
-            if count is not None:
-                count.add_(1)
-                if factor is None:
-                    factor = 1.0 / float(count)
+        count = self.num_batches_tracked if self.training and self.track_running_stats else None
+        if count is not None and factor is None:
+            factor = 1.0 / (float(count) + 1)
         by_batch = self.training or (mean is None and var is None)
         if self.training and not self.track_running_stats:
             mean = var = None
-        return F.batch_norm(
+        result = F.batch_norm(
             input, mean, var, self.weight, self.bias, by_batch, factor or 0.0, self.eps
         )
+        if count is not None:  # after all that can fail: a batch that was refused does not count
+            count.add_(1)
+        return result
 
 
 def dimensions(*allowed: int) -> Any:
@@ -157,9 +157,12 @@ def dimensions(*allowed: int) -> Any:
             other = (
                 f", or take {name[:-2]}{fits}" if fits and name[-2:] in ("1d", "2d", "3d") else ""
             )
-            raise ValueError(
-                f"expected {words} input (got {n}D input); hint: bring the input to {words}{other}"
+            hint = (
+                "add the dimension of the batch: x.unsqueeze(0)"
+                if n + 1 in allowed and n + 1 == min(allowed)
+                else f"bring the input to {words}{other}"
             )
+            raise ValueError(f"expected {words} input (got {n}D input); hint: {hint}")
 
     return check
 
@@ -247,8 +250,6 @@ class SyncBatchNorm(_BatchNorm):
         from rushlight.comm.differentiable import all_reduce  # loaded with the first group
 
         self._check_input_dim(input)
-        if self.training and self.num_batches_tracked is not None:
-            self.num_batches_tracked.add_(1)
         x = input.float() if input.dtype.itemsize < 4 else input
         shape = [1, -1] + [1] * (x._array.ndim - 2)
         dims = [dim for dim in range(x._array.ndim) if dim != 1]
@@ -258,6 +259,8 @@ class SyncBatchNorm(_BatchNorm):
         mean = total[:-1] / n
         centered = x - mean.reshape(shape)
         var = all_reduce((centered * centered).sum(dims), group=self.process_group) / n
+        if self.training and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
         self.follow(mean.detach(), var.detach() * (n / (n - 1)))
         out = centered * (var + self.eps).rsqrt().reshape(shape)
         if self.weight is not None:

@@ -351,6 +351,15 @@ def copy(module: Any, name: str, old: Tensor, key: str, new: Tensor, errors: lis
         )
 
 
+def common_prefix(found: IncompatibleKeys) -> str:
+    """What stands before each of the module's names in the state: "module." of nn.DataParallel,
+    "_orig_mod." of torch.compile; "" if the names differ in another way."""
+    first = next(iter(found.missing_keys), "")
+    keys = found.unexpected_keys
+    prefix = next((key[: -len(first)] for key in keys if first and key.endswith(f".{first}")), "")
+    return prefix if {prefix + name for name in found.missing_keys} == {*keys} else ""
+
+
 def failure(module: Any, found: IncompatibleKeys, errors: list[str], strict: bool) -> RuntimeError:
     """torch's message: missing keys, unexpected keys, then the rest, a line each."""
     lines = list(errors)
@@ -361,6 +370,12 @@ def failure(module: Any, found: IncompatibleKeys, errors: list[str], strict: boo
                 lines.insert(0, f"{what} key(s) in state_dict: {names}. ")
     what = "\n\t".join([f"Error(s) in loading state_dict for {type(module).__name__}:", *lines])
     hint = "load it into a module of the saved architecture"
-    if not errors:  # strict=False accepts no wrong shape
+    prefix = common_prefix(found)
+    if prefix:
+        hint = (
+            f"the names begin with {prefix!r}: load "
+            f"{{name.removeprefix({prefix!r}): value for name, value in state.items()}}"
+        )
+    elif not errors:  # strict=False accepts no wrong shape
         hint += "; load_state_dict(strict=False) ignores missing and unexpected keys"
     return RuntimeError(explain(what, hint))

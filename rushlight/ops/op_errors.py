@@ -10,9 +10,16 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base import dtypes
-from rushlight.base.errors import LinAlgError, describe, explain, not_a_tensor, out_of_range
+from rushlight.base.errors import (
+    LinAlgError,
+    describe,
+    explain,
+    not_a_tensor,
+    out_of_memory,
+    out_of_range,
+)
 from rushlight.core.mode import mode
-from rushlight.core.table import PUBLIC, Op
+from rushlight.core.table import FLOATING, PUBLIC, Op
 from rushlight.core.tensor import Tensor
 
 MASKED = (
@@ -41,11 +48,13 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
     ...`."""
     if (watch := mode().watch) is not None:
         watch.on_error(op, args, error)
+    if isinstance(error, MemoryError):
+        return out_of_memory(error)
     if isinstance(error, AttributeError):
         check_tensors(op, args, missed=error.obj is None)
     tensors = [a for a in args if isinstance(a, Tensor)]
     name, text = op.called, str(error)
-    facts: dict[str, Any] = {"op": name, "inputs": described(args)}
+    facts: dict[str, Any] = {"op": name, "inputs": described(op, args)}
     if "\n  at: " in text:  # explained already, but where it was found the op was not known
         what, _, rest = text.partition("\n")
         return (
@@ -84,7 +93,7 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
     if isinstance(error, TypeError) and refused:
         kinds = ", ".join(dict.fromkeys(f"'{t.dtype.scalar_type}'" for t in tensors))
         return NotImplementedError(
-            explain(f'"{name}" not implemented for {kinds}', "convert with .to(dtype)", **facts)
+            explain(f'"{name}" not implemented for {kinds}', unfit_dtype(op, tensors), **facts)
         )
     if isinstance(error, TypeError) and "as an integer" in text:  # dim=1.5
         return TypeError(explain(f"{name}(): {text}", **facts))
@@ -97,6 +106,16 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
     if type(error) in (RuntimeError, NotImplementedError, LinAlgError):  # in torch's words already
         return type(error)(explain(what, hint, **facts))
     return error
+
+
+def unfit_dtype(op: Op, tensors: Sequence[Tensor]) -> str:
+    """The hint for an op that is not defined for the dtype of its tensors."""
+    kinds = "".join(t._array.dtype.kind for t in tensors)
+    if op.name.startswith("bitwise_"):
+        return "take integers or bools: x.long(), or compare first, as in x > 0"
+    if op.result == FLOATING or "c" not in kinds and "f" not in kinds:
+        return "convert to floating point first: x.float()"
+    return "convert with .to(dtype)" if "c" not in kinds else ""
 
 
 def index_words(what: str, args: Sequence[Any]) -> str:
@@ -142,6 +161,8 @@ def index_hint(what: str, args: Sequence[Any]) -> str:
         )
     if x is None:
         return ""
+    if what.startswith("invalid index of a 0-dim"):
+        return "the tensor is one number: x.item()"
     if what.startswith("too many indices"):
         return f"the shape is {x.shape}: use at most {x.ndim} indices"
     mask = what.startswith("The shape of the mask")
@@ -157,13 +178,37 @@ def flattened(args: Sequence[Any]) -> list[Any]:
     return [one for a in args for one in (flattened(a) if isinstance(a, (tuple, list)) else [a])]
 
 
-def described(args: Sequence[Any]) -> str:
-    return ", ".join(
-        describe(a)
-        if not isinstance(a, (list, tuple)) or not any(isinstance(x, Tensor) for x in a)
-        else "[" + described(a) + "]"
-        for a in args
+# Settings of convolutions and pooling: one number for all dimensions.
+PER_DIMENSION = {"kernel_size", "stride", "padding", "dilation", "output_padding"}
+
+
+def described(op: Op, args: Sequence[Any]) -> str:
+    """`input=float32[2, 3] dim=1`: the arguments by their public names, without None and the
+    settings that have their default."""
+    public = {**PUBLIC, **op.options.get("names", {})}
+    names = op.inputs + op.settings
+    if (several := op.options.get("variadic")) and len(args) > len(op.inputs):
+        i = names.index(several)  # x.permute(2, 0, 1), whose dimensions were not bound yet
+        if not isinstance(args[i], (tuple, list)):
+            args = (*args[:i], tuple(args[i:]))
+    return " ".join(
+        f"{public.get(name, name)}={argument(name, value)}"
+        for name, value in zip(names, args)
+        if value is not None and not (name in op.settings and value is op.defaults.get(name, ...))
     )
+
+
+def argument(name: str, value: Any) -> str:
+    """An argument in words, without its name."""
+    if isinstance(value, (tuple, list)):
+        if name == "key":  # of x[key]
+            parts = [argument("", part) for part in value if part is not ...]
+            return f"[{', '.join(parts)}]"
+        if name in PER_DIMENSION and len(set(value)) == 1:
+            return repr(value[0])
+        if any(isinstance(part, Tensor) for part in value):
+            return f"[{', '.join(describe(part) for part in value)}]"
+    return describe(value)
 
 
 def mismatch(tensors: Sequence[Tensor]) -> str:
@@ -228,7 +273,9 @@ def dtypes_differ(op: Op, tensors: Sequence[Tensor | None]) -> RuntimeError:
             f"{what}, but got {names}",
             "convert float64 (NumPy's default) to float32: x.float()"
             if {d.str[1:] for d in found} == {"f4", "f8"}
+            else "convert the integers to floating point: x.float()"
+            if {d.kind for d in found} in ({"f", "i"}, {"f", "u"}, {"f", "b"})
             else "convert one with .to(dtype)",
-            inputs=", ".join(describe(t) for t in tensors),
+            inputs=described(op, tensors),
         )
     )

@@ -157,12 +157,13 @@ def lines_of(error):
     return {frame.filename: frame.line for frame in traceback.extract_tb(error.__traceback__)}
 
 
-def test_a_traceback_shows_the_line_of_a_call():
+def test_a_traceback_shows_the_line_of_a_call(monkeypatch):
+    monkeypatch.setenv("RUSHLIGHT_TRACEBACK", "full")
     with pytest.raises(RuntimeError) as raised:
         rushlight.ones(2, 3).reshape(7)
     shown = lines_of(raised.value)
     assert shown[f"{GENERATED}call of reshape>"] == "return otherwise(op, values, error, out)"
-    cause = lines_of(raised.value.__cause__)
+    cause = lines_of(raised.value.__context__)
     assert cause[f"{GENERATED}call of reshape>"] == "result = kernel(x_array, shape)"
 
 

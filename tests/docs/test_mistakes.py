@@ -1,71 +1,57 @@
-"""docs/mistakes.md: thirty classic mistakes, each with the message that rushlight gives, which must
-teach."""
+"""docs/mistakes.md: the commonest mistakes. Each program fails with the message shown, the message has
+a hint, and the program with the hint followed runs."""
 
-import linecache
 import re
 
+import mistakes  # tools/mistakes.py
 import pytest
 
-from tests.support.paths import ROOT
-
-PAGE = ROOT / "docs" / "mistakes.md"
-SETUP = "import rushlight as torch\nfrom rushlight import nn, optim\n"
-CASE = re.compile(r"### \d+\. ([^\n]+)\n\n```python\n(.*?)\n```\n\n```pytb\n(.*?)\n```", re.DOTALL)
-CASES = (
-    {name: (code, shown) for name, code, shown in CASE.findall(PAGE.read_text())}
-    if PAGE.exists()
-    else {}
-)
+ENTRIES = mistakes.mistakes(mistakes.PAGE.read_text(encoding="utf-8"))
+TITLES = [entry.title for entry in ENTRIES]
+each = pytest.mark.parametrize("entry", ENTRIES, ids=TITLES)
 
 
-def message_of(code):
-    """Type and message of the error, as a program "you.py" with these lines would see it."""
-    lines = code.splitlines(keepends=True)
-    linecache.cache["you.py"] = (len(code), None, lines, "you.py")
-    scope = {"__name__": "__main__"}
-    exec(SETUP, scope)
-    try:
-        exec(compile(code, "you.py", "exec"), scope)
-    except Exception as error:
-        return f"{type(error).__name__}: {error}".replace("\t", "    ").rstrip()
-    finally:
-        linecache.cache.pop("you.py", None)
-    raise AssertionError("no error")
+def test_there_are_sixty():
+    assert len(ENTRIES) >= 60
+    assert len(ENTRIES) == mistakes.PAGE.read_text(encoding="utf-8").count("### ")
+    assert len(set(TITLES)) == len(TITLES)
 
 
-def test_there_are_thirty():
-    assert len(CASES) >= 30
-    assert len(CASES) == PAGE.read_text().count("### ")
+@each
+def test_the_message_is_the_one_shown(entry):
+    assert mistakes.message_of(mistakes.error_of(entry.program)) == entry.message
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_the_message_is_the_one_shown(name):
-    code, shown = CASES[name]
-    assert message_of(code) == shown
+@each
+def test_the_message_says_what_to_do(entry):
+    assert "hint:" in entry.message or "super().__init__()" in entry.message
+    if "at: " in entry.message:
+        assert re.search(r"  at: you\.py:\d+: \S", entry.message)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_the_message_says_where_and_what_to_do(name):
-    _, shown = CASES[name]
-    assert "hint:" in shown or "did you mean" in shown or "super().__init__()" in shown
-    if "at: " in shown:
-        assert re.search(r"  at: you\.py:\d+: \S", shown)
+@each
+def test_the_hint_mends_the_program(entry):
+    assert entry.mended != entry.program
+    assert mistakes.error_of(entry.mended) is None
 
 
-def torch_type(code):
-    import torch
+@each
+def test_the_traceback_ends_at_the_users_line(entry):
+    error = mistakes.error_of(entry.program)
+    assert error.__cause__ is None
+    assert error.__context__ is None
+    files, step = [], error.__traceback__.tb_next
+    while step is not None:
+        files.append(step.tb_frame.f_code.co_filename)
+        step = step.tb_next
+    assert files
+    assert not any("rushlight" in file for file in files)
 
-    scope = {"__name__": "__main__", "torch": torch, "nn": torch.nn, "optim": torch.optim}
-    try:
-        exec(code, scope)
-    except Exception as error:
-        return type(error)
-    return None
 
-
-@pytest.mark.parametrize("name", CASES)
-def test_the_exception_is_torchs(name, torch):
-    expected = torch_type(CASES[name][0])
-    if expected is None:
-        pytest.skip("torch does not refuse it")
-    assert CASES[name][1].split(":")[0] in {kind.__name__ for kind in expected.__mro__}
+@each
+def test_torch_says_what_the_page_quotes(entry, torch):
+    error = mistakes.error_of(entry.program, "torch")
+    assert mistakes.shown(mistakes.message_of(error).split("\n")[0]) == entry.torch
+    if error is not None:
+        kinds = {kind.__name__ for kind in type(error).__mro__}
+        assert entry.message.split(":")[0].rpartition(".")[2] in kinds

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
-from rushlight.base.errors import ours
+from rushlight.base.tracebacks import ours
 from rushlight.compile.capture.syntax import (
     COMPREHENSIONS,
     Place,

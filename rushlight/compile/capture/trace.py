@@ -15,8 +15,9 @@ from weakref import ref
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.errors import PACKAGE, LinAlgError, ours, user_frame
+from rushlight.base.errors import LinAlgError
 from rushlight.base.text import GENERATED
+from rushlight.base.tracebacks import PACKAGE, ours, user_frame
 from rushlight.compile.graph import Call, Graph, Store, Value, is_random, shared, values_in
 from rushlight.compile.report import Break, where
 from rushlight.core.clock import tick

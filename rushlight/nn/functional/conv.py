@@ -108,6 +108,8 @@ def check_dtypes(input: Tensor, **others: Tensor | None) -> None:
                     f"Input type ({input.dtype}) and {name} type ({t.dtype}) should be the same",
                     "convert the input, float64 is NumPy's default: x.float()"
                     if input.dtype is dtypes.float64
+                    else "convert the integers to floating point: x.float()"
+                    if not (input.is_floating_point() or input.is_complex())
                     else "convert one with .to(dtype)",
                 )
             )

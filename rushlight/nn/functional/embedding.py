@@ -8,6 +8,7 @@ from rushlight.base.errors import explain
 from rushlight.core.mode import mode as grad_mode
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, created, from_array, holder, noticed
+from rushlight.creation.factories import room
 from rushlight.ops.index import along_dim as places
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.reduce import reduce as r
@@ -347,7 +348,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         )
     num_classes = class_count(tensor, num_classes)
     if t.__class__ is np.ndarray and grad_mode().watch is None:  # in a third of the time
-        made = np.zeros((*t.shape, num_classes), np.int64)
+        made = room(np.zeros, (*t.shape, num_classes), np.int64)
         made.reshape(-1, num_classes or 1)[np.arange(t.size), t.reshape(-1)] = 1
         return from_array(made)
     zeros = created(from_array(np.broadcast_to(np.zeros((), np.int64), (*t.shape, num_classes))))

@@ -270,7 +270,9 @@ def same_sizes(input: Tensor, target: Tensor, what: str) -> None:
         raise ValueError(
             explain(
                 what.format(input=input.shape, target=target.shape),
-                "the target needs the input's shape",
+                f"the target needs the input's shape: target.reshape({tuple(input.shape)})"
+                if input.numel() == target.numel()
+                else "the target needs the input's shape",
             )
         )
 
@@ -459,7 +461,9 @@ def check_classes(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
         raise RuntimeError(
             explain(
                 "0D or 1D target tensor expected, multi-target not supported",
-                "pass class indices, or float probabilities of the input's shape",
+                "drop the dimension of size 1: target.squeeze(1)"
+                if t == (x[0], 1)
+                else "pass class indices, or float probabilities of the input's shape",
                 target=t,
             )
         )
@@ -520,14 +524,14 @@ def cross_entropy(
         raise NotImplementedError(
             explain(
                 f"\"log_softmax\" not implemented for '{input.dtype.scalar_type}'",
-                "the first argument are the logits, floats; the second are the classes: swapped?",
+                "the logits (floats) come first, the classes (integers) second: swapped?",
             )
         )
     if input.dtype.category < dtypes.FLOATING:
         raise NotImplementedError(
             explain(
                 f"\"log_softmax\" not implemented for '{input.dtype.scalar_type}'",
-                "the first argument are the logits, floats; the second are the classes: swapped?",
+                "the logits (floats) come first, the classes (integers) second: swapped?",
             )
         )
     dim = 1 if input._array.ndim > 1 else 0

@@ -289,9 +289,9 @@ def check_channels(input: Tensor, **vectors: Tensor | None) -> None:
             raise RuntimeError(
                 explain(
                     f"{name} should contain {channels} elements not {t.numel()}",
-                    f"make the layer take {channels} (num_features={channels}): one for each "
-                    "channel of "
-                    "the input (dimension 1)",
+                    "the channels are last: x.movedim(-1, 1)"
+                    if input._array.ndim > 2 and input._array.shape[-1] == t.numel()
+                    else f"use num_features={channels}, the size of dimension 1 of the input",
                     input=list(input.shape),
                 )
             )

@@ -101,10 +101,10 @@ def whole_slice(s: slice) -> slice:
         return s
     try:
         start, stop, step = [None if v is None else as_integer(v) for v in (start, stop, step)]
-    except TypeError as error:
+    except TypeError:
         raise TypeError(
             explain(f"slice indices must be integers or None or have an __index__ method, not {s}")
-        ) from error
+        ) from None
     if step is not None and step <= 0:
         raise ValueError(
             explain("step must be greater than zero", "use .flip(dim) for the opposite order")
@@ -182,7 +182,7 @@ def read(x: Tensor, key: Any) -> Tensor:
         return index(x, tensors, parts)
     except (IndexError, RuntimeError) as error:
         if "at:" in str(error) and "index" in str(error):
-            raise IndexError(str(error)) from error
+            raise IndexError(str(error)) from None
         raise
 
 
@@ -192,6 +192,13 @@ def write(x: Tensor, key: Any, value: Any) -> None:
         return
     parts, tensors = parse(key)
     if not isinstance(value, Tensor):
+        if value is None or isinstance(value, (str, list, dict)):
+            raise TypeError(
+                explain(
+                    f"can't assign a {type(value).__name__} to a torch.{x.dtype.scalar_type}Tensor",
+                    "make it a tensor first: torch.tensor(...)" if value is not None else "",
+                )
+            )
         value = created(from_array(holding(value, x.dtype)))
     if value._array.dtype != x._array.dtype:
         # a boolean mask instead of an index

@@ -17,7 +17,7 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.device import device
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, shown_as
 from rushlight.base.placeholder import Placeholder, Touched
 from rushlight.base.pytree import tree_leaves, tree_map
 from rushlight.base.size import in_order
@@ -60,6 +60,9 @@ class NoData(Touched, NotImplementedError):
         ):
             raise self
         return on_zeros(function, args, kwargs)
+
+
+shown_as(NoData, "builtins", "NotImplementedError")
 
 
 class Elsewhere(NoData):

@@ -147,12 +147,12 @@ def broadcast_shapes(*shapes: Any) -> Any:
     """
     try:
         found = np.broadcast_shapes(*[sizes(shape) for shape in shapes])
-    except ValueError as error:
+    except ValueError:
         raise RuntimeError(
             explain(
                 "Shape mismatch: objects cannot be broadcast to a single shape",
                 "make sizes equal, or 1, counted from the last dimension",
                 shapes=shapes,
             )
-        ) from error
+        ) from None
     return Size(found)

@@ -356,10 +356,10 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     ts = tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
     try:
         shape = np.broadcast_shapes(*(t._array.shape for t in ts))
-    except ValueError as error:
+    except ValueError:
         raise RuntimeError(
             explain(op_errors().mismatch(ts), "make them equal, or 1", op="broadcast_tensors")
-        ) from error
+        ) from None
     return tuple(t if t._array.shape == shape else s.expand(t, shape) for t in ts)
 
 

@@ -140,6 +140,10 @@ def copy_(input: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
 def one_value(value: Any, input: Tensor, name: str) -> Tensor:
     """The value to write everywhere, a number or a 0-d tensor, as a tensor."""
     if not isinstance(value, Tensor):
+        if value is None or isinstance(value, str):
+            raise TypeError(
+                explain(f"{name}(): the value must be Number, not {type(value).__name__}")
+            )
         return created(from_array(dtypes.holding(value, input.dtype)))
     if value._array.ndim:
         raise RuntimeError(

@@ -57,6 +57,8 @@ class OutOfMemoryError(RuntimeError):
     True
     """
 
+    __module__ = "rushlight"
+
 
 def reset_peak_memory_stats(device: Any = None) -> None:
     """Nothing to reset."""
