@@ -158,6 +158,8 @@ _HOME = {
     "explain": "viz.chain_rule",
     "contributions": "viz.contribution_shares",
     "teach": "teaching",
+    "record": "recording",
+    "replay": "recording",
     **dict.fromkeys(
         (
             "sparse_coo_tensor",
