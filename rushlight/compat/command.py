@@ -25,7 +25,8 @@ def add_run(commands: argparse._SubParsersAction) -> None:
         help="run a PyTorch program without changes",
         description=RUN,
         allow_abbrev=False,
-        usage="rushlight run [-h] [--teach] (SCRIPT.py | NOTEBOOK.ipynb | -m MODULE) [ARGUMENT ...]",
+        usage="rushlight run [-h] [--teach] (SCRIPT.py | NOTEBOOK.ipynb | -m MODULE) "
+        "[ARGUMENT ...]",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     run.add_argument(

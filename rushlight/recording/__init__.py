@@ -1,5 +1,5 @@
-"""`record` writes checkpoints while a training loop runs; `replay` begins at one of its steps again,
-with the same numbers to the bit."""
+"""`record` writes checkpoints while a training loop runs; `replay` begins at a step again, with the
+same numbers to the bit."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 from rushlight.base.errors import explain, warn
 from rushlight.recording import checkpoint
-from rushlight.recording.process import forget_programs, process_state, set_process_state
 from rushlight.recording.generators import random_states, set_random_states
+from rushlight.recording.process import forget_programs, process_state, set_process_state
 
 
 class Steps:

@@ -14,7 +14,8 @@ from rushlight.random import Generator, get_rng_state, set_rng_state
 
 def random_states(loader: Any) -> dict[str, Any]:
     """All random states: the default generators, and those of the loader."""
-    kind, words, position, has_gauss, gauss = np.random.get_state(legacy=True)
+    state: Any = np.random.get_state(legacy=True)
+    kind, words, position, has_gauss, gauss = state
     return {
         "rushlight": get_rng_state(),
         "numpy": [kind, tensor(words.astype(np.int64)), position, has_gauss, gauss],

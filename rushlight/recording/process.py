@@ -1,5 +1,5 @@
-"""State of the process that decides how numbers are rounded: compiled programs and the budgets after
-which compiled loops take over from NumPy.
+"""State of the process that decides how numbers are rounded: compiled programs, and the budgets
+after which compiled loops take over from NumPy.
 
 A compiled function runs eagerly in its first calls, and eager ops round in another way than a
 program. So a recording forgets the programs at each checkpoint, and a replay begins there without

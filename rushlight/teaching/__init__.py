@@ -22,7 +22,7 @@ RUNNING: list[Teaching] = []  # at most one
 
 
 class Teaching:
-    """The checks of one `teach()`. `hints`: what they have found. A context manager."""
+    """The checks of one `teach()`, and their `hints`. A context manager."""
 
     def __init__(self, quiet: bool = False, strict: bool = False):
         self.report = Report(quiet)

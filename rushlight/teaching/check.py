@@ -1,4 +1,4 @@
-"""The base class of checks: what a check is called, what it explains, which events it reads."""
+"""The base class of checks: a name, an explanation for the docs, and events."""
 
 from __future__ import annotations
 

@@ -81,8 +81,8 @@ class Events:
             self.assign(Tensor, name, self.decision(name, getattr(Tensor, name)))
             public = sys.modules["rushlight"]
             self.assign(public, name, self.decision(name, getattr(public, name)))
-        for kind in (dataloader.Alone, dataloader.WorkerIterator):
-            self.assign(kind, "__next__", self.batch(kind.__next__))
+        for batches in (dataloader.Alone, dataloader.WorkerIterator):
+            self.assign(batches, "__next__", self.batch(batches.__next__))
         hooks = EVERYWHERE
         for kind, event in (("step_pre", "on_step_start"), ("step_post", "on_step_end")):
             handle = hooks.add(kind, self.step(event))

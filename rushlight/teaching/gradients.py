@@ -33,7 +33,9 @@ class DeadRelu(Check):
     fix = "lower the learning rate, scale the inputs, or use LeakyReLU or GELU."
     wrong = "nn.Sequential(nn.Linear(8, 64), nn.ReLU())   # with lr=10"
     right = "nn.Sequential(nn.Linear(8, 64), nn.ReLU())   # with lr=0.01"
-    limit = "at least 90 % of 8 or more units were 0 for every sample of 50 steps, at least 500 samples."
+    limit = (
+        "at least 90 % of 8 or more units were 0 for every sample of 50 steps, and of 500 samples."
+    )
     STEPS, SAMPLES, UNITS, PART = 50, 500, 8, 0.9
 
     def __init__(self, report: Any):
@@ -70,13 +72,14 @@ class DeadRelu(Check):
 
 
 def matrices(optimizer: Any) -> Iterator[tuple[Tensor, np.ndarray, np.ndarray]]:
-    """(parameter, its array, its gradient) of the weight matrices, in the optimizer's order.
-    Without those whose gradient is mostly 0: an embedding's."""
+    """(parameter, array, gradient) of the weight matrices, in the optimizer's order. A matrix whose
+    gradient is mostly 0 is left out: the table of an embedding."""
     for p in parameters_of(optimizer):
         w, g = array_of(p), gradient(p)
-        if w is not None and g is not None and w.ndim >= 2 and w.dtype.kind == "f":
-            if 2 * np.count_nonzero(g) > g.size:
-                yield p, w, g
+        if w is None or g is None or w.ndim < 2 or w.dtype.kind != "f":
+            continue
+        if 2 * np.count_nonzero(g) > g.size:
+            yield p, w, g
 
 
 class GradientSizes(Check):
@@ -87,7 +90,7 @@ class GradientSizes(Check):
     def __init__(self, report: Any):
         super().__init__(report)
         self.counts = Notes(lambda: [0])
-        self.roots = Notes(dict)
+        self.roots: Notes[dict] = Notes(dict)
 
     def on_module(self, module: Any, args: tuple, output: Any, outermost: bool) -> None:
         if outermost:

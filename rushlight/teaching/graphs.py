@@ -80,9 +80,11 @@ class KeptGraph(Check):
             self.look()
 
     def look(self) -> None:
-        ticks, alive = set(self.ticks), {}
+        ticks = set(self.ticks)
+        alive: dict[Any, list[Node]] = {}
         for thing in gc.get_objects():
-            if isinstance(thing, Node) and thing.seq in ticks and thing.where:
+            # not isinstance, which asks lazy objects for their class and runs their code
+            if issubclass(type(thing), Node) and thing.seq in ticks and thing.where:
                 alive.setdefault(thing.where, []).append(thing)
         for kept in alive.values():
             if len(kept) >= self.KEPT:

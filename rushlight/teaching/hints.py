@@ -45,7 +45,7 @@ class Hint(NamedTuple):
 
 
 class Report:
-    """The hints of one `teach()`, in the order in which they were found."""
+    """The hints of one `teach()`, in order."""
 
     def __init__(self, quiet: bool = False):
         self.hints: list[Hint] = []

@@ -9,8 +9,9 @@ HEAD = """\
 <!-- written by `python -m rushlight.teaching.page > docs/use/teach.md`; edit rushlight/teaching -->
 # Silent mistakes
 
-Some mistakes raise no error: the program runs, and learns badly or measures wrongly. `--teach` watches a training program
-and warns of them, once for each place, on stderr. What the program prints, and its numbers to the last bit, stay the same.
+Some mistakes raise no error: the program runs, and learns badly or measures wrongly. `--teach`
+watches a training program and warns of them, once for each place, on stderr. What the program
+prints, and its numbers to the last bit, stay the same.
 
 ```bash
 rushlight run --teach train.py
@@ -39,12 +40,14 @@ rushlight teach: gradients are not cleared between steps
   hint: call optimizer.zero_grad() before backward(). (docs/use/teach.md#gradients-not-cleared)
 ```
 
-- **When nothing is reported, nothing is proved.** A check warns only if it is sure: a mistaken alarm is worse than silence.
-  Each section below says what a check requires.
-- **Cost.** About 15 % of a program's time; 0 when it is off, because nothing is wrapped then.
-- **rushlight.compile.** A compiled function is checked while it is traced, and only for what needs no numbers: the shapes
-  given to a loss and the op before it. Optimizers and models that run outside of the compiled function are checked as usual.
-- `from torch.nn.functional import cross_entropy` before `teach()` is not seen; with `--teach` the order does not matter.
+- **Silence proves nothing.** A check warns only if it is sure: a mistaken alarm is worse than
+  silence. Each section below names the conditions.
+- **Cost.** About 15 % of a program's time; nothing when it is off, because nothing is wrapped then.
+- **rushlight.compile.** A compiled function is checked while it is traced, and only for what needs
+  no numbers: the shapes given to a loss, and the op before it. Optimizers and models that run
+  outside of the compiled function are checked as usual.
+- `from torch.nn.functional import cross_entropy` before `teach()` keeps the function that is not
+  watched; with `--teach` the order does not matter.
 
 ## The checks
 """

@@ -87,8 +87,8 @@ def leaves(nodes: list[Node]) -> Iterator[Tensor]:
 
 
 class Use:
-    """What is known of a parameter: `called`: its module ran with grad mode on; `steps` of its
-    optimizer; `reached` by a gradient."""
+    """A parameter: `called` if its module ran with grad mode on; `steps` of its optimizer;
+    `reached` by a gradient."""
 
     called = reached = False
     steps = 0
@@ -116,7 +116,7 @@ class NoGradient(Check):
     def __init__(self, report: Any):
         super().__init__(report)
         self.notes = Notes(Use)
-        self.roots = Notes(dict)  # outermost modules
+        self.roots: Notes[dict] = Notes(dict)  # outermost modules
         self.place = ""
 
     def on_module(self, module: Any, args: tuple, output: Any, outermost: bool) -> None:
@@ -180,7 +180,7 @@ class NoOptimizer(Check):
     def __init__(self, report: Any):
         super().__init__(report)
         self.notes = Notes(Kept)
-        self.roots = Notes(dict)
+        self.roots: Notes[dict] = Notes(dict)
         self.steps = 0
 
     def on_module(self, module: Any, args: tuple, output: Any, outermost: bool) -> None:

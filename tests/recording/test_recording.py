@@ -57,10 +57,9 @@ def small(**settings):
 
 
 def test_without_body_the_loop_makes_the_steps_from_the_checkpoint(tmp_path):
-    data, (model, optimizer) = [rushlight.ones(1, 2)] * 7, small()
-    for step, _ in rushlight.record(tmp_path, data, every=3, epochs=2, model=model):
-        pass
-    assert step == 13
+    data, model = [rushlight.ones(1, 2)] * 7, small()[0]
+    recording = rushlight.record(tmp_path, data, every=3, epochs=2, model=model)
+    assert [step for step, _ in recording] == [*range(14)]
     steps = rushlight.replay(tmp_path, data, step=8, model=model)
     assert (steps.step, steps.epoch) == (6, 0)
     assert [step for step, _ in steps] == [6]
@@ -154,3 +153,21 @@ def test_the_guide_prints_what_it_shows():
         with contextlib.redirect_stdout(out):
             exec(compile(code, "replay.md", "exec"), names)
         assert out.getvalue() == shown
+
+
+def test_recording_changes_no_number(tmp_path):
+    def losses(record):
+        rushlight.manual_seed(0)
+        model, optimizer = small()
+        data = rushlight.utils.data.TensorDataset(rushlight.randn(30, 2))
+        loader = rushlight.utils.data.DataLoader(data, batch_size=4, shuffle=True)
+        settings = {"every": 3, "model": model, "optimizer": optimizer}
+        steps = rushlight.record(tmp_path, loader, **settings) if record else enumerate(loader)
+        for _, (x,) in steps:
+            optimizer.zero_grad()
+            loss = model(x).square().sum()
+            loss.backward()
+            optimizer.step()
+            yield loss.item()
+
+    assert list(losses(True)) == list(losses(False))

@@ -40,7 +40,7 @@ def parts(workers):
     optimizer = rushlight.optim.AdamW(model.parameters(), lr=0.01)
     scheduler = rushlight.optim.lr_scheduler.CosineAnnealingLR(optimizer, 200)
     loader = DataLoader(Noisy(), batch_size=16, shuffle=True, num_workers=workers)
-    return loader, dict(model=model, optimizer=optimizer, scheduler=scheduler)
+    return loader, {"model": model, "optimizer": optimizer, "scheduler": scheduler}
 
 
 def step_of(model, optimizer, scheduler, compiled):
