@@ -93,9 +93,11 @@ class Events:
             self.undo.pop()()
 
     def assign(self, owner: Any, name: str, value: Any) -> None:
-        known = getattr(owner, name)
+        own, known = name in vars(owner), getattr(owner, name)
         setattr(owner, name, value)
-        self.undo.append(lambda: setattr(owner, name, known))
+        self.undo.append(
+            (lambda: setattr(owner, name, known)) if own else (lambda: delattr(owner, name))
+        )
 
     def loss(self, name: str, function: Callable) -> Callable:
         @wraps(function)
@@ -112,7 +114,7 @@ class Events:
         depth = self.depth
 
         @wraps(call)
-        def run(module: Any, *args: Any, **kwargs: Any) -> Any:
+        def run(module: Any, /, *args: Any, **kwargs: Any) -> Any:
             depth.value = getattr(depth, "value", 0) + 1
             try:
                 output = call(module, *args, **kwargs)
@@ -125,7 +127,7 @@ class Events:
 
     def load(self, function: Callable) -> Callable:
         @wraps(function)
-        def run(module: Any, *args: Any, **kwargs: Any) -> Any:
+        def run(module: Any, /, *args: Any, **kwargs: Any) -> Any:
             self.send("on_load", module)
             return function(module, *args, **kwargs)
 

@@ -120,6 +120,16 @@ def test_nothing_is_wrapped_when_it_is_off():
     with rushlight.teach(quiet=True):
         assert F.cross_entropy is not before[0]
     assert (F.cross_entropy, Tensor.argmax, Tensor.max, rushlight.nn.Module.__call__) == before
+    assert "load_state_dict" not in vars(rushlight.nn.Module)
+
+
+def test_a_module_with_an_argument_named_module():
+    class Net(rushlight.nn.Module):
+        def forward(self, module):
+            return module + 1
+
+    with rushlight.teach(quiet=True):
+        assert Net()(module=1) == 2
 
 
 def test_teach_false_stops_and_prints_the_summary(capsys):
