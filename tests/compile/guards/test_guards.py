@@ -236,5 +236,5 @@ for step in range(12):
     run(torch.ones(3, 4))
 """
     script = {"torch": torch}
-    exec(compile(text, "script.py", "exec"), script)
+    exec(text, script)
     assert len(torch.compiler.programs(script["run"])) == 1
