@@ -157,6 +157,9 @@ _HOME = {
     "get_float32_matmul_precision": "backends",
     "explain": "viz.chain_rule",
     "contributions": "viz.contribution_shares",
+    "teach": "teaching",
+    "record": "recording",
+    "replay": "recording",
     **dict.fromkeys(
         (
             "sparse_coo_tensor",

@@ -686,11 +686,13 @@ from rushlight.ops.shape.flip_roll import ravel as ravel
 from rushlight.ops.math.complex import real as real
 def reciprocal(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = 1 / input. 1 divided by the number."""
 def reciprocal_(input: _Tensor) -> _Tensor: """out = 1 / input. 1 divided by the number."""
+from rushlight.recording import record as record
 def relu(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = maximum(input, 0). The number where it is positive, 0 elsewhere; the gradient at 0 is 0."""
 def relu_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor: ...
 def remainder(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input - other * floor(input / other). What is left of `input` after division by `other`, with the sign of `other`, as Python's %."""
 def renorm(input: _Tensor, p: _float, dim: _int, maxnorm: _float, *, out: _Tensor | None = ...) -> _Tensor: ...
 def repeat_interleave(input: _Tensor, repeats: Any = ..., dim: _int | None = ..., *, output_size: _int | None = ...) -> _Tensor: ...
+from rushlight.recording import replay as replay
 def reshape(input: _Tensor, *shape: Any) -> _Tensor: """out = reshape(input, *shape). The elements, in their order, in another shape; -1 stands for what is left."""
 from rushlight.ops.shape.as_strided import resize_as_ as resize_as_
 from rushlight.ops.math.complex import resolved as _resolved
@@ -818,6 +820,7 @@ def tan(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = tan(i
 def tan_(input: _Tensor) -> _Tensor: """out = tan(input). The tangent of an angle in radians."""
 def tanh(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = tanh(input). The hyperbolic tangent."""
 def tanh_(input: _Tensor) -> _Tensor: """out = tanh(input). The hyperbolic tangent."""
+from rushlight.teaching import teach as teach
 def tensor(data: Any, *, dtype: _dtype | None = ..., device: Any = ..., requires_grad: _bool = ..., pin_memory: _bool = ...) -> _Tensor: ...
 def tensor_split(input: _Tensor, indices_or_sections: Any = ..., dim: _int = ..., *, indices: Any = ..., sections: _int | None = ...) -> _tuple[_Tensor, ...]: ...
 from rushlight.ops.linalg.products_api import tensordot as tensordot

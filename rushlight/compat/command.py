@@ -9,6 +9,8 @@ RUN = """\
 Run a PyTorch program with rushlight: inside the program, `import torch` imports
 rushlight. The program is a script, a module (-m), or a notebook, whose code cells
 run in order. Arguments after the program's name are passed to the program.
+--teach warns of silent mistakes on stderr: gradients that are not cleared, softmax
+before cross_entropy, evaluation in training mode and others (docs/use/teach.md).
 """
 CHECK = """\
 List the names of torch that a script or notebook uses and that rushlight lacks.
@@ -23,7 +25,8 @@ def add_run(commands: argparse._SubParsersAction) -> None:
         help="run a PyTorch program without changes",
         description=RUN,
         allow_abbrev=False,
-        usage="rushlight run [-h] (SCRIPT.py | NOTEBOOK.ipynb | -m MODULE) [ARGUMENT ...]",
+        usage="rushlight run [-h] [--teach] (SCRIPT.py | NOTEBOOK.ipynb | -m MODULE) "
+        "[ARGUMENT ...]",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     run.add_argument(
@@ -31,6 +34,9 @@ def add_run(commands: argparse._SubParsersAction) -> None:
         dest="module",
         action="store_true",
         help="the program is a module, as for python -m",
+    )
+    run.add_argument(
+        "--teach", action="store_true", help="warn of silent mistakes of the training loop"
     )
     run.add_argument("program", help="a script, a notebook, or with -m a module")
     run.add_argument(
@@ -43,7 +49,7 @@ def run_program(arguments: argparse.Namespace) -> int:
     from rushlight.compat.run import NotAProgram, fail, run
 
     try:
-        run(arguments.program, arguments.arguments, arguments.module)
+        run(arguments.program, arguments.arguments, arguments.module, arguments.teach)
     except NotAProgram as error:
         print(f"rushlight run: {error}", file=sys.stderr)
         return 2

@@ -283,8 +283,11 @@ class Snapshot:
         self.catches = self.catches or catches(function.__code__)
         names = set(names_in(function.__code__))
         self.mention(names, todo)
+        read = globals_in(function.__code__)
         for name in sorted(names & function.__globals__.keys()):
-            self.item(function.__globals__, name, function.__globals__[name], todo)
+            value = function.__globals__[name]
+            if name in read or isinstance(value, ModuleType):
+                self.item(function.__globals__, name, value, todo)
         todo += [
             sys.modules[name] for name in imported_in(function.__code__) if name in sys.modules
         ]
@@ -421,8 +424,25 @@ def names_in(code: CodeType) -> Iterator[str]:
     it."""
     for c in codes_in(code):
         yield from c.co_names
-        for k in c.co_consts:  # getattr(self, "scale"), case Layer(scale=1)
-            yield from (t for t in (k if isinstance(k, tuple) else (k,)) if isinstance(t, str))
+        yield from strings_in(c)
+
+
+def strings_in(code: CodeType) -> Iterator[str]:
+    for k in code.co_consts:  # getattr(self, "scale"), case Layer(scale=1)
+        yield from (t for t in (k if isinstance(k, tuple) else (k,)) if isinstance(t, str))
+
+
+@lru_cache(maxsize=4096)
+def globals_in(code: CodeType) -> frozenset[str]:
+    """The names of globals, and the strings, in a function and the functions inside it. Attributes
+    do not count: `optimizer.step()` does not read the global loop variable `step`."""
+    found: set[str] = set()
+    for c in codes_in(code):
+        found.update(strings_in(c))
+        found.update(
+            i.argval for i in get_instructions(c) if i.opname.endswith(("_GLOBAL", "_NAME"))
+        )
+    return frozenset(found)
 
 
 @lru_cache(maxsize=4096)

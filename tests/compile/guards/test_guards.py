@@ -218,3 +218,23 @@ def test_a_dtype_is_no_object_of_the_users(monkeypatch):
     f = compile(lambda x: layer(x.to(layer.kind)) if x.is_floating_point() else x, backend="numpy")
     settled(f, X)
     assert [p.holds() for ps in f.programs.values() for p in ps] == [True]
+
+
+def test_a_global_with_an_attributes_name_is_no_state_of_the_function():
+    """`for step in ...: run(x)` in a script, where `run` calls `optimizer.step()`."""
+    text = """
+def build():
+    model = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    def train(x):
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+    return torch.compile(train)
+run = build()
+for step in range(12):
+    run(torch.ones(3, 4))
+"""
+    script = {"torch": torch}
+    exec(text, script)
+    assert len(torch.compiler.programs(script["run"])) == 1

@@ -1,0 +1,62 @@
+"""The base class of checks: a name, an explanation for the docs, and events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from rushlight.core.node import Node
+from rushlight.core.tensor import Tensor
+
+if TYPE_CHECKING:
+    from rushlight.teaching.hints import Report
+
+
+class Check:
+    """One silent mistake. A subclass overrides the events that it needs, and calls `hint`.
+
+    `name`: the anchor on the docs page. `title`: a heading. `why`: what goes wrong, and why it
+    matters. `fix`: what to do, begins with a verb. `wrong`, `right`: statements for the page.
+    `limit`: what the check requires before it warns. `static`: the check reads shapes and graphs
+    only, so that it also runs while rushlight.compile traces a function."""
+
+    name = title = why = fix = wrong = right = limit = ""
+    static = False
+
+    def __init__(self, report: Report):
+        self.report = report
+
+    def hint(self, seen: str, place: str = "") -> None:
+        """Report the mistake: `seen` is what was measured, `place` the user's statement (default:
+        the one that runs now)."""
+        self.report.add(self, seen, place)
+
+    def on_loss(self, name: str, input: Tensor, target: Tensor) -> None:
+        """A loss function of nn.functional is about to run."""
+
+    def on_module(self, module: Any, args: tuple, output: Any, outermost: bool) -> None:
+        """A module's call has returned; `outermost`: no other module's call is around it."""
+
+    def on_decision(self, scores: Tensor) -> None:
+        """`argmax`, or `max` with a dimension, is about to run on scores."""
+
+    def on_batch(self, batch: list[Tensor]) -> None:
+        """A DataLoader has made a batch of these tensors."""
+
+    def on_backward(self, roots: Iterable[Node], nodes: list[Node]) -> None:
+        """Backward is about to begin at `roots`; `nodes`: the graph below them, newest first."""
+
+    def on_step_start(self, optimizer: Any) -> None:
+        """An optimizer's step is about to begin."""
+
+    def on_step_end(self, optimizer: Any) -> None:
+        """An optimizer's step has ended."""
+
+    def on_load(self, module: Any) -> None:
+        """A module is about to load a state dict."""
+
+    def finish(self) -> None:
+        """The program, or the part that is watched, has ended."""
+
+
+EVENTS = [name for name in vars(Check) if name.startswith("on_")]

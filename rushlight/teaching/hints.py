@@ -1,0 +1,73 @@
+"""What the checks have found: each hint once for each place, on stderr, and a summary."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from typing import Any, NamedTuple
+
+from rushlight.base.errors import here
+from rushlight.teaching.check import Check
+
+PAGE = "docs/use/teach.md"
+WIDTH = 100  # columns of a hint
+
+
+class Hint(NamedTuple):
+    """One finding. `place`: file, line and statement; `seen`: what was measured."""
+
+    name: str
+    title: str
+    place: str
+    seen: str
+    fix: str
+
+    @property
+    def line(self) -> str:
+        """`file.py:12`."""
+        return ":".join(self.place.split(":")[:2]) if ":" in self.place else self.place
+
+    def __str__(self) -> str:
+        lines = [
+            f"rushlight teach: {self.title}",
+            *textwrap.wrap(self.seen, WIDTH, initial_indent="  ", subsequent_indent="  "),
+            f"  at: {self.place}",
+            *textwrap.wrap(
+                f"hint: {self.fix} ({PAGE}#{self.name})",
+                WIDTH,
+                initial_indent="  ",
+                subsequent_indent="  ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            ),
+        ]
+        return "\n".join(lines)
+
+
+class Report:
+    """The hints of one `teach()`, in order."""
+
+    def __init__(self, quiet: bool = False):
+        self.hints: list[Hint] = []
+        self.quiet = quiet
+        self.root_value: Any = None  # the array of the number that backward begins at
+        self.known: set[tuple[str, str]] = set()
+
+    def add(self, check: Check, seen: str, place: str = "") -> None:
+        """Keep and print a hint, unless this check has one for this place."""
+        hint = Hint(check.name, check.title, place or here(), seen, check.fix)
+        if (hint.name, hint.line) in self.known:
+            return
+        self.known.add((hint.name, hint.line))
+        self.hints.append(hint)
+        self.say(str(hint))
+
+    def say(self, text: str) -> None:
+        if not self.quiet:
+            print(text, file=sys.stderr)
+
+    def summary(self) -> str:
+        """The number of hints, and a line for each."""
+        count = len(self.hints)
+        lines = [f"rushlight teach: {count} hint{'' if count == 1 else 's'}"]
+        return "\n".join(lines + [f"  {hint.line}: {hint.title}" for hint in self.hints])

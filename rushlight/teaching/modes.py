@@ -1,0 +1,154 @@
+"""Checks of training and evaluation mode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight.base.errors import here
+from rushlight.core.mode import mode
+from rushlight.core.tensor import Tensor
+from rushlight.nn.dropout import _DropoutNd
+from rushlight.nn.module import Module
+from rushlight.nn.normalization import _BatchNorm
+from rushlight.teaching.check import Check
+from rushlight.teaching.notes import Notes, listed, parameters_of
+
+
+def modal(root: Module, training: bool) -> list[str]:
+    """The names of the layers in this mode whose result depends on the mode: dropout with p > 0,
+    batch norm with running statistics."""
+    found = []
+    for name, module in root.named_modules():
+        drops = isinstance(module, _DropoutNd) and module.p > 0
+        tracks = isinstance(module, _BatchNorm) and module.running_mean is not None
+        if (drops or tracks) and module.training is training:
+            found.append(f"{name} ({type(module).__name__})" if name else type(module).__name__)
+    return found
+
+
+class Calls:
+    """Calls of a model: `evaluated`: outputs that a loss or argmax read under no_grad; `since` the
+    last step; `trained`: steps in training mode; `place`, `layers`: of the last evaluation."""
+
+    evaluated = since = trained = wrong = 0
+    warned = was_eval = False
+    place = ""
+    layers: list[str] = []
+
+
+class TrainingModeInEvaluation(Check):
+    name = "training-mode-in-evaluation"
+    title = "the model is evaluated in training mode"
+    why = (
+        "Dropout still removes features, and batch norm uses the statistics of the test batch and "
+        "adds them to its running statistics: the measured accuracy is wrong."
+    )
+    fix = "call model.eval() before the evaluation and model.train() after it."
+    wrong = "with torch.no_grad(): correct = (model(x).argmax(1) == y).sum()"
+    right = "model.eval()   # before it, and model.train() before the next training step"
+    limit = (
+        "a model that was trained before runs under no_grad in training mode, and a loss or argmax "
+        "reads its output itself: twice between two steps, or at the end of the program. The mean "
+        "of many dropout samples is no finding."
+    )
+
+    def __init__(self, report: Any):
+        super().__init__(report)
+        self.models = Notes(Calls)
+        self.last: tuple[Any, Any] = (None, None)  # model, the array of its output
+
+    def on_module(self, module: Any, args: tuple, output: Any, outermost: bool) -> None:
+        if not outermost:
+            return
+        note = self.models.of(module)
+        known = not mode().grad and note.trained and module.training and isinstance(output, Tensor)
+        self.last = (module, output._array) if known else (None, None)
+
+    def on_step_end(self, optimizer: Any) -> None:
+        owned = {id(p) for p in parameters_of(optimizer)}
+        for model, note in self.models.items():
+            if any(id(p) in owned for p in model.parameters()):
+                note.trained, note.since = note.trained + 1, 0
+
+    def on_decision(self, scores: Tensor) -> None:
+        model, array = self.last
+        if model is None or mode().grad or scores._array is not array:
+            return
+        self.last = (None, None)
+        layers = modal(model, True)
+        if not layers:
+            return
+        note = self.models.of(model)
+        note.evaluated, note.since = note.evaluated + 1, note.since + 1
+        note.place, note.layers = here(), layers
+        if note.since == 2:
+            self.tell(model, note)
+
+    def on_loss(self, name: str, input: Tensor, target: Tensor) -> None:
+        self.on_decision(input)
+
+    def tell(self, model: Module, note: Calls) -> None:
+        if not note.warned:
+            note.warned = True
+            self.hint(
+                f"{type(model).__name__} ran under no_grad with {listed(note.layers)} in training "
+                "mode.",
+                note.place,
+            )
+
+    def finish(self) -> None:
+        for model, note in self.models.items():
+            if note.since and note.evaluated * 4 <= note.trained:
+                self.tell(model, note)
+
+
+class EvaluationModeInTraining(Check):
+    name = "evaluation-mode-in-training"
+    title = "the model is trained in evaluation mode"
+    why = (
+        "After model.eval() dropout is off and batch norm keeps its statistics, until train() is "
+        "called: the model overfits, or normalizes by statistics of other weights."
+    )
+    fix = "call model.train() at the start of each epoch."
+    wrong = "for epoch in ...: train(); model.eval(); test()"
+    right = "for epoch in ...: model.train(); train(); model.eval(); test()"
+    limit = (
+        "the model was trained in training mode before, or evaluated under no_grad; then 3 steps "
+        "in evaluation mode. A model whose own mode is training, with frozen batch norm inside, "
+        "is no finding."
+    )
+    STEPS = 3
+
+    def __init__(self, report: Any):
+        super().__init__(report)
+        self.models = Notes(Calls)
+
+    def on_module(self, module: Any, args: tuple, output: Any, outermost: bool) -> None:
+        if not outermost:
+            return
+        note = self.models.of(module)
+        if not mode().grad:
+            note.was_eval = note.was_eval or not module.training
+            return
+        note.since = 1 if module.training else 2  # the mode of the last call with grad
+
+    def on_step_end(self, optimizer: Any) -> None:
+        owned = {id(p) for p in parameters_of(optimizer) if p._grad is not None}
+        for model, note in self.models.items():
+            last, note.since = note.since, 0
+            if not last or not any(id(p) in owned for p in model.parameters()):
+                continue
+            if last == 1:
+                note.trained, note.wrong = note.trained + 1, 0
+                continue
+            note.wrong += 1
+            if note.wrong == self.STEPS and (note.trained or note.was_eval):
+                layers = modal(model, False)
+                if layers and not modal(model, True):
+                    self.hint(
+                        f"{type(model).__name__} made {self.STEPS} training steps with "
+                        f"{listed(layers)} in evaluation mode."
+                    )
+
+
+CHECKS = (TrainingModeInEvaluation, EvaluationModeInTraining)

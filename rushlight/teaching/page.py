@@ -1,0 +1,83 @@
+"""The docs page docs/use/teach.md, written from the checks: `python -m rushlight.teaching.page`."""
+
+from __future__ import annotations
+
+from rushlight.teaching import CHECKS
+from rushlight.teaching.check import Check
+
+HEAD = """\
+<!-- written by `python -m rushlight.teaching.page > docs/use/teach.md`; edit rushlight/teaching -->
+# Silent mistakes
+
+Some mistakes raise no error: the program runs, and learns badly or measures wrongly. `--teach`
+watches a training program and warns of them, once for each place, on stderr. What the program
+prints, and its numbers to the last bit, stay the same.
+
+```bash
+rushlight run --teach train.py
+```
+
+In a program or a notebook:
+
+```python
+import rushlight
+
+rushlight.teach()          # on
+...                        # train
+rushlight.teach(False)     # off, with a summary
+
+with rushlight.teach() as teaching:
+    ...
+print(teaching.hints)
+```
+
+A hint has what was measured, your statement, and what to do:
+
+```text
+rushlight teach: gradients are not cleared between steps
+  in 3 steps in a row, 4 of 4 gradients still contained the gradient of the step before.
+  at: train.py:12: optimizer.step()
+  hint: call optimizer.zero_grad() before backward(). (docs/use/teach.md#gradients-not-cleared)
+```
+
+- **Silence proves nothing.** A check warns only if it is sure: a mistaken alarm is worse than
+  silence. Each section below names the conditions.
+- **Cost.** About 15 % of a program's time; nothing when it is off, because nothing is wrapped then.
+- **rushlight.compile.** A compiled function is checked while it is traced, and only for what needs
+  no numbers: the shapes given to a loss, and the op before it. Optimizers and models that run
+  outside of the compiled function are checked as usual.
+- `from torch.nn.functional import cross_entropy` before `teach()` keeps the function that is not
+  watched; with `--teach` the order does not matter.
+
+## The checks
+"""
+
+
+def section(check: type[Check]) -> str:
+    """The section of one check."""
+    return f"""
+### {check.title[0].upper()}{check.title[1:]} {{ #{check.name} }}
+
+{check.why}
+
+```python
+{check.wrong}
+```
+
+To mend it, {check.fix}
+
+```python
+{check.right}
+```
+
+It is reported if {check.limit}
+"""
+
+
+def text() -> str:
+    """The whole page."""
+    return HEAD + "".join(section(check) for check in CHECKS)
+
+
+if __name__ == "__main__":
+    print(text(), end="")

@@ -1,0 +1,269 @@
+"""Checks of parameters: cleared gradients, gradients that never come, forgotten optimizers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+from weakref import ref
+
+from rushlight.core.mode import mode
+from rushlight.core.node import Node
+from rushlight.core.tensor import Tensor
+from rushlight.nn.module import Module
+from rushlight.teaching.check import Check
+from rushlight.teaching.notes import (
+    Notes,
+    gradient,
+    listed,
+    name_in,
+    nonzero,
+    optimized,
+    parameters_of,
+    rms,
+)
+
+
+class GradientState:
+    """`stepped`: the gradient that an optimizer has used, a weak reference; `stale`: backward()
+    added to it since."""
+
+    stepped: Any = None
+    stale = False
+
+
+class NotCleared(Check):
+    name = "gradients-not-cleared"
+    title = "gradients are not cleared between steps"
+    why = (
+        "backward() adds to .grad. Each step then follows the sum of the gradients of all steps "
+        "so far: training becomes unstable, or stops to improve."
+    )
+    fix = "call optimizer.zero_grad() before backward()."
+    wrong = "loss.backward(); optimizer.step()"
+    right = "optimizer.zero_grad(); loss.backward(); optimizer.step()"
+    limit = (
+        "three steps in a row use gradients that contain those of the step before, for at least "
+        "half of the parameters. Gradient accumulation is no finding."
+    )
+    STEPS = 3
+
+    def __init__(self, report: Any):
+        super().__init__(report)
+        self.notes = Notes(GradientState)
+        self.steps = Notes(lambda: [0])  # steps in a row, of an optimizer
+
+    def on_backward(self, roots: Iterable[Node], nodes: list[Node]) -> None:
+        for p in leaves(nodes):
+            note = self.notes.of(p)
+            kept = p._grad is not None and note.stepped is not None and note.stepped() is p._grad
+            if kept and nonzero(gradient(p)):
+                note.stale = True
+            else:  # a new gradient, or one filled with 0
+                note.stepped, note.stale = None, False
+
+    def on_step_start(self, optimizer: Any) -> None:
+        used = [self.notes.of(p) for p in parameters_of(optimizer) if p._grad is not None]
+        stale = sum(note.stale for note in used)
+        count = self.steps.of(optimizer)
+        count[0] = count[0] + 1 if used and 2 * stale >= len(used) else 0
+        if count[0] == self.STEPS:
+            self.hint(
+                f"in {self.STEPS} steps in a row, {stale} of {len(used)} gradients still "
+                "contained the gradient of the step before."
+            )
+
+    def on_step_end(self, optimizer: Any) -> None:
+        for p in parameters_of(optimizer):
+            note = self.notes.of(p)
+            note.stepped, note.stale = None if p._grad is None else ref(p._grad), False
+
+
+def leaves(nodes: list[Node]) -> Iterator[Tensor]:
+    """The leaf tensors of a graph, oldest nodes first."""
+    for node in reversed(nodes):
+        tensor = node.tensor() if node.leaf else None  # type: ignore[attr-defined]
+        if tensor is not None:
+            yield tensor
+
+
+class Use:
+    """A parameter: `called` if its module ran with grad mode on; `steps` of its optimizer;
+    `reached` by a gradient."""
+
+    called = reached = False
+    steps = 0
+
+
+class NoGradient(Check):
+    name = "no-gradient"
+    title = "a parameter never gets a gradient"
+    why = (
+        "The optimizer has the parameter, but no path of the graph leads from the loss to it: it "
+        "keeps its initial value."
+    )
+    fix = (
+        "look for detach(), .data, .item(), numpy() or no_grad() between the layer and the loss; "
+        "for an unused layer: remove it, or call it in forward."
+    )
+    wrong = "h = self.encoder(x).detach(); return self.head(h)"
+    right = "h = self.encoder(x);          return self.head(h)"
+    limit = (
+        "its module was called with grad mode on, its optimizer made 50 steps (or the program "
+        "ended after 5), and .grad was None in each. Layers that are never called are no finding."
+    )
+    STEPS, LEAST = 50, 5
+
+    def __init__(self, report: Any):
+        super().__init__(report)
+        self.notes = Notes(Use)
+        self.roots: Notes[dict] = Notes(dict)  # outermost modules
+        self.place = ""
+
+    def on_module(self, module: Any, args: tuple, output: Any, outermost: bool) -> None:
+        if not mode().grad:
+            return
+        if outermost:
+            self.roots.of(module)
+        for p in module._parameters.values():
+            if p is not None:
+                self.notes.of(p).called = True
+
+    def on_step_start(self, optimizer: Any) -> None:
+        params = parameters_of(optimizer)
+        if not any(p._grad is not None for p in params):
+            return
+        for p in params:
+            note = self.notes.of(p)
+            note.steps += 1
+            note.reached = note.reached or p._grad is not None or not p.requires_grad
+        if any(self.notes.of(p).steps == self.STEPS for p in params):
+            self.look(params, self.STEPS)
+
+    def look(self, params: list[Tensor], least: int) -> None:
+        notes = [(p, self.notes.of(p)) for p in params]
+        cut = [p for p, n in notes if n.called and not n.reached and n.steps >= least]
+        if not cut:
+            return
+        roots = [root for root, _ in self.roots.items()]
+        names = listed(name_in(roots, p) for p in cut)
+        steps = min(self.notes.of(p).steps for p in cut)
+        self.hint(f"in {steps} steps, .grad was None for {names}.", f"{names}")
+        for p in cut:
+            self.notes.of(p).reached = True  # one hint for each parameter
+
+    def finish(self) -> None:
+        self.look([p for p, _ in self.notes.items()], self.LEAST)
+
+
+class Kept:
+    """What is known of a parameter without optimizer: `seen` with a gradient in this many steps;
+    `size`: its first root mean square; `loaded` from a state dict."""
+
+    seen = 0
+    size: float | None = None
+    loaded = False
+
+
+class NoOptimizer(Check):
+    name = "no-optimizer"
+    title = "a parameter gets gradients, but no optimizer has it"
+    why = "Its gradient is computed in each step and never used: it keeps its initial value."
+    fix = "give all of model.parameters() to the optimizer; to freeze: p.requires_grad_(False)."
+    wrong = "optimizer = SGD(model.head.parameters(), lr=0.1)"
+    right = "optimizer = SGD(model.parameters(), lr=0.1)"
+    limit = (
+        "the parameter had a gradient in 5 steps of an optimizer of the same model, its value did "
+        "not change, and it was not loaded by load_state_dict."
+    )
+    STEPS, WINDOW = 5, 40
+
+    def __init__(self, report: Any):
+        super().__init__(report)
+        self.notes = Notes(Kept)
+        self.roots: Notes[dict] = Notes(dict)
+        self.steps = 0
+
+    def on_module(self, module: Any, args: tuple, output: Any, outermost: bool) -> None:
+        if outermost and mode().grad and self.steps < self.WINDOW:
+            self.roots.of(module)
+
+    def on_load(self, module: Any) -> None:
+        for p in module.parameters():
+            self.notes.of(p).loaded = True
+
+    def on_step_end(self, optimizer: Any) -> None:
+        self.steps += 1
+        if self.steps > self.WINDOW:
+            return
+        owned = {id(p) for p in parameters_of(optimizer)}
+        for root, _ in self.roots.items():
+            if any(id(p) in owned for p in root.parameters()):
+                self.look(root, owned)
+
+    def candidates(self, root: Module) -> Iterator[tuple[str, list[Tensor]]]:
+        """(name, parameters) of what one hint would be about."""
+        for name, p in root.named_parameters():
+            yield name, [p]
+
+    def look(self, root: Module, owned: set[int]) -> None:
+        found: list[tuple[str, list[Tensor]]] = []
+        for name, params in self.candidates(root):
+            free = [p for p in params if id(p) not in owned and self.unused(p)]
+            if free:
+                found.append((name, free))
+        if found:
+            everywhere = optimized()
+            names = [name for name, free in found if not any(id(p) in everywhere for p in free)]
+            if names:
+                self.tell(root, names)
+
+    def unused(self, p: Tensor) -> bool:
+        """Whether the parameter has had a gradient in `STEPS` steps without any change."""
+        note = self.notes.of(p)
+        if note.loaded or not p.requires_grad or not nonzero(gradient(p)):
+            return False
+        size = rms(p._array)
+        note.seen, note.size = (note.seen + 1 if size == note.size else 1), size
+        return note.seen == self.STEPS
+
+    def tell(self, root: Module, names: list[str]) -> None:
+        kind = type(root).__name__
+        self.hint(f"{kind}: {listed(names)} had a gradient in {self.STEPS} steps and stayed equal.")
+
+
+class PlainList(NoOptimizer):
+    name = "modules-in-a-plain-list"
+    title = "modules in a plain list or dict are not found"
+    why = (
+        "A module finds submodules that are attributes. Those in a plain list or dict are missing "
+        "in parameters(), state_dict(), to() and eval(): they are not trained and not saved."
+    )
+    fix = "use nn.ModuleList or nn.ModuleDict, or nn.Sequential."
+    wrong = "self.layers = [nn.Linear(8, 8) for _ in range(3)]"
+    right = "self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(3))"
+    limit = (
+        "parameters in the list got a gradient in 5 steps of an optimizer of the model; neither "
+        "the model nor any optimizer has them."
+    )
+
+    def candidates(self, root: Module) -> Iterator[tuple[str, list[Tensor]]]:
+        inside = set(map(id, root.modules()))
+        for path, module in root.named_modules():
+            for name, value in list(vars(module).items()):
+                hidden = [m for m in modules_in(value) if id(m) not in inside]
+                if hidden and name != "_modules":
+                    where = f"{path}.{name}" if path else name
+                    text = f"'{where}', a {type(value).__name__} of {len(hidden)} modules"
+                    yield text, [p for m in hidden for p in m.parameters()]
+
+    def tell(self, root: Module, names: list[str]) -> None:
+        self.hint(f"{type(root).__name__}: no optimizer has the parameters in {listed(names)}.")
+
+
+def modules_in(value: Any) -> list[Module]:
+    """The modules in a plain list, tuple or dict."""
+    parts = value.values() if type(value) is dict else value
+    return [m for m in parts if isinstance(m, Module)] if type(value) in (list, tuple, dict) else []
+
+
+CHECKS = (NotCleared, NoGradient, NoOptimizer, PlainList)

@@ -1,0 +1,506 @@
+"""Small programs with one silent mistake each: {name of the program: (name of the check, text)}."""
+
+START = """\
+import rushlight as torch
+from rushlight import nn, optim
+from rushlight.nn import functional as F
+from rushlight.utils.data import DataLoader, TensorDataset
+torch.manual_seed(0)
+x = torch.randn(256, 8)
+true = torch.randn(8, 3)
+y = (x @ true).argmax(1)
+t = x @ true[:, 0]                              # (256,)
+b = (t > 0).float()
+def classifier(*layers):
+    return nn.Sequential(nn.Linear(8, 32), *layers, nn.ReLU(), nn.Linear(32, 3))
+def train(model, loss, steps=60, lr=0.05, optimizer=None):
+    optimizer = optimizer or optim.SGD(model.parameters(), lr=lr)
+    for i in range(steps):
+        part = slice(i % 8 * 32, i % 8 * 32 + 32)
+        optimizer.zero_grad()
+        loss(model, part).backward()
+        optimizer.step()
+"""
+CE = "lambda m, p: F.cross_entropy(m(x[p]), y[p])"
+
+PLANTED = {
+    "no zero_grad": (
+        "gradients-not-cleared",
+        """
+model = classifier()
+optimizer = optim.SGD(model.parameters(), lr=0.001)
+for i in range(40):
+    F.cross_entropy(model(x), y).backward()
+    optimizer.step()
+""",
+    ),
+    "no zero_grad, Adam, loss module, loader": (
+        "gradients-not-cleared",
+        """
+model, loss = classifier(), nn.CrossEntropyLoss()
+optimizer = optim.Adam(model.parameters(), lr=0.001)
+for xb, yb in DataLoader(TensorDataset(x, y), batch_size=32, shuffle=True):
+    loss(model(xb), yb).backward()
+    optimizer.step()
+""",
+    ),
+    "mse_loss of (N, 1) and (N,)": (
+        "loss-that-broadcasts",
+        "train(nn.Linear(8, 1), lambda m, p: F.mse_loss(m(x[p]), t[p]))",
+    ),
+    "own loss of (N, 1) and (N,)": (
+        "loss-that-broadcasts",
+        "train(nn.Linear(8, 1), lambda m, p: ((m(x[p]) - t[p]) ** 2).mean())",
+    ),
+    "softmax in the model": (
+        "softmax-before-cross-entropy",
+        "train(nn.Sequential(classifier(), nn.Softmax(dim=1)), " + CE + ")",
+    ),
+    "softmax, then a view": (
+        "softmax-before-cross-entropy",
+        "train(classifier(), lambda m, p: "
+        "nn.CrossEntropyLoss()(m(x[p]).softmax(1).view(-1, 3), y[p]))",
+    ),
+    "log_softmax twice": (
+        "log-softmax-twice",
+        "train(classifier(), lambda m, p: F.cross_entropy(F.log_softmax(m(x[p]), 1), y[p]))",
+    ),
+    "softmax before nll_loss": (
+        "no-log-before-nll-loss",
+        "train(classifier(), lambda m, p: F.nll_loss(F.softmax(m(x[p]), 1), y[p]))",
+    ),
+    "sigmoid before BCEWithLogitsLoss": (
+        "sigmoid-before-bce-with-logits",
+        "loss = nn.BCEWithLogitsLoss()\n"
+        "train(nn.Linear(8, 1), lambda m, p: loss(torch.sigmoid(m(x[p])).squeeze(1), b[p]))",
+    ),
+    "nan of p log p": (
+        "loss-is-nan",
+        """
+p = torch.tensor([0.5, 0.5, 0.0], requires_grad=True)
+loss = (p * p.log()).sum()
+loss.backward()
+""",
+    ),
+    "detach in the middle": (
+        "no-gradient",
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.head = nn.Linear(8, 8), nn.Linear(8, 3)
+    def forward(self, x):
+        return self.head(self.encoder(x).relu().detach())
+train(Net(), """
+        + CE
+        + ")",
+    ),
+    "optimizer with one layer": (
+        "no-optimizer",
+        "model = classifier()\n"
+        "train(model, " + CE + ", optimizer=optim.SGD(model[2].parameters(), lr=0.1))",
+    ),
+    "layers in a list": (
+        "modules-in-a-plain-list",
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = [nn.Linear(8, 8) for _ in range(2)]
+        self.head = nn.Linear(8, 3)
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x).relu()
+        return self.head(x)
+train(Net(), """
+        + CE
+        + ")",
+    ),
+    "heads in a dict": (
+        "modules-in-a-plain-list",
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.heads = nn.Linear(8, 8), {"a": nn.Linear(8, 3)}
+    def forward(self, x):
+        return self.heads["a"](self.body(x).relu())
+train(Net(), """
+        + CE
+        + ")",
+    ),
+    "no eval(), dropout": (
+        "training-mode-in-evaluation",
+        """
+model = classifier(nn.Dropout(0.5))
+train(model, """
+        + CE
+        + """)
+with torch.no_grad():
+    for part in (x[:128], x[128:]):
+        model(part).argmax(1)
+""",
+    ),
+    "no eval(), batch norm, test loss, one batch": (
+        "training-mode-in-evaluation",
+        """
+model = classifier(nn.BatchNorm1d(32))
+train(model, """
+        + CE
+        + """)
+with torch.inference_mode():
+    F.cross_entropy(model(x), y)
+""",
+    ),
+    "no train() after eval()": (
+        "evaluation-mode-in-training",
+        """
+model = classifier(nn.Dropout(0.5))
+for epoch in range(3):
+    train(model, """
+        + CE
+        + """, steps=8)
+    model.eval()
+    with torch.no_grad():
+        (model(x).argmax(1) == y).sum()
+""",
+    ),
+    "dead ReLUs": (
+        "dead-relus",
+        """
+model = classifier()
+nn.init.constant_(model[0].bias, -100.0)
+train(model, """
+        + CE
+        + ")",
+    ),
+    "twelve sigmoids": (
+        "vanishing-gradients",
+        """
+layers = [layer for _ in range(12) for layer in (nn.Linear(8, 8), nn.Sigmoid())]
+train(nn.Sequential(*layers, nn.Linear(8, 3)), """
+        + CE
+        + ")",
+    ),
+    "weights of N(0, 1)": (
+        "exploding-gradients",
+        """
+layers = [nn.Linear(64, 64, bias=False) for _ in range(8)]
+for layer in layers:
+    nn.init.normal_(layer.weight)
+model = nn.Sequential(nn.Linear(8, 64), *layers, nn.Linear(64, 1))
+train(model, lambda m, p: F.mse_loss(m(x[p]).squeeze(1), t[p]), lr=1e-30, steps=10)
+""",
+    ),
+    "a learning rate of 10": (
+        "update-ratio",
+        "model = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 3))\n"
+        "train(model, " + CE + ", steps=120, optimizer=optim.Adam(model.parameters(), lr=10.0))",
+    ),
+    "a learning rate of 1e-7": (
+        "update-ratio",
+        "model = classifier()\n"
+        "train(model, lambda m, p: F.cross_entropy(m(x), y), steps=120,\n"
+        "      optimizer=optim.Adam(model.parameters(), lr=1e-7))",
+    ),
+    "sorted by class": (
+        "data-not-shuffled",
+        """
+order = y.argsort()
+model = classifier()
+optimizer = optim.SGD(model.parameters(), lr=0.05)
+for xb, yb in DataLoader(TensorDataset(x[order], y[order]), batch_size=16):
+    optimizer.zero_grad()
+    F.cross_entropy(model(xb), yb).backward()
+    optimizer.step()
+""",
+    ),
+    "labels of one class": (
+        "labels-do-not-vary",
+        """
+model, loader = classifier(), DataLoader(TensorDataset(x, y * 0), batch_size=32, shuffle=True)
+optimizer = optim.SGD(model.parameters(), lr=0.05)
+for epoch in range(4):
+    for xb, yb in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(xb), yb).backward()
+        optimizer.step()
+""",
+    ),
+    "a hidden state that is not detached": (
+        "growing-graph",
+        """
+cell, head, h = nn.RNNCell(8, 8), nn.Linear(8, 3), torch.zeros(4, 8)
+optimizer = optim.SGD([*cell.parameters(), *head.parameters()], lr=0.0)
+for i in range(20):
+    h = cell(x[4 * i : 4 * i + 4], h)
+    optimizer.zero_grad()
+    F.cross_entropy(head(h), y[4 * i : 4 * i + 4]).backward(retain_graph=True)
+""",
+    ),
+    "a sum of losses": (
+        "metric-keeps-graph",
+        """
+model, total = classifier(), 0
+optimizer = optim.SGD(model.parameters(), lr=0.05)
+for i in range(60):
+    optimizer.zero_grad()
+    loss = F.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+    total += loss
+""",
+    ),
+    "a list of losses": (
+        "metric-keeps-graph",
+        """
+model, losses = nn.Linear(8, 1), []
+optimizer = optim.SGD(model.parameters(), lr=0.01)
+for i in range(60):
+    optimizer.zero_grad()
+    loss = ((model(x).squeeze(1) - t) ** 2).mean()
+    losses.append(loss)
+    loss.backward()
+    optimizer.step()
+""",
+    ),
+}  # fmt: skip
+
+RIGHT = {
+    "plain": "train(classifier(nn.Dropout(0.2)), " + CE + ", steps=150)",
+    "gan": """
+G, D = nn.Sequential(nn.Linear(4, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 8)), nn.Linear(8, 1)
+g, d = optim.Adam(G.parameters(), lr=1e-3), optim.Adam(D.parameters(), lr=1e-3)
+loss, one, zero = nn.BCEWithLogitsLoss(), torch.ones(32, 1), torch.zeros(32, 1)
+for i in range(60):
+    fake = G(torch.randn(32, 4))
+    d.zero_grad()
+    (loss(D(x[:32]), one) + loss(D(fake.detach()), zero)).backward()
+    d.step()
+    g.zero_grad()
+    loss(D(fake), one).backward()
+    g.step()
+    with torch.no_grad():
+        G(torch.randn(32, 4))
+""",
+    "gradient accumulation": """
+model = classifier()
+optimizer = optim.SGD(model.parameters(), lr=0.05)
+for i in range(80):
+    (F.cross_entropy(model(x), y) / 4).backward()
+    if i % 4 == 3:
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=False)
+""",
+    "policy gradient": """
+policy = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2))
+optimizer, logs, rewards = optim.Adam(policy.parameters(), lr=1e-2), [], []
+for episode in range(60):
+    for i in range(10):
+        choice = torch.distributions.Categorical(logits=policy(x[i]))
+        action = choice.sample()
+        logs.append(choice.log_prob(action)), rewards.append(action.item())
+    optimizer.zero_grad()
+    loss = -(torch.stack(logs) * torch.tensor(rewards).float()).sum()
+    loss.backward()
+    optimizer.step()
+    del logs[:], rewards[:]
+""",
+    "actor and critic on one retained graph": """
+body, actor, critic = nn.Linear(8, 8), nn.Linear(8, 3), nn.Linear(8, 1)
+optimizer = optim.Adam([*body.parameters(), *actor.parameters(), *critic.parameters()], lr=1e-3)
+for i in range(60):
+    h = body(x).tanh()
+    optimizer.zero_grad()
+    F.cross_entropy(actor(h), y).backward(retain_graph=True)
+    F.mse_loss(critic(h).squeeze(1), t).backward()
+    optimizer.step()
+""",
+    "frozen backbone": """
+model = classifier(nn.BatchNorm1d(32))
+for p in model[0].parameters():
+    p.requires_grad_(False)
+train(model, """ + CE + ", optimizer=optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1))",
+    "pretrained backbone, optimizer of the head": """
+model = classifier()
+model.load_state_dict(model.state_dict())
+train(model, """ + CE + ", optimizer=optim.SGD(model[2].parameters(), lr=0.1))",
+    "frozen batch norm": """
+model = classifier(nn.BatchNorm1d(32))
+train(model, """ + CE + """)
+model.train(); model[1].eval()
+train(model, """ + CE + ")",
+    "truncated backpropagation": """
+cell, head, h = nn.RNNCell(8, 8), nn.Linear(8, 3), torch.zeros(4, 8)
+optimizer = optim.SGD([*cell.parameters(), *head.parameters()], lr=0.01)
+for i in range(60):
+    h = cell(x[4 * i : 4 * i + 4], h.detach())
+    optimizer.zero_grad()
+    F.cross_entropy(head(h), y[4 * i : 4 * i + 4]).backward()
+    optimizer.step()
+""",
+    "embedding": """
+table = nn.Embedding(50, 8)
+optimizer = optim.Adam(table.parameters(), lr=1e-2)
+for i in range(60):
+    optimizer.zero_grad()
+    a, c = table(torch.randint(0, 50, (64,))), table(torch.randint(0, 50, (64,)))
+    F.binary_cross_entropy_with_logits((a * c).sum(1), b[:64]).backward()
+    optimizer.step()
+""",
+    "sparse embedding": """
+table = nn.Embedding(50, 3, sparse=True)
+optimizer = optim.SparseAdam(table.parameters(), lr=1e-2)
+for i in range(60):
+    optimizer.zero_grad()
+    F.cross_entropy(table(torch.randint(0, 50, (64,))), y[:64]).backward()
+    optimizer.step()
+""",
+    "moving average teacher": """
+import copy
+model = classifier(nn.Dropout(0.1))
+teacher = copy.deepcopy(model)
+optimizer = optim.SGD(model.parameters(), lr=0.05)
+for i in range(60):
+    with torch.no_grad():
+        aim = teacher(x).softmax(1)
+    optimizer.zero_grad()
+    (F.cross_entropy(model(x), y) + F.mse_loss(model(x).softmax(1), aim)).backward()
+    optimizer.step()
+    with torch.no_grad():
+        for p, q in zip(teacher.parameters(), model.parameters()):
+            p.mul_(0.99).add_(q, alpha=0.01)
+""",
+    "two tasks in turn": """
+body, heads = nn.Linear(8, 8), nn.ModuleList([nn.Linear(8, 3), nn.Linear(8, 1)])
+optimizer = optim.Adam([*body.parameters(), *heads.parameters()], lr=1e-3)
+for i in range(60):
+    optimizer.zero_grad()
+    h = body(x).relu()
+    (F.cross_entropy(heads[0](h), y) if i % 20 < 19 else F.mse_loss(heads[1](h)[:, 0], t)).backward()
+    optimizer.step()
+""",
+    "LBFGS": """
+model = nn.Linear(8, 3)
+optimizer = optim.LBFGS(model.parameters(), lr=0.1)
+def closure():
+    optimizer.zero_grad()
+    loss = F.cross_entropy(model(x), y)
+    loss.backward()
+    return loss
+for i in range(12):
+    optimizer.step(closure)
+""",
+    "checkpointing": """
+from rushlight.utils.checkpoint import checkpoint
+model = classifier()
+train(model, lambda m, p: F.cross_entropy(m[2](checkpoint(m[:2], x[p], use_reentrant=False)), y[p]))
+""",
+    "evaluation in the middle": """
+model = classifier(nn.Dropout(0.5), nn.BatchNorm1d(32))
+for epoch in range(6):
+    model.train()
+    train(model, """ + CE + """, steps=20)
+    model.eval()
+    with torch.no_grad():
+        (model(x).argmax(1) == y).sum(), F.cross_entropy(model(x), y)
+""",
+    "training accuracy": """
+model = classifier(nn.Dropout(0.5))
+optimizer, right = optim.SGD(model.parameters(), lr=0.05), 0
+for i in range(60):
+    optimizer.zero_grad()
+    scores = model(x)
+    F.cross_entropy(scores, y).backward()
+    optimizer.step()
+    with torch.no_grad():
+        right += (scores.argmax(1) == y).sum().item()
+""",
+    "a series without shuffling": """
+wave = torch.arange(400).float().mul(0.05).sin()
+windows = wave.unfold(0, 9, 1)
+net = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+optimizer = optim.Adam(net.parameters(), lr=1e-3)
+for epoch in range(3):
+    for xb, yb in DataLoader(TensorDataset(windows[:, :8], windows[:, 8]), batch_size=16):
+        optimizer.zero_grad()
+        F.mse_loss(net(xb).squeeze(1), yb).backward()
+        optimizer.step()
+""",
+    "a whole sorted data set in each step": """
+order = y.argsort()
+train(classifier(), lambda m, p: F.cross_entropy(m(x[order]), y[order]))
+""",
+    "MC dropout": """
+model = classifier(nn.Dropout(0.5))
+train(model, """ + CE + """)
+with torch.no_grad():
+    torch.stack([model(x).softmax(1) for _ in range(20)]).mean(0).argmax(1)
+""",
+    "contrastive loss, labels 0": """
+net = nn.Linear(8, 16)
+optimizer = optim.SGD(net.parameters(), lr=0.05)
+for i in range(60):
+    optimizer.zero_grad()
+    q, keys = net(x[:64]), net(x[64:128]).detach()
+    scores = torch.cat([(q * keys).sum(1, keepdim=True), q @ net(x[128:]).detach().T], 1)
+    F.cross_entropy(scores, torch.zeros(64, dtype=torch.long)).backward()
+    optimizer.step()
+""",
+    "pairwise distances": """
+net = nn.Linear(8, 1)
+optimizer = optim.SGD(net.parameters(), lr=0.01)
+for i in range(60):
+    optimizer.zero_grad()
+    z = net(x[:32])
+    ((z - z.T).abs() - (t[:32, None] - t[None, :32]).abs()).square().mean().backward()
+    optimizer.step()
+""",
+    "an unused branch": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.used, self.spare = nn.Linear(8, 3), nn.Linear(8, 3)
+    def forward(self, x):
+        return self.used(x)
+train(Net(), """ + CE + ")",
+    "a shared list of layers": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.c = nn.Linear(8, 8), nn.Linear(8, 3)
+        self.all = [self.a, self.c]
+    def forward(self, x):
+        return self.all[1](self.all[0](x).relu())
+train(Net(), """ + CE + ")",
+    "MAML": """
+model = nn.Linear(8, 1)
+optimizer = optim.SGD(model.parameters(), lr=0.01)
+for i in range(30):
+    optimizer.zero_grad()
+    w, c = model.weight, model.bias
+    inner = F.mse_loss(F.linear(x, w, c).squeeze(1), t)
+    gw, gc = torch.autograd.grad(inner, (w, c), create_graph=True)
+    F.mse_loss(F.linear(x, w - 0.1 * gw, c - 0.1 * gc).squeeze(1), t).backward()
+    optimizer.step()
+""",
+    "adversarial example in evaluation mode": """
+model = classifier(nn.Dropout(0.5))
+train(model, """ + CE + """)
+model.eval()
+for i in range(10):
+    image = x[:8].clone().requires_grad_()
+    F.cross_entropy(model(image), y[:8]).backward()
+""",
+    "gradients of a frozen critic": """
+actor, critic = nn.Linear(8, 8), nn.Linear(8, 1)
+a, c = optim.Adam(actor.parameters(), lr=1e-3), optim.Adam(critic.parameters(), lr=1e-3)
+for i in range(60):
+    c.zero_grad()
+    F.mse_loss(critic(actor(x).detach()).squeeze(1), t).backward()
+    c.step()
+    a.zero_grad()
+    (-critic(actor(x)).mean()).backward()
+    a.step()
+""",
+}  # fmt: skip
