@@ -30,7 +30,7 @@ from rushlight.viz.graph_formulas import (
     total,
     users_tensors,
 )
-from rushlight.viz.steps import forward_values
+from rushlight.viz.backward_steps import forward_values
 
 MAX_PATHS = 64  # paths listed one by one
 

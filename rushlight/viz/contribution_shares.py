@@ -14,7 +14,7 @@ from rushlight.core.node import Node
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.viz.chain_rule import shown, table
 from rushlight.viz.graph import check_recorded
-from rushlight.viz.steps import record
+from rushlight.viz.backward_steps import record
 
 
 @dataclass(frozen=True)

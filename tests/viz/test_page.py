@@ -14,7 +14,7 @@ from rushlight import nn, viz
 from rushlight.core.engine import reachable, steps
 from rushlight.core.gradient_worlds import sum_to_array
 from rushlight.viz.array_preview import cuts, describe
-from rushlight.viz.steps import forward_values, record
+from rushlight.viz.backward_steps import forward_values, record
 
 # Debian's Chromium first: `.ci/run` installs it. QUIET: a browser that looks nothing up by itself.
 CHROMIUM = next(

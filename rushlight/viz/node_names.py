@@ -1,0 +1,211 @@
+"""Names for the nodes of a graph: the user's variables, parameters and modules.
+
+The names come from `params`, from the variables of the user's frame, from the statement that made
+the node (`h = torch.relu(a)` names the node h), from modules, and last from the alphabet."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections import Counter
+from functools import lru_cache
+from typing import Any
+
+from rushlight.base.errors import user_frame
+from rushlight.core.node import Node, Output
+from rushlight.core.tensor import Tensor
+from rushlight.viz.graph import Params, pairs
+from rushlight.viz.graph_formulas import letters
+from rushlight.viz.module_calls import Call, call_of
+
+Span = tuple[int, int, int, int]  # first line, last line, first column, end column
+SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+MAX_PARSED_FILES = 16
+
+
+class Statements(ast.NodeVisitor):
+    """The expressions of a file by their place, and the targets of its assignments."""
+
+    def __init__(self, text: str):
+        self.expressions: dict[Span, ast.AST] = {}
+        self.targets: dict[Span, list[str]] = {}
+        try:
+            todo: list[ast.AST] = [ast.parse(text)]
+        except (SyntaxError, ValueError, RecursionError):
+            todo = []  # a cell with a magic command, or text that is no Python
+        for node in todo:  # `todo` grows while it is read
+            todo.extend(ast.iter_child_nodes(node))
+            if isinstance(node, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Subscript)):
+                self.expressions[span_of(node)] = node
+            self.note_targets(node)
+
+    def note_targets(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target: ast.AST = node.targets[0]
+        elif isinstance(node, (ast.AugAssign, ast.AnnAssign, ast.NamedExpr)):
+            target = node.target
+        else:
+            return
+        parts = target.elts if isinstance(target, ast.Tuple) else [target]
+        names = [part.id if isinstance(part, ast.Name) else "" for part in parts]
+        place = node if isinstance(node, ast.AugAssign) else node.value
+        if place is not None:
+            self.targets[span_of(place)] = names
+
+
+def span_of(node: Any) -> Span:
+    return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
+
+
+@lru_cache(MAX_PARSED_FILES)
+def statements(text: str) -> Statements:
+    return Statements(text)
+
+
+class Places:
+    """The expression that made a node, found by the position of its instruction in the source."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, Statements] = {}
+        self.spans: dict[Any, list[Any]] = {}
+
+    def find(self, node: Node) -> tuple[Statements, Span] | None:
+        """The parsed file and the place in it; None before Python 3.11, which has no columns."""
+        if node.where is None or node.leaf:
+            return None
+        code, lasti = node.where
+        if not hasattr(code, "co_positions"):
+            return None
+        if code not in self.spans:
+            self.spans[code] = list(code.co_positions())
+        spans, at = self.spans[code], lasti // 2
+        if at >= len(spans) or None in spans[at]:
+            return None
+        file = code.co_filename
+        if file not in self.files:
+            self.files[file] = statements("".join(linecache.getlines(file)))
+        return self.files[file], spans[at]
+
+    def targets(self, node: Node) -> list[str]:
+        """The variables to which the statement assigns the node's result."""
+        found = self.find(node)
+        return [] if found is None else found[0].targets.get(found[1], [])
+
+    def argument(self, node: Node, slot: int) -> str:
+        """The variable that was given as input number `slot`; "" for another expression."""
+        found = self.find(node)
+        made = None if found is None else found[0].expressions.get(found[1])
+        given: list[Any] = []
+        if isinstance(made, ast.BinOp):
+            given = [made.left, made.right]
+        elif isinstance(made, ast.Call):
+            method = isinstance(made.func, ast.Attribute) and is_value(made.func)
+            given = [*([made.func.value] if method else []), *made.args]  # type: ignore[attr-defined]
+        name = given[slot] if slot < len(given) else None
+        return name.id if isinstance(name, ast.Name) else ""
+
+
+def is_value(function: ast.Attribute) -> bool:
+    """Whether `a` in `a.f(b)` may be a tensor: a name, but neither a module nor `self`."""
+    return isinstance(function.value, ast.Name) and function.value.id not in MODULES
+
+
+MODULES = {"torch", "rushlight", "F", "nn", "np", "self"}
+
+
+def users_variables(depth: int) -> dict[str, Tensor]:
+    """{name: tensor} of the variables of the user's frame."""
+    frame = user_frame(depth + 1)
+    seen = {} if frame is None else {**frame.f_globals, **frame.f_locals}
+    return {
+        name: value
+        for name, value in seen.items()
+        if isinstance(value, Tensor) and not name.startswith("_")
+    }
+
+
+def spoken(path: str) -> str:
+    """A parameter's or module's name as Python writes it: `0.weight` is `model[0].weight`."""
+    first, *rest = path.split(".")
+    start = f"model[{first}]" if first.isdigit() else first
+    return start + "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in rest)
+
+
+def numbered(nodes: list[Node], names: dict[Node, str]) -> dict[Node, str]:
+    """The names made unique: x₁, x₂ where the program assigns to x twice."""
+    counts = Counter(names[node] for node in nodes if node in names)
+    seen: Counter[str] = Counter()
+    unique = {}
+    for node in nodes:
+        if node in names:
+            name = names[node]
+            seen[name] += 1
+            number = str(seen[name]).translate(SUBSCRIPTS)
+            unique[node] = name if counts[name] == 1 else f"{name}{number}"
+    return unique
+
+
+def node_names(
+    order: list[Node], params: Params, seen: dict[str, Tensor], places: Places
+) -> tuple[dict[Node, str], set[Node]]:
+    """A name for each node (`order`: newest first), and the nodes with a name that the user wrote:
+    a variable, a parameter or a module."""
+    oldest_first = order[::-1]
+    found: dict[Node, str] = from_statements(oldest_first, places)
+    found.update({t._node: name for name, t in seen.items() if t._node is not None})
+    for name, tensor in pairs(params):
+        if tensor._node is not None:
+            found[tensor._node] = spoken(name)
+    for node, name in of_modules(oldest_first, params).items():
+        found.setdefault(node, name)
+    present = set(order)
+    names = numbered(oldest_first, {n: name for n, name in found.items() if n in present})
+    own = set(names)
+    taken = {*names.values(), *seen}
+    fresh = (name for name in letters() if name not in taken)
+    for node in oldest_first:
+        if node not in names:
+            names[node] = f"leaf{len(names)}" if node.leaf else next(fresh)
+    return names, own
+
+
+def from_statements(oldest_first: list[Node], places: Places) -> dict[Node, str]:
+    """Names by assignments: of the nodes that one expression made in a row, the last is the
+    result."""
+    found = {}
+    ops = [node for node in oldest_first if not node.leaf]
+    for node, after in zip(ops, [*ops[1:], None]):
+        if after is not None and after.where == node.where:
+            continue
+        targets = places.targets(node)
+        if len(targets) == 1 and targets[0]:
+            found[node] = targets[0]
+    for node in ops:
+        if isinstance(node, Output):
+            targets = places.targets(node)
+            if node.number < len(targets) > 1 and targets[node.number]:
+                found[node] = targets[node.number]
+    return found
+
+
+def of_modules(oldest_first: list[Node], params: Params) -> dict[Node, str]:
+    """The result of each recorded call of a module (`fc1`, `relu1`), and of each op that uses the
+    parameters of one module."""
+    last: dict[Call, Node] = {}
+    for node in oldest_first:
+        call = None if node.leaf else call_of(node, params)
+        if call is not None and call.path:
+            last[call] = node
+    found = {node: result_name(call.path, call.kind) for call, node in last.items()}
+    paths = {t._node: name.rpartition(".")[0] for name, t in pairs(params) if t._node is not None}
+    for node in oldest_first:
+        owners = {paths[edge] for edge in node.edges if edge in paths}
+        if node not in found and len(owners) == 1 and (path := owners.pop()) and node.op:
+            found[node] = result_name(path, node.op.called)
+    return found
+
+
+def result_name(path: str, kind: str) -> str:
+    """The result of module `encoder.0`, a ReLU: `encoder.relu0`."""
+    *outer, last = path.split(".")
+    return ".".join([*outer, f"{kind.lower()}{last}" if last.isdigit() else last])
