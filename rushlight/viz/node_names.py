@@ -127,8 +127,13 @@ def users_variables(depth: int) -> dict[str, Tensor]:
 def spoken(path: str) -> str:
     """A parameter's or module's name as Python writes it: `0.weight` is `model[0].weight`."""
     first, *rest = path.split(".")
-    start = f"model[{first}]" if first.isdigit() else first
-    return start + "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in rest)
+    start = f"model[{first}]" if is_index(first) else first
+    return start + "".join(f"[{part}]" if is_index(part) else f".{part}" for part in rest)
+
+
+def is_index(part: str) -> bool:
+    """Whether it is a number, or a slice such as 0:10."""
+    return part.replace(":", "").isdigit()
 
 
 def numbered(nodes: list[Node], names: dict[Node, str]) -> dict[Node, str]:
@@ -206,6 +211,8 @@ def of_modules(oldest_first: list[Node], params: Params) -> dict[Node, str]:
 
 
 def result_name(path: str, kind: str) -> str:
-    """The result of module `encoder.0`, a ReLU: `encoder.relu0`."""
-    *outer, last = path.split(".")
-    return ".".join([*outer, f"{kind.lower()}{last}" if last.isdigit() else last])
+    """The result of module `encoder.0`, a ReLU: `encoder.relu0`; of `fc1`: `fc1`."""
+    outer, _, last = path.rpartition(".")
+    joint = "_" if kind[-1:].isdigit() else ""  # conv2d_0
+    name = f"{kind.lower()}{joint}{last}" if last.isdigit() else last
+    return f"{spoken(outer)}.{name}" if outer else name

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import linecache
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from html import escape
@@ -40,6 +41,7 @@ HERE = Path(__file__).parent
 SCRIPTS = ("numbers.js", "graph_layout.js", "page.js")
 MAX_LABEL_LETTERS = 24  # of a formula in a box
 MAX_NODES = 5000
+MAX_CHILDREN, SLICE = 20, 10  # numbered modules side by side; of more, modules that close as one
 CONTEXT_LINES = 3  # lines of source shown above and below a statement
 FREED = (
     "Backward has run through this graph already and freed what the ops had saved, so the numbers "
@@ -87,18 +89,24 @@ def html(
     """
     check_recorded(output)
     found = content(output, params, gradient, users_variables(1))
-    parts = {
-        "title": escape(f"Forward and backward, step by step: {headline(output, found)}"),
-        "style": (HERE / "page.css").read_text(encoding="utf-8"),
-        "script": "\n".join((HERE / name).read_text(encoding="utf-8") for name in SCRIPTS),
-        "data": as_json(found),
-    }
-    text = (HERE / "page.html").read_text(encoding="utf-8")
-    for name, part in parts.items():
-        text = text.replace("{{" + name + "}}", part)
+    title = f"Forward and backward, step by step: {headline(output, found)}"
+    page = assembled("page.html", title, SCRIPTS, found)
     if path is not None:
-        Path(path).write_text(text, encoding="utf-8")
-    return Page(text)
+        Path(path).write_text(page, encoding="utf-8")
+    return page
+
+
+def assembled(frame: str, title: str, scripts: tuple[str, ...], data: dict[str, Any]) -> Page:
+    """A page of our HTML frame, with the style, the scripts and the data inside."""
+    parts = {
+        "title": escape(title),
+        "style": (HERE / "page.css").read_text(encoding="utf-8"),
+        "script": "\n".join((HERE / name).read_text(encoding="utf-8") for name in scripts),
+        "data": as_json(data),
+    }
+    pieces = re.split(r"\{\{(\w+)\}\}", (HERE / frame).read_text(encoding="utf-8"))
+    pieces[1::2] = [parts[name] for name in pieces[1::2]]
+    return Page("".join(pieces))
 
 
 def headline(output: Tensor, found: dict[str, Any]) -> str:
@@ -243,9 +251,7 @@ class Content:
         if isinstance(node, Output):
             return f"{name}: {title_of(node, None)}"
         if call is not None and call.path:
-            kind = call.kind
-            what = kind if called == kind.lower() else f"{kind}: {called}"
-            return f"{name}: {what}"
+            return f"{name}: {call.kind}"
         formula = self.forward(node)
         if formula is not None and len(formula) + len(name) <= MAX_LABEL_LETTERS:
             return f"{name} = {formula}"
@@ -289,7 +295,7 @@ class Content:
         for i, node in enumerate(self.order):
             for slot, name, array in constant_inputs(node):
                 called = self.formulas.called.get(id(array)) or self.places.argument(node, slot)
-                if not called and array.size == 1:
+                if not called and not array.ndim:
                     continue
                 called = called or ("" if name in ("x", "y") else name)
                 place = found.get(id(array))
@@ -327,13 +333,15 @@ class Content:
 
     def groups(self) -> dict[str, dict[str, Any]]:
         """{path: its class and its name as Python writes it} of all modules with nodes."""
-        paths = {home[:n] for home in self.homes.values() for n in range(1, len(home) + 1)}
+        homes = {home[:n] for home in self.homes.values() for n in range(1, len(home) + 1)}
         named = getattr(self.model, "named_modules", None)
         kinds = {name: type(module).__name__ for name, module in named()} if named else {}
-        return {
-            ".".join(path): {"name": spoken(".".join(path)), "kind": kinds.get(".".join(path), "")}
-            for path in sorted(paths)
-        }
+        found = {}
+        for home in sorted(homes):
+            path = ".".join(part for part in home[:-1] if ":" not in part)
+            path = f"{path}.{home[-1]}".lstrip(".")
+            found[".".join(home)] = {"name": spoken(path), "kind": kinds.get(path, "")}
+        return found
 
     def source(self, node: Node) -> str | None:
         """The key of the statement that made the node, put into the table of sources with the lines
@@ -402,22 +410,47 @@ def homes_of(
     """The module of each node, as the parts of its path: by the recorded calls, else by the names
     of the parameters."""
     place = {node: i for i, node in enumerate(order)}
-    boxes = [
-        Box(
-            "leaf" if node.leaf else "op",
-            raw_names.get(id(getattr(node, "variable", None)), ""),
-            None,
-            seq=node.seq,
-        )
-        for node in order
-    ]
+    calls = {node: call_of(node, params) for node in order if not node.leaf}
+    paths = {tuple(name.split(".")[:-1]) for name in raw_names.values()}
+    paths |= {tuple(call.path.split(".")) for call in calls.values() if call and call.path}
+    sliced = slices(paths)
+
+    def box(node: Node) -> Box:
+        *parts, last = raw_names.get(id(getattr(node, "variable", None)), "").split(".")
+        name = ".".join([*sliced(tuple(parts)), last])
+        return Box("leaf" if node.leaf else "op", name, None, seq=node.seq)
+
     inputs = [[place[edge] for edge in node.edges if edge is not None] for node in order]
-    homes = dict(zip(order, modules_of(Graph(boxes, inputs))))
-    for node in order:
-        call = None if node.leaf else call_of(node, params)
+    homes = dict(zip(order, modules_of(Graph([box(node) for node in order], inputs))))
+    for node, call in calls.items():
         if call is not None:
-            homes[node] = tuple(call.path.split(".")) if call.path else ()
+            homes[node] = sliced(tuple(call.path.split("."))) if call.path else ()
     return homes
+
+
+def slices(paths: set[tuple[str, ...]]) -> Callable[[tuple[str, ...]], tuple[str, ...]]:
+    """A function that gives a path one level more where a module holds many numbered ones: "0:10"
+    holds the modules 0 to 9, so that a long Sequential closes, too."""
+    children: dict[tuple[str, ...], set[str]] = {}
+    for path in paths:
+        for n, part in enumerate(path):
+            children.setdefault(path[:n], set()).add(part)
+    many = {
+        path
+        for path, parts in children.items()
+        if len(parts) > MAX_CHILDREN and all(part.isdigit() for part in parts)
+    }
+
+    def sliced(path: tuple[str, ...]) -> tuple[str, ...]:
+        made: list[str] = []
+        for n, part in enumerate(path):
+            if path[:n] in many:
+                start = int(part) // SLICE * SLICE
+                made.append(f"{start}:{start + SLICE}")
+            made.append(part)
+        return tuple(made)
+
+    return sliced
 
 
 def title_of(node: Node, name: str | None) -> str:

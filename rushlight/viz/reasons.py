@@ -30,6 +30,9 @@ class NamedFormulas(Symbols):
     def constant(self, array: np.ndarray) -> Any:
         """A constant by the user's variable; a number without one as a number."""
         name = self.called.get(id(array))
+        if not name and array.ndim and array.size == 1:
+            name = next(self.fresh)
+            self.called[id(array)] = name
         if name and name not in self.taken:
             self.known[name] = array
             return Formula("name", name)
@@ -207,7 +210,7 @@ def summed(formulas: NamedFormulas, arrival: Arrival, uses: int) -> str:
         return ""
     name = formulas.names[arrival.target]
     if arrival.first:
-        return f" {name} is used {uses} times; this is the first gradient of their sum."
+        return f" {name} is used {uses} times: this is the first of {uses} gradients to be added."
     if one_number(arrival.part):
         part, whole = arrival.part, arrival.total
         start = written(whole - part)
