@@ -26,7 +26,7 @@ function written(value, digits = 6) {
     : value.toExponential(digits - 1).replace(/\.?0*e\+?/, "e");
 }
 
-function shade(part, strength = 0.55) {   // part: from -1 to 1
+function shade(part, strength = 0.45) {   // part: from -1 to 1
   const held = Math.max(-1, Math.min(1, part));
   return `background: rgba(var(--${held < 0 ? "minus" : "plus"}), ${(Math.abs(held) * strength).toFixed(2)})`;
 }
@@ -57,11 +57,13 @@ function shown(i, top = largest(i), digits = 6) {   // array i: all its numbers,
 }
 
 function exactly(array, top, digits) {
-  const { shape, values } = array, columns = shape.length ? shape[shape.length - 1] : 1, rows = [];
+  const { shape, values } = array, rows = [];
+  const columns = shape.length === 1 ? Math.min(shape[0], 8) : shape.length ? shape[shape.length - 1] : 1;   // a vector is wrapped
   for (let from = 0; from < values.length; from += columns)
     rows.push(element("tr", {}, ...values.slice(from, from + columns).map(v => element("td", {
       style: values.length > 1 && typeof v === "number" ? shade(v / (top || 1)) : null, title: String(v) }, written(v, digits)))));
-  return element("div", { class: "numbers" },
+  const wide = columns > 3 ? { tabindex: 0, role: "group", "aria-label": "numbers, to scroll sideways" } : {};
+  return element("div", { class: "numbers", ...wide },
     rows.length ? element("table", {}, ...rows) : element("span", { class: "soft" }, "no elements"),
     shape.length > 1 || shape.length && !rows.length ? element("div", { class: "facts" }, "shape " + shape.join("×")) : null);
 }

@@ -139,7 +139,7 @@ function drawnBox(box, b) {
   const { x, y, width, height } = view.points[b], [name, kind] = boxText(box);
   box.words = ["name", "value", "grad"].map((word, row) => drawn("text", { class: word, x, y: y - height / 2 + 20 + row * 17, "text-anchor": "middle" }));
   box.words[0].textContent = name.length * LETTER > width - 10 ? name.slice(0, Math.floor((width - 24) / LETTER)) + "…" : name;
-  box.shape = drawn("g", { class: `node ${kind}`, tabindex: 0, role: "button", "aria-label": name, "data-box": b,
+  box.shape = drawn("g", { class: `node ${kind}`, tabindex: 0, role: "button", "data-box": b,
     "data-node": box.node, "data-group": box.path, onclick: () => press(b), onpointerenter: event => point(event, b),
     onpointerleave: hide, onfocus: hide, onkeydown: event => boxKey(event, b) },
   drawn("rect", { x: x - width / 2, y: y - height / 2, width, height, rx: kind === "leaf" ? 16 : 7 }), ...box.words);
@@ -233,7 +233,7 @@ const follow = () => reveal(view.ofNode[nodeAt(k) ?? data.output]);
 // -- the panel ----------------------------------------------------------------------------------------------------------
 
 const link = i => element("button", { type: "button", class: "plain", onclick: () => choose(i) }, nodes[i].name);
-const heading = text => element("h2", {}, text);
+const heading = text => element("h3", {}, text);
 const row = (name, ...what) => element("div", { class: "row" }, element("span", { class: "who" }, name), ...what);
 
 function modulesOf(node) {               // the modules around a node, each to close or open
@@ -264,7 +264,7 @@ function card(i) {                       // what is known of a node, whatever th
   const grad = node.kind === "leaf" ? known.grad === null ? "None" : shown(known.grad)
     : node.kind === "constant" ? element("span", { class: "soft" }, "none: it needs no gradient")
       : known.arrived === null ? element("span", { class: "soft" }, "nothing has arrived") : shown(known.arrived);
-  return element("div", {}, element("h3", {}, node.forward ? `${node.name} = ${node.forward}` : node.label), element("p", { class: "soft" }, node.title), modulesOf(node),
+  return element("div", {}, element("h2", {}, node.forward ? `${node.name} = ${node.forward}` : node.label), element("p", { class: "soft" }, node.title), modulesOf(node),
     node.said && known.computed ? element("p", { class: "why" }, node.said) : null, source(node),
     row("value", known.computed ? shown(node.value) : element("span", { class: "soft" }, "not computed yet")),
     ...(known.computed ? node.inputs : []).map(([name, n]) => row(name, shown(n))),
@@ -306,7 +306,7 @@ function panel() {
 }
 
 function startPanel() {
-  return [element("h3", {}, "Start"),
+  return [element("h2", {}, "Start"),
     element("p", { class: "why" }, `The program computes ${nodes[data.output].name} in ${F} step${F === 1 ? "" : "s"}. Then backward goes the same way back`
       + ` and gives each leaf its gradient: d ${nodes[data.output].name} / d leaf.`),
     element("p", { class: "soft" }, "Press next or → to begin."), heading("How to read it"), legend(SIGNS), heading("Keys"), legend(KEYS)];
@@ -316,9 +316,9 @@ function together(make) {                // the steps inside one closed module, 
   const b = view.ofNode[nodeAt(k)], box = view.boxes[b];
   if (box.path === null) return null;
   const first = k <= F ? 1 : F + 2, said = [];   // k is the last of them
-  for (let time = k; time >= first && view.ofNode[nodeAt(time)] === b; time--) said.unshift(...make(time).filter(text => text));
+  for (let time = k; time === k || time >= first && sameBox(time, time + 1); time--) said.unshift(...make(time).filter(text => text));
   const { name, kind } = groups[box.path], left = said.length - 12;
-  return [element("h3", {}, `${name}${kind ? ": " + kind : ""}`),
+  return [element("h2", {}, `${name}${kind ? ": " + kind : ""}`),
     element("p", {}, "Several steps inside a closed module. ", element("button", { type: "button", onclick: () => open(box.path, true) }, `open ${name}`)),
     element("ol", { class: "why" }, ...said.slice(-12).map(text => element("li", {}, text))),
     left > 0 ? element("p", { class: "soft" }, `${left} earlier sentences are left out.`) : null];
@@ -326,13 +326,13 @@ function together(make) {                // the steps inside one closed module, 
 
 function forwardPanel() {
   const node = nodes[nodeAt(k)], several = together(time => [nodes[nodeAt(time)].said]);
-  const what = several || [element("h3", {}, node.forward ? `${node.name} = ${node.forward}` : node.label), element("p", { class: "why" }, node.said), modulesOf(node)];
+  const what = several || [element("h2", {}, node.forward ? `${node.name} = ${node.forward}` : node.label), element("p", { class: "why" }, node.said), modulesOf(node)];
   return [phase("Forward", k, F), ...what, source(node), pictures([...node.inputs, [node.name, node.value]])];
 }
 
 function turnPanel() {
   const name = nodes[data.output].name;
-  return [phase("Backward", 0, steps.length), element("h3", {}, `d${name}/d${name}`),
+  return [phase("Backward", 0, steps.length), element("h2", {}, `d${name}/d${name}`),
     element("p", { class: "why" }, data.seed === null ? "Backward starts at the output."
       : `Backward starts at ${name} with the gradient of ${name} with respect to itself. Each step multiplies what has arrived by one derivative (the chain rule).`),
     data.seed === null ? null : shown(data.seed)];
@@ -341,7 +341,7 @@ function turnPanel() {
 function backwardPanel() {
   const step = stepNow(), node = nodes[step.node];
   const several = together(time => steps[time - F - 2].arrivals.map(a => a.said));
-  const what = several || [element("h3", {}, node.forward ? `${node.name} = ${node.forward}` : node.label), ...step.arrivals.map(a => element("p", { class: "why" }, a.said)),
+  const what = several || [element("h2", {}, node.forward ? `${node.name} = ${node.forward}` : node.label), ...step.arrivals.map(a => element("p", { class: "why" }, a.said)),
     step.grad ? element("p", { class: "why" }, gradSentence(node, step)) : null, modulesOf(node)];
   return [phase("Backward", k - F - 1, steps.length), ...what, source(node),
     step.incoming === null ? null : heading("g, the gradient that arrived"), step.incoming === null ? null : shown(step.incoming),
@@ -388,11 +388,9 @@ function render() {
     const own = now !== null && view.ofNode[now] === b, leaf = node.kind === "leaf" && box.path === null;
     box.shape.setAttribute("class", `node ${boxText(box)[1]}` + (own ? ` now ${backward() ? "back" : "fore"}` : backward() && node.kind !== "constant" && box.members.every(m => known[m].visited || nodes[m].kind === "constant") ? " went" : "")
       + (box.members.includes(chosen) ? " chosen" : "") + (computed ? "" : " waiting"));
-    box.words[1].textContent = computed ? brief(node.value) || node.shape.join("×") : "";
+    box.words[1].textContent = computed ? ` ${brief(node.value) || node.shape.join("×")}` : "";   // the space parts the words for screen readers
     const shownGrad = leaf && (visited || arrived === null) ? grad : arrived;
-    box.words[2].textContent = shownGrad === null ? "" : (leaf && shownGrad === grad ? ".grad " : "grad ") + brief(shownGrad, true);
-    const [name] = boxText(box);
-    box.shape.setAttribute("aria-label", [name, box.words[1].textContent, box.words[2].textContent].filter(text => text).join(", "));
+    box.words[2].textContent = shownGrad === null ? "" : (leaf && shownGrad === grad ? " .grad " : " grad ") + brief(shownGrad, true);
   });
   pills(step ? step.arrivals : []);
   panel();
@@ -414,7 +412,7 @@ function go(to) {
   follow();
   at("panel").scrollTop = 0;
 }
-const sameBox = (a, b) => a > 0 && b > 0 && (a <= F) === (b <= F) && view.ofNode[nodeAt(a)] === view.ofNode[nodeAt(b)];
+const sameBox = (a, b) => a > 0 && b > 0 && a !== F + 1 && b !== F + 1 && (a <= F) === (b <= F) && view.ofNode[nodeAt(a)] === view.ofNode[nodeAt(b)];
 function forth() {                       // one step; of a closed module all steps at once
   let to = k + 1;
   while (to < LAST && sameBox(to, to + 1)) to++;
@@ -457,7 +455,7 @@ function closeModule() {                 // the innermost open module of the ste
 }
 function help() {
   stop();
-  at("helptext").replaceChildren(heading("Keys"), legend(KEYS), heading("Signs"), legend(SIGNS));
+  at("helptext").replaceChildren(element("h2", {}, "Help"), heading("Keys"), legend(KEYS), heading("Signs"), legend(SIGNS));
   at("help").showModal();
 }
 

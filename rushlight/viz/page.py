@@ -166,7 +166,7 @@ class Content:
             if result in self.values:
                 self.values[node] = self.values[result]
         self.formulas = NamedFormulas(order, self.values, self.names, called)
-        self.made_by = {result: node for node, result in self.results.items()}
+        self.made_by: dict[Node, Node] = {result: n for n, result in self.results.items()}
         self.homes = homes_of(order, params, self.raw_names)
         self.numbers: dict[str, int] = {}
         self.sources: dict[str, dict] = {}
@@ -233,7 +233,9 @@ class Content:
             "grad": self.number(grad),
             "value": self.number(self.values.get(node)),
             "forward": None if node.leaf else self.forward(self.made_by.get(node, node)),
-            "said": "" if node.leaf or node in self.made_by else forward_reason(self.formulas, node),
+            "said": ""
+            if node.leaf or node in self.made_by
+            else forward_reason(self.formulas, node),
             "rules": self.rules(node),
             "home": ".".join(self.homes[node]),
             "inputs": [
@@ -285,7 +287,7 @@ class Content:
 
     def constant_name(self, node: Node, slot: int) -> str:
         """The user's variable, the letter that the formulas use, or the number itself."""
-        made = self.formulas.given(node, {}).get(ruled_inputs(node.op)[slot])  # type: ignore[arg-type]
+        made = self.formulas.given(node, {}).get(ruled_inputs(node.op)[slot])
         return str(made)
 
     def constants(self) -> Iterator[dict[str, Any]]:

@@ -9,13 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.core.node import Node, Output, Parts
+from rushlight.core.node import Node, Output
 from rushlight.core.table import ruled_inputs
 from rushlight.introspect.formulas import Formula
 from rushlight.viz.backward_steps import Arrival, Step
 from rushlight.viz.graph_formulas import Symbols
 
-ARITHMETIC = set("add sub mul div pow neg mm dot mv square".split())  # written with signs
+ARITHMETIC = {
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "pow",
+    "neg",
+    "mm",
+    "dot",
+    "mv",
+    "square",
+}  # written with signs
 # Functions and values of our own rules, which a reader does not know.
 HELPER = re.compile(r"\w+_(grad|back|slope|spatial|zeros|repeats)\(|\bgs\[")
 MAX_FORMULA_LETTERS = 90  # of a formula in a sentence or a box; a longer one stays out
@@ -152,9 +163,7 @@ def scalar_chain(formulas: NamedFormulas, step: Step, arrival: Arrival, local: s
     )
 
 
-def array_chain(
-    formulas: NamedFormulas, node: Node, arrival: Arrival, local: str | None
-) -> str:
+def array_chain(formulas: NamedFormulas, node: Node, arrival: Arrival, local: str | None) -> str:
     names, op = formulas.names, node.op
     out, into = names[node], names[arrival.target]
     if op is not None and op.name in ELEMENTWISE:
@@ -176,7 +185,8 @@ def array_chain(
     if sentence is not None:
         return sentence(out, into, count_of(node, arrival.target), rule)
     if rule is not None and len(rule) <= MAX_FORMULA_LETTERS:
-        return f"{out} = {squares(formulas.step(node))}: by the rule of {op.called}, {into} gets {rule}."
+        step = squares(formulas.step(node))
+        return f"{out} = {step}: by the rule of {op.called}, {into} gets {rule}."
     return f"{into} gets the gradient that the rule of {op.called} computes from g."
 
 
@@ -187,7 +197,8 @@ def plain_mean(node: Node) -> bool:
 
 
 def handed_back(formulas: NamedFormulas, node: Node, target: Node) -> str:
-    return f"{formulas.names[node]} is a result of {formulas.names[target]}: the gradient goes on there."
+    names = formulas.names
+    return f"{names[node]} is a result of {names[target]}: the gradient goes on there."
 
 
 def count_of(node: Node, target: Node) -> int:
@@ -226,9 +237,7 @@ def moved(out: str, into: str, n: int, rule: str | None) -> str:
 
 
 def picked(out: str, into: str, n: int, rule: str | None) -> str:
-    return (
-        f"{out} holds some elements of {into}: these get the gradient, all other elements get 0."
-    )
+    return f"{out} holds some elements of {into}: these get the gradient, all other elements get 0."
 
 
 def largest(out: str, into: str, n: int, rule: str | None) -> str:
@@ -238,10 +247,15 @@ def largest(out: str, into: str, n: int, rule: str | None) -> str:
     )
 
 
+MOVES = ("reshape", "flatten", "unflatten", "squeeze", "unsqueeze", "transpose", "permute")
+MOVES += ("view_as_shape", "flip", "rolled", "contiguous", "clone", "unpermute", "cat", "stack")
+PICKS = ("index", "narrow", "select", "getitem", "diagonal", "unbind", "tril", "triu")
+CHOICES = ("max_pool", "max_dim", "min_dim", "topk")
+
 # (op, input) -> sentence; ("op", "") is for every input. g is the gradient that arrived.
 BACKWARD: dict[tuple[str, str], Sentence] = {
     ("linear", "x"): lambda out, into, n, rule: (
-        f"{into} gets {rule}: each of its numbers gets g, weighted by the weights that it went through."
+        f"{into} gets {rule}: each number of {into} gets g times the weights that it went through."
     ),
     ("linear", "weight"): lambda out, into, n, rule: (
         f"{into} gets {rule}: weight [i, j] multiplied column j into column i of {out}, so it gets "
@@ -269,7 +283,8 @@ BACKWARD: dict[tuple[str, str], Sentence] = {
         f"{into} was added at every position of its channel: it gets the sum of g over them."
     ),
     ("log_softmax", ""): lambda out, into, n, rule: (
-        f"{out} is the logarithm of the probabilities: {into} gets g − softmax({into}) · (sum of g)."
+        f"{out} is the logarithm of the probabilities: {into} gets g − softmax({into}) · (sum of "
+        "g)."
     ),
     ("softmax", ""): lambda out, into, n, rule: (
         f"{out} are probabilities p with sum 1: {into} gets p · (g − sum of g · p)."
@@ -285,15 +300,9 @@ BACKWARD: dict[tuple[str, str], Sentence] = {
         f"{out} does not change when {into} is shifted or scaled within a row: {into} gets g "
         "without its mean and without its part along the normalized row, divided by the deviation."
     ),
-    **{
-        (name, ""): moved
-        for name in (
-            "reshape flatten unflatten squeeze unsqueeze transpose permute view_as_shape flip "
-            "rolled contiguous clone unpermute cat stack"
-        ).split()
-    },
-    **{(name, ""): picked for name in "index narrow select getitem diagonal unbind tril triu".split()},
-    **{(name, ""): largest for name in "max_pool max_dim min_dim topk".split()},
+    **{(name, ""): moved for name in MOVES},
+    **{(name, ""): picked for name in PICKS},
+    **{(name, ""): largest for name in CHOICES},
     ("expand", ""): lambda out, into, n, rule: (
         f"{into} was repeated in {out}: it gets the sum over its copies."
     ),

@@ -51,7 +51,7 @@ function picture(kind, i) {
 function parameter({ name }, i) {
   const ratio = records[k].updates && records[k].updates[i];
   return element("div", { class: "parameter", "data-parameter": name },
-    element("h3", {}, name),
+    element("h2", {}, name),
     element("div", { class: "pair" },
       element("div", {}, element("p", { class: "soft" }, "value"), picture("values", i)),
       element("div", {}, element("p", { class: "soft" }, "gradient"), picture("grads", i))),

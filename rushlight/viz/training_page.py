@@ -179,7 +179,7 @@ class TrainingPage:
 
 
 def variable(name: str) -> Any:
-    """The user's variable of that name, in the innermost frame of the user's program that has it."""
+    """The user's variable of that name, in the innermost frame that has one."""
     frame = user_frame(2)
     while frame is not None:
         if name in frame.f_locals:

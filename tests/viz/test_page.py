@@ -272,12 +272,8 @@ def test_a_sentence_says_why_with_the_numbers():
         data["nodes"][step["node"]]["name"]: [a["said"] for a in step["arrivals"]]
         for step in data["steps"]
     }
-    assert said["o"] == [
-        "1 arrives: o = tanh(n), so do/dn = 1 - o² = 0.5; n gets 1 · 0.5 = 0.5."
-    ]
-    assert said["a"] == [
-        "0.5 arrives: a = x1 * w1, so da/dw1 = x1 = 2; w1.grad gets 0.5 · 2 = 1."
-    ]
+    assert said["o"] == ["1 arrives: o = tanh(n), so do/dn = 1 - o² = 0.5; n gets 1 · 0.5 = 0.5."]
+    assert said["a"] == ["0.5 arrives: a = x1 * w1, so da/dw1 = x1 = 2; w1.grad gets 0.5 · 2 = 1."]
 
 
 @columns
@@ -556,3 +552,202 @@ def test_words_of_the_page_do_not_cover_each_other(browser, tmp_path):
 def test_a_page_of_a_model_that_nobody_holds():
     page = torch.viz.html(nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))(torch.ones(1, 2)).sum())
     assert "AccumulateGrad" in page
+
+
+# -- the second edition in a browser
+
+
+def tab_of(browser, path, size="desktop", **settings):
+    width, height = SIZES[size]
+    tab = browser.new_page(viewport={"width": width, "height": height}, **settings)
+    tab.set_default_timeout(LONG)
+    tab.goto(path.as_uri())
+    return tab
+
+
+@pytest.fixture
+def deep(tmp_path):
+    """The page of 4 blocks of 10 layers: more than 160 nodes in nested modules."""
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        *[
+            nn.Sequential(*[layer for _ in range(10) for layer in (nn.Linear(2, 2), nn.Tanh())])
+            for _ in range(4)
+        ]
+    )
+    inputs = torch.ones(3, 2)
+    with viz.module_calls(model):
+        loss = model(inputs).square().mean()
+    viz.html(loss, tmp_path / "deep.html", model)
+    return tmp_path / "deep.html"
+
+
+def boxes(tab):
+    return tab.locator(".node").count()
+
+
+def test_values_appear_in_the_order_of_the_program(browser, tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(neuron())
+    tab = tab_of(browser, path)
+    values = "[...document.querySelectorAll('.node.waiting .name')].map(t => t.textContent)"
+    left = []
+    for _ in range(6):
+        left.append(len(tab.evaluate(values)))
+        tab.keyboard.press("ArrowRight")
+    assert left == [5, 4, 3, 2, 1, 0]
+    assert "Backward starts at o" in tab.inner_text("#step")
+    tab.keyboard.press("ArrowRight")
+    assert "n gets 1 · 0.5 = 0.5." in tab.inner_text("#step .why")
+    assert "o = torch.tanh(n)" in tab.inner_text(".source .here")
+    tab.close()
+
+
+def test_a_large_network_is_closed_into_its_modules_and_opens(browser, deep):
+    tab = tab_of(browser, deep)
+    assert boxes(tab) <= 40
+    closed = boxes(tab)
+    tab.click('[data-group="1"]')
+    assert boxes(tab) > closed
+    assert tab.locator('[data-group="1.0"]').count() == 1  # its own modules are closed
+    tab.focus('[data-group="1.0"]')
+    tab.keyboard.press("Enter")
+    assert tab.locator('[data-group="1.0"]').count() == 0
+    assert tab.evaluate("document.activeElement.classList.contains('node')")
+    tab.keyboard.press("o")
+    everything = boxes(tab)
+    assert everything >= 120
+    tab.keyboard.press("0")  # fit: the letters stay legible
+    assert boxes(tab) < everything
+    assert (
+        tab.evaluate("13 * document.getElementById('picture').width.baseVal.value / view.width")
+        >= 9.9
+    )
+    tab.close()
+
+
+def test_a_closed_module_is_one_step(browser, deep):
+    tab = tab_of(browser, deep)
+    tab.click("#closeall")
+    presses = 0
+    while not tab.is_disabled("#next"):
+        tab.click("#next")
+        presses += 1
+    assert presses < 20
+    assert tab.inner_text("#count").split(" / ")[0] == tab.inner_text("#count").split(" / ")[1]
+    tab.keyboard.press("b")
+    for _ in range(3):
+        tab.keyboard.press("ArrowRight")
+    assert "Several steps inside a closed module" in tab.inner_text("#step")
+    tab.click("#step button:has-text('open')")
+    assert "model[3][" in tab.inner_text("#step h2")  # one module further inside
+    assert tab.locator('[data-group="3"]').count() == 0
+    tab.close()
+
+
+def test_help_and_keys(browser, deep):
+    tab = tab_of(browser, deep)
+    tab.keyboard.press("?")
+    assert tab.is_visible("#help")
+    assert "next step" in tab.inner_text("#help")
+    tab.keyboard.press("Escape")
+    assert not tab.is_visible("#help")
+    tab.keyboard.press("End")
+    tab.keyboard.press("Home")
+    assert tab.inner_text("#count").startswith("0 /")
+    tab.close()
+
+
+def test_on_a_phone_graph_sentence_and_controls_are_in_view(browser, deep):
+    tab = tab_of(browser, deep, "phone", has_touch=True)
+    tab.keyboard.press("b")
+    for _ in range(4):
+        tab.keyboard.press("ArrowRight")
+        inside = """selector => { const b = document.querySelector(selector).getBoundingClientRect();
+            return b.top >= 0 && b.left >= 0 && b.right <= innerWidth && b.bottom <= innerHeight; }"""
+        tab.wait_for_function(f"({inside})('.node.now')")  # the scrolling is smooth
+        for selector in ("#step .phase", "#next", "#slider"):
+            assert tab.evaluate(inside, selector), selector
+        assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    tab.close()
+
+
+SWIPE = """([from, to]) => {
+  const panel = document.getElementById("step"), kinds = [["touchstart", from], ["touchend", to]];
+  for (const [kind, x] of kinds) {
+    const touch = new Touch({ identifier: 1, target: panel, clientX: x, clientY: 600 });
+    panel.dispatchEvent(new TouchEvent(kind, { bubbles: true, changedTouches: [touch],
+      touches: kind === "touchstart" ? [touch] : [] }));
+  }
+}"""
+
+
+def test_a_swipe_is_a_step(browser, deep):
+    tab = tab_of(browser, deep, "phone", has_touch=True)
+    tab.evaluate(SWIPE, [300, 100])
+    first = tab.inner_text("#count")
+    assert not first.startswith("0 /")
+    tab.evaluate(SWIPE, [100, 300])
+    assert tab.inner_text("#count").startswith("0 /")
+    tab.close()
+
+
+PINCH = """() => {
+  const room = document.getElementById("room"), before = picture.width.baseVal.value;
+  const send = (kind, id, x) => room.dispatchEvent(new PointerEvent(kind, { pointerId: id, pointerType: "touch", clientX: x, clientY: 200 }));
+  send("pointerdown", 1, 150); send("pointerdown", 2, 200); send("pointermove", 2, 250);
+  send("pointerup", 1, 150); send("pointerup", 2, 250);
+  return picture.width.baseVal.value / before;
+}"""
+
+
+def test_a_pinch_zooms(browser, deep):
+    tab = tab_of(browser, deep, "phone", has_touch=True)
+    assert tab.evaluate(PINCH) == pytest.approx(2, rel=0.01)
+    tab.close()
+
+
+def test_print_has_the_whole_graph_and_the_text(browser, deep):
+    tab = tab_of(browser, deep)
+    tab.keyboard.press("b")
+    tab.emulate_media(media="print")
+    assert not tab.is_visible("#controls")
+    assert not tab.is_visible("#zoom")
+    assert tab.is_visible("#step")
+    box = tab.evaluate(
+        "(({width, left}) => [left, width])(document.getElementById('picture').getBoundingClientRect())"
+    )
+    assert box[0] >= 0
+    assert box[1] <= 1280
+    assert tab.pdf()[:5] == b"%PDF-"
+    tab.close()
+
+
+def test_large_arrays_say_that_they_are_averaged(browser, tmp_path):
+    weight = torch.arange(40.0 * 40).reshape(40, 40).div(100).requires_grad_()
+    inputs = torch.ones(2, 40) / 40
+    viz.html((inputs @ weight).square().mean(), tmp_path / "page.html", {"weight": weight})
+    tab = tab_of(browser, tmp_path / "page.html")
+    tab.keyboard.press("ArrowRight")
+    assert "40×40 numbers, averaged to 6×16 cells" in tab.inner_text("#step")
+    assert tab.locator("#step .bar").count() >= 1
+    colour = "getComputedStyle(document.querySelector('#step .row:nth-child(2) i')).backgroundColor"
+    own = tab.evaluate(colour)
+    tab.check("#step input[type=checkbox]")
+    assert tab.evaluate(colour) != own
+    tab.close()
+
+
+def test_no_edge_strikes_through_a_label(browser, deep):
+    """Each number on an edge stands on a plate of its own, above all edges, beside all boxes."""
+    tab = tab_of(browser, deep)
+    tab.keyboard.press("o")
+    tab.keyboard.press("b")
+    for _ in range(8):
+        tab.keyboard.press("ArrowRight")
+        assert tab.evaluate(LAPS) == [False, False]
+        assert tab.evaluate("picture.lastElementChild === view.pills")
+        assert tab.evaluate(
+            "[...document.querySelectorAll('.sent rect')].every(r => getComputedStyle(r).fill !== 'none')"
+        )
+    tab.close()
