@@ -32,7 +32,7 @@ class Statements(ast.NodeVisitor):
         try:
             todo: list[ast.AST] = [ast.parse(text)]
         except (SyntaxError, ValueError, RecursionError):
-            todo = []  # a cell with a magic command, or text that is no Python
+            todo = []  # a notebook cell with a magic command, or a file in another language
         for node in todo:  # `todo` grows while it is read
             todo.extend(ast.iter_child_nodes(node))
             if isinstance(node, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Subscript)):

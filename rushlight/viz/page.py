@@ -334,7 +334,7 @@ class Content:
         return self.number(gradient)
 
     def groups(self) -> dict[str, dict[str, Any]]:
-        """{path: its class and its name as Python writes it} of all modules with nodes."""
+        """{path of a module: class and name in Python} for all modules with nodes."""
         homes = {home[:n] for home in self.homes.values() for n in range(1, len(home) + 1)}
         named = getattr(self.model, "named_modules", None)
         kinds = {name: type(module).__name__ for name, module in named()} if named else {}
@@ -398,7 +398,7 @@ def constant_inputs(node: Node) -> Iterator[tuple[int, str, np.ndarray]]:
 
 
 def single_results(order: list[Node]) -> dict[Node, Output]:
-    """{op: its result} for ops with several outputs of which the graph has one."""
+    """{op: result} for ops with several outputs of which one is in the graph."""
     found: dict[Node, list[Output]] = {}
     for node in order:
         if isinstance(node, Output):

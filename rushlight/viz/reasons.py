@@ -115,7 +115,7 @@ def one_number(value: Any) -> bool:
 
 
 def forward_reason(formulas: NamedFormulas, node: Node) -> str:
-    """What the op computed, with its numbers if they are single: `o = tanh(n) = 0.7071`."""
+    """The op as a sentence, with numbers if all inputs are single numbers: `o = tanh(n) = 0.7`."""
     name, value = formulas.names[node], formulas.values.get(node)
     step = squares(formulas.step(node))
     op = node.op

@@ -29,7 +29,8 @@ def steps(model: Any, optimizer: Any = None, *, every: int = 1, loss: str = "los
     With `optimizer`, the steps `every`, 2 `every`, ... are recorded when it steps: the gradients
     as they are then, and the loss from your variable of the name `loss`. Without it, or for a loss
     elsewhere, call `page.record(loss)` after `backward()`. Nothing of the training changes. The
-    page is bounded: of a long training it keeps every second step, and says so.
+    page is bounded: of a long training it keeps every second step, and
+    names the steps that it shows.
 
     >>> import rushlight as torch
     >>> model = torch.nn.Linear(2, 1)
