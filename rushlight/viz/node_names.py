@@ -9,6 +9,7 @@ import ast
 import linecache
 from collections import Counter
 from functools import lru_cache
+from itertools import count
 from typing import Any
 
 from rushlight.base.errors import user_frame
@@ -98,11 +99,24 @@ class Places:
         given: list[Any] = []
         if isinstance(made, ast.BinOp):
             given = [made.left, made.right]
+            if any(isinstance(side, ast.Constant) for side in given):  # 3 * a is a.__rmul__(3)
+                given = [side for side in given if not isinstance(side, ast.Constant)] * 2
         elif isinstance(made, ast.Call):
             method = isinstance(made.func, ast.Attribute) and is_value(made.func)
             given = [*([made.func.value] if method else []), *made.args]  # type: ignore[attr-defined]
-        name = given[slot] if slot < len(given) else None
-        return name.id if isinstance(name, ast.Name) else ""
+        return name_in(given[slot]) if slot < len(given) else ""
+
+
+def name_in(expression: ast.AST) -> str:
+    """`x` of x, `w` of self.w, `w[0]` of w[0]; "" for other expressions."""
+    if isinstance(expression, ast.Name):
+        return expression.id
+    if isinstance(expression, ast.Attribute) and isinstance(expression.value, ast.Name):
+        return expression.attr if expression.value.id == "self" else ""
+    if isinstance(expression, ast.Subscript) and isinstance(expression.slice, ast.Constant):
+        name = name_in(expression.value)
+        return f"{name}[{expression.slice.value!r}]" if name else ""
+    return ""
 
 
 def is_value(function: ast.Attribute) -> bool:
@@ -155,7 +169,9 @@ def node_names(
 ) -> tuple[dict[Node, str], set[Node]]:
     """A name for each node (`order`: newest first), and the nodes with a name that the user wrote:
     a variable, a parameter or a module."""
-    oldest_first = order[::-1]
+    ops = [node for node in reversed(order) if not node.leaf]
+    leaves = dict.fromkeys(edge for node in ops for edge in node.edges if edge and edge.leaf)
+    oldest_first = [*leaves, *ops] if leaves else order[::-1]  # leaves in the order of first use
     found: dict[Node, str] = from_statements(oldest_first, places)
     found.update({t._node: name for name, t in seen.items() if t._node is not None})
     for name, tensor in pairs(params):
@@ -163,15 +179,33 @@ def node_names(
             found[tensor._node] = spoken(name)
     for node, name in of_modules(oldest_first, params).items():
         found.setdefault(node, name)
+    for node, result in single_results(order).items():
+        if node in found:
+            found.setdefault(result, found.pop(node))
+    for node in oldest_first:  # leaves without a name: what the first use of each calls it
+        for slot, edge in enumerate(node.edges):
+            name = "" if edge is None or edge in found else places.argument(node, slot)
+            if edge is not None and edge.leaf and name:
+                found[edge] = name
     present = set(order)
     names = numbered(oldest_first, {n: name for n, name in found.items() if n in present})
     own = set(names)
     taken = {*names.values(), *seen}
     fresh = (name for name in letters() if name not in taken)
+    unnamed = (f"leaf{i}" for i in count(1) if f"leaf{i}" not in taken)
     for node in oldest_first:
         if node not in names:
-            names[node] = f"leaf{len(names)}" if node.leaf else next(fresh)
+            names[node] = next(unnamed if node.leaf else fresh)
     return names, own
+
+
+def single_results(order: list[Node]) -> dict[Node, Output]:
+    """{op: result} for ops with several outputs of which one is in the graph."""
+    found: dict[Node, list[Output]] = {}
+    for node in order:
+        if isinstance(node, Output):
+            found.setdefault(node.source()[0], []).append(node)
+    return {node: results[0] for node, results in found.items() if len(results) == 1}
 
 
 def from_statements(oldest_first: list[Node], places: Places) -> dict[Node, str]:
@@ -213,6 +247,6 @@ def of_modules(oldest_first: list[Node], params: Params) -> dict[Node, str]:
 def result_name(path: str, kind: str) -> str:
     """The result of module `encoder.0`, a ReLU: `encoder.relu0`; of `fc1`: `fc1`."""
     outer, _, last = path.rpartition(".")
-    joint = "_" if kind[-1:].isdigit() else ""  # conv2d_0
+    joint = "_" if any(map(str.isdigit, kind)) else ""  # conv2d_0, relu1
     name = f"{kind.lower()}{joint}{last}" if last.isdigit() else last
     return f"{spoken(outer)}.{name}" if outer else name

@@ -28,7 +28,14 @@ from rushlight.viz.backward_steps import Step, forward_values, inputs_of, record
 from rushlight.viz.graph import Box, Graph, Params, check_recorded, pairs
 from rushlight.viz.module_calls import Call, call_of
 from rushlight.viz.modules import modules_of
-from rushlight.viz.node_names import Places, node_names, spoken, users_variables
+from rushlight.viz.node_names import (
+    SUBSCRIPTS,
+    Places,
+    node_names,
+    single_results,
+    spoken,
+    users_variables,
+)
 from rushlight.viz.reasons import (
     MAX_FORMULA_LETTERS,
     NamedFormulas,
@@ -294,14 +301,18 @@ class Content:
         """A box for each array without a gradient that an op has saved as an input, such as the
         network's input. A single number without a name stays in the formula alone."""
         found: dict[int, int] = {}
+        uses: Counter[str] = Counter()
         for i, node in enumerate(self.order):
             for slot, name, array in constant_inputs(node):
                 called = self.formulas.called.get(id(array)) or self.places.argument(node, slot)
-                if not called and not array.ndim:
+                if not array.ndim and (not called or called in self.formulas.taken):
                     continue
                 called = called or ("" if name in ("x", "y") else name)
                 place = found.get(id(array))
                 if place is None:
+                    uses[called] += 1
+                    if uses[called] > 1 and id(array) not in self.formulas.called:
+                        called += str(uses[called]).translate(SUBSCRIPTS) if called else ""
                     place = found[id(array)] = len(self.order) + len(found)
                     if called and called not in self.formulas.taken:
                         self.formulas.called.setdefault(id(array), called)
@@ -395,15 +406,6 @@ def constant_inputs(node: Node) -> Iterator[tuple[int, str, np.ndarray]]:
         item = saved.get(name)
         if edge is None and isinstance(item, Tensor) and item._array.size:
             yield slot, name, item._array
-
-
-def single_results(order: list[Node]) -> dict[Node, Output]:
-    """{op: result} for ops with several outputs of which one is in the graph."""
-    found: dict[Node, list[Output]] = {}
-    for node in order:
-        if isinstance(node, Output):
-            found.setdefault(node.source()[0], []).append(node)
-    return {node: results[0] for node, results in found.items() if len(results) == 1}
 
 
 def homes_of(

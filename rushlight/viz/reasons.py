@@ -28,7 +28,10 @@ ARITHMETIC = {
     "square",
 }  # written with signs
 # Functions and values of our own rules, which a reader does not know.
-HELPER = re.compile(r"\w+_(grad|back|slope|spatial|zeros|repeats)\(|\bgs\[")
+HELPER = re.compile(r"\w+_(grad|back|slope|spatial|zeros|repeats)\(|\bgs\b")
+LONG_NUMBER = re.compile(r"\d+\.\d{6,}")
+INDEXING = ("index", "getitem")
+PLACES = ("first", "second", "third", "last")  # of an input that an op uses several times
 MAX_FORMULA_LETTERS = 90  # of a formula in a sentence or a box; a longer one stays out
 
 
@@ -56,9 +59,12 @@ class NamedFormulas(Symbols):
             return super().step(node)
         if "tensors" in op.inputs:
             names = [self.names[edge] for edge in node.edges if edge is not None]
-            return f"{op.called}([{', '.join(names)}])"
+            listed = ", ".join(names)
+            return f"{listed}[…]" if op.name in INDEXING else f"{op.called}([{listed}])"
         given = self.given(node, {})
         inputs = [str(given[n]) for n in op.inputs if given.get(n) is not None]
+        if op.name in INDEXING:
+            return f"{inputs[0]}[…]"
         if op.name == "linear" and len(inputs) >= 2:
             return " + ".join([f"{inputs[0]} @ {inputs[1]}.T", *inputs[2:]])
         dim = given.get("dim")
@@ -76,7 +82,10 @@ class NamedFormulas(Symbols):
         given = {**self.given(node, {}), "g": Formula("name", "g"), "out": self.name(node)}
         made = self.applied(rule, given)
         text = str(made) if isinstance(made, (Formula, int, float)) else None
-        return None if text is None or HELPER.search(text) else text
+        if text is None or HELPER.search(text):
+            return None
+        flat = all(edge is None or len(edge.shape or ()) <= 2 for edge in node.edges)
+        return text.replace(".mT", ".T") if flat else text
 
     def derivative(self, node: Node, slot: int) -> str | None:
         """The elementwise derivative by an input, such as `1 - o²`; None if it has no formula."""
@@ -84,8 +93,9 @@ class NamedFormulas(Symbols):
         if edge is None:
             return None
         made = self.local(node, slot, {}, self.name(node))
-        text = None if made is None else squares(str(made))
-        return text if text is not None and len(text) <= MAX_FORMULA_LETTERS else None
+        text = "" if made is None else squares(str(made))
+        text = LONG_NUMBER.sub(lambda number: f"{float(number[0]):.5g}", text)
+        return text if 0 < len(text) <= MAX_FORMULA_LETTERS and not HELPER.search(text) else None
 
 
 def squares(text: str) -> str:
@@ -117,7 +127,7 @@ def one_number(value: Any) -> bool:
 def forward_reason(formulas: NamedFormulas, node: Node) -> str:
     """The op as a sentence, with numbers if all inputs are single numbers: `o = tanh(n) = 0.7`."""
     name, value = formulas.names[node], formulas.values.get(node)
-    step = squares(formulas.step(node))
+    step = formulas.step(node)
     op = node.op
     called = op.called if op is not None else node.name()
     text = f"{name} = {step}" if len(step) <= MAX_FORMULA_LETTERS else f"{name} = {called}(…)"
@@ -130,8 +140,12 @@ def forward_reason(formulas: NamedFormulas, node: Node) -> str:
         ]
         return f"{text} = {written(value)}" + (f", where {', '.join(known)}" if known else "")
     meaning = FORWARD.get(op.name, "") if op is not None else ""
-    shape = "×".join(map(str, node.shape or ())) or "one number"
-    return f"{text}. {meaning} Result: {shape}.".replace("  ", " ")
+    sizes = np.shape(value) if value is not None else node.shape or ()
+    shape = "×".join(map(str, sizes)) or "one number"
+    options = {} if op is None else op.options
+    several = value is None and bool(options.get("list") or options.get("outputs"))
+    result = "Several results." if several else f"Result: {shape}."
+    return f"{text}. {meaning} {result}".replace("  ", " ")
 
 
 def arrival_reason(formulas: NamedFormulas, step: Step, arrival: Arrival, uses: int) -> str:
@@ -156,10 +170,14 @@ def scalar_chain(formulas: NamedFormulas, step: Step, arrival: Arrival, local: s
     shown = written(derivative)
     equals = f"{local} = {shown}" if local != shown else local
     gets = f"{into}.grad" if arrival.target.leaf else into
+    if node.edges.count(arrival.target) > 1:
+        place = PLACES[min(node.edges[: arrival.slot].count(arrival.target), len(PLACES) - 1)]
+        slope = f"the derivative by the {place} {into} alone is {equals}"
+    else:
+        slope = f"so {quotient(out, into)} = {equals}"
     return (
-        f"{written(step.incoming)} arrives: {out} = {squares(formulas.step(node))}, "
-        f"so d{out}/d{into} = {equals}; {gets} gets {written(step.incoming)} · "
-        f"{factor(derivative)} = {written(arrival.gives)}."
+        f"{written(step.incoming)} arrives: {out} = {formulas.step(node)}, {slope}; "
+        f"{gets} gets {written(step.incoming)} · {factor(derivative)} = {written(arrival.gives)}."
     )
 
 
@@ -170,12 +188,14 @@ def array_chain(formulas: NamedFormulas, node: Node, arrival: Arrival, local: st
         return ELEMENTWISE[op.name](out, into)
     if local is not None:
         many = "" if np.size(arrival.gives) == 1 else "Element by element, "
-        start = f"{out} = {squares(formulas.step(node))}"
+        start = f"{out} = {formulas.step(node)}"
         rule = formulas.gradient_rule(node, arrival.slot)
         product = squares(rule) if rule is not None else f"g · ({local})"
-        return f"{many}{start}, so d{out}/d{into} = {local}: {into} gets {product}."
+        return f"{many}{start}, so {quotient(out, into)} = {local}: {into} gets {product}."
     if op is None:
         return f"{into} gets what the backward of {node.name()} returns."
+    if op.elementwise:
+        return f"Element by element: {into} gets g times the derivative of {op.called}."
     inputs = ruled_inputs(op)
     slot = inputs[arrival.slot] if arrival.slot < len(inputs) else "x"
     sentence = BACKWARD.get((op.name, slot)) or BACKWARD.get((op.name, ""))
@@ -185,9 +205,14 @@ def array_chain(formulas: NamedFormulas, node: Node, arrival: Arrival, local: st
     if sentence is not None:
         return sentence(out, into, count_of(node, arrival.target), rule)
     if rule is not None and len(rule) <= MAX_FORMULA_LETTERS:
-        step = squares(formulas.step(node))
+        step = formulas.step(node)
         return f"{out} = {step}: by the rule of {op.called}, {into} gets {rule}."
     return f"{into} gets the gradient that the rule of {op.called} computes from g."
+
+
+def quotient(out: str, into: str) -> str:
+    """`do/dn`; with spaces around long names."""
+    return f"d{out}/d{into}" if max(len(out), len(into)) <= 4 else f"d {out} / d {into}"
 
 
 def plain_mean(node: Node) -> bool:
@@ -233,11 +258,14 @@ Sentence = Callable[..., str]
 
 
 def moved(out: str, into: str, n: int, rule: str | None) -> str:
-    return f"{out} has the numbers of {into} in other places: the gradient goes back to the places."
+    return f"{out} holds each number of {into}: the number gets the gradient of its place in {out}."
 
 
 def picked(out: str, into: str, n: int, rule: str | None) -> str:
-    return f"{out} holds some elements of {into}: these get the gradient, all other elements get 0."
+    return (
+        f"{out} holds some elements of {into}: these get their gradients (the sum, if an element "
+        "was picked several times), all other elements get 0."
+    )
 
 
 def largest(out: str, into: str, n: int, rule: str | None) -> str:
@@ -248,7 +276,7 @@ def largest(out: str, into: str, n: int, rule: str | None) -> str:
 
 
 MOVES = ("reshape", "flatten", "unflatten", "squeeze", "unsqueeze", "transpose", "permute")
-MOVES += ("view_as_shape", "flip", "rolled", "contiguous", "clone", "unpermute", "cat", "stack")
+MOVES_TOO = ("view_as_shape", "flip", "rolled", "contiguous", "clone", "unpermute", "cat", "stack")
 PICKS = ("index", "narrow", "select", "getitem", "diagonal", "unbind", "tril", "triu")
 CHOICES = ("max_pool", "max_dim", "min_dim", "topk")
 
@@ -287,11 +315,21 @@ BACKWARD: dict[tuple[str, str], Sentence] = {
         "g)."
     ),
     ("softmax", ""): lambda out, into, n, rule: (
-        f"{out} are probabilities p with sum 1: {into} gets p · (g − sum of g · p)."
+        f"The numbers of {out} are probabilities with sum 1: {into} gets {out} · (g − sum of g · "
+        f"{out})."
     ),
     ("nll_loss", "x"): lambda out, into, n, rule: (
         f"{out} is minus the mean of {into} at the labels: with N rows, the label of each row gets "
         "−g / N, all others get 0."
+    ),
+    ("layer_norm", "weight"): lambda out, into, n, rule: (
+        f"{into} multiplied the normalized rows in {out}: it gets g times the normalized rows."
+    ),
+    ("layer_norm", "bias"): lambda out, into, n, rule: (
+        f"{into} was added to the normalized rows in {out}: it gets g."
+    ),
+    ("split_sizes", ""): lambda out, into, n, rule: (
+        f"{into} was cut into parts: their gradients are put side by side again."
     ),
     ("embedding", ""): lambda out, into, n, rule: (
         f"{out} holds rows of {into}: each row gets the sum of g over its uses, unused rows get 0."
@@ -300,7 +338,7 @@ BACKWARD: dict[tuple[str, str], Sentence] = {
         f"{out} does not change when {into} is shifted or scaled within a row: {into} gets g "
         "without its mean and without its part along the normalized row, divided by the deviation."
     ),
-    **{(name, ""): moved for name in MOVES},
+    **{(name, ""): moved for name in MOVES + MOVES_TOO},
     **{(name, ""): picked for name in PICKS},
     **{(name, ""): largest for name in CHOICES},
     ("expand", ""): lambda out, into, n, rule: (

@@ -49,7 +49,15 @@ def steps(model: Any, optimizer: Any = None, *, every: int = 1, loss: str = "los
 
 class TrainingPage:
     """The recorded steps of a training loop: see `viz.steps`. `html()` is the page, `save(path)`
-    writes it."""
+    writes it.
+
+    >>> model = rushlight.nn.Linear(1, 1)
+    >>> with rushlight.viz.steps(model) as page:
+    ...     model(rushlight.ones(1, 1)).sum().backward()
+    ...     page.record(loss=0.5)
+    >>> isinstance(page, rushlight.viz.TrainingPage), page.count
+    (True, 1)
+    """
 
     def __init__(self, model: Any, optimizer: Any, every: int, loss: str):
         if not isinstance(every, int) or every < 1:

@@ -3,6 +3,7 @@ browser."""
 
 import json
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -490,6 +491,7 @@ def test_playing_reaches_the_end(browser, tmp_path):
     tab = browser.new_page()
     tab.set_default_timeout(LONG)
     tab.goto((tmp_path / "page.html").as_uri())
+    tab.keyboard.press("b")
     tab.keyboard.press(" ")
     tab.wait_for_function("document.getElementById('count').textContent === '4 / 4'", timeout=LONG)
     assert tab.inner_text("#play") == "▶ play"
@@ -750,4 +752,81 @@ def test_no_edge_strikes_through_a_label(browser, deep):
         assert tab.evaluate(
             "[...document.querySelectorAll('.sent rect')].every(r => getComputedStyle(r).fill !== 'none')"
         )
+    tab.close()
+
+
+def test_the_numbers_of_each_sentence_agree():
+    """A · B = C in the sentences of scalars, and the sums over several uses."""
+    x = torch.tensor(0.7, requires_grad=True)
+    w = torch.tensor(-1.3, requires_grad=True)
+    h = (x * w).exp() + x * x
+    loss = (h / w - 2).square() + torch.relu(h) * 3 - w.sigmoid() ** 3
+    data = data_of(viz.html(loss))
+    found = 0
+    for step in data["steps"]:
+        for a in step["arrivals"]:
+            for left, right, product in re.findall(
+                r"gets (\S+) · \(?(\S+?)\)? = (\S+)\.(?: |$)", a["said"]
+            ):
+                assert float(left) * float(right) == pytest.approx(float(product), rel=1e-3)
+                assert float(product) == pytest.approx(
+                    data["numbers"][a["gives"]]["values"][0], rel=1e-3
+                )
+                found += 1
+            for left, right, whole in re.findall(
+                r"times: (\S+) \+ \(?(\S+?)\)? = (\S+)\.$", a["said"]
+            ):
+                assert float(left) + float(right) == pytest.approx(float(whole), rel=1e-3)
+                assert float(whole) == pytest.approx(
+                    data["numbers"][a["total"]]["values"][0], rel=1e-3
+                )
+    assert found >= 12
+    said = " ".join(a["said"] for step in data["steps"] for a in step["arrivals"])
+    assert "the derivative by the first x alone is x = 0.7" in said
+
+
+def test_the_users_text_is_escaped(browser, tmp_path):
+    """A name that is HTML stays a name: in boxes, sentences, leaves and the title."""
+    x = torch.tensor(2.0, requires_grad=True)
+    name = "<img src=x onerror=document.title='bad'>"
+    viz.html(x.sin() * x, tmp_path / "page.html", {name: x})
+    tab = tab_of(browser, tmp_path / "page.html")
+    for _ in range(6):
+        tab.keyboard.press("ArrowRight")
+    tab.wait_for_timeout(100)
+    assert tab.locator("img").count() == 0
+    assert tab.title() != "bad"
+    assert name in tab.inner_text("#leaves")
+    tab.close()
+
+
+def test_the_demo_page_goes_to_its_end(browser, tmp_path):
+    """Conv2d, MaxPool2d (two outputs), Dropout, Flatten: the network of the demo."""
+    model = nn.Sequential(
+        nn.Conv2d(1, 2, 3),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Dropout(0.25),
+        nn.Linear(18, 3),
+    )
+    with viz.module_calls(model):
+        images = torch.randn(2, 1, 8, 8)
+        scores = model(images)
+        loss = nn.functional.cross_entropy(scores, torch.tensor([0, 2]))
+    page = viz.html(loss, tmp_path / "page.html", model)
+    nodes = nodes_of(page)
+    assert nodes["maxpool2d_2"]["label"] == "maxpool2d_2: MaxPool2d"
+    assert nodes["dropout4"]["label"] == "dropout4: Dropout"
+    tab = tab_of(browser, tmp_path / "page.html")
+    said = []
+    tab.on("pageerror", lambda error: said.append(str(error)))
+    while not tab.is_disabled("#next"):
+        tab.click("#next")
+        assert "undefined" not in tab.inner_text("#panel")
+        assert "NaN" not in tab.inner_text("#panel")
+    assert said == []
+    grads = grads_shown(tab)
+    assert len(grads) == 4
+    assert all(numbers is not None or name for name, numbers in grads.items())
     tab.close()
