@@ -226,7 +226,9 @@ function size() {
 function reveal(b) {                     // the box in the middle
   const room = at("room"), p = view.points[b];
   const left = Math.max(0, (room.clientWidth - view.width * scale) / 2), above = Math.max(0, (room.clientHeight - view.height * scale) / 2);
-  room.scrollTo(p.x * scale + left - room.clientWidth / 2, p.y * scale + above - room.clientHeight / 2);
+  const to = [p.x * scale + left - room.clientWidth / 2, p.y * scale + above - room.clientHeight / 2];
+  const far = Math.hypot(to[0] - room.scrollLeft, to[1] - room.scrollTop) > 1.5 * room.clientHeight;
+  room.scrollTo({ left: to[0], top: to[1], behavior: far ? "instant" : "auto" });    // "auto": smooth, as the style says
 }
 const follow = () => reveal(view.ofNode[nodeAt(k) ?? data.output]);
 

@@ -175,6 +175,8 @@ class Content:
         self.formulas = NamedFormulas(order, self.values, self.names, called)
         self.made_by: dict[Node, Node] = {result: n for n, result in self.results.items()}
         self.homes = homes_of(order, params, self.raw_names)
+        for node, result in self.results.items():
+            self.homes[result] = self.homes[node]
         self.numbers: dict[str, int] = {}
         self.sources: dict[str, dict] = {}
         self.edges = [
