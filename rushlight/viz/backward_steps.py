@@ -176,8 +176,8 @@ def computed(node: Node, known: dict[Node, np.ndarray]) -> np.ndarray | None:
 
 
 def settings_of(node: Node) -> list[Any] | None:
-    """The op's settings, in their order, as its rules saved them; of a sum or mean to a single
-    number, those of all dimensions. None if one is unknown."""
+    """The op's settings in order, as its rules saved them; of a sum or mean to a single number, the
+    settings for all dimensions. None if a setting is unknown."""
     op = node.op
     assert op is not None
     saved = dict(zip(op.saves, node.saved or ()))

@@ -4,6 +4,7 @@ const { nodes, edges, steps, groups } = data;
 const F = data.forward.length, LAST = F + 1 + steps.length;
 const LETTER = 7.85, BOX_HEIGHT = 64, MAX_BOX_WIDTH = 330;     // of text of 13 px
 const MIN_SCALE = 10 / 13;       // letters of at least 10 px after "fit"
+const MAX_LEAVES = 100;          // in the list of leaves
 const MAX_OPEN_BOXES = 40;       // a larger graph opens with its modules closed
 const paths = Object.keys(groups), depthOf = path => path.split(".").length;
 let k = 0, chosen = null, playing = null, scale = 1, sameScale = false;
@@ -363,11 +364,11 @@ function accumulated([before, after]) {
 }
 
 function leaves(known) {
-  const now = nodeAt(k);
-  at("leaves").replaceChildren(...nodes.map((node, i) => node.kind !== "leaf" ? null
-    : element("div", { class: i === now ? "row now" : "row", "data-leaf": node.raw }, element("span", { class: "who" }, link(i)),
+  const now = nodeAt(k), all = nodes.flatMap((node, i) => node.kind === "leaf" ? [i] : []);
+  at("leaves").replaceChildren(...all.slice(0, MAX_LEAVES).map(i => element("div", { class: i === now ? "row now" : "row", "data-leaf": nodes[i].raw }, element("span", { class: "who" }, link(i)),
       element("span", { class: "soft" }, ".grad"),
-      known[i].grad === null ? element("span", { class: "soft" }, "None") : shown(known[i].grad))).filter(part => part !== null));
+      known[i].grad === null ? element("span", { class: "soft" }, "None") : shown(known[i].grad))),
+  all.length > MAX_LEAVES ? element("p", { class: "soft" }, `${all.length - MAX_LEAVES} more leaves are left out here: click their boxes.`) : "");
 }
 
 // -- going --------------------------------------------------------------------------------------------------------------

@@ -710,9 +710,10 @@ def test_a_pinch_zooms(browser, deep):
 
 
 def test_print_has_the_whole_graph_and_the_text(browser, deep):
-    tab = tab_of(browser, deep)
+    tab = tab_of(browser, deep, color_scheme="dark")
     tab.keyboard.press("b")
     tab.emulate_media(media="print")
+    assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert not tab.is_visible("#controls")
     assert not tab.is_visible("#zoom")
     assert tab.is_visible("#step")
