@@ -38,6 +38,10 @@ MAX_FORMULA_LETTERS = 90  # of a formula in a sentence or a box; a longer one st
 class NamedFormulas(Symbols):
     """Formulas of nodes in the names of their inputs: no formula is expanded into leaves."""
 
+    def __init__(self, *given: Any):
+        self.texts: dict[Node, str] = {}
+        super().__init__(*given)
+
     def in_leaves(self, node: Node) -> Formula:
         return self.name(node)
 
@@ -54,6 +58,11 @@ class NamedFormulas(Symbols):
 
     def step(self, node: Node) -> str:
         """The op as text: a formula for arithmetic, for other ops a call such as `relu(a)`."""
+        if node not in self.texts:
+            self.texts[node] = self.written_step(node)
+        return self.texts[node]
+
+    def written_step(self, node: Node) -> str:
         op = node.op
         if op is None or isinstance(node, Output) or op.name in ARITHMETIC:
             return super().step(node)
