@@ -401,7 +401,7 @@ def command_line() -> str:
 
 
 def drawings() -> list[tuple[str, str]]:
-    """The picture and the page that the first examples of viz.md leave, each with its name."""
+    """The picture and the pages that the first examples of viz.md leave, each with its name."""
     text = Path(__file__).with_name("viz.md").read_text()
     before = os.getcwd()
     with TemporaryDirectory() as folder, redirect_stdout(StringIO()):
@@ -409,8 +409,11 @@ def drawings() -> list[tuple[str, str]]:
         try:
             rushlight.manual_seed(0)
             names: dict[str, object] = {}
-            for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL)[:3]:
+            for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL)[:4]:
                 exec(block, names)
-            return [(name, Path(name).read_text()) for name in ("graph.svg", "backward.html")]
+            return [
+                (name, Path(name).read_text())
+                for name in ("graph.svg", "backward.html", "training.html")
+            ]
         finally:
             os.chdir(before)

@@ -1,5 +1,5 @@
 """Write docs/assets/neuron-light.gif and neuron-dark.gif: the step page of one neuron, from headless
-Chromium, at each step of backward.
+Chromium, at each step of forward and backward.
 
 make pictures        writes them; needs Chromium, Playwright and Pillow
 """
@@ -22,7 +22,7 @@ import rushlight as torch  # noqa: E402
 ASSETS = ROOT / "docs" / "assets"
 WIDTH, HEIGHT, SCALE = 1000, 640, 2  # CSS pixels, and device pixels of each
 PICTURE_WIDTH = 900
-MILLISECONDS = 1400  # of a step; the last one stays longer
+MILLISECONDS = 1100  # of a step; the last one stays longer
 
 
 NEURON = """\
@@ -60,7 +60,7 @@ def frames(path: Path, scheme: str) -> list[bytes]:
         page.goto(path.as_uri())
         page.wait_for_timeout(500)
         made = [page.screenshot()]
-        for _ in range(8):
+        while page.is_enabled("#next"):
             page.keyboard.press("ArrowRight")
             page.wait_for_timeout(500)
             made.append(page.screenshot())

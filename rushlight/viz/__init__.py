@@ -8,12 +8,14 @@ from rushlight.viz.page import html
 from rushlight.viz.plots import Plot, plot
 from rushlight.viz.svg import png, svg
 from rushlight.viz.text import dot, print_graph
+from rushlight.viz.training_page import TrainingPage, steps
 
 __all__ = [
     "Box",
     "Drawing",
     "Graph",
     "Plot",
+    "TrainingPage",
     "dot",
     "graph",
     "html",
@@ -21,5 +23,6 @@ __all__ = [
     "plot",
     "png",
     "print_graph",
+    "steps",
     "svg",
 ]

@@ -47,7 +47,7 @@ def exact(value: Any) -> Any:
 
 def picture(array: np.ndarray) -> dict[str, Any]:
     """A coarse picture: means of blocks, a letter each. 'A'..'Z' are shades above zero, 'a'..'z'
-    below."""
+    below; 'Z' is the mean `top`. `table`: the rows and columns that were averaged."""
     table = (
         array.reshape(prod(array.shape[:-1]), array.shape[-1])
         if array.ndim > 1
@@ -61,7 +61,11 @@ def picture(array: np.ndarray) -> dict[str, Any]:
     means = sums / counts
     top = np.abs(means).max()
     levels = np.rint(means / top * LEVELS).astype(int) if top else np.zeros(means.shape, int)
-    return {"cells": ["".join(map(letter, row)) for row in levels]}
+    return {
+        "cells": ["".join(map(letter, row)) for row in levels],
+        "top": exact(np.float32(top)),
+        "table": list(table.shape),
+    }
 
 
 def cuts(size: int, most: int) -> list[int]:

@@ -20,6 +20,7 @@ from rushlight.core.node import Node
 from rushlight.core.tensor import Tensor
 from rushlight.introspect.formulas import Formula
 from rushlight.viz.array_preview import rounded
+from rushlight.viz.backward_steps import forward_values
 from rushlight.viz.graph import Params, check_recorded
 from rushlight.viz.graph_formulas import (
     MAX_SYMBOLS,
@@ -30,7 +31,6 @@ from rushlight.viz.graph_formulas import (
     total,
     users_tensors,
 )
-from rushlight.viz.steps import forward_values
 
 MAX_PATHS = 64  # paths listed one by one
 

@@ -12,9 +12,9 @@ from rushlight.base.errors import explain as message
 from rushlight.core.engine import reachable
 from rushlight.core.node import Node
 from rushlight.core.tensor import Tensor, from_array
+from rushlight.viz.backward_steps import record
 from rushlight.viz.chain_rule import shown, table
 from rushlight.viz.graph import check_recorded
-from rushlight.viz.steps import record
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from rushlight.viz.array_preview import rounded
+from rushlight.viz.backward_steps import forward_values
 from rushlight.viz.module_calls import call_of
-from rushlight.viz.steps import forward_values
 
 Params = Any  # names of leaves: a mapping {name: tensor}, pairs of them, a module, or None
 

@@ -1,92 +1,92 @@
-"use strict";
-// The page's data: nodes, edges and steps as rushlight's engine went through them, and a table of numbers they point into.
-const data = JSON.parse(document.getElementById("data").textContent);
-const { nodes, edges, steps, numbers } = data;
-const at = id => document.getElementById(id);
-const SVG = document.getElementById("picture").namespaceURI;
-let k = 0, chosen = null, playing = null, scale = 1;
+// The step page: first the forward pass in the order of the program, then backward as rushlight's engine went through it.
+// Time k: 0 is the start; 1 to F the forward steps; F + 1 the gradient of the output; then the B steps of backward.
+const { nodes, edges, steps, groups } = data;
+const F = data.forward.length, LAST = F + 1 + steps.length;
+const LETTER = 7.85, BOX_HEIGHT = 64, MAX_BOX_WIDTH = 330;     // of text of 13 px
+const MIN_SCALE = 10 / 13;       // letters of at least 10 px after "fit"
+const MAX_LEAVES = 100;          // in the list of leaves
+const MAX_OPEN_BOXES = 40;       // a larger graph opens with its modules closed
+const paths = Object.keys(groups), depthOf = path => path.split(".").length;
+let k = 0, chosen = null, playing = null, scale = 1, sameScale = false;
+let closed = new Set(), view = null;
 
-// -- elements ---------------------------------------------------------------------------------------------------------
+// -- which boxes there are now ------------------------------------------------------------------------------------------
 
-function element(tag, attributes, ...children) {
-  const made = document.createElement(tag);
-  return filled(made, attributes, children);
-}
-function drawn(tag, attributes, ...children) {
-  return filled(document.createElementNS(SVG, tag), attributes, children);
-}
-function filled(made, attributes, children) {
-  for (const [name, value] of Object.entries(attributes || {}))
-    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
-    else if (value !== null && value !== undefined) made.setAttribute(name, value);
-  made.append(...children.filter(child => child !== null && child !== undefined));
-  return made;
-}
-
-// -- numbers ----------------------------------------------------------------------------------------------------------
-
-function written(value, digits = 6) {
-  if (typeof value !== "number") return String(value);
-  const size = Math.abs(value);
-  if (Number.isInteger(value) && size < 1e6) return String(value);
-  return size >= 1e-4 && size < 1e7 ? String(Number(value.toPrecision(digits)))
-    : value.toExponential(digits - 1).replace(/\.?0*e\+?/, "e");
-}
-
-function shade(part) {            // part: from -1 to 1
-  return `background: rgba(var(--${part < 0 ? "minus" : "plus"}), ${(Math.abs(part) * 0.55).toFixed(2)})`;
-}
-
-function level(letter) {
-  const code = letter.charCodeAt(0);
-  return letter === "." ? 0 : code < 91 ? (code - 64) / 26 : -(code - 96) / 26;
-}
-
-function shown(i) {               // the numbers of one array: all of them, or facts and a coarse picture
-  if (i === null || i === undefined) return element("span", { class: "soft" }, "not kept: backward does not need it");
-  const array = numbers[i], shape = array.shape;
-  if (array.parts)
-    return element("div", {}, ...array.parts.map(([name, j]) => element("div", {}, `output ${name}: `, shown(j))));
-  const box = element("div", { class: "numbers" });
-  if (array.values && !array.cut) {
-    const columns = shape.length ? shape[shape.length - 1] : 1;
-    const top = Math.max(...array.values.map(v => Math.abs(v)).filter(Number.isFinite), 1e-300);
-    const rows = [];
-    for (let from = 0; from < array.values.length; from += columns)
-      rows.push(element("tr", {}, ...array.values.slice(from, from + columns).map(v =>
-        element("td", { style: array.values.length > 1 && typeof v === "number" ? shade(v / top) : null, title: String(v) }, written(v)))));
-    box.append(rows.length ? element("table", {}, ...rows) : element("span", { class: "soft" }, "no elements"));
-    if (shape.length > 1 || shape.length && !rows.length) box.append(element("div", { class: "facts" }, "shape " + shape.join("×")));
-    return box;
+function closedGroup(i, among) {         // the outermost closed module that holds node i; null if all are open
+  const parts = nodes[i].home ? nodes[i].home.split(".") : [];
+  for (let n = 1; n <= parts.length; n++) {
+    const path = parts.slice(0, n).join(".");
+    if (among.has(path)) return path;
   }
-  const facts = ["min", "mean", "max"].filter(name => name in array).map(name => `${name} ${written(array[name])}`);
-  box.append(element("div", { class: "facts" }, ["shape " + shape.join("×"), ...facts].join(" · ")));
-  if (array.cells) {
-    box.classList.add("shades");
-    box.append(element("table", { "aria-hidden": "true" }, ...array.cells.map(row =>
-      element("tr", {}, ...[...row].map(letter => element("td", { style: shade(level(letter)) }))))));
-  }
-  return box;
+  return null;
 }
 
-function brief(i) {               // one short line
-  if (i === null || i === undefined) return "";
-  const array = numbers[i];
-  if (array.parts) return array.parts.length + " outputs";
-  if (array.values && array.values.length <= 3 && !array.cut) {
-    const all = array.values.map(v => written(v, array.values.length > 1 ? 3 : 5)).join(", ");
-    return array.shape.length ? `[${all}]` : all;
-  }
-  const mean = array.values && !array.cut ? array.values.reduce((a, b) => a + b, 0) / array.values.length : array.mean;
-  return array.shape.join("×") + (typeof mean === "number" ? `  mean ${written(mean, 3)}` : "");
+function contracted(among) {             // boxes: a node, or a closed module with its nodes; links between them
+  const boxes = [], ofNode = [], ofGroup = new Map();
+  nodes.forEach((node, i) => {           // newest first: an op comes after its result, in whose box it is drawn
+    const path = i === data.output ? null : closedGroup(i, among);
+    if (node.result !== undefined && (path === null || node.result === data.output)) boxes[ofNode[i] = ofNode[node.result]].members.push(i);
+    else if (path === null) ofNode[i] = boxes.push({ path: null, node: i, members: [i] }) - 1;
+    else {
+      if (!ofGroup.has(path)) ofGroup.set(path, boxes.push({ path, node: null, members: [] }) - 1);
+      boxes[ofNode[i] = ofGroup.get(path)].members.push(i);
+    }
+  });
+  const links = new Map();
+  edges.forEach((edge, e) => {
+    const from = ofNode[edge.from], to = ofNode[edge.to];
+    if (from === to) return;
+    const key = boxes[from].path === null && boxes[to].path === null ? `e${e}` : `${from}>${to}`;
+    if (!links.has(key)) links.set(key, { from, to, edges: [] });
+    links.get(key).edges.push(e);
+  });
+  return { boxes, ofNode, links: [...links.values()] };
 }
 
-// -- what is known after k steps --------------------------------------------------------------------------------------
+function acyclic(wanted) {               // a module that is left and entered again stays open: one box cannot come before itself
+  let among = new Set(wanted);
+  for (;;) {
+    const made = contracted(among), inputs = made.boxes.map(() => []);
+    for (const link of made.links) inputs[link.from].push(link.to);
+    const free = new Set(topological(inputs));
+    const tangled = new Set(made.boxes.filter((box, i) => !free.has(i) && box.path !== null).map(box => box.path));
+    if (!tangled.size) return made;
+    among = new Set([...among].filter(path => !tangled.has(path)));
+  }
+}
 
-function state() {                // of each node: the gradient that has arrived, whether it was visited, its `.grad`
-  const known = nodes.map(node => ({ arrived: null, visited: false, grad: node.grad }));
-  known[data.output].arrived = data.seed;
-  for (const step of steps.slice(0, k)) {
+const closedFrom = depth => new Set(paths.filter(path => depthOf(path) >= depth));
+const deepest = Math.max(0, ...paths.map(depthOf));
+
+function firstClosed() {                 // all open if they can be read at a glance, else as much as can
+  if (nodes.length <= MAX_OPEN_BOXES) return new Set();
+  for (let depth = deepest; depth > 1; depth--)
+    if (acyclic(closedFrom(depth)).boxes.length <= MAX_OPEN_BOXES) return closedFrom(depth);
+  return closedFrom(1);
+}
+
+function resultOf(box) {                 // the node whose result is the box's result: the last one that others use
+  if (box.node !== null) return box.node;
+  const inside = new Set(box.members);
+  const used = edges.filter(edge => inside.has(edge.to) && !inside.has(edge.from) && !edge.constant).map(edge => edge.to);
+  return Math.min(...(used.length ? used : box.members));       // nodes are ordered newest first
+}
+
+// -- what is known at time k --------------------------------------------------------------------------------------------
+
+const orderOf = new Map(data.forward.map((i, n) => [i, n + 1]));
+nodes.forEach((node, i) => {             // one output of an op with several comes with its op
+  if (node.kind === "leaf" || node.kind === "constant") orderOf.set(i, 0);
+  else if (!orderOf.has(i)) orderOf.set(i, Math.max(0, ...edges.filter(e => e.from === i).map(e => orderOf.get(e.to) || 0)));
+});
+const backward = () => k > F;
+const stepNow = () => k > F + 1 ? steps[k - F - 2] : null;
+const nodeAt = time => time < 1 ? null : time <= F ? data.forward[time - 1] : time === F + 1 ? data.output : steps[time - F - 2].node;
+
+function state() {                       // of each node: whether its value is computed, its gradient, its `.grad`
+  const known = nodes.map((node, i) => ({ computed: orderOf.get(i) <= k, arrived: null, visited: false, grad: node.grad }));
+  if (backward()) known[data.output].arrived = data.seed;
+  for (const step of steps.slice(0, Math.max(0, k - F - 1))) {
     const node = known[step.node];
     node.visited = true;
     if (step.incoming !== null) node.arrived = step.incoming;
@@ -96,252 +96,431 @@ function state() {                // of each node: the gradient that has arrived
   return known;
 }
 
-// -- the picture ------------------------------------------------------------------------------------------------------
+// -- the picture --------------------------------------------------------------------------------------------------------
 
-const boxes = [], lines = [], labels = [];
+function boxText(box) {                  // [name, kind of the box]
+  if (box.path === null) return [nodes[box.node].label, nodes[box.node].kind];
+  const { name, kind } = groups[box.path];
+  return [`▸ ${name}${kind ? ": " + kind : ""}`, "group"];
+}
+
+function widthOf(box) {                  // for its name, and for a line with numbers
+  const node = nodes[resultOf(box)], count = node.shape.reduce((a, b) => a * b, 1);
+  const line = count <= 3 ? 10 * count + 1 : node.shape.join("×").length + 16;
+  return Math.min(MAX_BOX_WIDTH, Math.max(boxText(box)[0].length, line + 6) * LETTER + 20);
+}
+
+function build() {                       // lay out and draw the boxes that are there now
+  view = acyclic(closed);
+  const sizes = view.boxes.map(box => [widthOf(box), BOX_HEIGHT]), inputs = view.boxes.map(() => []), order = [];
+  view.links.forEach((link, n) => inputs[link.from].push([link.to, n]));
+  inputs.forEach(list => list.forEach(([, n]) => order.push(n)));
+  const laid = layered(sizes, inputs.map(list => list.map(([to]) => to)));
+  Object.assign(view, { points: laid.points, width: laid.width, height: laid.height });
+  edgeStops(laid.points, laid.routes).forEach((stops, n) => { view.links[order[n]].stops = stops; });
+  view.linkOf = new Map(view.links.flatMap(link => link.edges.map(e => [e, link])));
+  draw();
+}
 
 function draw() {
   const picture = at("picture");
-  picture.setAttribute("viewBox", `0 0 ${data.width} ${data.height}`);
-  picture.append(drawn("defs", {}, drawn("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7,
-    markerHeight: 7, orient: "auto", markerUnits: "userSpaceOnUse" }, drawn("path", { d: "M0 .8 L8 4 L0 7.2 z" }))));
-  for (const edge of edges) {
-    const line = drawn("path", { class: "edge", d: edge.path, "marker-end": "url(#arrow)" });
-    lines.push(line);
-    picture.append(line);
+  picture.setAttribute("viewBox", `0 0 ${view.width} ${view.height}`);
+  picture.replaceChildren(drawn("defs", {}, drawn("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8,
+    markerHeight: 8, orient: "auto-start-reverse", markerUnits: "userSpaceOnUse" }, drawn("path", { d: "M0 .8 L8 4 L0 7.2 z" }))));
+  for (const link of view.links) {
+    link.line = drawn("path", { class: "edge", d: curved(link.stops) });
+    picture.append(link.line);
   }
-  nodes.forEach((node, i) => {
-    const x = node.x, left = x - node.width / 2, top = node.y - node.height / 2;
-    const words = ["name", "value", "grad"].map((kind, row) =>
-      drawn("text", { class: kind, x, y: top + 16 + row * 15, "text-anchor": "middle" }));
-    words[0].textContent = node.label;
-    const box = drawn("g", { class: `node ${node.kind}`, tabindex: 0, role: "button", "aria-label": node.label, "data-node": i,
-      onclick: () => choose(i), onpointerenter: event => point(event, i), onpointerleave: hide, onfocus: () => hide(),
-      onkeydown: event => { if (event.key === "Enter") { choose(i); event.stopPropagation(); } } },
-      drawn("rect", { x: left, y: top, width: node.width, height: node.height, rx: node.kind === "leaf" ? 14 : 6 }), ...words);
-    boxes.push({ box, words });
-    picture.append(box);
-    shorten(words[0], node.width - 12);
-  });
-  for (const line of lines) {      // above the boxes: what an edge brings in the step that is shown
-    const label = drawn("text", { class: "sent", "text-anchor": "middle", "dominant-baseline": "middle" });
-    labels.push(label);
-    picture.append(label);
-  }
+  view.boxes.forEach((box, b) => picture.append(drawnBox(box, b)));
+  view.pills = drawn("g", {});
+  picture.append(view.pills);
 }
 
-function shorten(word, room) {     // a long name keeps its end, which tells it from its neighbours; the panel shows it whole
-  let letters = [...word.textContent];
-  while (letters.length > 2 && word.getComputedTextLength() > room) {
-    letters = letters.slice(Math.max(1, Math.floor(letters.length / 16)));
-    word.textContent = "…" + letters.join("");
-  }
+function drawnBox(box, b) {
+  const { x, y, width, height } = view.points[b], [name, kind] = boxText(box);
+  box.words = ["name", "value", "grad"].map((word, row) => drawn("text", { class: word, x, y: y - height / 2 + 20 + row * 17, "text-anchor": "middle" }));
+  box.words[0].textContent = name.length * LETTER > width - 10 ? name.slice(0, Math.floor((width - 24) / LETTER)) + "…" : name;
+  box.shape = drawn("g", { class: `node ${kind}`, tabindex: 0, role: "button", "data-box": b,
+    "data-node": box.node, "data-group": box.path, onclick: () => press(b), onpointerenter: event => point(event, b),
+    onpointerleave: hide, onfocus: hide, onkeydown: event => boxKey(event, b) },
+  drawn("rect", { x: x - width / 2, y: y - height / 2, width, height, rx: kind === "leaf" ? 16 : 7 }), ...box.words);
+  return box.shape;
 }
 
-function bring(arrivals) {        // the numbers on their way, each along its edge where no other one stands
-  for (const label of labels) label.textContent = "";
-  const taken = [];
+function boxKey(event, b) {
+  if (event.key === "Enter") { press(b); event.stopPropagation(); event.preventDefault(); }
+}
+function press(b) {                      // a closed module opens; of another box the details are shown
+  const box = view.boxes[b];
+  if (box.path !== null) open(box.path, true);
+  else choose(box.node);
+}
+
+function open(path, is) {
+  stop();
+  hide();
+  const inside = [...Array(nodes.length).keys()].find(i => (nodes[i].home + ".").startsWith(path + "."));
+  if (is) closed.delete(path); else closed.add(path);
+  build();
+  size();
+  render();
+  const b = is ? view.ofNode[inside] : view.ofNode.find((box, i) => nodes[i].home && (nodes[i].home + ".").startsWith(path + "."));
+  view.boxes[b].shape.focus({ preventScroll: true });
+  reveal(b);
+}
+function openAll(is) {
+  closed = is ? new Set() : closedFrom(1);
+  build();
+  size();
+  render();
+  follow();
+}
+
+function pills(arrivals) {               // the numbers on their way, each on its edge where nothing else is written
+  view.pills.replaceChildren();
+  const taken = view.points.slice(0, view.boxes.length).map(p => ({ x: p.x - p.width / 2, y: p.y - p.height / 2, width: p.width, height: p.height }));
   const meet = (a, b) => a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
-  arrivals.forEach((a, i) => {
-    const line = lines[a.edge], label = labels[a.edge], first = arrivals.length < 2 ? 0.5 : 0.3 + 0.4 * i / (arrivals.length - 1);
-    label.textContent = brief(a.gives);
-    const at = part => {
-      const spot = line.getPointAtLength(line.getTotalLength() * part);
-      label.setAttribute("x", spot.x);
-      label.setAttribute("y", spot.y);
-      return label.getBBox();
+  for (const a of arrivals) {
+    const link = view.linkOf.get(a.edge), text = brief(a.gives, true).replace(/^\S+ {2}/, "");
+    if (!link || !text) continue;
+    const width = text.length * LETTER + 12, height = 20, long = link.line.getTotalLength();
+    const spot = part => {
+      const { x, y } = link.line.getPointAtLength(long * part);
+      return { x: x - width / 2, y: y - height / 2, width, height };
     };
-    const part = [first, 0.5, 0.7, 0.3, 0.85, 0.15].find(part => !taken.some(other => meet(other, at(part))));
-    taken.push(at(part ?? first));
-  });
+    const fits = place => !taken.some(other => meet(other, place));
+    const free = [0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82].map(spot).find(fits)
+      || [1, -1, 2, -2, 3, -3].map(n => ({ ...spot(0.5), x: spot(0.5).x + n * width / 3 })).find(fits) || spot(0.5);
+    taken.push(free);
+    view.pills.append(drawn("g", { class: "sent" }, drawn("rect", { ...free, rx: 9 }),
+      drawn("text", { x: free.x + width / 2, y: free.y + 14.5, "text-anchor": "middle" }, text)));
+  }
 }
+
+// -- size and place of the picture --------------------------------------------------------------------------------------
+
+const wholeScale = () => Math.min(at("room").clientWidth / view.width, at("room").clientHeight / view.height, 1.3);
 
 function zoom(by) {
-  const room = at("room");
-  const whole = Math.min(room.clientWidth / data.width, room.clientHeight / data.height, 1.4);
-  const least = Math.min(whole, 0.2);
-  scale = by ? Math.min(2.5, Math.max(least, scale * 1.25 ** by)) : whole;
+  if (by) scale = Math.min(2.5, Math.max(Math.min(wholeScale(), 0.25), scale * 1.25 ** by));
+  else fit();
   size();
+  follow();
+}
+function fit() {                         // the whole graph; where its letters would be too small, modules close instead
+  for (let depth = deepest; wholeScale() < MIN_SCALE && depth > 0; depth--) {
+    if ([...closedFrom(depth)].every(path => closed.has(path))) continue;
+    closed = new Set([...closed, ...closedFrom(depth)]);
+    build();
+    render();
+  }
+  readable();
+}
+function readable() {                    // as much of the graph as letters of at least 10 px allow
+  const whole = wholeScale();
+  scale = whole >= MIN_SCALE ? whole : Math.max(MIN_SCALE, Math.min(1, at("room").clientWidth / view.width));
 }
 function size() {
-  at("picture").setAttribute("width", data.width * scale);
-  at("picture").setAttribute("height", data.height * scale);
+  at("picture").setAttribute("width", view.width * scale);
+  at("picture").setAttribute("height", view.height * scale);
 }
-function start() {                // readable from the first moment: the whole graph if its letters stay large enough
-  const room = at("room");
-  const whole = Math.min(room.clientWidth / data.width, room.clientHeight / data.height, 1.4);
-  scale = whole > 0.8 ? whole : Math.max(0.8, Math.min(1, room.clientWidth / data.width));
-  size();
+function reveal(b) {                     // the box in the middle
+  const room = at("room"), p = view.points[b];
+  const left = Math.max(0, (room.clientWidth - view.width * scale) / 2), above = Math.max(0, (room.clientHeight - view.height * scale) / 2);
+  const to = [p.x * scale + left - room.clientWidth / 2, p.y * scale + above - room.clientHeight / 2];
+  const far = Math.hypot(to[0] - room.scrollLeft, to[1] - room.scrollTop) > 1.5 * room.clientHeight;
+  room.scrollTo({ left: to[0], top: to[1], behavior: far ? "instant" : "auto" });    // "auto": smooth, as the style says
 }
-function reveal(i) {
-  const room = at("room"), node = nodes[i], offset = Math.max(0, (room.clientWidth - data.width * scale) / 2);
-  room.scrollTo(node.x * scale + offset - room.clientWidth / 2, node.y * scale - room.clientHeight / 2);
-}
+const follow = () => reveal(view.ofNode[nodeAt(k) ?? data.output]);
 
-// -- the panel --------------------------------------------------------------------------------------------------------
+// -- the panel ----------------------------------------------------------------------------------------------------------
 
-const link = i => element("button", { type: "button", class: "plain", onclick: () => choose(i) }, nodes[i].label);
+const link = i => element("button", { type: "button", class: "plain", onclick: () => choose(i) }, nodes[i].name);
+const heading = text => element("h3", {}, text);
+const row = (name, ...what) => element("div", { class: "row" }, element("span", { class: "who" }, name), ...what);
+
+function modulesOf(node) {               // the modules around a node, each to close or open
+  if (!node.home) return null;
+  const parts = node.home.split("."), around = parts.map((_, n) => parts.slice(0, n + 1).join("."));
+  return element("p", { class: "soft modules" }, "in ", ...around.flatMap((path, n) => [n ? " › " : "",
+    element("button", { type: "button", class: "plain", title: closed.has(path) ? "open this module" : "close this module",
+      onclick: () => open(path, closed.has(path)) }, `${closed.has(path) ? "▸" : "▾"} ${groups[path].name}${groups[path].kind ? ` (${groups[path].kind})` : ""}`)]));
+}
 
 function source(node) {
   if (!node.source) return null;
-  const { file, line, from, text } = data.sources[node.source];
-  return element("div", { class: "source" }, element("div", { class: "place" }, `${file}:${line}`),
-    ...text.map((t, i) => element("pre", { class: from + i === line ? "here" : null }, `${String(from + i).padStart(String(from + text.length - 1).length)}  ${t}`)));
+  const { file, line, from, text } = data.sources[node.source], digits = String(from + text.length - 1).length;
+  return element("div", { class: "source", tabindex: 0, role: "region", "aria-label": "your program" },
+    element("div", { class: "place" }, `${file}:${line}`),
+    ...text.map((t, i) => element("pre", { class: from + i === line ? "here" : null }, `${String(from + i).padStart(digits)}  ${t}`)));
 }
 
-function card(i) {                // what is known of a node, whatever the step
+function pictures(list) {                // rows of [name, array]: all with one colour scale where that was chosen
+  const tops = list.map(([, i]) => largest(i)), top = Math.max(0, ...tops), several = tops.filter(t => t > 0).length > 1;
+  return element("div", {}, several ? element("label", { class: "facts" }, element("input", { type: "checkbox", checked: sameScale ? "" : null,
+    onchange: event => { sameScale = event.target.checked; panel(); } }), " one colour scale for these") : null,
+  ...list.map(([name, i]) => row(name, i === null ? shown(i) : shown(i, several && sameScale ? top : largest(i)))));
+}
+
+function card(i) {                       // what is known of a node, whatever the step
   const node = nodes[i], known = state()[i];
-  return element("div", {},
-    element("h3", {}, node.title),
-    node.module ? element("p", { class: "soft" }, `in module ${node.module}`) : null,
-    node.forward ? element("p", {}, "out = ", element("span", { class: "formula" }, node.forward)) : null,
-    source(node),
-    element("p", {}, element("b", {}, "value "), shown(node.value)),
-    ...node.inputs.map(([name, n]) => element("p", {}, element("b", {}, `${name} `), shown(n))),
-    element("p", {}, element("b", {}, node.kind === "leaf" ? ".grad " : "gradient so far "),
-      node.kind === "leaf" ? (known.grad === null ? "None" : shown(known.grad))
-        : known.arrived === null ? element("span", { class: "soft" }, "nothing has arrived") : shown(known.arrived)));
+  const grad = node.kind === "leaf" ? known.grad === null ? "None" : shown(known.grad)
+    : node.kind === "constant" ? element("span", { class: "soft" }, "none: it needs no gradient")
+      : known.arrived === null ? element("span", { class: "soft" }, "nothing has arrived") : shown(known.arrived);
+  return element("div", {}, element("h2", {}, node.forward ? `${node.name} = ${node.forward}` : node.label), element("p", { class: "soft" }, node.title), modulesOf(node),
+    node.said && known.computed ? element("p", { class: "why" }, node.said) : null, source(node),
+    row("value", known.computed ? shown(node.value) : element("span", { class: "soft" }, "not computed yet")),
+    ...(known.computed ? node.inputs : []).map(([name, n]) => row(name, shown(n))),
+    row(node.kind === "leaf" ? ".grad" : "gradient", grad));
 }
 
-function sent(node, a) {
-  const edge = edges[a.edge], rule = node.rules[edge.slot];
+function sent(a) {
+  const edge = edges[a.edge], rule = nodes[edge.from].rules[edge.slot];
   const given = numbers[a.gives], total = numbers[a.total];
   const fits = !given || given.parts || !total.shape || given.shape.join() === total.shape.join();
   return element("div", { class: "send" },
-    element("div", {}, "to ", link(edge.to), rule && rule[0] ? element("span", { class: "soft" }, `  (its input ${rule[0]})`) : null),
-    rule && rule[1] ? element("div", {}, element("span", { class: "formula" }, rule[1])) : null,
+    element("div", {}, "to ", link(edge.to), rule && rule[1] ? element("span", { class: "formula" }, rule[1]) : null),
     a.gives === null ? null : shown(a.gives),
     fits ? null : element("div", {}, element("span", { class: "word" }, "summed "), "to the shape before broadcasting"),
     a.first && fits ? null : element("div", { class: "total" },
       a.first ? null : element("span", { class: "word" }, "added: "), a.first ? null : "the sum there is now ", shown(a.total)));
 }
 
-const HELP = [
-  ["→  ←", "next step, previous step"], ["space", "play"], ["Home  End", "first step, last step"], ["+  −  0", "zoom in, zoom out, fit"],
-  ["enter, click", "details of a box, with the line of your program"],
-  ["grad, g", "the gradient of the output with respect to this box, as far as it has arrived"], ["mean", "the mean of a large array"],
-  [element("i", { class: "output" }), "the output, from which the gradient comes"],
-  [element("i", { class: "now" }), "the op of this step"], [element("i", { class: "leaf" }), "a leaf, in whose .grad gradients are added"]];
-const legend = rows => element("dl", {}, ...rows.flatMap(([sign, what]) => [element("dt", {}, sign), element("dd", {}, what)]));
+const KEYS = [
+  ["→  ←", "next step, previous step (n and p, too)"], ["space", "play, stop"], ["Home  End", "first step, last step"],
+  ["b", "to the first step of backward"], ["+  −  0", "larger, smaller, fit"], ["Tab, Enter", "next box; its details, or open a closed module"],
+  ["c  o", "close the module of this step; open all modules"], ["?", "this help"]];
+const SIGNS = [
+  [element("i", { class: "output" }), "the output, where backward starts"], [element("i", { class: "now" }), "the step that is shown"],
+  [element("i", { class: "leaf" }), "a parameter or another leaf: gradients are added in its .grad"],
+  [element("i", { class: "constant" }), "a constant: it gets no gradient"], [element("i", { class: "group" }), "a closed module: click to open"],
+  ["g", "the gradient that has arrived at a box: d output / d box"], ["mean", "the mean of the values, where they are more than 3"], ["|max|", "the largest absolute value of a gradient with more than 3 numbers"],
+  ["x₁, x₂", "the first and the second value that the program gives to x"],
+  ["swipe, pinch", "on a phone: swipe the text for the next step, pinch the graph to zoom"]];
+const legend = rows => element("dl", {}, ...rows.flatMap(([sign, what]) => [element("dt", {}, typeof sign === "string" ? sign : sign.cloneNode()), element("dd", {}, what)]));
+
+function phase(name, n, of) {
+  return element("p", { class: `phase ${name.toLowerCase()}` }, element("b", {}, name), ` step ${n} of ${of}`);
+}
 
 function panel() {
-  const place = at("step");
-  if (chosen !== null) {
-    place.replaceChildren(element("p", { class: "soft" }, "Press next to continue."), card(chosen));
-    return;
-  }
-  if (!k) {
-    place.replaceChildren(element("h3", {}, "Start"),
-      element("p", {}, "Backward starts at ", link(data.output), ", the output, with the gradient of the output with respect to itself:"),
-      data.seed === null ? "" : shown(data.seed),
-      element("p", { class: "soft" }, `${steps.length} steps follow. Press next, or →.`),
-      element("h2", {}, "How to read it"), legend(HELP));
-    return;
-  }
-  const step = steps[k - 1], node = nodes[step.node];
-  const parts = [element("p", { class: "soft" }, `Step ${k} of ${steps.length}`), element("h3", {}, node.title),
-    node.module ? element("p", { class: "soft" }, `in module ${node.module}`) : null];
-  if (node.forward) parts.push(element("p", {}, "out = ", element("span", { class: "formula" }, node.forward)));
-  parts.push(source(node));
-  if (step.incoming !== null) parts.push(element("h2", {}, "Gradient that arrived (g)"), shown(step.incoming));
-  if (step.arrivals.length)
-    parts.push(element("h2", {}, "Gradients sent on"), ...step.arrivals.map(a => sent(node, a)));
-  if (node.inputs.length && step.arrivals.length && step.incoming !== null)
-    parts.push(element("h2", {}, "With these values"), ...node.inputs.map(([name, n]) =>
-      element("div", { class: "row" }, element("span", { class: "who" }, name), shown(n))),
-      element("div", { class: "row" }, element("span", { class: "who" }, "out"), shown(node.value)));
-  if (step.grad) {
-    const [before, after] = step.grad;
-    parts.push(element("h2", {}, "Accumulated into .grad"),
-      before === null ? element("p", {}, ".grad was None; now it is") : element("p", {}, ".grad was ", shown(before), " and is now"),
-      shown(after));
-  }
-  place.replaceChildren(...parts.filter(part => part !== null));
+  at("step").replaceChildren(...(chosen !== null ? [element("p", { class: "soft" }, "Press next to continue."), card(chosen)]
+    : k === 0 ? startPanel() : k <= F ? forwardPanel() : k === F + 1 ? turnPanel() : backwardPanel()).filter(part => part !== null));
+}
+
+function startPanel() {
+  return [element("h2", {}, "Start"),
+    element("p", { class: "why" }, `The program computes ${nodes[data.output].name} in ${F} step${F === 1 ? "" : "s"}. Then backward goes the same way back`
+      + ` and gives each leaf its gradient: d ${nodes[data.output].name} / d leaf.`),
+    element("p", { class: "soft" }, "Press next or → to begin."), heading("How to read it"), legend(SIGNS), heading("Keys"), legend(KEYS)];
+}
+
+function together(make) {                // the steps inside one closed module, as a list of their sentences
+  const b = view.ofNode[nodeAt(k)], box = view.boxes[b];
+  if (box.path === null) return null;
+  const first = k <= F ? 1 : F + 2, said = [];   // k is the last of them
+  for (let time = k; time === k || time >= first && sameBox(time, time + 1); time--) said.unshift(...make(time).filter(text => text));
+  const { name, kind } = groups[box.path], left = said.length - 12;
+  return [element("h2", {}, `${name}${kind ? ": " + kind : ""}`),
+    element("p", {}, "Several steps inside a closed module. ", element("button", { type: "button", onclick: () => open(box.path, true) }, `open ${name}`)),
+    element("ol", { class: "why" }, ...said.slice(-12).map(text => element("li", {}, text))),
+    left > 0 ? element("p", { class: "soft" }, `${left} earlier sentences are left out.`) : null];
+}
+
+function forwardPanel() {
+  const node = nodes[nodeAt(k)], several = together(time => [nodes[nodeAt(time)].said]);
+  const what = several || [element("h2", {}, node.forward ? `${node.name} = ${node.forward}` : node.label), element("p", { class: "why" }, node.said), modulesOf(node)];
+  return [phase("Forward", k, F), ...what, source(node), pictures([...node.inputs, [node.name, node.value]])];
+}
+
+function turnPanel() {
+  const name = nodes[data.output].name;
+  return [phase("Backward", 0, steps.length), element("h2", {}, `d${name}/d${name}`),
+    element("p", { class: "why" }, data.seed === null ? "Backward starts at the output."
+      : `Backward starts at ${name} with the gradient of ${name} with respect to itself. Each step multiplies what has arrived by one derivative (the chain rule).`),
+    data.seed === null ? null : shown(data.seed)];
+}
+
+function backwardPanel() {
+  const step = stepNow(), node = nodes[step.node];
+  const several = together(time => steps[time - F - 2].arrivals.map(a => a.said));
+  const what = several || [element("h2", {}, node.forward ? `${node.name} = ${node.forward}` : node.label), ...step.arrivals.map(a => element("p", { class: "why" }, a.said)),
+    step.grad ? element("p", { class: "why" }, gradSentence(node, step)) : null, modulesOf(node)];
+  return [phase("Backward", k - F - 1, steps.length), ...what, source(node),
+    step.incoming === null ? null : heading("g, the gradient that arrived"), step.incoming === null ? null : shown(step.incoming),
+    step.arrivals.length ? heading("Gradients sent on") : null, ...step.arrivals.map(sent),
+    node.inputs.length && step.arrivals.length && step.incoming !== null ? heading("With these values") : null,
+    node.inputs.length && step.arrivals.length && step.incoming !== null ? pictures([...node.inputs, [node.name, node.value]]) : null,
+    ...(step.grad ? accumulated(step.grad) : [])];
+}
+
+function gradSentence(node, step) {
+  return step.grad[0] === null ? `${node.name} is a leaf: its .grad was None and is now the gradient that arrived.`
+    : `${node.name} is a leaf: the gradient that arrived is added to its .grad, which was not cleared before.`;
+}
+function accumulated([before, after]) {
+  return [heading("Accumulated into .grad"),
+    before === null ? element("p", {}, ".grad was None; now it is") : element("p", {}, ".grad was ", shown(before), " and is now"), shown(after)];
 }
 
 function leaves(known) {
-  const now = k ? steps[k - 1].node : -1;
-  at("leaves").replaceChildren(...nodes.map((node, i) => node.kind !== "leaf" ? null
-    : element("div", { class: i === now ? "row now" : "row", "data-leaf": node.label },
-      element("span", { class: "who" }, link(i)),
+  const now = nodeAt(k), all = nodes.flatMap((node, i) => node.kind === "leaf" ? [i] : []);
+  at("leaves").replaceChildren(...all.slice(0, MAX_LEAVES).map(i => element("div", { class: i === now ? "row now" : "row", "data-leaf": nodes[i].raw }, element("span", { class: "who" }, link(i)),
       element("span", { class: "soft" }, ".grad"),
-      known[i].grad === null ? element("span", { class: "soft" }, "None") : shown(known[i].grad))).filter(row => row !== null));
+      known[i].grad === null ? element("span", { class: "soft" }, "None") : shown(known[i].grad))),
+  all.length > MAX_LEAVES ? element("p", { class: "soft" }, `${all.length - MAX_LEAVES} more leaves are left out here: click their boxes.`) : "");
 }
 
-// -- going ------------------------------------------------------------------------------------------------------------
+// -- going --------------------------------------------------------------------------------------------------------------
 
 function render() {
-  const known = state(), now = k ? steps[k - 1] : null;
-  const active = new Set(now ? now.arrivals.map(a => a.edge) : []);
-  bring(now ? now.arrivals : []);
-  const went = new Set(steps.slice(0, k).flatMap(step => step.arrivals.map(a => a.edge)));
-  lines.forEach((line, i) => line.setAttribute("class", "edge" + (active.has(i) ? " now" : went.has(i) ? " went" : "")));
-  boxes.forEach(({ box, words }, i) => {
-    const node = nodes[i], leaf = node.kind === "leaf";
-    box.setAttribute("class", `node ${node.kind}` + (now && now.node === i ? " now" : known[i].visited ? " went" : "")
-      + (chosen === i ? " chosen" : ""));
-    words[1].textContent = brief(node.value) || node.shape.join("×");
-    const grad = leaf && known[i].visited ? known[i].grad : known[i].arrived;
-    words[2].textContent = grad === null ? "" : (leaf && known[i].visited ? ".grad " : "grad ") + brief(grad);
+  const known = state(), step = stepNow(), now = nodeAt(k);
+  const inForward = k > 0 && k <= F;
+  const active = new Set(inForward ? edges.flatMap((edge, e) => edge.from === now ? [e] : []) : step ? step.arrivals.map(a => a.edge) : []);
+  const went = new Set(backward() ? steps.slice(0, k - F - 1).flatMap(s => s.arrivals.map(a => a.edge)) : []);
+  for (const { line, edges: inside } of view.links) {
+    const up = !backward();
+    line.setAttribute("class", "edge" + (inside.some(e => active.has(e)) ? " now" : inside.some(e => went.has(e)) ? " went"
+      : inside.every(e => edges[e].constant) ? " constant" : ""));
+    line.setAttribute("marker-start", up ? "url(#arrow)" : "");
+    line.setAttribute("marker-end", up || inside.every(e => edges[e].constant) ? "" : "url(#arrow)");
+    if (up) line.setAttribute("data-up", ""); else line.removeAttribute("data-up");
+  }
+  view.boxes.forEach((box, b) => {
+    const i = resultOf(box), node = nodes[i], { arrived, computed, grad, visited } = known[i];
+    const own = now !== null && view.ofNode[now] === b, leaf = node.kind === "leaf" && box.path === null;
+    box.shape.setAttribute("class", `node ${boxText(box)[1]}` + (own ? ` now ${backward() ? "back" : "fore"}` : backward() && node.kind !== "constant" && box.members.every(m => known[m].visited || nodes[m].kind === "constant") ? " went" : "")
+      + (box.members.includes(chosen) ? " chosen" : "") + (computed ? "" : " waiting"));
+    box.words[1].textContent = computed ? ` ${brief(node.value) || node.shape.join("×")}` : "";   // the space parts the words for screen readers
+    const shownGrad = leaf && (visited || arrived === null) ? grad : arrived;
+    box.words[2].textContent = shownGrad === null ? "" : (leaf && shownGrad === grad ? " .grad " : " grad ") + brief(shownGrad, true);
   });
+  pills(step ? step.arrivals : []);
   panel();
   leaves(known);
   at("slider").value = k;
-  at("count").textContent = `${k} / ${steps.length}`;
+  at("slider").setAttribute("aria-valuetext", k === 0 ? "start" : k <= F ? `forward ${k} of ${F}` : `backward ${k - F - 1} of ${steps.length}`);
+  at("count").textContent = `${k} / ${LAST}`;
+  at("phase").textContent = k === 0 ? "start" : backward() ? "backward" : "forward";
   at("first").disabled = at("back").disabled = k === 0;
-  at("last").disabled = at("next").disabled = k === steps.length;
+  at("last").disabled = at("next").disabled = k === LAST;
 }
 
 function go(to) {
-  k = Math.max(0, Math.min(steps.length, to));
+  k = Math.max(0, Math.min(LAST, to));
   chosen = null;
   hide();
-  if (k === steps.length) stop();
+  if (k === LAST) stop();
   render();
-  reveal(k ? steps[k - 1].node : data.output);
+  follow();
   at("panel").scrollTop = 0;
+}
+const sameBox = (a, b) => a > 0 && b > 0 && a !== F + 1 && b !== F + 1 && (a <= F) === (b <= F) && view.ofNode[nodeAt(a)] === view.ofNode[nodeAt(b)];
+function forth() {                       // one step; of a closed module all steps at once
+  let to = k + 1;
+  while (to < LAST && sameBox(to, to + 1)) to++;
+  go(to);
+}
+function backTo() {
+  let to = k;
+  while (to > 0 && sameBox(to, to - 1)) to--;
+  go(to - 1);
 }
 function choose(i) { stop(); chosen = i; hide(); render(); at("panel").scrollTop = 0; }
 function stop() { clearInterval(playing); playing = null; at("play").textContent = "▶ play"; }
 function play() {
   if (playing) return stop();
-  if (k === steps.length) go(0);
+  if (k === LAST) go(0);
   at("play").textContent = "⏸ stop";
-  playing = setInterval(() => go(k + 1), 900);
+  playing = setInterval(forth, 900);
 }
 
-function point(event, i) {
+function point(event, b) {
   if (event.pointerType === "touch") return;
-  const known = state()[i], node = nodes[i], tip = at("tip");
-  tip.replaceChildren(element("b", {}, node.title), element("div", {}, "value ", shown(node.value)),
-    element("div", {}, node.kind === "leaf" ? ".grad " : "gradient ", node.kind === "leaf"
-      ? (known.grad === null ? "None" : shown(known.grad)) : known.arrived === null ? "has not arrived" : shown(known.arrived)));
+  const box = view.boxes[b], i = resultOf(box), known = state()[i], node = nodes[i], tip = at("tip");
+  const grad = node.kind === "leaf" ? known.grad : known.arrived;
+  tip.replaceChildren(element("b", {}, box.path === null ? node.title : `${groups[box.path].name}: ${box.members.length} boxes; click to open`),
+    element("div", {}, "value ", known.computed ? shown(node.value) : "not computed yet"),
+    backward() && node.kind !== "constant" ? element("div", {}, node.kind === "leaf" ? ".grad " : "gradient ", grad === null ? "has not arrived" : shown(grad)) : "");
   tip.hidden = false;
-  const box = event.currentTarget.getBoundingClientRect();
-  tip.style.left = Math.max(8, Math.min(box.left, innerWidth - tip.offsetWidth - 8)) + "px";
-  tip.style.top = (box.bottom + tip.offsetHeight + 16 > innerHeight ? Math.max(8, box.top - tip.offsetHeight - 8) : box.bottom + 8) + "px";
+  const place = event.currentTarget.getBoundingClientRect();
+  tip.style.left = Math.max(8, Math.min(place.left, innerWidth - tip.offsetWidth - 8)) + "px";
+  tip.style.top = (place.bottom + tip.offsetHeight + 16 > innerHeight ? Math.max(8, place.top - tip.offsetHeight - 8) : place.bottom + 8) + "px";
 }
 function hide() { at("tip").hidden = true; }
 
-const keys = { ArrowRight: () => go(k + 1), n: () => go(k + 1), ArrowLeft: () => go(k - 1), p: () => go(k - 1), Home: () => go(0),
-  End: () => go(steps.length), " ": play, "+": () => zoom(1), "-": () => zoom(-1), "0": () => zoom(0), Escape: () => go(k) };
+function closeModule() {                 // the innermost open module of the step that is shown
+  const i = chosen ?? nodeAt(k), parts = i === null || !nodes[i].home ? [] : nodes[i].home.split(".");
+  for (let n = parts.length; n; n--) {
+    const path = parts.slice(0, n).join(".");
+    if (!closed.has(path)) return open(path, false);
+  }
+}
+function help() {
+  stop();
+  at("helptext").replaceChildren(element("h2", {}, "Help"), heading("Keys"), legend(KEYS), heading("Signs"), legend(SIGNS));
+  at("help").showModal();
+}
+
+const keys = { ArrowRight: forth, n: forth, ArrowLeft: backTo, p: backTo, Home: () => go(0), End: () => go(LAST), b: () => go(F + 1), " ": play,
+  "+": () => zoom(1), "-": () => zoom(-1), "0": () => zoom(0), c: closeModule, o: () => openAll(true), "?": help, Escape: () => go(k) };
 document.addEventListener("keydown", event => {
   const own = event.target.matches && (event.target.matches("input") || event.key === " " && event.target.matches("button"));
-  if (own || event.ctrlKey || event.metaKey || event.altKey || !(event.key in keys)) return;
+  if (own || at("help").open || event.ctrlKey || event.metaKey || event.altKey || !(event.key in keys)) return;
   event.preventDefault();
   if (event.key !== " ") stop();
   keys[event.key]();
 });
-at("next").onclick = () => { stop(); go(k + 1); };
-at("back").onclick = () => { stop(); go(k - 1); };
-at("first").onclick = () => { stop(); go(0); };
-at("last").onclick = () => { stop(); go(steps.length); };
+const pressed = { next: forth, back: backTo, first: () => go(0), last: () => go(LAST) };
+for (const [id, act] of Object.entries(pressed)) at(id).onclick = () => { stop(); act(); };
 at("play").onclick = play;
-at("slider").max = steps.length;
+at("ask").onclick = help;
+at("openall").onclick = () => openAll(true);
+at("closeall").onclick = () => openAll(false);
+at("slider").max = LAST;
 at("slider").oninput = () => { stop(); go(Number(at("slider").value)); };
 at("zoom").onclick = event => { if (event.target.dataset.zoom) zoom(Number(event.target.dataset.zoom)); };
+
+// -- touch: swipe the panel, pinch the graph ----------------------------------------------------------------------------
+
+const fingers = new Map();
+let pinched = null, swiped = null;
+const spread = () => { const [a, b] = [...fingers.values()]; return Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY); };
+at("room").addEventListener("pointerdown", event => {
+  if (event.pointerType !== "touch") return;
+  fingers.set(event.pointerId, event);
+  if (fingers.size === 2) pinched = { from: spread(), scale };
+});
+at("room").addEventListener("pointermove", event => {
+  if (!fingers.has(event.pointerId)) return;
+  fingers.set(event.pointerId, event);
+  if (!pinched || fingers.size !== 2) return;
+  scale = Math.min(2.5, Math.max(0.25, pinched.scale * spread() / pinched.from));
+  size();
+});
+for (const kind of ["pointerup", "pointercancel"])
+  at("room").addEventListener(kind, event => { fingers.delete(event.pointerId); if (fingers.size < 2) pinched = null; });
+at("panel").addEventListener("touchstart", event => {
+  swiped = event.touches.length === 1 && !event.target.closest(".source, .numbers, input") ? event.touches[0] : null;
+}, { passive: true });
+at("panel").addEventListener("touchend", event => {
+  if (!swiped) return;
+  const dx = event.changedTouches[0].clientX - swiped.clientX, dy = event.changedTouches[0].clientY - swiped.clientY;
+  swiped = null;
+  if (Math.abs(dx) < 50 || Math.abs(dx) < 2 * Math.abs(dy)) return;
+  stop();
+  if (dx < 0) forth(); else backTo();
+}, { passive: true });
+
+// -- start --------------------------------------------------------------------------------------------------------------
+
+at("timeline").style.setProperty("--turn", `${(100 * (F + 0.5) / LAST).toFixed(2)}%`);
 if (data.note) { at("note").textContent = data.note; at("note").hidden = false; }
-draw();
-start();
+at("modules").hidden = !paths.length;
+closed = firstClosed();
+build();
+readable();
+size();
 render();
-reveal(data.output);
+follow();
+addEventListener("resize", follow);

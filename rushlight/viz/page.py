@@ -6,32 +6,50 @@ from __future__ import annotations
 import json
 import linecache
 import os
-from collections.abc import Callable
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
 from html import escape
-from math import prod
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+import numpy as np
+
 from rushlight.base.errors import line_of
 from rushlight.core.engine import reachable
+from rushlight.core.mode import no_grad
 from rushlight.core.node import Node, Output
 from rushlight.core.table import ruled_inputs
 from rushlight.core.tensor import Tensor
 from rushlight.introspect.formulas import Formula, formula
 from rushlight.viz.array_preview import describe
-from rushlight.viz.graph import Params, check_recorded, pairs
-from rushlight.viz.layout import framed, layout
-from rushlight.viz.module_calls import call_of
-from rushlight.viz.modules import common
-from rushlight.viz.steps import Step, forward_values, inputs_of, record
-from rushlight.viz.svg import MARGIN, curve, ports
+from rushlight.viz.backward_steps import Step, forward_values, inputs_of, record
+from rushlight.viz.graph import Box, Graph, Params, check_recorded, pairs
+from rushlight.viz.module_calls import Call, call_of
+from rushlight.viz.modules import modules_of
+from rushlight.viz.node_names import (
+    SUBSCRIPTS,
+    Places,
+    node_names,
+    single_results,
+    spoken,
+    users_variables,
+)
+from rushlight.viz.reasons import (
+    MAX_FORMULA_LETTERS,
+    NamedFormulas,
+    arrival_reason,
+    forward_reason,
+    squares,
+)
 
 HERE = Path(__file__).parent
-# of a box: width of a letter, three lines, at most
-LETTER_WIDTH, BOX_HEIGHT, MAX_BOX_WIDTH = (6.65, 56.0, 260.0)
+SCRIPTS = ("numbers.js", "graph_layout.js", "page.js")
+MAX_LABEL_LETTERS = 24  # of a formula in a box
 MAX_NODES = 5000
-CONTEXT_LINES = 2  # lines of source shown above and below a statement
+MAX_CHILDREN, SLICE = 20, 10  # numbered modules side by side; of more, modules that close as one
+CONTEXT_LINES = 3  # lines of source shown above and below a statement
 FREED = (
     "Backward has run through this graph already and freed what the ops had saved, so the numbers "
     "of the steps are "
@@ -77,25 +95,30 @@ def html(
     ('<!DOCTYPE html>', None)
     """
     check_recorded(output)
-    parts = {
-        "title": escape(f"Backpropagation, step by step: {headline(output)}"),
-        "style": (HERE / "page.css").read_text(encoding="utf-8"),
-        "script": (HERE / "page.js").read_text(encoding="utf-8"),
-        "data": as_json(content(output, params, gradient)),
-    }
-    text = (HERE / "page.html").read_text(encoding="utf-8")
-    for name, part in parts.items():
-        text = text.replace("{{" + name + "}}", part)
+    found = content(output, params, gradient, users_variables(1))
+    title = f"Forward and backward, step by step: {headline(output, found)}"
+    page = assembled("page.html", title, SCRIPTS, found)
     if path is not None:
-        Path(path).write_text(text, encoding="utf-8")
-    return Page(text)
+        Path(path).write_text(page, encoding="utf-8")
+    return page
 
 
-def headline(output: Tensor) -> str:
-    """The output in the page's title: `tanh = 0.7071`, or `tanh, shape (2, 3)`."""
-    node = output._node
-    assert node is not None
-    name = node.name() if node.op is None else node.op.called
+def assembled(frame: str, title: str, scripts: tuple[str, ...], data: dict[str, Any]) -> Page:
+    """A page of our HTML frame, with the style, the scripts and the data inside."""
+    parts = {
+        "title": escape(title),
+        "style": (HERE / "page.css").read_text(encoding="utf-8"),
+        "script": "\n".join((HERE / name).read_text(encoding="utf-8") for name in scripts),
+        "data": as_json(data),
+    }
+    pieces = re.split(r"\{\{(\w+)\}\}", (HERE / frame).read_text(encoding="utf-8"))
+    pieces[1::2] = [parts[name] for name in pieces[1::2]]
+    return Page("".join(pieces))
+
+
+def headline(output: Tensor, found: dict[str, Any]) -> str:
+    """The output in the page's title: `loss = 0.7071`, or `y, shape (2, 3)`."""
+    name = found["nodes"][found["output"]]["name"]
     if output._array.size == 1:
         return f"{name} = {output._array.item():.5g}"
     return f"{name}, shape {tuple(output.shape)}"
@@ -106,7 +129,9 @@ def as_json(data: Any) -> str:
     return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
-def content(output: Tensor, params: Params, gradient: Tensor | None) -> dict[str, Any]:
+def content(
+    output: Tensor, params: Params, gradient: Tensor | None, seen: dict[str, Tensor]
+) -> dict[str, Any]:
     """The data of the page's program: nodes, edges, steps, and the tables they refer to."""
     assert output._node is not None
     order = reachable([output._node])
@@ -118,43 +143,68 @@ def content(output: Tensor, params: Params, gradient: Tensor | None) -> dict[str
         )
     freed = any(node.saved is None for node in order if not node.leaf)
     done = [Step(node, None) for node in order] if freed else record(output, gradient)
-    return Content(output, order, done, params, FREED if freed else "").data()
+    with no_grad():
+        return Content(output, order, done, params, FREED if freed else "", seen).data()
 
 
 class Content:
     """The graph and its steps as JSON. Each array is stored once, in `numbers`."""
 
     def __init__(
-        self, output: Tensor, order: list[Node], steps: list[Step], params: Params, note: str
+        self,
+        output: Tensor,
+        order: list[Node],
+        steps: list[Step],
+        params: Params,
+        note: str,
+        seen: dict[str, Tensor],
     ):
         self.output, self.order, self.steps, self.note = output, order, steps, note
-        self.names = {id(tensor): name for name, tensor in pairs(params)}
+        self.raw_names = {id(tensor): name for name, tensor in pairs(params)}
         self.model = params
         self.place = {node: i for i, node in enumerate(order)}
         self.values = forward_values(output)
+        self.places = Places()
+        self.names, self.own = node_names(order, params, seen, self.places)
+        called = {id(t._array): name for name, t in seen.items() if t._node is None}
+        self.results = single_results(order)
+        for node, result in self.results.items():  # drawn as one box, with one name and value
+            self.names[node] = self.names[result]
+            if result in self.values:
+                self.values[node] = self.values[result]
+        self.formulas = NamedFormulas(order, self.values, self.names, called)
+        self.made_by: dict[Node, Node] = {result: n for n, result in self.results.items()}
+        self.homes = homes_of(order, params, self.raw_names)
+        for node, result in self.results.items():
+            self.homes[result] = self.homes[node]
         self.numbers: dict[str, int] = {}
         self.sources: dict[str, dict] = {}
         self.edges = [
-            (i, slot, self.place[edge])
+            {"from": i, "slot": slot, "to": self.place[edge]}
             for i, node in enumerate(order)
             for slot, edge in enumerate(node.edges)
             if edge is not None
         ]
+        self.edge_at = {(e["from"], e["slot"]): k for k, e in enumerate(self.edges)}
+        self.uses = Counter(e["to"] for e in self.edges)
 
     def data(self) -> dict[str, Any]:
+        constants = [*self.constants()]
         nodes = [self.node(node) for node in self.order]
-        size = self.laid_out(nodes)
-        edge_at = {(i, slot): e for e, (i, slot, _) in enumerate(self.edges)}
-        steps = [self.step(step, edge_at) for step in self.steps]
-        seed = steps[0]["incoming"] if steps else None
+        steps = [self.step(step) for step in self.steps]
         return {
             "output": self.place[self.output._node],  # type: ignore[index]
-            "seed": seed,
+            "seed": steps[0]["incoming"] if steps else None,
             "note": self.note,
-            **size,
-            "nodes": nodes,
-            "edges": self.paths,
+            "nodes": nodes + constants,
+            "edges": self.edges,
+            "forward": [
+                i
+                for i, node in reversed([*enumerate(self.order)])
+                if not node.leaf and not isinstance(node, Output)
+            ],
             "steps": steps,
+            "groups": self.groups(),
             "sources": self.sources,
             "numbers": [json.loads(text) for text in self.numbers],
         }
@@ -174,45 +224,139 @@ class Content:
 
     def node(self, node: Node) -> dict[str, Any]:
         leaf = getattr(node, "variable", None)
-        title, label = names_of(node, self.names.get(id(leaf)))
-        call = call_of(node, self.model)
-        if call is not None:
-            label = f"{call.kind}: {label}" if label.lower() != call.kind.lower() else call.kind
+        raw = self.raw_names.get(id(leaf))
+        name, call = self.names[node], None if node.leaf else call_of(node, self.model)
         kind = "leaf" if node.leaf else "output" if node is self.output._node else "op"
-        grad = (
-            self.number(leaf._grad._array) if leaf is not None and leaf._grad is not None else None
-        )
+        grad = None if leaf is None or leaf._grad is None else leaf._grad._array
         inputs = inputs_of(node, self.values)
-        forward = (
-            text_of(node.op.forward)
-            if node.op is not None and not isinstance(node, Output)
-            else None
-        )
+        title = title_of(node, raw)
+        shared = {"result": self.place[self.results[node]]} if node in self.results else {}
         return {
+            **shared,
             "kind": kind,
-            "label": label,
-            "title": title,
+            "name": name,
+            "label": self.label(self.made_by.get(node, node), name, call),
+            "raw": raw or name,
+            "title": f"{call.kind} {call.path}: {title}" if call and call.path else title,
             "shape": list(node.shape or ()),
-            "grad": grad,
+            "grad": self.number(grad),
             "value": self.number(self.values.get(node)),
-            "forward": forward,
-            "rules": rules_of(node),
-            "module": self.module(node) if call is None else call.path,
-            "inputs": [[name, self.number(value)] for name, value in inputs.items()],
+            "forward": None if node.leaf else self.forward(self.made_by.get(node, node)),
+            "said": ""
+            if node.leaf or node in self.made_by
+            else forward_reason(self.formulas, node),
+            "rules": self.rules(node),
+            "home": ".".join(self.homes[node]),
+            "inputs": [
+                [self.input_name(node, i, input), self.number(value)]
+                for i, (input, value) in enumerate(inputs.items())
+            ],
             "source": self.source(node),
         }
 
-    def module(self, node: Node) -> str:
-        """The module whose parameters the op uses, by the names of the parameters; "" without
-        parameters.
-        """
-        leaves = [getattr(edge, "variable", None) for edge in node.edges]
-        owners = {
-            tuple(self.names[id(t)].split(".")[:-1])
-            for t in leaves
-            if t is not None and id(t) in self.names
+    def label(self, node: Node, name: str, call: Call | None) -> str:
+        """The first line of a box: `w1`, `o = tanh(n)`, `fc1: linear`."""
+        if node.leaf:
+            return name
+        called = node.op.called if node.op is not None else node.name()
+        if isinstance(node, Output):
+            return f"{name}: {title_of(node, None)}"
+        if call is not None and call.path:
+            return f"{name}: {call.kind}"
+        formula = self.forward(node)
+        if formula is not None and len(formula) + len(name) <= MAX_LABEL_LETTERS:
+            return f"{name} = {formula}"
+        return f"{name} = {called}"
+
+    def forward(self, node: Node) -> str | None:
+        """The op as a formula of its inputs' names."""
+        text = squares(self.formulas.step(node))
+        return text if len(text) <= MAX_FORMULA_LETTERS else None
+
+    def rules(self, node: Node) -> list[list[str | None]]:
+        """[input, rule as a formula in the names of the graph] for each edge of the node."""
+        op = node.op
+        if op is None or isinstance(node, Output):
+            return []
+        if op.inputs == ("tensors",):
+            rule = text_of(op.rules["tensors"]) if op.rules["tensors"] else None
+            return [[f"{i}", rule] for i in range(len(node.edges))]
+        return [
+            [name, self.formulas.gradient_rule(node, slot) if edge is not None else None]
+            for slot, (name, edge) in enumerate(zip(ruled_inputs(op), node.edges))
+        ]
+
+    def input_name(self, node: Node, i: int, name: str) -> str:
+        """The name of the node that made the input; of a constant, its variable."""
+        op = node.op
+        assert op is not None
+        slot = ruled_inputs(op).index(name)
+        edge = node.edges[slot]
+        return self.names[edge] if edge is not None else self.constant_name(node, slot)
+
+    def constant_name(self, node: Node, slot: int) -> str:
+        """The user's variable, the letter that the formulas use, or the number itself."""
+        made = self.formulas.given(node, {}).get(ruled_inputs(node.op)[slot])
+        return str(made)
+
+    def constants(self) -> Iterator[dict[str, Any]]:
+        """A box for each array without a gradient that an op has saved as an input, such as the
+        network's input. A single number without a name stays in the formula alone."""
+        found: dict[int, int] = {}
+        uses: Counter[str] = Counter()
+        for i, node in enumerate(self.order):
+            for slot, name, array in constant_inputs(node):
+                called = self.formulas.called.get(id(array)) or self.places.argument(node, slot)
+                if not array.ndim and (not called or called in self.formulas.taken):
+                    continue
+                called = called or ("" if name in ("x", "y") else name)
+                place = found.get(id(array))
+                if place is None:
+                    uses[called] += 1
+                    if uses[called] > 1 and id(array) not in self.formulas.called:
+                        called += str(uses[called]).translate(SUBSCRIPTS) if called else ""
+                    place = found[id(array)] = len(self.order) + len(found)
+                    if called and called not in self.formulas.taken:
+                        self.formulas.called.setdefault(id(array), called)
+                    yield self.constant(node, slot, array)
+                self.edges.append({"from": i, "slot": slot, "to": place, "constant": True})
+
+    def constant(self, node: Node, slot: int, array: np.ndarray) -> dict[str, Any]:
+        name = self.formulas.called.get(id(array)) or self.constant_name(node, slot)
+        return {
+            "kind": "constant",
+            "name": name,
+            "label": name,
+            "raw": name,
+            "title": f"{name} {array.shape}: a constant, which gets no gradient",
+            "shape": list(array.shape),
+            "grad": None,
+            "value": self.number(array),
+            "forward": None,
+            "said": "",
+            "rules": [],
+            "home": ".".join(self.homes[node]),
+            "inputs": [],
+            "source": None,
         }
-        return ".".join(common(owners)) if owners else ""
+
+    def arrived(self, node: Node, gradient: Any) -> int | None:
+        """The gradient at a node; of an op with one result in the graph, the one of this result."""
+        if node in self.results and isinstance(gradient, dict) and len(gradient) == 1:
+            (gradient,) = gradient.values()
+        return self.number(gradient)
+
+    def groups(self) -> dict[str, dict[str, Any]]:
+        """{path of a module: class and name in Python} for all modules with nodes."""
+        homes = {home[:n] for home in self.homes.values() for n in range(1, len(home) + 1)}
+        named = getattr(self.model, "named_modules", None)
+        kinds = {name: type(module).__name__ for name, module in named()} if named else {}
+        found = {}
+        for home in sorted(homes):
+            path = ".".join(part for part in home[:-1] if ":" not in part)
+            path = f"{path}.{home[-1]}".lstrip(".")
+            found[".".join(home)] = {"name": spoken(path), "kind": kinds.get(path, "")}
+        return found
 
     def source(self, node: Node) -> str | None:
         """The key of the statement that made the node, put into the table of sources with the lines
@@ -231,81 +375,101 @@ class Content:
         )
         return key
 
-    def step(self, step: Step, edge_at: dict[tuple[int, int], int]) -> dict[str, Any]:
+    def step(self, step: Step) -> dict[str, Any]:
         i = self.place[step.node]
         arrivals = [
             {
-                "edge": edge_at[i, a.slot],
-                "gives": self.number(a.gives),
-                "total": self.number(a.total),
+                "edge": self.edge_at[i, a.slot],
+                "gives": self.arrived(a.target, a.gives),
+                "total": self.arrived(a.target, a.total),
                 "first": a.first,
+                "said": ""
+                if step.node in self.made_by
+                else arrival_reason(self.formulas, step, a, self.uses[self.place[a.target]]),
             }
             for a in step.arrivals
         ]
         grad = None if step.grad is None else [self.number(g) for g in step.grad]
         return {
             "node": i,
-            "incoming": self.number(step.incoming),
+            "incoming": self.arrived(step.node, step.incoming),
             "arrivals": arrivals,
             "grad": grad,
         }
 
-    def laid_out(self, nodes: list[dict[str, Any]]) -> dict[str, float]:
-        """Give each node its place and the edges their paths; returns the size of the picture."""
-        inputs: list[list[int]] = [[] for _ in nodes]
-        for i, _, j in self.edges:
-            inputs[i].append(j)
-        sizes = [
-            (self.width(node, data["label"]), BOX_HEIGHT) for node, data in zip(self.order, nodes)
-        ]
-        points, routes = layout(sizes, inputs)
-        width, height = framed(points, MARGIN)
-        for data, p in zip(nodes, points):
-            data.update(x=round(p.x, 1), y=round(p.y, 1), width=round(p.width, 1), height=p.height)
-        paths = [curve(points, way, *ends) for way, ends in zip(routes, ports(points, routes))]
-        self.paths = [
-            {"from": i, "slot": slot, "to": j, "path": path}
-            for (i, slot, j), path in zip(self.edges, paths)
-        ]
-        return {"width": round(width), "height": round(height)}
 
-    def width(self, node: Node, label: str) -> float:
-        """The width for the name, and for a line with numbers: up to three, or shape and mean."""
-        shape = tuple(node.shape or ())
-        count = prod(shape)
-        numbers = 10 * count + 1 if count <= 3 else len("×".join(map(str, shape))) + 16
-        return min(MAX_BOX_WIDTH, max(len(label), numbers + 6) * LETTER_WIDTH + 16)
+def constant_inputs(node: Node) -> Iterator[tuple[int, str, np.ndarray]]:
+    """(slot, input name, array) of the inputs without a gradient that the node has saved."""
+    op = node.op
+    if op is None or not node.saved or isinstance(node, Output):
+        return
+    saved = dict(zip(op.saves, node.saved))
+    for slot, (name, edge) in enumerate(zip(ruled_inputs(op), node.edges)):
+        item = saved.get(name)
+        if edge is None and isinstance(item, Tensor) and item._array.size:
+            yield slot, name, item._array
 
 
-def names_of(node: Node, name: str | None) -> tuple[str, str]:
-    """A node's title, and the short label of its box."""
+def homes_of(
+    order: list[Node], params: Params, raw_names: dict[int, str]
+) -> dict[Node, tuple[str, ...]]:
+    """The module of each node, as the parts of its path: by the recorded calls, else by the names
+    of the parameters."""
+    place = {node: i for i, node in enumerate(order)}
+    calls = {node: call_of(node, params) for node in order if not node.leaf}
+    paths = {tuple(name.split(".")[:-1]) for name in raw_names.values()}
+    paths |= {tuple(call.path.split(".")) for call in calls.values() if call and call.path}
+    sliced = slices(paths)
+
+    def box(node: Node) -> Box:
+        *parts, last = raw_names.get(id(getattr(node, "variable", None)), "").split(".")
+        name = ".".join([*sliced(tuple(parts)), last])
+        return Box("leaf" if node.leaf else "op", name, None, seq=node.seq)
+
+    inputs = [[place[edge] for edge in node.edges if edge is not None] for node in order]
+    homes = dict(zip(order, modules_of(Graph([box(node) for node in order], inputs))))
+    for node, call in calls.items():
+        if call is not None:
+            homes[node] = sliced(tuple(call.path.split("."))) if call.path else ()
+    return homes
+
+
+def slices(paths: set[tuple[str, ...]]) -> Callable[[tuple[str, ...]], tuple[str, ...]]:
+    """A function that gives a path one level more where a module holds many numbered ones: "0:10"
+    holds the modules 0 to 9, so that a long Sequential closes, too."""
+    children: dict[tuple[str, ...], set[str]] = {}
+    for path in paths:
+        for n, part in enumerate(path):
+            children.setdefault(path[:n], set()).add(part)
+    many = {
+        path
+        for path, parts in children.items()
+        if len(parts) > MAX_CHILDREN and all(part.isdigit() for part in parts)
+    }
+
+    def sliced(path: tuple[str, ...]) -> tuple[str, ...]:
+        made: list[str] = []
+        for n, part in enumerate(path):
+            if path[:n] in many:
+                start = int(part) // SLICE * SLICE
+                made.append(f"{start}:{start + SLICE}")
+            made.append(part)
+        return tuple(made)
+
+    return sliced
+
+
+def title_of(node: Node, name: str | None) -> str:
+    """A node's title: `tanh (3,)`, `weight (2, 3), a leaf`."""
+    shape = f"({', '.join(map(str, node.shape or ()))})" if node.shape else "a single number"
     if node.leaf:
-        return (
-            f"AccumulateGrad {name or 'leaf'} {tuple(node.shape or ())}",
-            name or f"leaf {tuple(node.shape or ())}",
-        )
+        return f"{name or 'leaf'}, {shape}"
     if isinstance(node, Output):
         made = node.source()[0]
         outputs = made.op.options.get("outputs", "").split() if made.op is not None else []
         which = outputs[node.number] if node.number < len(outputs) else f"output {node.number}"
-        return f"{which} of {made.name()} {tuple(node.shape or ())}", which
-    return (
-        f"{node.name()} {tuple(node.shape or ())}",
-        node.op.called if node.op is not None else node.name(),
-    )
-
-
-def rules_of(node: Node) -> list[list[str | None]]:
-    """[input, rule as a formula] for each edge of the node."""
-    op = node.op
-    if op is None or isinstance(node, Output):
-        return []
-    if op.inputs == ("tensors",):
-        rule = text_of(op.rules["tensors"]) if op.rules["tensors"] else None
-        return [[f"{i}", rule] for i in range(len(node.edges))]
-    return [
-        [name, text_of(op.rules[name]) if op.rules[name] else None] for name in ruled_inputs(op)
-    ]
+        return f"{which} of {made.op.called if made.op is not None else made.name()}, {shape}"
+    return f"{node.op.called if node.op is not None else node.name()}, {shape}"
 
 
 def text_of(function: Callable) -> str | None:

@@ -91,7 +91,8 @@ def test_pages_are_written_in_a_new_process():
     assert "## sin\n" in made.stdout
     assert made.stdout.count("\n## ") > 1600
     assert "<svg" in made.stdout
-    assert "Backpropagation, step by step" in made.stdout
+    assert "Forward and backward, step by step" in made.stdout
+    assert "Training, step by step" in made.stdout
 
 
 # -- what is public has an example, which needs nothing but `import rushlight`

@@ -111,7 +111,7 @@ def frozen(g: Any) -> Any:
 
 def forward_values(output: Tensor) -> dict[Node, np.ndarray]:
     """The known values of the graph's tensors: leaves, the output, saved tensors, and values
-    computed from these by ops without settings. Values that were overwritten are left out."""
+    computed from these by ops whose settings are known. Overwritten values are left out."""
     assert output._node is not None
     order = reachable([output._node])
     known: dict[Node, np.ndarray] = {}
@@ -163,13 +163,26 @@ def inputs_of(node: Node, known: dict[Node, np.ndarray]) -> dict[str, np.ndarray
 
 
 def computed(node: Node, known: dict[Node, np.ndarray]) -> np.ndarray | None:
-    """The output of an op without settings, computed from its inputs; None if one is unknown or
-    memory was written since."""
+    """The output of an op, computed from its inputs and settings; None if one is unknown or memory
+    was written since."""
     op = node.op
-    if op is None or op.settings or "outputs" in op.options or clock.last_write > node.seq:
+    if op is None or "outputs" in op.options or clock.last_write > node.seq:
         return None
-    found = inputs_of(node, known)
-    if len(found) < len(op.inputs) or "random" in op.options:
+    found, settings = inputs_of(node, known), settings_of(node)
+    if len(found) < len(op.inputs) or "random" in op.options or settings is None:
         return None
-    value = np.asarray(op.kernel(*[found[name] for name in op.inputs]))
+    value = np.asarray(op.kernel(*[found[name] for name in op.inputs], *settings))
     return value if value.shape == node.shape else None
+
+
+def settings_of(node: Node) -> list[Any] | None:
+    """The op's settings in order, as its rules saved them; of a sum or mean to a single number, the
+    settings for all dimensions. None if a setting is unknown."""
+    op = node.op
+    assert op is not None
+    saved = dict(zip(op.saves, node.saved or ()))
+    if all(name in saved for name in op.settings):
+        return [saved[name] for name in op.settings]
+    if op.settings == ("dim", "keepdim") and node.shape == ():
+        return [op.defaults["dim"], op.defaults["keepdim"]]
+    return None

@@ -1,0 +1,252 @@
+"""Names for the nodes of a graph: the user's variables, parameters and modules.
+
+The names come from `params`, from the variables of the user's frame, from the statement that made
+the node (`h = torch.relu(a)` names the node h), from modules, and last from the alphabet."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections import Counter
+from functools import lru_cache
+from itertools import count
+from typing import Any
+
+from rushlight.base.errors import user_frame
+from rushlight.core.node import Node, Output
+from rushlight.core.tensor import Tensor
+from rushlight.viz.graph import Params, pairs
+from rushlight.viz.graph_formulas import letters
+from rushlight.viz.module_calls import Call, call_of
+
+Span = tuple[int, int, int, int]  # first line, last line, first column, end column
+SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+MAX_PARSED_FILES = 16
+
+
+class Statements(ast.NodeVisitor):
+    """The expressions of a file by their place, and the targets of its assignments."""
+
+    def __init__(self, text: str):
+        self.expressions: dict[Span, ast.AST] = {}
+        self.targets: dict[Span, list[str]] = {}
+        try:
+            todo: list[ast.AST] = [ast.parse(text)]
+        except (SyntaxError, ValueError, RecursionError):
+            todo = []  # a notebook cell with a magic command, or a file in another language
+        for node in todo:  # `todo` grows while it is read
+            todo.extend(ast.iter_child_nodes(node))
+            if isinstance(node, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Subscript)):
+                self.expressions[span_of(node)] = node
+            self.note_targets(node)
+
+    def note_targets(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target: ast.AST = node.targets[0]
+        elif isinstance(node, (ast.AugAssign, ast.AnnAssign, ast.NamedExpr)):
+            target = node.target
+        else:
+            return
+        parts = target.elts if isinstance(target, ast.Tuple) else [target]
+        names = [part.id if isinstance(part, ast.Name) else "" for part in parts]
+        place = node if isinstance(node, ast.AugAssign) else node.value
+        if place is not None:
+            self.targets[span_of(place)] = names
+
+
+def span_of(node: Any) -> Span:
+    return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
+
+
+@lru_cache(MAX_PARSED_FILES)
+def statements(text: str) -> Statements:
+    return Statements(text)
+
+
+class Places:
+    """The expression that made a node, found by the position of its instruction in the source."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, Statements] = {}
+        self.spans: dict[Any, list[Any]] = {}
+
+    def find(self, node: Node) -> tuple[Statements, Span] | None:
+        """The parsed file and the place in it; None before Python 3.11, which has no columns."""
+        if node.where is None or node.leaf:
+            return None
+        code, lasti = node.where
+        if not hasattr(code, "co_positions"):
+            return None
+        if code not in self.spans:
+            self.spans[code] = list(code.co_positions())
+        spans, at = self.spans[code], lasti // 2
+        if at >= len(spans) or None in spans[at]:
+            return None
+        file = code.co_filename
+        if file not in self.files:
+            self.files[file] = statements("".join(linecache.getlines(file)))
+        return self.files[file], spans[at]
+
+    def targets(self, node: Node) -> list[str]:
+        """The variables to which the statement assigns the node's result."""
+        found = self.find(node)
+        return [] if found is None else found[0].targets.get(found[1], [])
+
+    def argument(self, node: Node, slot: int) -> str:
+        """The variable that was given as input number `slot`; "" for another expression."""
+        found = self.find(node)
+        made = None if found is None else found[0].expressions.get(found[1])
+        given: list[Any] = []
+        if isinstance(made, ast.BinOp):
+            given = [made.left, made.right]
+            if any(isinstance(side, ast.Constant) for side in given):  # 3 * a is a.__rmul__(3)
+                given = [side for side in given if not isinstance(side, ast.Constant)] * 2
+        elif isinstance(made, ast.Call):
+            method = isinstance(made.func, ast.Attribute) and is_value(made.func)
+            given = [*([made.func.value] if method else []), *made.args]  # type: ignore[attr-defined]
+        return name_in(given[slot]) if slot < len(given) else ""
+
+
+def name_in(expression: ast.AST) -> str:
+    """`x` of x, `w` of self.w, `w[0]` of w[0]; "" for other expressions."""
+    if isinstance(expression, ast.Name):
+        return expression.id
+    if isinstance(expression, ast.Attribute) and isinstance(expression.value, ast.Name):
+        return expression.attr if expression.value.id == "self" else ""
+    if isinstance(expression, ast.Subscript) and isinstance(expression.slice, ast.Constant):
+        name = name_in(expression.value)
+        return f"{name}[{expression.slice.value!r}]" if name else ""
+    return ""
+
+
+def is_value(function: ast.Attribute) -> bool:
+    """Whether `a` in `a.f(b)` may be a tensor: a name, but neither a module nor `self`."""
+    return isinstance(function.value, ast.Name) and function.value.id not in MODULES
+
+
+MODULES = {"torch", "rushlight", "F", "nn", "np", "self"}
+
+
+def users_variables(depth: int) -> dict[str, Tensor]:
+    """{name: tensor} of the variables of the user's frame."""
+    frame = user_frame(depth + 1)
+    seen = {} if frame is None else {**frame.f_globals, **frame.f_locals}
+    return {
+        name: value
+        for name, value in seen.items()
+        if isinstance(value, Tensor) and not name.startswith("_")
+    }
+
+
+def spoken(path: str) -> str:
+    """A parameter's or module's name as Python writes it: `0.weight` is `model[0].weight`."""
+    first, *rest = path.split(".")
+    start = f"model[{first}]" if is_index(first) else first
+    return start + "".join(f"[{part}]" if is_index(part) else f".{part}" for part in rest)
+
+
+def is_index(part: str) -> bool:
+    """Whether it is a number, or a slice such as 0:10."""
+    return part.replace(":", "").isdigit()
+
+
+def numbered(nodes: list[Node], names: dict[Node, str]) -> dict[Node, str]:
+    """The names made unique: x₁, x₂ where the program assigns to x twice."""
+    counts = Counter(names[node] for node in nodes if node in names)
+    seen: Counter[str] = Counter()
+    unique = {}
+    for node in nodes:
+        if node in names:
+            name = names[node]
+            seen[name] += 1
+            number = str(seen[name]).translate(SUBSCRIPTS)
+            unique[node] = name if counts[name] == 1 else f"{name}{number}"
+    return unique
+
+
+def node_names(
+    order: list[Node], params: Params, seen: dict[str, Tensor], places: Places
+) -> tuple[dict[Node, str], set[Node]]:
+    """A name for each node (`order`: newest first), and the nodes with a name that the user wrote:
+    a variable, a parameter or a module."""
+    ops = [node for node in reversed(order) if not node.leaf]
+    leaves = dict.fromkeys(edge for node in ops for edge in node.edges if edge and edge.leaf)
+    oldest_first = [*leaves, *ops] if leaves else order[::-1]  # leaves in the order of first use
+    found: dict[Node, str] = from_statements(oldest_first, places)
+    found.update({t._node: name for name, t in seen.items() if t._node is not None})
+    for name, tensor in pairs(params):
+        if tensor._node is not None:
+            found[tensor._node] = spoken(name)
+    for node, name in of_modules(oldest_first, params).items():
+        found.setdefault(node, name)
+    for node, result in single_results(order).items():
+        if node in found:
+            found.setdefault(result, found.pop(node))
+    for node in oldest_first:  # leaves without a name: what the first use of each calls it
+        for slot, edge in enumerate(node.edges):
+            name = "" if edge is None or edge in found else places.argument(node, slot)
+            if edge is not None and edge.leaf and name:
+                found[edge] = name
+    present = set(order)
+    names = numbered(oldest_first, {n: name for n, name in found.items() if n in present})
+    own = set(names)
+    taken = {*names.values(), *seen}
+    fresh = (name for name in letters() if name not in taken)
+    unnamed = (f"leaf{i}" for i in count(1) if f"leaf{i}" not in taken)
+    for node in oldest_first:
+        if node not in names:
+            names[node] = next(unnamed if node.leaf else fresh)
+    return names, own
+
+
+def single_results(order: list[Node]) -> dict[Node, Output]:
+    """{op: result} for ops with several outputs of which one is in the graph."""
+    found: dict[Node, list[Output]] = {}
+    for node in order:
+        if isinstance(node, Output):
+            found.setdefault(node.source()[0], []).append(node)
+    return {node: results[0] for node, results in found.items() if len(results) == 1}
+
+
+def from_statements(oldest_first: list[Node], places: Places) -> dict[Node, str]:
+    """Names by assignments: of the nodes that one expression made in a row, the last is the
+    result."""
+    found = {}
+    ops = [node for node in oldest_first if not node.leaf]
+    for node, after in zip(ops, [*ops[1:], None]):
+        if after is not None and after.where == node.where:
+            continue
+        targets = places.targets(node)
+        if len(targets) == 1 and targets[0]:
+            found[node] = targets[0]
+    for node in ops:
+        if isinstance(node, Output):
+            targets = places.targets(node)
+            if node.number < len(targets) > 1 and targets[node.number]:
+                found[node] = targets[node.number]
+    return found
+
+
+def of_modules(oldest_first: list[Node], params: Params) -> dict[Node, str]:
+    """The result of each recorded call of a module (`fc1`, `relu1`), and of each op that uses the
+    parameters of one module."""
+    last: dict[Call, Node] = {}
+    for node in oldest_first:
+        call = None if node.leaf else call_of(node, params)
+        if call is not None and call.path:
+            last[call] = node
+    found = {node: result_name(call.path, call.kind) for call, node in last.items()}
+    paths = {t._node: name.rpartition(".")[0] for name, t in pairs(params) if t._node is not None}
+    for node in oldest_first:
+        owners = {paths[edge] for edge in node.edges if edge in paths}
+        if node not in found and len(owners) == 1 and (path := owners.pop()) and node.op:
+            found[node] = result_name(path, node.op.called)
+    return found
+
+
+def result_name(path: str, kind: str) -> str:
+    """The result of module `encoder.0`, a ReLU: `encoder.relu0`; of `fc1`: `fc1`."""
+    outer, _, last = path.rpartition(".")
+    joint = "_" if any(map(str.isdigit, kind)) else ""  # conv2d_0, relu1
+    name = f"{kind.lower()}{joint}{last}" if last.isdigit() else last
+    return f"{spoken(outer)}.{name}" if outer else name

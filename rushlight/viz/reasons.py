@@ -1,0 +1,384 @@
+"""Sentences of the step page: what a step computes, and why an input gets its gradient."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from rushlight.core.node import Node, Output
+from rushlight.core.table import ruled_inputs
+from rushlight.introspect.formulas import Formula
+from rushlight.viz.backward_steps import Arrival, Step
+from rushlight.viz.graph_formulas import Symbols
+
+ARITHMETIC = {
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "pow",
+    "neg",
+    "mm",
+    "dot",
+    "mv",
+    "square",
+}  # written with signs
+# Functions and values of our own rules, which a reader does not know.
+HELPER = re.compile(r"\w+_(grad|back|slope|spatial|zeros|repeats)\(|\bgs\b")
+LONG_NUMBER = re.compile(r"\d+\.\d{6,}")
+INDEXING = ("index", "getitem")
+PLACES = ("first", "second", "third", "last")  # of an input that an op uses several times
+MAX_FORMULA_LETTERS = 90  # of a formula in a sentence or a box; a longer one stays out
+
+
+class NamedFormulas(Symbols):
+    """Formulas of nodes in the names of their inputs: no formula is expanded into leaves."""
+
+    def __init__(self, *given: Any):
+        self.texts: dict[Node, str] = {}
+        super().__init__(*given)
+
+    def in_leaves(self, node: Node) -> Formula:
+        return self.name(node)
+
+    def constant(self, array: np.ndarray) -> Any:
+        """A constant by the user's variable; a number without one as a number."""
+        name = self.called.get(id(array))
+        if not name and array.ndim and array.size == 1:
+            name = next(self.fresh)
+            self.called[id(array)] = name
+        if name and name not in self.taken:
+            self.known[name] = array
+            return Formula("name", name)
+        return super().constant(array)
+
+    def step(self, node: Node) -> str:
+        """The op as text: a formula for arithmetic, for other ops a call such as `relu(a)`."""
+        if node not in self.texts:
+            self.texts[node] = self.written_step(node)
+        return self.texts[node]
+
+    def written_step(self, node: Node) -> str:
+        op = node.op
+        if op is None or isinstance(node, Output) or op.name in ARITHMETIC:
+            return super().step(node)
+        if "tensors" in op.inputs:
+            names = [self.names[edge] for edge in node.edges if edge is not None]
+            listed = ", ".join(names)
+            return f"{listed}[…]" if op.name in INDEXING else f"{op.called}([{listed}])"
+        given = self.given(node, {})
+        inputs = [str(given[n]) for n in op.inputs if given.get(n) is not None]
+        if op.name in INDEXING:
+            return f"{inputs[0]}[…]"
+        if op.name == "linear" and len(inputs) >= 2:
+            return " + ".join([f"{inputs[0]} @ {inputs[1]}.T", *inputs[2:]])
+        dim = given.get("dim")
+        inputs += [f"dim={dim}"] if dim is not None and not isinstance(dim, Formula) else []
+        return f"{op.called}({', '.join(inputs)})"
+
+    def gradient_rule(self, node: Node, slot: int) -> str | None:
+        """The rule of an input in the user's names, with g for the gradient that arrived."""
+        op = node.op
+        if op is None or isinstance(node, Output) or op.inputs == ("tensors",):
+            return None
+        rule = op.rules[ruled_inputs(op)[slot]]
+        if rule is None:
+            return None
+        given = {**self.given(node, {}), "g": Formula("name", "g"), "out": self.name(node)}
+        made = self.applied(rule, given)
+        text = str(made) if isinstance(made, (Formula, int, float)) else None
+        if text is None or HELPER.search(text):
+            return None
+        flat = all(edge is None or len(edge.shape or ()) <= 2 for edge in node.edges)
+        return text.replace(".mT", ".T") if flat else text
+
+    def derivative(self, node: Node, slot: int) -> str | None:
+        """The elementwise derivative by an input, such as `1 - o²`; None if it has no formula."""
+        edge = node.edges[slot]
+        if edge is None:
+            return None
+        made = self.local(node, slot, {}, self.name(node))
+        text = "" if made is None else squares(str(made))
+        text = LONG_NUMBER.sub(lambda number: f"{float(number[0]):.5g}", text)
+        return text if 0 < len(text) <= MAX_FORMULA_LETTERS and not HELPER.search(text) else None
+
+
+def squares(text: str) -> str:
+    """`o * o` as o², `x ** 2` as x²."""
+    text = re.sub(r"(?<![\w.)\]*/] )(?<![\w.])([^\W\d][\w.]*) \* \1(?![\w.\[(])", r"\1²", text)
+    return re.sub(r"(?<=[\w)\]]) \*\* 2(?![\w.])", "²", text)
+
+
+def written(value: Any) -> str:
+    """A number with up to five digits."""
+    number = np.asarray(value).reshape(-1)[0]
+    if isinstance(number, (np.bool_, np.integer)):
+        return str(number)
+    if np.iscomplexobj(number):
+        return f"{number:.4g}"
+    return f"{float(number):.5g}"
+
+
+def factor(value: Any) -> str:
+    """A number behind a multiplication sign: in brackets if it is negative."""
+    text = written(value)
+    return f"({text})" if text.startswith("-") else text
+
+
+def one_number(value: Any) -> bool:
+    return value is not None and not isinstance(value, dict) and np.size(value) == 1
+
+
+def forward_reason(formulas: NamedFormulas, node: Node) -> str:
+    """The op as a sentence, with numbers if all inputs are single numbers: `o = tanh(n) = 0.7`."""
+    name, value = formulas.names[node], formulas.values.get(node)
+    step = formulas.step(node)
+    op = node.op
+    called = op.called if op is not None else node.name()
+    text = f"{name} = {step}" if len(step) <= MAX_FORMULA_LETTERS else f"{name} = {called}(…)"
+    inputs = [formulas.values.get(edge) for edge in node.edges if edge is not None]
+    if one_number(value) and all(map(one_number, inputs)):
+        known = [
+            f"{formulas.names[edge]} = {written(formulas.values[edge])}"
+            for edge in dict.fromkeys(node.edges)
+            if edge is not None
+        ]
+        return f"{text} = {written(value)}" + (f", where {', '.join(known)}" if known else "")
+    meaning = FORWARD.get(op.name, "") if op is not None else ""
+    sizes = np.shape(value) if value is not None else node.shape or ()
+    shape = "×".join(map(str, sizes)) or "one number"
+    options = {} if op is None else op.options
+    several = value is None and bool(options.get("list") or options.get("outputs"))
+    result = "Several results." if several else f"Result: {shape}."
+    return f"{text}. {meaning} {result}".replace("  ", " ")
+
+
+def arrival_reason(formulas: NamedFormulas, step: Step, arrival: Arrival, uses: int) -> str:
+    """Why the input gets this gradient. `uses`: by how many edges the input is used."""
+    node, target = step.node, arrival.target
+    if isinstance(node, Output):
+        return handed_back(formulas, node, target)
+    scalar = one_number(step.incoming) and one_number(arrival.gives)
+    local = formulas.derivative(node, arrival.slot)
+    if scalar and local is not None:
+        text = scalar_chain(formulas, step, arrival, local)
+    else:
+        text = array_chain(formulas, node, arrival, local)
+    return text + broadcast(formulas, arrival) + summed(formulas, arrival, uses)
+
+
+def scalar_chain(formulas: NamedFormulas, step: Step, arrival: Arrival, local: str) -> str:
+    """`0.5 arrives: o = tanh(n), so do/dn = 1 - o² = 0.5; n gets 0.5 · 0.5 = 0.25.`"""
+    node, names = step.node, formulas.names
+    out, into = names[node], names[arrival.target]
+    derivative = node.arrays(np.ones_like(step.incoming))[arrival.slot]
+    shown = written(derivative)
+    equals = f"{local} = {shown}" if local != shown else local
+    gets = f"{into}.grad" if arrival.target.leaf else into
+    if node.edges.count(arrival.target) > 1:
+        place = PLACES[min(node.edges[: arrival.slot].count(arrival.target), len(PLACES) - 1)]
+        slope = f"the derivative by the {place} {into} alone is {equals}"
+    else:
+        slope = f"so {quotient(out, into)} = {equals}"
+    return (
+        f"{written(step.incoming)} arrives: {out} = {formulas.step(node)}, {slope}; "
+        f"{gets} gets {written(step.incoming)} · {factor(derivative)} = {written(arrival.gives)}."
+    )
+
+
+def array_chain(formulas: NamedFormulas, node: Node, arrival: Arrival, local: str | None) -> str:
+    names, op = formulas.names, node.op
+    out, into = names[node], names[arrival.target]
+    if op is not None and op.name in ELEMENTWISE:
+        return ELEMENTWISE[op.name](out, into)
+    if local is not None:
+        many = "" if np.size(arrival.gives) == 1 else "Element by element, "
+        start = f"{out} = {formulas.step(node)}"
+        rule = formulas.gradient_rule(node, arrival.slot)
+        product = squares(rule) if rule is not None else f"g · ({local})"
+        return f"{many}{start}, so {quotient(out, into)} = {local}: {into} gets {product}."
+    if op is None:
+        return f"{into} gets what the backward of {node.name()} returns."
+    if op.elementwise:
+        return f"Element by element: {into} gets g times the derivative of {op.called}."
+    inputs = ruled_inputs(op)
+    slot = inputs[arrival.slot] if arrival.slot < len(inputs) else "x"
+    sentence = BACKWARD.get((op.name, slot)) or BACKWARD.get((op.name, ""))
+    if op.name == "nll_loss" and not plain_mean(node):
+        sentence = None
+    rule = formulas.gradient_rule(node, arrival.slot)
+    if sentence is not None:
+        return sentence(out, into, count_of(node, arrival.target), rule)
+    if rule is not None and len(rule) <= MAX_FORMULA_LETTERS:
+        step = formulas.step(node)
+        return f"{out} = {step}: by the rule of {op.called}, {into} gets {rule}."
+    return f"{into} gets the gradient that the rule of {op.called} computes from g."
+
+
+def quotient(out: str, into: str) -> str:
+    """`do/dn`; with spaces around long names."""
+    return f"d{out}/d{into}" if max(len(out), len(into)) <= 4 else f"d {out} / d {into}"
+
+
+def plain_mean(node: Node) -> bool:
+    """Whether an nll_loss is a mean without weights."""
+    saved = dict(zip(node.op.saves, node.saved or ()))
+    return saved.get("reduction") == "mean" and saved.get("weight") is None
+
+
+def handed_back(formulas: NamedFormulas, node: Node, target: Node) -> str:
+    names = formulas.names
+    return f"{names[node]} is a result of {names[target]}: the gradient goes on there."
+
+
+def count_of(node: Node, target: Node) -> int:
+    """How many elements of the input make one element of the result."""
+    return max(1, prod(target.shape or ()) // max(1, prod(node.shape or ())))
+
+
+def broadcast(formulas: NamedFormulas, arrival: Arrival) -> str:
+    """The sum over the dimensions along which the forward pass repeated the input."""
+    before = getattr(arrival.gives, "shape", None)
+    if before is None or before == arrival.part.shape:
+        return ""
+    name, count = formulas.names[arrival.target], np.size(arrival.gives) // np.size(arrival.part)
+    return f" {name} was used {count} times by broadcasting, so these {count} gradients are added."
+
+
+def summed(formulas: NamedFormulas, arrival: Arrival, uses: int) -> str:
+    """The sum over the uses of an input that several ops read."""
+    if uses < 2:
+        return ""
+    name = formulas.names[arrival.target]
+    if arrival.first:
+        return f" {name} is used {uses} times: this is the first of {uses} gradients to be added."
+    if one_number(arrival.part):
+        part, whole = arrival.part, arrival.total
+        start = written(whole - part)
+        return f" {name} is used {uses} times: {start} + {factor(part)} = {written(whole)}."
+    return f" {name} is used {uses} times: this gradient is added to those before."
+
+
+Sentence = Callable[..., str]
+
+
+def moved(out: str, into: str, n: int, rule: str | None) -> str:
+    return f"{out} holds each number of {into}: the number gets the gradient of its place in {out}."
+
+
+def picked(out: str, into: str, n: int, rule: str | None) -> str:
+    return (
+        f"{out} holds some elements of {into}: these get their gradients (the sum, if an element "
+        "was picked several times), all other elements get 0."
+    )
+
+
+def largest(out: str, into: str, n: int, rule: str | None) -> str:
+    return (
+        f"Only the chosen element of each group went into {out}: it gets the gradient, the others "
+        "get 0."
+    )
+
+
+MOVES = ("reshape", "flatten", "unflatten", "squeeze", "unsqueeze", "transpose", "permute")
+MOVES_TOO = ("view_as_shape", "flip", "rolled", "contiguous", "clone", "unpermute", "cat", "stack")
+PICKS = ("index", "narrow", "select", "getitem", "diagonal", "unbind", "tril", "triu")
+CHOICES = ("max_pool", "max_dim", "min_dim", "topk")
+
+# (op, input) -> sentence; ("op", "") is for every input. g is the gradient that arrived.
+BACKWARD: dict[tuple[str, str], Sentence] = {
+    ("linear", "x"): lambda out, into, n, rule: (
+        f"{into} gets {rule}: each number of {into} gets g times the weights that it went through."
+    ),
+    ("linear", "weight"): lambda out, into, n, rule: (
+        f"{into} gets {rule}: weight [i, j] multiplied column j into column i of {out}, so it gets "
+        "the sum over the rows of g[:, i] times column j."
+    ),
+    ("linear", "bias"): lambda out, into, n, rule: (
+        f"{into} gets {rule}: it was added to each row of {out}, so its gradient is the sum over "
+        "the rows."
+    ),
+    ("sum", ""): lambda out, into, n, rule: (
+        f"Each element of {into} is a term of {out} with the factor 1: each gets g."
+    ),
+    ("mean", ""): lambda out, into, n, rule: (
+        f"{out} is the mean of {n} numbers: each has the factor 1/{n}, so each gets g / {n}."
+    ),
+    ("convolution", "x"): lambda out, into, n, rule: (
+        f"Each number of {into} was multiplied by the kernel at every position that covers it: it "
+        f"gets the sum of g times these weights."
+    ),
+    ("convolution", "weight"): lambda out, into, n, rule: (
+        f"Each weight of {into} was used at every position: it gets the sum of g times the input "
+        "number that it multiplied there."
+    ),
+    ("convolution", "bias"): lambda out, into, n, rule: (
+        f"{into} was added at every position of its channel: it gets the sum of g over them."
+    ),
+    ("log_softmax", ""): lambda out, into, n, rule: (
+        f"{out} is the logarithm of the probabilities: {into} gets g − softmax({into}) · (sum of "
+        "g)."
+    ),
+    ("softmax", ""): lambda out, into, n, rule: (
+        f"The numbers of {out} are probabilities with sum 1: {into} gets {out} · (g − sum of g · "
+        f"{out})."
+    ),
+    ("nll_loss", "x"): lambda out, into, n, rule: (
+        f"{out} is minus the mean of {into} at the labels: with N rows, the label of each row gets "
+        "−g / N, all others get 0."
+    ),
+    ("layer_norm", "weight"): lambda out, into, n, rule: (
+        f"{into} multiplied the normalized rows in {out}: it gets g times the normalized rows."
+    ),
+    ("layer_norm", "bias"): lambda out, into, n, rule: (
+        f"{into} was added to the normalized rows in {out}: it gets g."
+    ),
+    ("split_sizes", ""): lambda out, into, n, rule: (
+        f"{into} was cut into parts: their gradients are put side by side again."
+    ),
+    ("embedding", ""): lambda out, into, n, rule: (
+        f"{out} holds rows of {into}: each row gets the sum of g over its uses, unused rows get 0."
+    ),
+    ("layer_norm", "x"): lambda out, into, n, rule: (
+        f"{out} does not change when {into} is shifted or scaled within a row: {into} gets g "
+        "without its mean and without its part along the normalized row, divided by the deviation."
+    ),
+    **{(name, ""): moved for name in MOVES + MOVES_TOO},
+    **{(name, ""): picked for name in PICKS},
+    **{(name, ""): largest for name in CHOICES},
+    ("expand", ""): lambda out, into, n, rule: (
+        f"{into} was repeated in {out}: it gets the sum over its copies."
+    ),
+}
+
+# elementwise op of an array -> sentence
+ELEMENTWISE: dict[str, Callable[[str, str], str]] = {
+    "relu": lambda out, into: (
+        f"{out} = relu({into}): where {into} is positive the derivative is 1, elsewhere 0. "
+        f"{into} gets g there, and 0 elsewhere."
+    ),
+    "abs": lambda out, into: (
+        f"{out} = |{into}|: the derivative is the sign of {into}. {into} gets g · sign({into})."
+    ),
+}
+
+# op -> what it does, for ops whose formula alone says little
+FORWARD = {
+    "linear": "Each row of the input times each row of the weights, plus the bias.",
+    "convolution": "The kernel slides over the input: at each position the sum of products.",
+    "max_pool": "The largest number of each window.",
+    "flatten": "The same numbers in fewer dimensions.",
+    "reshape": "The same numbers in another shape.",
+    "log_softmax": "Probabilities that sum to 1, as logarithms.",
+    "softmax": "Positive numbers that sum to 1.",
+    "nll_loss": "Minus the mean of the numbers at the labels.",
+    "embedding": "One row of the table for each index.",
+    "layer_norm": "Each row with mean 0 and variance 1, then scaled and shifted.",
+    "batch_norm": "Each channel less a mean, divided by a deviation, then scaled and shifted.",
+    "relu": "Negative numbers become 0.",
+    "mean": "The sum divided by the count.",
+}

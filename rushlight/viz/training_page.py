@@ -1,0 +1,211 @@
+"""The page of a training loop: some steps recorded, to slide through weights, gradients and
+loss."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rushlight.base.errors import explain, user_frame
+from rushlight.core.tensor import Tensor
+from rushlight.viz.array_preview import describe, exact
+from rushlight.viz.node_names import spoken
+from rushlight.viz.page import Page, assembled
+
+SCRIPTS = ("numbers.js", "training.js")
+MAX_PICTURES = 8000  # arrays on a page, of about 250 bytes each; beyond, every second step goes
+MAX_PARAMETERS = 100  # of a model; the page names how many more were left out
+MAX_LOSSES = 4000  # of the curve; of more steps, every second goes
+
+
+def steps(model: Any, optimizer: Any = None, *, every: int = 1, loss: str = "loss") -> TrainingPage:
+    """Record steps of a training loop, and make a page that slides through them: the loss, and of
+    each parameter its values, its gradient and the size of its update.
+
+    With `optimizer`, the steps `every`, 2 `every`, ... are recorded when it steps: the gradients
+    as they are then, and the loss from your variable of the name `loss`. Without it, or for a loss
+    elsewhere, call `page.record(loss)` after `backward()`. Nothing of the training changes. The
+    page is bounded: of a long training it keeps every second step, and
+    names the steps that it shows.
+
+    >>> import rushlight as torch
+    >>> model = torch.nn.Linear(2, 1)
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    >>> with torch.viz.steps(model, optimizer) as page:
+    ...     for _ in range(3):
+    ...         optimizer.zero_grad()
+    ...         loss = model(torch.ones(4, 2)).square().mean()
+    ...         loss.backward()
+    ...         optimizer.step()
+    >>> page.html()[:15]
+    '<!DOCTYPE html>'
+    """
+    return TrainingPage(model, optimizer, every, loss)
+
+
+class TrainingPage:
+    """The recorded steps of a training loop: see `viz.steps`. `html()` is the page, `save(path)`
+    writes it.
+
+    >>> model = rushlight.nn.Linear(1, 1)
+    >>> with rushlight.viz.steps(model) as page:
+    ...     model(rushlight.ones(1, 1)).sum().backward()
+    ...     page.record(loss=0.5)
+    >>> isinstance(page, rushlight.viz.TrainingPage), page.count
+    (True, 1)
+    """
+
+    def __init__(self, model: Any, optimizer: Any, every: int, loss: str):
+        if not isinstance(every, int) or every < 1:
+            raise ValueError(f"viz.steps: every must be a positive int, not {every!r}")
+        if not hasattr(model, "named_parameters"):
+            raise TypeError(
+                explain(
+                    f"viz.steps: expected a module, got {type(model).__name__}",
+                    "give the model, then the optimizer",
+                )
+            )
+        self.model, self.optimizer, self.every, self.loss_name = model, optimizer, every, loss
+        parameters = [*model.named_parameters()]
+        self.parameters, self.left_out = parameters[:MAX_PARAMETERS], parameters[MAX_PARAMETERS:]
+        self.count = 0  # steps so far
+        self.records: list[dict[str, Any]] = []
+        self.losses: list[tuple[int, float]] = []
+        self.losses_every = 1
+        self.handles: list[Any] = []
+        self.before: list[np.ndarray] | None = None
+
+    def __enter__(self) -> TrainingPage:
+        if self.optimizer is not None:
+            self.handles = [
+                self.optimizer.register_step_pre_hook(self.begin),
+                self.optimizer.register_step_post_hook(self.end),
+            ]
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for handle in self.handles:
+            handle.remove()
+        self.handles = []
+
+    def begin(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        """Before the optimizer's step: the gradients are those that it will use."""
+        self.note(variable(self.loss_name))
+        if self.count % self.every == 0:
+            self.before = [p._array.copy() for _, p in self.parameters]
+
+    def end(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        """After the step: how far each parameter went."""
+        if self.before is not None:
+            self.records[-1]["updates"] = [
+                ratio(p._array - old, old) for (_, p), old in zip(self.parameters, self.before)
+            ]
+            self.before = None
+
+    def record(self, loss: Any = None) -> None:
+        """Count a step, and record it if its number is a multiple of `every`: for a loop whose
+        optimizer was not given. Call it after `backward()` and before `step()`."""
+        self.note(loss)
+
+    def note(self, loss: Any) -> None:
+        self.count += 1
+        value = number(loss)
+        if value is not None and self.count % self.losses_every == 0:
+            self.losses.append((self.count, value))
+            if len(self.losses) > MAX_LOSSES:
+                del self.losses[::2]
+                self.losses_every *= 2
+        if self.count % self.every:
+            return
+        self.records.append(
+            {
+                "step": self.count,
+                "loss": None if value is None else exact(np.float64(value)),
+                "values": [describe(p._array) for _, p in self.parameters],
+                "grads": [
+                    None if p._grad is None else describe(p._grad._array)
+                    for _, p in self.parameters
+                ],
+                "updates": None,
+            }
+        )
+        if 2 * len(self.records) * max(1, len(self.parameters)) > MAX_PICTURES:
+            del self.records[::2]
+            self.every *= 2
+
+    def html(self) -> Page:
+        """The page as text; a notebook shows it. ValueError if no step was recorded."""
+        if not self.records:
+            raise ValueError(
+                explain(
+                    f"viz.steps: no step was recorded: {self.count} steps of the optimizer ran in "
+                    f"the block, every={self.every}",
+                    "run the loop inside `with viz.steps(model, optimizer) as page:`",
+                )
+            )
+        title = f"Training, step by step: {type(self.model).__name__}"
+        return assembled("training.html", title, SCRIPTS, self.data())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the page: one HTML file without external resources."""
+        Path(path).write_text(self.html(), encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        return self.html()._repr_html_() if self.records else "no step was recorded"
+
+    def data(self) -> dict[str, Any]:
+        numbers: list[Any] = []
+
+        def place(array: Any) -> int | None:
+            if array is None:
+                return None
+            numbers.append(array)
+            return len(numbers) - 1
+
+        records = [
+            {
+                **record,
+                "values": [place(value) for value in record["values"]],
+                "grads": [place(grad) for grad in record["grads"]],
+            }
+            for record in self.records
+        ]
+        return {
+            "steps": self.count,
+            "every": self.every,
+            "losses": [[step, exact(np.float64(value))] for step, value in self.losses],
+            "parameters": [
+                {"name": spoken(name), "shape": list(p.shape)} for name, p in self.parameters
+            ],
+            "leftOut": len(self.left_out),
+            "records": records,
+            "numbers": numbers,
+        }
+
+
+def variable(name: str) -> Any:
+    """The user's variable of that name, in the innermost frame that has one."""
+    frame = user_frame(2)
+    while frame is not None:
+        if name in frame.f_locals:
+            return frame.f_locals[name]
+        frame = frame.f_back
+    return None
+
+
+def number(loss: Any) -> float | None:
+    """A loss as a float; None for a value that is not one number."""
+    if isinstance(loss, Tensor):
+        return float(loss._array.reshape(-1)[0]) if loss._array.size == 1 else None
+    return float(loss) if isinstance(loss, (int, float, np.floating)) else None
+
+
+def ratio(update: np.ndarray, data: np.ndarray) -> float | None:
+    """std(update) / std(data), or of a single number |update| / |data|; None where data is 0."""
+    size: Callable[[np.ndarray], Any] = np.std if data.size > 1 else np.abs
+    below = float(np.max(size(data))) if data.size else 0.0
+    return float(f"{float(np.max(size(update))) / below:.4g}") if below > 0 else None
