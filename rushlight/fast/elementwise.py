@@ -166,8 +166,8 @@ def run(op: Op, of: str, kernel: Callable, *args: Any) -> ndarray:
 
 
 def of_few(name: str, x: Any, *settings: Any) -> ndarray | None:
-    """An op's forward of one small float32 array by a loop that has been read, without all that
-    `run` asks: gelu of 32 numbers in 2 us, not 3.5. None for all else."""
+    """An op's forward of one small float32 array, by a loop that has been read. It skips the checks
+    of `run`: gelu of 32 numbers takes 2 us, not 3.5. None for other arrays, and before that."""
     if (
         x.__class__ is not ndarray
         or x.dtype is not SINGLE
@@ -177,7 +177,7 @@ def of_few(name: str, x: Any, *settings: Any) -> ndarray | None:
         return None
     try:
         loop = loop_of_one(name, *settings)
-    except TypeError:  # a setting that is no number
+    except TypeError:  # a setting without a hash
         return None
     if loop is None or loop.function is None:
         return None

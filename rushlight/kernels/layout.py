@@ -29,8 +29,9 @@ def plain(a: ndarray) -> ndarray:
 def copied(a: ndarray) -> ndarray:
     """A copy in C order. Large transposed ones in squares that the cache holds: 1000 x 4096 take
     2.7 ms, at once 3.9; where elements of a row fall on the same places of the cache, by columns
-    that fill a cache line: 2048 x 1024 take 1.4 ms, in squares 4.7, at once 8.8. With few numbers in the last dimension, each of its places by itself: pixels
-    from channels take 0.45 ms, at once 1.4."""
+    that fill a cache line: 2048 x 1024 take 1.4 ms, in squares 4.7, at once 8.8. With few numbers
+    in the last dimension, each of its places by itself: pixels from channels take 0.45 ms, at once
+    1.4."""
     near = a.strides.index(a.itemsize) if a.itemsize in a.strides else -1
     few = (
         a.shape[-1] <= SHORT_ROW_ELEMENTS and a.size >= SHORT_ROWS_ELEMENTS if a.ndim > 1 else False
