@@ -8,7 +8,12 @@ from math import prod
 import numpy as np
 from numpy import ndarray
 
-from rushlight.fast.index import ELEMENTWISE_ELEMENTS, MAX_POOL_TAPS, POOL_TABLE_ELEMENTS
+from rushlight.fast.index import (
+    ELEMENTWISE_ELEMENTS,
+    MAX_POOL_TABLE_TAPS,
+    MAX_POOL_TAPS,
+    POOL_TABLE_ELEMENTS,
+)
 from rushlight.fast.pool_table import places
 from rushlight.kernels.im2col import Ints, taps, valid_windows
 from rushlight.kernels.layout import like_images
@@ -30,7 +35,7 @@ def max_values(
     out = pooled_size(op, x.shape[1:], kernel, stride, padding, dilation, ceil_mode)
     check_reached(op, size, kernel, stride, padding, dilation, out)
     shape = (*x.shape[:2], *out)
-    if prod(shape) * prod(kernel) <= POOL_TABLE_ELEMENTS:
+    if prod(kernel) >= MAX_POOL_TABLE_TAPS and prod(shape) * prod(kernel) <= POOL_TABLE_ELEMENTS:
         table, _ = places(valid_windows, size, kernel, stride, padding, dilation, out)
         windows = x.reshape(shape[0] * shape[1], -1).take(table, 1)
         return like_images(np.maximum.reduce(windows, 2).reshape(shape), x)
