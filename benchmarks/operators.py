@@ -11,7 +11,8 @@ the engines take turns. A ratio is torch's time / ours: above 1, rushlight is fa
 `--against`, a ratio is the other commit's time / ours.
 
 Before a call is timed, it is warmed up, and the accounts of loops (fast/policy.py) are settled: the
-figures are those of a program that has run for a while."""
+figures are those of a program that has run for a while. With one thread the processor's time is
+measured, which other programs on the machine hardly change; with more, the time on the wall."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from math import exp, inf, log
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -188,16 +189,18 @@ class Engine:
         return both
 
 
-def seconds_of(work: Callable, calls: int) -> float:
+def seconds_of(work: Callable, calls: int, clock: Callable[[], float]) -> float:
     """The time of one call, by a block of calls."""
     repeated = [None] * calls
-    start = perf_counter()
+    start = clock()
     for _ in repeated:
         work()
-    return (perf_counter() - start) / calls
+    return (clock() - start) / calls
 
 
-def measured(engines: dict[str, Engine], task: dict[str, Any]) -> dict[str, Any]:
+def measured(
+    engines: dict[str, Engine], task: dict[str, Any], clock: Callable[[], float]
+) -> dict[str, Any]:
     """engine -> the least time of the call, in microseconds; "error" of the engine that fails."""
     size, mode = task["size"], task["mode"]
     with ExitStack() as stack:
@@ -210,20 +213,20 @@ def measured(engines: dict[str, Engine], task: dict[str, Any]) -> dict[str, Any]
                 work = engine.work(task["call"], size, mode)
                 if work is None:
                     return {}
-                start = perf_counter()
-                for k in range(1000):
+                start = clock()
+                for k in range(10000):
                     work()
-                    if k >= WARM_CALLS and perf_counter() - start > WARM_SECONDS[size]:
+                    if k >= WARM_CALLS and clock() - start > WARM_SECONDS[size]:
                         break
             except Exception as error:
                 return {"error": f"{name}: {error.__class__.__name__}: {str(error)[:200]}"}
             works[name] = work
-            one = min(seconds_of(work, 1) for _ in range(3))
+            one = min(seconds_of(work, 1, clock) for _ in range(3))
             calls[name] = max(1, round(BLOCK_SECONDS / max(one, 1e-8)))
-        best, start = dict.fromkeys(works, inf), perf_counter()
-        while perf_counter() - start < task["seconds"]:
+        best, start = dict.fromkeys(works, inf), clock()
+        while clock() - start < task["seconds"]:
             for name, work in works.items():
-                best[name] = min(best[name], seconds_of(work, calls[name]))
+                best[name] = min(best[name], seconds_of(work, calls[name], clock))
     return {name: 1e6 * seconds for name, seconds in best.items()}
 
 
@@ -243,8 +246,9 @@ def serve(threads: int) -> None:
     except (ImportError, AttributeError):  # a commit without the page of policies
         pass
     engines = {"rushlight": Engine(rushlight), "torch": Engine(torch)}
+    clock = process_time if threads == 1 else perf_counter
     for line in sys.stdin:
-        print(json.dumps(measured(engines, json.loads(line))), flush=True)
+        print(json.dumps(measured(engines, json.loads(line), clock)), flush=True)
 
 
 # -- the survey ------------------------------------------------------------------------------------
