@@ -42,6 +42,7 @@ from rushlight.kernels.float16 import APART, is_half, singly
 
 TYPES = {np.dtype(np.float32): "f4", np.dtype(np.float64): "f8", np.dtype(np.bool_): "b1"}
 TYPES_OF_HALVES = {np.dtype(np.float16): "f2", np.dtype(np.bool_): "b1"}
+SINGLE = np.dtype(np.float32)
 # what loops read their numbers with, and write them
 HALVES = {"f2": WORDS[True], "b2": WORDS[False]}
 EXACT = {
@@ -65,10 +66,11 @@ EXACT = {
     "rsqrt",
     "f32",
     "f64",
+    "hypot",
 }
 CONVERTING = {*HALVES["f2"], *HALVES["b2"]}
 # ufuncs that loops are several times faster than
-SLOW = {np.log1p, np.log2, np.log10, np.deg2rad, np.rad2deg}
+SLOW = {np.log1p, np.log2, np.log10, np.deg2rad, np.rad2deg, np.hypot}
 LONGEST = 4000  # characters of an expression
 
 
@@ -138,28 +140,58 @@ def run(op: Op, of: str, kernel: Callable, *args: Any) -> ndarray:
     """`kernel(*args)`: the op's forward (`of` is ""), or the derivative by the input `of`."""
     if of:
         args = in_full(args[0]), *args[1:]
+    elif (made := of_few(op.name, *args)) is not None:
+        return made
     if any([is_half(a) for a in args]):
         made = halves_at_once(op, of, args) if args[0].size >= HALF_ELEMENTS else None
         return singly(op.name, kernel, args) if made is None else made
     if hasattr(args[0], "through"):  # a gradient that is put off (fast/backward_chains.py)
         return args[0].through(op, of, kernel, args)
-    seen = looked_at(args)
+    seen, ufunc = looked_at(args), getattr(kernel, "ufunc", kernel)
+    if isinstance(ufunc, np.ufunc) and ufunc not in SLOW:
+        return (
+            broadcast(op, kernel, args)
+            if seen is None or any([kind[1] == "channel" for kind in seen[0]])
+            else in_turns(op, kernel, *seen)
+        )
     if seen is None:
         return kernel(*args)
     kinds, arrays, shape = seen
-    ufunc = getattr(kernel, "ufunc", kernel)
-    if isinstance(ufunc, np.ufunc) and ufunc not in SLOW:
-        return (
-            kernel(*args)
-            if any([kind[1] == "channel" for kind in kinds])
-            else in_turns(op, kernel, kinds, arrays, shape)
-        )
     try:
         loop = loop_of(op.name, of, kinds)
     except TypeError:  # a setting that is no number
         return kernel(*args)
     made = None if loop is None else loop.call(arrays, shape)
     return kernel(*args) if made is None else made
+
+
+def of_few(name: str, x: Any, *settings: Any) -> ndarray | None:
+    """An op's forward of one small float32 array, by a loop that has been read. It skips the checks
+    of `run`: gelu of 32 numbers takes 2 us, not 3.5. None for other arrays, and before that."""
+    if (
+        x.__class__ is not ndarray
+        or x.dtype is not SINGLE
+        or not 1 < x.size < ELEMENTWISE_ELEMENTS
+        or not x.flags.carray
+    ):
+        return None
+    try:
+        loop = loop_of_one(name, *settings)
+    except TypeError:  # a setting without a hash
+        return None
+    if loop is None or loop.function is None:
+        return None
+    out = np.empty(x.shape, SINGLE)
+    loop.function(out.reshape(-1), x.reshape(-1))
+    return out
+
+
+@lru_cache(maxsize=256)
+def loop_of_one(name: str, *settings: Any) -> Loop | None:
+    """The loop for one array of float32 and settings; None if there are other arrays."""
+    if any([isinstance(setting, ndarray | np.generic) for setting in settings]):
+        return None
+    return loop_of(name, "", (("f4", "each"), *[("value", setting) for setting in settings]))
 
 
 def halves_at_once(op: Op, of: str, args: tuple) -> ndarray | None:
@@ -249,6 +281,18 @@ def channels_of(a: ndarray, shape: tuple[int, ...]) -> tuple[int, int] | None:
         return None
     together = prod(shape[own[-1] + 1 :])
     return (a.size, together) if together >= BROADCAST_ROW_ELEMENTS else None
+
+
+def broadcast(op: Op, ufunc: Callable, args: tuple) -> ndarray:
+    """A function that NumPy has of arrays that broadcast, in memory that is used again: 1024 x 2048
+    by a row takes 0.2 ms, in fresh memory 0.4."""
+    dtype = args[0].dtype
+    if dtype not in TYPES or not all(
+        [a.__class__ is ndarray and a.dtype is dtype and a.flags.c_contiguous for a in args]
+    ):
+        return ufunc(*args)
+    shape = np.broadcast(*args).shape
+    return ufunc(*args, out=memory.take(shape, np.dtype(np.bool_) if op.result == BOOL else dtype))
 
 
 def in_turns(
@@ -350,5 +394,5 @@ def worth_while(names: set[str], wide: bool) -> bool:
     sines."""
     from rushlight.loops.scalar_math import LIBM
 
-    slow = {*LIBM, "sin", "cos", "tan", "pow"} | ({"erf", "erfc"} if wide else set())
+    slow = {*LIBM, "sin", "cos", "tan", "pow"} | ({"erf", "erfc", "hypot"} if wide else set())
     return not names & slow

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rushlight.loops.cache import loop
 
 if TYPE_CHECKING:  # what loops find as globals: `scope` in loops/cache.py
-    from rushlight.loops.loop_names import f32, f64, plus, restrict, sqrt64, wide
+    from rushlight.loops.loop_names import f32, f64, plus, restrict, sqrt64, times, wide
 
 # -- channels of batches (N, C, L), from `first` to `end`
 
@@ -35,24 +35,14 @@ def scaled_channels(x, factor, shift, out, first, end):
 
 @loop
 def products(x, out):
-    """Four numbers side by side, a million in 0.7 ms: one after the other, each waits for the one
-    before, 1.4 ms."""
+    """Row by row, in as many parts as a vector register holds numbers."""
     restrict()
     wide()
-    n = x.shape[1]
     for i in range(x.shape[0]):
-        a = f32(1)
-        b = f32(1)
-        c = f32(1)
-        d = f32(1)
-        for j in range(0, n - 3, 4):
-            a = a * x[i, j]
-            b = b * x[i, j + 1]
-            c = c * x[i, j + 2]
-            d = d * x[i, j + 3]
-        for j in range(n // 4 * 4, n):
-            a = a * x[i, j]
-        out[i] = a * b * (c * d)
+        total = f32(1)
+        for j in range(x.shape[1]):
+            total = times(total, x[i, j])
+        out[i] = total
 
 
 @loop

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -352,8 +353,11 @@ def logaddexp(x: ndarray, y: ndarray) -> ndarray:
     if x.dtype.kind in "iub":
         raise TypeError("not supported for whole numbers; hint: convert them: x.float()")
     if x.dtype.kind == "f" and x.dtype.itemsize > 2:
-        with np.errstate(all="ignore"):  # where both are the same infinity the difference is nan
+        before = hushed()  # where both are the same infinity the difference is nan
+        try:
             r = np.maximum(x, y) + np.log1p(np.exp(-np.abs(x - y)))
+        finally:
+            loud(before)
         return np.logaddexp(x, y) if np.isnan(r).any() else r  # which takes 30 times as long
     if x.dtype.kind != "c":
         return np.logaddexp(x, y)
@@ -470,10 +474,13 @@ def softplus(x: ndarray, beta: float = 1.0, threshold: float = 20.0) -> ndarray:
 
 def xlogy(x: ndarray, y: ndarray) -> ndarray:
     """x log y, and 0 where x is 0."""
-    none = x == 0
-    return where(np.isnan(y), y, where(none, 0, x * np.log(where(none, 1, y))))
+    r, none = np.asarray(x * np.log(y)), (x == 0) & (y == y)  # 0 log nan is nan
+    if np.count_nonzero(none):
+        np.copyto(r, 0, where=none)
+    return r
 
 
+@cache
 def scipy_function(name: str) -> Callable:
     """SciPy's special function of that name."""
     found: Callable = getattr(scipy_part("special", f"{name} needs"), name)

@@ -9,10 +9,12 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.array_memory import address, owner
+from rushlight.base.buffer_pool import CACHE_LINE_BYTES, memory
 from rushlight.base.memory_format import room_with, strides_in, strides_like
 from rushlight.base.size import steps_of
 
 SQUARE_ROWS = 128  # rows and columns of a square that is copied at a time
+CROWDED_BYTES = 1024  # steps of a multiple of so much fall on few places of the cache
 # Most elements in the last dimension, and least in all, for a copy element by element of rows
 SHORT_ROW_ELEMENTS, SHORT_ROWS_ELEMENTS = 4, 1 << 13
 
@@ -25,24 +27,29 @@ def plain(a: ndarray) -> ndarray:
 
 
 def copied(a: ndarray) -> ndarray:
-    """A copy in C order. Large transposed ones in squares that the cache holds: 4096 x 1024 take 11
-    ms, at once 47. With few numbers in the last dimension, each of its places by itself: pixels
-    from channels take 0.45 ms, at once 1.4."""
+    """A copy in C order. Large transposed ones in squares that the cache holds: 1000 x 4096 take
+    2.7 ms, at once 3.9; where elements of a row fall on the same places of the cache, by columns
+    that fill a cache line: 2048 x 1024 take 1.4 ms, in squares 4.7, at once 8.8. With few numbers
+    in the last dimension, each of its places by itself: pixels from channels take 0.45 ms, at once
+    1.4."""
     near = a.strides.index(a.itemsize) if a.itemsize in a.strides else -1
     few = (
         a.shape[-1] <= SHORT_ROW_ELEMENTS and a.size >= SHORT_ROWS_ELEMENTS if a.ndim > 1 else False
     )
     if near in (-1, a.ndim - 1) or not few and min(a.shape[near], a.shape[-1]) < 2 * SQUARE_ROWS:
         return a.copy()
-    out = np.empty(a.shape, a.dtype)
+    out = memory.take(a.shape, a.dtype)
     if few:
         for i in range(a.shape[-1]):
             out[..., i] = a[..., i]
         return out
     before, between = [(slice(None),) * n for n in (near, a.ndim - near - 2)]
-    for i in range(0, a.shape[near], SQUARE_ROWS):
-        for j in range(0, a.shape[-1], SQUARE_ROWS):
-            part = (*before, slice(i, i + SQUARE_ROWS), *between, slice(j, j + SQUARE_ROWS))
+    rows, columns = SQUARE_ROWS, SQUARE_ROWS
+    if a.strides[-1] % CROWDED_BYTES == 0:
+        rows, columns = a.shape[near], max(1, CACHE_LINE_BYTES // a.itemsize)
+    for i in range(0, a.shape[near], rows):
+        for j in range(0, a.shape[-1], columns):
+            part = (*before, slice(i, i + rows), *between, slice(j, j + columns))
             out[part] = a[part]
     return out
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.buffer_pool import memory
+from rushlight.base.faster import site
 from rushlight.kernels.layout import suggests_last
 from rushlight.kernels.reduce import in_single
 
@@ -39,6 +40,7 @@ def channels_behind(amounts: Amounts) -> Amounts:
     return amounts[0], *amounts[2:], amounts[1]
 
 
+@site
 def bordered(x: ndarray, mode: str, amounts: Amounts) -> ndarray:
     """x with borders: 'reflect', 'replicate' or 'circular'. The last dimension's first, so that
     corners come of borders."""

@@ -32,7 +32,10 @@ _gammaln, _gammainc, _gammaincc = (
 
 
 def lgamma(x: ndarray) -> ndarray:
-    return np.where(np.isneginf(x), -x, _gammaln(x))  # SciPy has -inf there
+    r, ends = _gammaln(x), x == -np.inf
+    if np.count_nonzero(ends):
+        np.copyto(r, np.inf, where=ends)  # SciPy has -inf there
+    return r
 
 
 @of_reals
@@ -137,8 +140,12 @@ def logit(x: ndarray, eps: float | None = None) -> ndarray:
 
 def sinc(x: ndarray) -> ndarray:
     """sin(pi x) / (pi x), and 1 at 0."""
-    y = np.where(x == 0, 1, x * np.pi)
-    return np.where(x == 0, 1, np.sin(y) / y).astype(x.dtype, copy=False)
+    none = x == 0
+    y = np.where(none, 1, x * np.pi) if np.count_nonzero(none) else x * np.pi
+    r = np.asarray(np.sin(y) / y)
+    if np.count_nonzero(none):
+        np.copyto(r, 1, where=none)
+    return r.astype(x.dtype, copy=False)
 
 
 def spherical_bessel_j0(x: ndarray) -> ndarray:

@@ -190,6 +190,7 @@ def scope() -> dict[str, Any]:
         "wide": b.wide,
         "shaped": b.shaped,
         "plus": b.plus,
+        "times": b.times,
         "largest": b.largest,
         "smallest": b.smallest,
     }

@@ -45,7 +45,8 @@ def instructions(numba: Any, intrinsic: Any) -> SimpleNamespace:
         scaled=scaled(intrinsic),
         wide=wide(numba, intrinsic),
         shaped=shaped(numba, intrinsic),
-        plus=plus(intrinsic),
+        plus=reordered(intrinsic, "fadd"),
+        times=reordered(intrinsic, "fmul"),
         largest=extreme(intrinsic, "maximum"),
         smallest=extreme(intrinsic, "minimum"),
     )
@@ -139,17 +140,19 @@ def scaled(intrinsic: Any) -> Any:
     return scaled
 
 
-def plus(intrinsic: Any) -> Any:
+def reordered(intrinsic: Any, instruction: str) -> Any:
     @intrinsic
-    def plus(typing, a, b):
-        """a + b in a sum that may be reordered, so that LLVM can vectorize the sum."""
+    def step(typing, a, b):
+        """a + b in a sum, or a b in a product, that may be reordered, so that LLVM can vectorize
+        it."""
 
         def generate(context, builder, signature, args):
-            return builder.fadd(args[0], args[1], flags=("reassoc", "nsz", "contract"))
+            step_of = getattr(builder, instruction)
+            return step_of(args[0], args[1], flags=("reassoc", "nsz", "contract"))
 
         return a(a, a), generate
 
-    return plus
+    return step
 
 
 def extreme(intrinsic: Any, name: str) -> Any:

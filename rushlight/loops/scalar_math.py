@@ -452,7 +452,7 @@ def bfloats() -> dict[str, Callable]:
 def calls(k: SimpleNamespace, *names: str) -> dict[str, Callable]:
     """libm's functions, one element at a time."""
     libm = backend().libm
-    pairs = {"atan2": libm.atan2, "pow": libm.pow}
+    pairs = {"atan2": libm.atan2, "hypot": libm.hypot, "pow": libm.pow}
 
     def call(f):
         return k.jit(lambda x: f(x))
@@ -475,12 +475,26 @@ def world(real: str) -> dict[str, Callable]:
         return {
             **wide,
             **near_circle(k64),
-            **calls(k64, *LIBM, "sin", "cos", "tan", "erf", "erfc", "pow"),
+            **calls(k64, *LIBM, "hypot", "sin", "cos", "tan", "erf", "erfc", "pow"),
         }
     k, lgamma = kind(np.float32), backend().libm.lgamma
     own = {**plain(k), **exponentials(k), **logarithms(k), **circular(k, k64), **calls(k, *LIBM)}
     own["lgamma"] = k.jit(lambda x: np.float32(lgamma(np.float64(x))))  # lgammaf is 6 ulp off
-    return {**own, **bells(k, own, wide)}
+    return {**own, "hypot": hypotenuse(k), **bells(k, own, wide)}
+
+
+def hypotenuse(k: SimpleNamespace) -> Callable:
+    """sqrt(x^2 + y^2) of float32 in double precision, as the C library has it: no square overflows;
+    inf where one is infinite, even beside nan."""
+    select, inf, f32, f64 = k.select, k.inf, np.float32, np.float64
+
+    @k.jit
+    def hypot(x, y):
+        a, b = f64(x), f64(y)
+        length = f32(np.sqrt(a * a + b * b))
+        return select((abs(x) == inf) | (abs(y) == inf), inf, length)
+
+    return hypot
 
 
 NAMES = frozenset(LIBM) | {
@@ -502,6 +516,7 @@ NAMES = frozenset(LIBM) | {
     "round",
     "sqrt",
     "rsqrt",
+    "hypot",
     "exp",
     "exp2",
     "expm1",

@@ -89,6 +89,11 @@ EXAMPLES = {
     },
     "matmul.large": lambda: (normal(100, 80), normal(90, 80).T, normal(90)),
     "matmul.few_rows": lambda: (normal(8, 70), normal(200, 70).T),
+    "pad_modes.bordered": lambda: (
+        normal(2, 3, 5, 6),
+        "reflect",
+        ((0, 0), (0, 0), (1, 2), (4, 0)),
+    ),
     "pool.max_values": lambda: (normal(2, 3, 8, 8), *WINDOWS, False),
     "pool.best_of_windows": lambda: (normal(6, 8, 8), *WINDOWS, (4, 4)),
     "pool.best_of_parts": lambda: (normal(6, 7, 8), (3, 3)),

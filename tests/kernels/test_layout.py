@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import rushlight
+from rushlight.kernels import layout
 
 
 def permuted(lib, *shape, dims=(0, 2, 1)):
@@ -521,3 +522,15 @@ def test_strides_of_indexed_tensors(name, dims, oracle):
         return list(permuted(lib, 2, 3, 4, dims=dims)[KEYS[name](lib)].stride())
 
     assert strides(rushlight) == oracle(strides)
+
+
+@pytest.mark.parametrize(
+    "shape", [(256, 256), (512, 300), (300, 512), (2, 256, 512), (1024, 264), (264, 1001)]
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.complex128])
+def test_large_transposed_copies(shape, dtype):
+    x = np.arange(np.prod(shape)).reshape(shape).astype(dtype).swapaxes(-1, -2)
+    made = layout.copied(x)
+    assert made.flags.c_contiguous
+    assert made.flags.writeable
+    assert np.array_equal(made, x)

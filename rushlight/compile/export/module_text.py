@@ -62,7 +62,7 @@ TYPES = {
     "b1": "np.bool_",
     "empty": "np.empty",
 }
-INSTRUCTIONS = ("restrict", "wide", "plus", "largest", "smallest")
+INSTRUCTIONS = ("restrict", "wide", "plus", "times", "largest", "smallest")
 REGISTERS = (
     "get",
     "put",

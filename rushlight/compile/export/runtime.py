@@ -180,7 +180,7 @@ def backend():
 def on_arrays() -> SimpleNamespace:
     """The instructions as NumPy functions: `jit` is the identity, `select` is np.where, a cast of
     bits is a view."""
-    names = "sin cos tan asin acos atan atan2 sinh cosh asinh acosh atanh pow"
+    names = "sin cos tan asin acos atan atan2 hypot sinh cosh asinh acosh atanh pow"
     libm: dict[str, Any] = {name: getattr(np, name) for name in names.split()}
     libm |= {
         f.__name__: np.vectorize(f, otypes=[np.float64]) for f in (math.erf, math.erfc, lgamma)
@@ -192,6 +192,7 @@ def on_arrays() -> SimpleNamespace:
         select=np.where,
         cast_bits=lambda frm, to: lambda x: np.asarray(x, frm).view(to),
         plus=np.add,
+        times=np.multiply,
         scaled=None,
         largest=np.maximum,
         smallest=np.minimum,

@@ -35,6 +35,10 @@ def writing(function: Callable, onto: bool = False) -> Callable:
         # what the entry does itself
         if at_once is not None and not kwargs and len(args) < len(inputs):
             return at_once(input, *args)
+        if at_once is not None and [*kwargs] == ["alpha"] and unrecorded(input, args):
+            alpha, others = kwargs["alpha"], args[1:]
+            if not others and not (args[0] is input or alpha is True):  # x += alpha y
+                return at_once(input, args[0] if alpha == 1 else scaled(input, args[0], alpha))
         if onto and unrecorded(input, (*args, *kwargs.values())):
             return function(input, *args, out=input, **kwargs)
         before = before_write(input, (*args, *kwargs.values()))

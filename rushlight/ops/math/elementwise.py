@@ -98,7 +98,6 @@ hypot = op(
     x=lambda g, x, out: g * x / out,
     y=lambda g, y, out: g * y / out,
     numbers="",
-    fused=False,
 )
 
 # -- exponentials and logarithms

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
+from rushlight.base.dtypes import HALVES
 from rushlight.base.errors import explain
 from rushlight.base.lazy import complete
 from rushlight.core.arguments import reduced_dims, sizes
@@ -99,11 +100,16 @@ def var(
     tensor(1.6667)
     """
     floats_only(input, "var")
-    if input.dtype in HALVES:
+    if input._array.dtype.char in HALVES:
         return in_single(var, input, dim, unbiased, keepdim, correction, out)
-    dims, correction = dims_and_correction(input, dim, unbiased, correction)
-    made = called(kept_or_not(r.var_core(input, dims, correction), dims, keepdim), "VarBackward0")
+    made = spread(input, dim, unbiased, keepdim, correction)
     return made if out is None else into(out, made)
+
+
+def spread(input: Tensor, dim: Any, unbiased: Any, keepdim: bool, correction: Any) -> Tensor:
+    """`var` of float32, float64 or complex numbers."""
+    dims, correction = dims_and_correction(input, dim, unbiased, correction)
+    return called(kept_or_not(r.var_core(input, dims, correction), dims, keepdim), "VarBackward0")
 
 
 @composite()
@@ -122,10 +128,10 @@ def std(
     tensor(1.2910)
     """
     floats_only(input, "std")
-    if input.dtype in HALVES:
+    if input._array.dtype.char in HALVES:
         return in_single(std, input, dim, unbiased, keepdim, correction, out)
-    squares = var(input, dim, unbiased, keepdim, correction=correction)
-    if input.dtype is dtypes.float32 and beyond_single(squares._array):
+    squares = spread(input, dim, unbiased, keepdim, correction)
+    if input._array.dtype.char == "f" and beyond_single(squares._array):
         made = to(
             std(to(input, dtypes.float64), dim, unbiased, keepdim, correction=correction),
             input.dtype,
@@ -185,22 +191,21 @@ def beyond_single(squares: Any) -> bool:
 
 # squares above this number are normal numbers, with all digits
 MIN_EXACT_SQUARE = np.float32(2.0**-80)
-HALVES = (dtypes.float16, dtypes.bfloat16)
 
 
 def in_single(
-    spread: Any, input: Tensor, dim: Any, unbiased: Any, keepdim: bool, correction: Any, out: Any
+    function: Any, input: Tensor, dim: Any, unbiased: Any, keepdim: bool, correction: Any, out: Any
 ) -> Tensor:
     """var or std of a tensor of 16-bit floats, whose squares may be too large for them."""
     made = to(
-        spread(to(input, dtypes.float32), dim, unbiased, keepdim, correction=correction),
+        function(to(input, dtypes.float32), dim, unbiased, keepdim, correction=correction),
         input.dtype,
     )
     return made if out is None else into(out, made)
 
 
 def floats_only(input: Tensor, name: str) -> None:
-    if input.dtype.category < dtypes.FLOATING:
+    if input._array.dtype.kind not in "fcV":
         raise RuntimeError(
             explain(
                 f"{name}: only support floating point and complex dtypes",
@@ -372,7 +377,7 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     >>> rushlight.count_nonzero(x), rushlight.count_nonzero(x, dim=0)
     (tensor(3), tensor([1, 2]))
     """
-    return r.sum(input != 0, dim)
+    return r.sum(input if input._array.dtype.kind == "b" else input != 0, dim)
 
 
 @composite()

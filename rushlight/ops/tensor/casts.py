@@ -21,7 +21,7 @@ from rushlight.base.memory_format import (
 from rushlight.core.build import composite, unrecorded
 from rushlight.core.results import into
 from rushlight.core.tensor import TANGENTS, Tensor, created, from_array, method
-from rushlight.core.views import assign, check_shape, detached, leave, write
+from rushlight.core.views import assign, check_shape, detached, leave, write, wrote
 from rushlight.kernels.layout import suggests_last
 from rushlight.ops.shape import views as s
 
@@ -166,7 +166,12 @@ def fill_(input: Tensor, value: Any) -> Tensor:
     """
     # the fast path
     if (value.__class__ is int or value.__class__ is float) and unrecorded(input, ()):
-        write(input, from_array(dtypes.holding(value, input.dtype)), "fill_")
+        numbers, array = dtypes.holding(value, input.dtype), input._array
+        if array.__class__ is np.ndarray and array.flags.carray:
+            array.fill(numbers[()])
+            wrote(input)
+        else:
+            write(input, from_array(numbers), "fill_")
         return input
     return copy_(input, one_value(value, input, "fill_"))
 
