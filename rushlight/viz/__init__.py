@@ -8,18 +8,36 @@ from rushlight.viz.page import html
 from rushlight.viz.plots import Plot, plot
 from rushlight.viz.svg import png, svg
 from rushlight.viz.text import dot, print_graph
+from rushlight.viz.training_pictures import (
+    LayerLog,
+    Log,
+    attention,
+    confusion,
+    decision_boundary,
+    filters,
+    histograms,
+    training,
+)
 
 __all__ = [
     "Box",
     "Drawing",
     "Graph",
+    "LayerLog",
+    "Log",
     "Plot",
+    "attention",
+    "confusion",
+    "decision_boundary",
     "dot",
+    "filters",
     "graph",
+    "histograms",
     "html",
     "module_calls",
     "plot",
     "png",
     "print_graph",
     "svg",
+    "training",
 ]

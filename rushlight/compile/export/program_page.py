@@ -7,6 +7,7 @@ they compute."""
 from __future__ import annotations
 
 import ast
+import keyword
 import re
 import textwrap
 from collections.abc import Iterator
@@ -403,6 +404,8 @@ def call_of(place: str) -> str:
 
 def identifier(text: str) -> str:
     name = re.sub(r"\W+", "_", text).strip("_") or "value"
+    if keyword.iskeyword(name):
+        return f"{name}_"
     return f"layer{name}" if name[0].isdigit() else name
 
 
