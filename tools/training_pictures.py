@@ -40,7 +40,9 @@ def moons(n: int = 100) -> tuple[torch.Tensor, torch.Tensor]:
 def two_moons():
     torch.manual_seed(1)
     X, y = moons()
-    model = nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 2))
+    model = nn.Sequential(
+        nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 2)
+    )
     optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
     for _ in range(200):
         optimizer.zero_grad()
@@ -101,7 +103,12 @@ def heads():
 
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    boundary, recorder, (model, (x, y), log), weights = two_moons(), deep(), trained_digits(), heads()
+    boundary, recorder, (model, (x, y), log), weights = (
+        two_moons(),
+        deep(),
+        trained_digits(),
+        heads(),
+    )
     for style, settings in STYLES.items():
         with mpl.rc_context(settings):
             for name, figure in {
@@ -112,7 +119,7 @@ def main(folder: Path) -> None:
                 "attention": viz.attention(weights, TEXT),
                 "confusion": viz.confusion(model, y, inputs=x),
             }.items():
-                figure.savefig(folder / f"{name}-{style}.png", dpi=90)
+                figure.savefig(folder / f"{name}-{style}.png", dpi=72)
 
 
 if __name__ == "__main__":

@@ -19,13 +19,15 @@ from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.nn.module import Module
 
-# Okabe and Ito's colours without black, told apart by colour-blind readers on black and on white
-PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
+# Okabe and Ito's colours, told apart by colour-blind readers, without those too pale on white
+ON_WHITE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
+ON_BLACK = ("#56B4E9", "#E69F00", "#00C08B", "#E59BC6", "#F0E442", "#FF8A4C")
 CLASS_MARKERS = "o^sDvP*X"
 GRID_POINTS = 200  # of a decision boundary, along each side
 MAX_MAPS = 64  # filters that are drawn
 MAX_SMOOTHED_POINTS = 400  # a curve with more points is drawn pale, beneath its running mean
-BINS = 60
+BINS = 40  # of a histogram
+WITH_WEIGHTS = ("Linear", "Conv1d", "Conv2d", "Conv3d", "Embedding")
 MAX_CELL_TEXTS = 20  # a matrix with more columns has no numbers in its cells
 
 
@@ -95,14 +97,13 @@ class LayerLog:
     def step(self, optimizer: Any) -> None:
         """`optimizer.step()`, with a record of the weights that have two or more dimensions."""
         weights = [
-            (name, p, p._array.astype(np.float64))
+            (name, p, p._array.astype(np.float64), p.grad._array.astype(np.float64))
             for name, p in self.model.named_parameters()
             if p.grad is not None and p.ndim > 1
         ]
-        for name, p, _ in weights:
-            self.gradients[name] = p.grad._array.astype(np.float64).ravel()
+        self.gradients.update({name: grad.ravel() for name, _, _, grad in weights})
         optimizer.step()
-        for name, p, old in weights:
+        for name, p, old, _ in weights:
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratio = np.log10((p._array - old).std() / old.std())
             self.ratios.setdefault(name, []).append(float(ratio))
@@ -112,15 +113,16 @@ class LayerLog:
 
 
 def training(
-    log: Log | str | os.PathLike[str] | Iterable[Mapping[str, Any]], *, smooth: float = 0.95
+    log: Log | str | os.PathLike[str] | Iterable[Mapping[str, Any]], *, smooth: float = 0.9
 ) -> Any:
     """Curves of a training run: losses on a logarithmic axis, each other number in a panel below.
 
     `log`: a `viz.Log`, a list of dicts, one for each step, or the path of a CSV file with a
     heading. A column named "step" or "epoch" is the x axis. Columns whose names contain "loss"
     share a panel, and so do those with "acc". A curve of more than 400 points is pale beneath its
-    running mean, in which a step keeps the weight `smooth` of the mean before it. Returns a
-    matplotlib Figure. Raises `ValueError` for a log without numbers.
+    running mean, in which a step keeps the weight `smooth` of the mean before it (of the logarithm,
+    on a logarithmic axis). Returns a matplotlib Figure. Raises `ValueError` for a log without
+    numbers.
 
     >>> figure = rushlight.viz.training([{"loss": 2.3}, {"loss": 1.1}, {"loss": 0.6}])
     >>> figure.axes[0].lines[0].get_ydata().tolist()
@@ -145,12 +147,13 @@ def training(
         )
     )
     for axes, key in zip(panels, order):
-        for i, name in enumerate(groups[key]):
-            curve(axes, x, columns[name], name, PALETTE[i % len(PALETTE)], smooth)
-        positive = all((columns[n][np.isfinite(columns[n])] > 0).all() for n in groups[key])
-        if key == "loss" and positive:
+        seen = np.concatenate([columns[name] for name in groups[key]])
+        if key == "loss" and (seen[np.isfinite(seen)] > 0).all():
             axes.set_yscale("log")
             readable_ticks(axes)
+        for i, name in enumerate(groups[key]):
+            noisy = key in ("loss", "accuracy")
+            curve(axes, x, columns[name], name, colour(i), smooth if noisy else 0.0)
         plain(axes, ylabel=UNITS.get(key, key))
         if len(groups[key]) > 1:
             axes.legend(frameon=False)
@@ -164,8 +167,9 @@ def histograms(recorder: LayerLog) -> Any:
 
     Above: the distribution of each layer's output in the last forward pass, and of each weight's
     gradient. Below: over time, the standard deviation of the outputs, and log10 of
-    std(update) / std(weight), which should be near -3. A legend names means and saturation
-    (|output| > 0.97 of a tanh, or 0 of a ReLU). Returns a matplotlib Figure. Raises `ValueError` if
+    std(update) / std(weight), which should be near -3. Of the layers those without weights are
+    drawn, if there are any, with the share of outputs that are saturated (|output| > 0.97 of a
+    tanh, 0 of a ReLU). Returns a matplotlib Figure. Raises `ValueError` if
     nothing was recorded.
 
     >>> model = rushlight.nn.Sequential(rushlight.nn.Linear(2, 8), rushlight.nn.Tanh())
@@ -182,27 +186,27 @@ def histograms(recorder: LayerLog) -> Any:
             "viz.histograms: the recorder has no activations or no gradients; hint: run the model "
             "inside `with recorder:`, and call recorder.step(optimizer) after backward()"
         )
-    figure = blank(10.0, 7.0)
+    figure = blank(12.0, 7.0)
     panels = figure.subplots(2, 2)
     (outputs, gradients), (spreads, ratios) = panels
-    for i, (name, values) in enumerate(recorder.activations.items()):
-        distribution(outputs, values, f"{name}{saturation(name, values)}", i)
-    for i, (name, values) in enumerate(recorder.gradients.items()):
-        distribution(gradients, values, f"{name} (std {values.std():.1e})", i)
-    for i, (name, numbers) in enumerate(recorder.spreads.items()):
-        spreads.plot(numbers, label=name, **line_style(i))
+    shown = [n for n in recorder.activations if not n.endswith(WITH_WEIGHTS)]
+    shown = shown or [*recorder.activations]
+    activations = {n: recorder.activations[n] for n in shown}
+    distributions(outputs, {f"{n}{saturation(n, a)}": a for n, a in activations.items()})
+    told = {f"{n} (std {g.std():.1e})": g for n, g in recorder.gradients.items()}
+    distributions(gradients, told)
+    gradients.set_yscale("log")
+    for i, name in enumerate(shown):
+        spreads.plot(recorder.spreads[name], label=name, **line_style(i))
     for i, (name, numbers) in enumerate(recorder.ratios.items()):
         ratios.plot(numbers, label=name, **line_style(i))
-    ratios.axhline(-3, color=grey(), linewidth=1, linestyle="--")
-    ratios.annotate(
-        "-3: a good rate", (1, -3), xycoords=("axes fraction", "data"), ha="right", va="bottom"
-    )
+    ratios.axhline(-3, color=grey(), linewidth=1, linestyle="--", label="-3: a good rate")
     plain(outputs, "Activations", "output of the layer", "density")
     plain(gradients, "Gradients of weights", "gradient", "density")
     plain(spreads, "Spread of activations", "forward pass", "standard deviation")
     plain(ratios, "Update : data", "step", "log10 of std(update) / std(weight)")
     for axes in panels.flat:
-        axes.legend(frameon=False, fontsize="x-small")
+        axes.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 
 
@@ -227,45 +231,45 @@ def decision_boundary(
             f"viz.decision_boundary: X has shape {points.shape} and y {labels.shape}; "
             "hint: X is (N, 2) and y is (N,)"
         )
-    names, numbers = np.unique(labels, return_inverse=True)
     low, high = points.min(0), points.max(0)
     margin = 0.15 * np.maximum(high - low, 1e-6)
     xs, ys = (
         np.linspace(a - m, b + m, GRID_POINTS, dtype=np.float32)
         for a, b, m in zip(low, high, margin)
     )
-    grid = np.stack(np.meshgrid(xs, ys), -1).reshape(-1, 2)
-    with evaluating(model), no_grad():
-        out = model(from_array(grid))._array
-    out = out.reshape(len(grid), -1)
-    found = (out[:, 0] > 0).astype(int) if out.shape[1] == 1 else out.argmax(1)
-    count = max(out.shape[1], 2)
+    found, count = classified(model, np.stack(np.meshgrid(xs, ys), -1))
     figure = blank(6.0, 5.2)
     axes = figure.subplots()
-    shown = found.reshape(GRID_POINTS, GRID_POINTS)
-    axes.contourf(
-        xs, ys, shown, levels=np.arange(count + 1) - 0.5, colors=colours(count), alpha=0.3
-    )
+    inks = [*map(colour, range(max(count, 2)))]
+    axes.contourf(xs, ys, found, levels=np.arange(len(inks) + 1) - 0.5, colors=inks, alpha=0.3)
     if np.ptp(found):
-        edges = np.arange(count - 1) + 0.5
-        axes.contour(xs, ys, shown, levels=edges, colors=[text_colour()], linewidths=1)
-    for i, name in enumerate(names):
-        # with class numbers as labels, the colour of a point is that of its class
-        place = int(name) if out.shape[1] > 1 and float(name).is_integer() else i
-        of_class = points[numbers == i]
+        edges = np.arange(len(inks) - 1) + 0.5
+        axes.contour(xs, ys, found, levels=edges, colors=[text_colour()], linewidths=1)
+    for i, label in enumerate(np.unique(labels)):
+        # class numbers have the colour of their class
+        place = int(label) if count > 1 and float(label).is_integer() else i
         axes.scatter(
-            *of_class.T,
+            *points[labels == label].T,
             s=28,
-            color=PALETTE[place % len(PALETTE)],
+            color=colour(place),
             marker=CLASS_MARKERS[place % len(CLASS_MARKERS)],
             edgecolors=text_colour(),
             linewidths=0.6,
-            label=class_name(classes, place, name),
+            label=f"{label:g}" if classes is None else str(classes[place]),
         )
     plain(axes, "Decision boundary", "X[:, 0]", "X[:, 1]")
     axes.grid(False)
     axes.legend(title="class", framealpha=0.8)
     return figure
+
+
+def classified(model: Callable[[Tensor], Tensor], grid: np.ndarray) -> tuple[np.ndarray, int]:
+    """The class of each point of the grid, and the number of columns that the model returns."""
+    with evaluating(model), no_grad():
+        out = model(from_array(grid.reshape(-1, 2)))._array
+    out = out.reshape(grid.shape[0] * grid.shape[1], -1)
+    found = (out[:, 0] > 0).astype(int) if out.shape[1] == 1 else out.argmax(1)
+    return found.reshape(grid.shape[:2]), out.shape[1]
 
 
 def filters(conv: Any) -> Any:
@@ -365,8 +369,8 @@ def confusion(
     *,
     inputs: Any = None,
 ) -> Any:
-    """How often class i was read as class j: a cell has the count; the colour is its share of row
-    i.
+    """How often class i was read as class j: a cell has the count (none for 0), its colour is
+    the share of row i.
 
     `model_or_predictions`: class numbers (N,), scores (N, classes), or a model, which is run on
     `inputs` in evaluation mode. `targets`: class numbers (N,). `classes`: names. The title has the
@@ -375,7 +379,7 @@ def confusion(
 
     >>> figure = rushlight.viz.confusion([0, 1, 1], [0, 1, 0], ["cat", "dog"])
     >>> [t.get_text() for t in figure.axes[0].texts]
-    ['1', '1', '0', '1']
+    ['1', '1', '1']
     """
     if callable(model_or_predictions) and not isinstance(model_or_predictions, Tensor):
         if inputs is None:
@@ -401,8 +405,9 @@ def confusion(
     image = axes.imshow(shares, cmap="cividis", vmin=0, vmax=1)
     if count <= MAX_CELL_TEXTS:
         for (i, j), n in np.ndenumerate(table):
-            colour = "black" if shares[i, j] > 0.5 else "white"
-            axes.text(j, i, str(n), ha="center", va="center", color=colour, fontsize="small")
+            if n:
+                ink = "black" if shares[i, j] > 0.5 else "white"
+                axes.text(j, i, str(n), ha="center", va="center", color=ink, fontsize="small")
         names = [str(i) for i in range(count)] if classes is None else [str(c) for c in classes]
         turned = 90 if max(map(len, names)) > 3 else 0
         axes.set_xticks(range(count), names, rotation=turned)
@@ -431,28 +436,28 @@ def blank(width: float, height: float) -> Any:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def setting(name: str) -> Any:
-    from matplotlib import rcParams
-
-    return rcParams[name]
-
-
 def text_colour() -> Any:
-    return setting("text.color")
+    import matplotlib
+
+    return matplotlib.rcParams["text.color"]
 
 
 def grey() -> str:
     return "#8a93a3"
 
 
-def colours(count: int) -> list[str]:
-    return [PALETTE[i % len(PALETTE)] for i in range(count)]
+def colour(i: int) -> str:
+    """Colour i on the background of the current style."""
+    from matplotlib.colors import to_rgb
+
+    palette = ON_BLACK if sum(to_rgb(text_colour())) > 1.5 else ON_WHITE
+    return palette[i % len(palette)]
 
 
 def line_style(i: int) -> dict[str, Any]:
-    """The colour of line i; the next seven lines are dashed, the next ones dotted."""
-    dashes = ("-", "--", ":", "-.")[i // len(PALETTE) % 4]
-    return {"color": PALETTE[i % len(PALETTE)], "linestyle": dashes, "linewidth": 1.4}
+    """The colour of line i; after six lines the next six are dashed, then dotted."""
+    dashes = ("-", "--", ":", "-.")[i // len(ON_WHITE) % 4]
+    return {"color": colour(i), "linestyle": dashes, "linewidth": 1.4}
 
 
 def plain(axes: Any, title: str = "", xlabel: str = "", ylabel: str = "") -> None:
@@ -470,14 +475,16 @@ def readable_ticks(axes: Any) -> None:
     axes.yaxis.set_minor_formatter(NullFormatter())
 
 
-def curve(axes: Any, x: np.ndarray, y: np.ndarray, name: str, colour: str, smooth: float) -> None:
+def curve(axes: Any, x: np.ndarray, y: np.ndarray, name: str, ink: str, smooth: float) -> None:
     kept = np.isfinite(y)
     x, y = x[: len(y)][kept], y[kept]
-    if len(y) <= MAX_SMOOTHED_POINTS:
-        axes.plot(x, y, color=colour, label=name, linewidth=1.8)
+    if len(y) <= MAX_SMOOTHED_POINTS or not smooth:
+        axes.plot(x, y, color=ink, label=name, linewidth=1.8)
         return
-    axes.plot(x, y, color=colour, alpha=0.3, linewidth=0.8)
-    axes.plot(x, smoothed(y, smooth), color=colour, label=name, linewidth=1.8)
+    axes.plot(x, y, color=ink, alpha=0.35, linewidth=0.8)
+    on_log = axes.get_yscale() == "log"
+    mean = np.exp(smoothed(np.log(y), smooth)) if on_log else smoothed(y, smooth)
+    axes.plot(x, mean, color=ink, label=name, linewidth=1.8)
 
 
 def smoothed(y: np.ndarray, weight: float) -> np.ndarray:
@@ -489,10 +496,15 @@ def smoothed(y: np.ndarray, weight: float) -> np.ndarray:
     return np.array(out)
 
 
-def distribution(axes: Any, values: np.ndarray, name: str, i: int) -> None:
-    values = values[np.isfinite(values)]
-    density, edges = np.histogram(values, BINS, density=True)
-    axes.plot((edges[:-1] + edges[1:]) / 2, density, label=name, **line_style(i))
+def distributions(axes: Any, values: Mapping[str, np.ndarray]) -> None:
+    """The density of each array, in bins that all share: the middle 98 % of the widest one."""
+    finite = {name: a[np.isfinite(a)] for name, a in values.items()}
+    ends = [np.quantile(a, [0.01, 0.99]) for a in finite.values() if a.size]
+    low, high = min(e[0] for e in ends), max(e[1] for e in ends)
+    edges = np.linspace(low, max(high, low + 1e-12), BINS + 1)
+    for i, (name, a) in enumerate(finite.items()):
+        density = np.histogram(a, edges)[0] / max(a.size, 1) / (edges[1] - edges[0])
+        axes.plot((edges[:-1] + edges[1:]) / 2, density, label=name, **line_style(i))
 
 
 def saturation(name: str, values: np.ndarray) -> str:
@@ -501,10 +513,6 @@ def saturation(name: str, values: np.ndarray) -> str:
     if name.endswith("ReLU"):
         return f" ({(values == 0).mean():.0%} zero)"
     return f" (std {values.std():.2f})"
-
-
-def class_name(classes: Sequence[str] | None, place: int, label: Any) -> str:
-    return f"{label:g}" if classes is None else str(classes[place])
 
 
 def printed(token: Any) -> str:

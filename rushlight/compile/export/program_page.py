@@ -92,7 +92,7 @@ class StateNames:
                         self.names.setdefault(id(value), identifier(key))
         for optimizer in self.optimizers:
             for p, state in [*optimizer.state.items()]:
-                for key, value in state.items():
+                for key, value in state.items() if isinstance(state, dict) else ():
                     if isinstance(value, Tensor):
                         owner = self.names.get(id(p), "parameter")
                         self.names[id(value)] = f"{owner}_{identifier(key)}"
