@@ -134,15 +134,28 @@ def compiled_of(f: Any) -> Compiled:
     return f
 
 
-def source(f: Any) -> str:
-    """The text of the newest program of a compiled function. RuntimeError with the reason if there
-    is no program.
+def source(f: Any, *, full: bool = False) -> str:
+    """The newest program of a compiled function, as Python text. RuntimeError with the reason if
+    there is no program.
 
-    >>> f = rushlight.compile(lambda x: x + 1)
-    >>> _ = f(rushlight.ones(2)), f(rushlight.ones(2))
-    >>> "def " in rushlight.compiler.source(f)
+    By default a page for reading: parameters have their names in the model, values the names of
+    your variables, loops the names of what they compute, and your lines stand over the statements.
+    `full=True`: the text that runs, as a module that needs only NumPy; its function `call` takes
+    the arrays.
+
+    >>> import rushlight as torch
+    >>> def area(width, height):
+    ...     total = (width * height).exp().sum()
+    ...     return total
+    >>> f = torch.compile(area)
+    >>> _ = f(torch.ones(9), torch.ones(9)), f(torch.ones(9), torch.ones(9))
+    >>> "def area(width, height):" in torch.compiler.source(f)
+    True
+    >>> "def call(" in torch.compiler.source(f, full=True)
     True
     """
+    from rushlight.compile.export.program_page import program_page
+
     f = compiled_of(f)
     made = programs(f)
     if not made:
@@ -151,7 +164,15 @@ def source(f: Any) -> str:
             if f.given_up
             else "no program yet: a function is compiled after two calls that do the same"
         )
-    return made[-1].source
+    if full or any(part.parts.page is None for part in made[-1].parts):
+        return made[-1].source
+    part, kind = next(
+        (part, kind)
+        for part in f.parts()
+        for kind, known in part.programs.items()
+        if made[-1] in known
+    )
+    return program_page(made[-1], part.function, kind)
 
 
 def explain(f: Callable, *args: Any, **kwargs: Any) -> Explanation:

@@ -49,6 +49,7 @@ class Parts(NamedTuple):
     new: list[tuple[tuple, Any]]  # (shape, dtype) of the results that get memory of their own
     inputs: list[tuple[str, str]]  # (name, dtype and shape: float32[3, 4])
     bound: list[str]  # names of the inputs of `bind`
+    page: Any = None  # the statements for reading (compile/lower/page_text.py)
 
 
 class Break(NamedTuple):

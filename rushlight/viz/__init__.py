@@ -9,15 +9,32 @@ from rushlight.viz.plots import Plot, plot
 from rushlight.viz.svg import png, svg
 from rushlight.viz.text import dot, print_graph
 from rushlight.viz.training_page import TrainingPage, steps
+from rushlight.viz.training_pictures import (
+    LayerLog,
+    Log,
+    attention,
+    confusion,
+    decision_boundary,
+    filters,
+    histograms,
+    training,
+)
 
 __all__ = [
     "Box",
     "Drawing",
     "Graph",
+    "LayerLog",
+    "Log",
     "Plot",
     "TrainingPage",
+    "attention",
+    "confusion",
+    "decision_boundary",
     "dot",
+    "filters",
     "graph",
+    "histograms",
     "html",
     "module_calls",
     "plot",
@@ -25,4 +42,5 @@ __all__ = [
     "print_graph",
     "steps",
     "svg",
+    "training",
 ]

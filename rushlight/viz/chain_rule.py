@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.autograd.graph_errors import second_time
 from rushlight.base.errors import explain as message
 from rushlight.core.backward import grad
 from rushlight.core.engine import leading_to, reachable
@@ -21,7 +20,7 @@ from rushlight.core.tensor import Tensor
 from rushlight.introspect.formulas import Formula
 from rushlight.viz.array_preview import rounded
 from rushlight.viz.backward_steps import forward_values
-from rushlight.viz.graph import Params, check_recorded
+from rushlight.viz.graph import Params, check_kept, check_recorded
 from rushlight.viz.graph_formulas import (
     MAX_SYMBOLS,
     Symbols,
@@ -224,13 +223,11 @@ def explain(output: Tensor, wrt: Tensor, params: Params = None) -> Explanation:
                 shape=tuple(wrt.shape),
             )
         )
-    (value,) = grad(output, wrt, retain_graph=True)
     assert output._node is not None
     order = reachable([output._node])
     between = leading_to({wrt._node}, order)
-    for node in order:
-        if node in between and node.saved is None:
-            raise second_time(node)
+    check_kept("explain", between)
+    (value,) = grad(output, wrt, retain_graph=True)
     seen = users_tensors()
     names = names_of(params, output, wrt, seen)
     called = {id(t._array): name for name, t in seen.items() if t._node is None}

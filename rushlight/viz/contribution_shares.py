@@ -14,7 +14,7 @@ from rushlight.core.node import Node
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.viz.backward_steps import record
 from rushlight.viz.chain_rule import shown, table
-from rushlight.viz.graph import check_recorded
+from rushlight.viz.graph import check_kept, check_recorded
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Contributions:
         total = self.parts[0].share._array
         for part in self.parts[1:]:
             total = total + part.share._array
-        return from_array(total)
+        return from_array(np.asarray(total))
 
     def by_use(self) -> list[tuple[Node, Tensor]]:
         """(op, the sum of its parts) for each op that used the tensor: x * x uses x twice."""
@@ -102,6 +102,7 @@ def contributions(
     of = the_loss(w) if of is None else of
     check_recorded(of)
     assert of._node is not None
+    check_kept("contributions", reachable([of._node]))
     if w._node is None or w._node not in reachable([of._node]):
         raise RuntimeError(
             message(

@@ -59,9 +59,9 @@ def graph(output: Any, params: Params = None) -> Drawing:
     >>> print(torch.viz.graph(x * x + x, params={"x": x}))
     AddBackward0 ()  = 12
     ├─ MulBackward0 ()  = 9
-    │  ├─ AccumulateGrad x ()  = 3  #1
-    │  └─ AccumulateGrad x ()  #1, see above
-    └─ AccumulateGrad x ()  #1, see above
+    │  ├─ x = 3.0  #1
+    │  └─ x  #1, see above
+    └─ x  #1, see above
     """
     data = found(output, params)
     return Drawing(data.boxes, data.inputs)

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.autograd.graph_errors import held_tensors
+from rushlight.base.errors import explain
 from rushlight.viz.array_preview import rounded
 from rushlight.viz.backward_steps import forward_values
 from rushlight.viz.module_calls import call_of
@@ -36,6 +38,7 @@ class Box:
     notes: list[str] = field(default_factory=list)
     made_at: str = ""
     seq: int = 0  # the tick at which the node was made; 0 for a leaf
+    variable: str = ""  # your variable that holds the result, if the graph was asked for it
 
     @property
     def numel(self) -> int:
@@ -63,12 +66,19 @@ class Graph:
     inputs: list[list[int]] = field(default_factory=list)
 
 
+def variables() -> dict[Any, str]:
+    """{node: name} of the tensors in the user's variables."""
+    held = ((name, t._node) for name, t in held_tensors() if "[" not in name)
+    named = [(node, name) for name, node in held if node is not None]
+    return dict(reversed(named))  # the innermost frame's names win
+
+
 def graph(output: Any, params: Params = None) -> Graph:
     """The backward graph of the tensor `output`: each node once, in the order a walk from there
     meets them."""
     check_recorded(output)
     names = {id(tensor): name for name, tensor in pairs(params)}
-    known = forward_values(output)
+    known, held = forward_values(output), variables()
     nodes: list[Any] = []
     found = Graph()
     places: dict[int, int] = {}
@@ -80,6 +90,7 @@ def graph(output: Any, params: Params = None) -> Graph:
         places[id(node)] = len(nodes)
         nodes.append(node)
         found.boxes.append(box(node, names, known.get(node)))
+        found.boxes[-1].variable = held.get(node, "")
         call = call_of(node, params)
         if call is not None:
             found.boxes[-1].notes.insert(0, f"{call.kind} {call.path}".rstrip())
@@ -105,6 +116,19 @@ def check_recorded(output: Any) -> None:
             "leaf, "
             "detached, or made under no_grad; pass a result computed from a tensor with "
             "requires_grad=True"
+        )
+
+
+def check_kept(name: str, nodes: Iterable[Any]) -> None:
+    """RuntimeError of the function `name` if an earlier backward() has freed what one of the nodes
+    saved."""
+    if any(node.saved is None for node in nodes if not node.leaf):
+        raise RuntimeError(
+            explain(
+                f"{name}: an earlier backward() has freed the numbers of this graph (Trying to "
+                "backward through the graph a second time)",
+                f"call {name}(...) before backward(), or write backward(retain_graph=True)",
+            )
         )
 
 

@@ -155,8 +155,8 @@ def paint(found: Graph, path: str | os.PathLike[str]) -> None:
         from matplotlib.collections import LineCollection, PatchCollection
     except ImportError:
         raise ImportError(
-            "viz.png needs Graphviz's program dot or matplotlib: pip install matplotlib; viz.svg "
-            "needs neither"
+            "viz.png needs Graphviz's program dot or matplotlib: pip install 'rushlight[viz]'; "
+            "viz.svg needs neither"
         ) from None
     from matplotlib.figure import Figure
     from matplotlib.patches import FancyBboxPatch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from typing import IO, Any
@@ -11,6 +12,8 @@ from rushlight.viz.modules import MAX_BOXES, collapsed, modules_of
 
 # of a box, by its kind
 COLOURS = {"output": "#fde8b0", "op": "#eef0f4", "leaf": "#cfe8d5", "module": "#d9e4f5"}
+WHOLE = re.compile(r"(?:= |grad )-?\d+")
+MAX_INDENT = 60  # characters; below, the input of a node with one input is not indented
 PLAIN = str.maketrans({"├": "|", "└": "`", "─": "-", "│": "|"})
 FRAME = 'style=rounded color="#b9c1cd" fontname="monospace" fontsize=10 fontcolor="#5b6474"'
 
@@ -19,17 +22,17 @@ def print_graph(output: Any, params: Params = None, file: IO[str] | None = None)
     """Print the backward graph of a tensor: the last op first, and below each op the ops of its
     inputs.
 
-    A node with one input is followed by this input on the next line; several inputs branch. A node
-    used several times is printed once, with a number, and later only referred to. Constants, which
-    get no gradient, are left out. `params` names the leaves: a dict or `model.named_parameters()`;
-    `file`: by default standard output. Raises `ValueError` if nothing was recorded for `output`.
+    A node used several times is printed once, with a number, and later only referred to. Constants,
+    which get no gradient, are left out. Leaves and results have the names of your variables;
+    `params` names leaves: a dict, `model.named_parameters()` or the model; `file`: by default
+    standard output. Raises `ValueError` if nothing was recorded for `output`.
 
     >>> import rushlight as torch
     >>> x = torch.tensor([[1., 2., 3.]], requires_grad=True)
     >>> torch.viz.print_graph((x @ torch.ones(3, 2)).sum(), params={"x": x})
     SumBackward0 ()  = 12
-    MmBackward0 (1, 2)  = [[6, 6]]
-    AccumulateGrad x (1, 3)  = [[1, 2, 3]]
+    └─ MmBackward0 (1, 2)  = [[6, 6]]
+       └─ x (1, 3) = [[1, 2, 3]]
     """
     encoding = getattr(sys.stdout if file is None else file, "encoding", None) or "utf-8"
     for line in lines(graph(output, params)):
@@ -51,9 +54,9 @@ def lines(found: Graph) -> list[str]:
             out.append(f"{lead}{title(found.boxes[i])}{mark}, see above")
             continue
         printed.add(i)
-        out.append(lead + "  ".join([title(found.boxes[i]), *found.boxes[i].notes]) + mark)
+        out.append(lead + told(found.boxes[i]) + mark)
         inputs = found.inputs[i]
-        if len(inputs) == 1:
+        if len(inputs) == 1 and len(below) >= MAX_INDENT:
             stack.append((inputs[0], below, below))
             continue
         branches = [(j, below + "├─ ", below + "│  ") for j in inputs[:-1]]
@@ -62,12 +65,21 @@ def lines(found: Graph) -> list[str]:
     return out
 
 
+def told(box: Box) -> str:
+    """A box on one line: `w1 = -3.0, grad 1.0` for a leaf, `o: TanhBackward0 ()  = 0.7071` for an
+    op."""
+    if box.kind != "leaf":
+        return "  ".join([title(box), *box.notes])
+    notes = [note + ".0" * bool(WHOLE.fullmatch(note) and not box.shape) for note in box.notes]
+    return " ".join([title(box), ", ".join(notes)]).rstrip()
+
+
 def title(box: Box) -> str:
-    return (
-        f"AccumulateGrad {box.label}"
-        if box.kind == "leaf" and box.name != "AccumulateGrad"
-        else box.label
-    )
+    """The name and the shape; of a leaf or a result, the name of your variable."""
+    if box.kind != "leaf":
+        return f"{box.variable}: {box.label}" if box.variable else box.label
+    name = box.variable or "leaf" if box.name == "AccumulateGrad" else box.name
+    return f"{name} {tuple(box.shape)}" if box.shape else name
 
 
 def shared(found: Graph) -> dict[int, int]:

@@ -201,8 +201,14 @@ def test_errors():
         torch.explain(x * torch.ones(2), x)
     z = x * x
     z.backward()
-    with pytest.raises(RuntimeError, match="second time"):
+    with pytest.raises(RuntimeError, match=r"explain: an earlier backward\(\) has freed") as info:
         torch.explain(z, x)
+    assert "hint: call explain(...) before backward(), or write backward(retain_graph=True)" in str(
+        info.value
+    )
+    z = x * x
+    z.backward(retain_graph=True)
+    assert torch.explain(z, x).value.item() == 4
 
 
 # -- contributions
@@ -258,6 +264,15 @@ def test_contributions_refuse():
         torch.contributions(torch.ones(1, requires_grad=True), of=x * x)
     with pytest.raises(ValueError, match="no graph"):
         torch.contributions(x, of=x)
+    z = x * x
+    z.backward()
+    with pytest.raises(RuntimeError, match=r"contributions: an earlier backward\(\) has freed"):
+        torch.contributions(x, of=z)
+
+
+def test_the_total_of_a_number_prints_as_a_number():
+    x = torch.tensor(3.0, requires_grad=True)
+    assert repr(torch.contributions(x, of=x * x).total) == "tensor(6.)"
 
 
 @pytest.mark.origin("newcomers")

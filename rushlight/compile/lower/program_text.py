@@ -25,6 +25,7 @@ from rushlight.compile.lower.join_statements import MAX_JOINED, MAX_SMALL_WORK, 
 from rushlight.compile.lower.loop_text import Kernel, slots_of, work
 from rushlight.compile.lower.memory_plan import Plan, orders
 from rushlight.compile.lower.numpy_loops import Whole
+from rushlight.compile.lower.page_text import page_of
 from rushlight.compile.lower.small_matmul import COPY, is_small
 from rushlight.compile.lower.small_matmul import text as product_text
 from rushlight.compile.passes.decompose import REDUCTIONS
@@ -140,6 +141,7 @@ class Lowering:
             self.new,
             [(v.name, kind(v)) for v in graph.inputs],
             [v.name for v in self.bound],
+            page_of(graph, self.items, self.wanted),
         )
         self.joints = Joints(self.lines, mark)
         self.text = self.module()
