@@ -12,7 +12,7 @@ from typing import Any
 
 from rushlight.base.errors import PACKAGE
 from rushlight.base.text import GENERATED
-from rushlight.compat.hook import install
+from rushlight.compat.hook import OURS, install
 
 
 class NotAProgram(Exception):
@@ -31,7 +31,8 @@ def run(target: str, arguments: Sequence[str] = (), module: bool = False) -> Non
     sys.argv = [target, *arguments]
     sys.path.insert(0, "" if module else str(Path(target).resolve().parent))
     if module:
-        runpy.run_module(target, run_name="__main__", alter_sys=True)
+        top, dot, rest = target.partition(".")  # torch.distributed.run is rushlight.distributed.run
+        runpy.run_module(OURS.get(top, top) + dot + rest, run_name="__main__", alter_sys=True)
     elif notebook is not None:
         run_cells(target, notebook)
     else:
