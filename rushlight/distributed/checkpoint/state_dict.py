@@ -35,7 +35,7 @@ def get_model_state_dict(
     model: Module, *, submodules: Any = None, options: StateDictOptions | None = None
 ) -> dict[str, Any]:
     """The state of a model, by the names of the module inside wrappers."""
-    with state_of_parts(options is None or not options.full_state_dict):
+    with state_of_parts(not (options and options.full_state_dict)):
         return dict(inner(model).state_dict())
 
 
