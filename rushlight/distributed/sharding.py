@@ -99,9 +99,7 @@ class Unit:
             for name, p in owner._parameters.items():
                 if p is not None and id(p) not in ignored and piece_of(p) is None:
                     places.setdefault(id(p), (p, []))[1].append((owner, name))
-        self.pieces = [
-            ParameterPiece(p, found, group, replicas) for p, found in places.values()
-        ]
+        self.pieces = [ParameterPiece(p, found, group, replicas) for p, found in places.values()]
         for piece in self.pieces:
             piece.unit = self  # type: ignore[attr-defined]
             self.divide(piece)
