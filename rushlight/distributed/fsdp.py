@@ -529,11 +529,12 @@ class FSDPModule:
 
     def reshard(self) -> None:
         """Let the whole parameters go."""
+        self._sharded_by.take_away()
         self._sharded_by.wholes = None
 
     def unshard(self, async_op: bool = False) -> UnshardHandle | None:
-        """Gather the whole parameters before forward."""
-        self._sharded_by.gather()
+        """Gather the whole parameters before forward, and put them in their places."""
+        self._sharded_by.unshard()
         return UnshardHandle() if async_op else None
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""Rows of a tensor that is divided over the ranks of a group, as torch.chunk divides dimension 0."""
+"""Rows of a tensor that is divided over the ranks of a group along dimension 0, as torch.chunk."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class Piece:
         return np.ascontiguousarray(parts).reshape(-1)[:count].reshape(self.shape)
 
     def gathered(self, part: Any) -> Tensor:
-        """The whole of what is divided like this: the parameter, its gradient, or the optimizer's
-        state of it. All ranks of the group call this."""
+        """The whole tensor, from the rows of each rank: a parameter, a gradient, or a tensor of the
+        optimizer. All ranks of the group call this method."""
         mine = np.empty(self.size, part.dtype)
         self.padded(part, mine)
         every = np.empty((self.group.size(), self.size), part.dtype)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from rushlight.core.tensor import Tensor, from_array, noticed
 from rushlight.distributed.pieces import Piece, piece_of
 from rushlight.distributed.tensor import divided
 from rushlight.nn import Module, Parameter
+from rushlight.optim.optimizer import register_optimizer_step_post_hook
 
 HALF_BYTES = 2
 
@@ -90,6 +92,7 @@ class Unit:
         parts_in_state: bool = False,
         ignored: Collection[int] = (),
     ):
+        register_divided_states()
         self.group, self.replicas, self.reshard = group, replicas, reshard
         self.dtypes, self.parts_in_state = dtypes or Dtypes(), parts_in_state
         places: dict[int, tuple[Tensor, list[tuple[Module, str]]]] = {}
@@ -106,7 +109,9 @@ class Unit:
         for owner in {id(m): m for piece in self.pieces for m, _ in piece.places}.values():
             owner.register_state_dict_post_hook(whole_state)
             owner.register_load_state_dict_pre_hook(part_of_state)
+            owner.register_load_state_dict_post_hook(lambda *loaded: self.adopt())
         self.wholes: list[np.ndarray] | None = None  # while they are gathered
+        self.unsharded = False  # whether `unshard` has put whole parameters in the places
 
     def divide(self, piece: ParameterPiece) -> None:
         """Make the parameter of a piece, and its gradients, DTensors."""
@@ -213,6 +218,8 @@ class Unit:
         """The same without conversions."""
         if not self.pieces:
             return forward(*args, **kwargs)
+        if self.unsharded:
+            self.take_away()
         self.adopt()
         if any(piece.parameter.is_meta for piece in self.pieces):
             raise RuntimeError(
@@ -243,8 +250,14 @@ class Unit:
         for piece, t in zip(self.pieces, tensors):
             piece.put(t)
 
+    def unshard(self) -> None:
+        """Put whole parameters in their places before forward, to be looked at."""
+        self.put([Parameter(from_array(array), False) for array in self.gather()])
+        self.unsharded = True
+
     def take_away(self) -> None:
         """Put the parts back."""
+        self.unsharded = False
         for piece in self.pieces:
             piece.put(piece.parameter)
 
@@ -279,6 +292,22 @@ def converted(tree: Any, to: dtype | None) -> Any:
         for leaf in leaves
     ]
     return tree_unflatten(cast, spec)
+
+
+@cache
+def register_divided_states() -> None:
+    """From now on the states of optimizers are divided as their parameters are."""
+    register_optimizer_step_post_hook(divided_states)
+
+
+def divided_states(optimizer: Any, *rest: Any) -> None:
+    """After a step: the states of a divided parameter that have its shape are DTensors."""
+    for p, state in optimizer.state.items():
+        if (piece := piece_of(p)) is None:
+            continue
+        for value in state.values():
+            if type(value) is Tensor and value.shape == p.shape and value.ndim:
+                divided(value, piece)
 
 
 def divided_gradient(parameter: Tensor) -> None:

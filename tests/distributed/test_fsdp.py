@@ -45,7 +45,6 @@ def whole(tensor):
 
 
 def train(torch, dist, how):
-    from rushlight.distributed import fsdp
 
     model = wrapped(torch, network(torch), how)
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.05)
@@ -299,9 +298,8 @@ def test_training_is_that_of_plain_fsdp(size, how):
 
 
 def refusals(torch, dist):
-    from rushlight.distributed.tensor import Shard, distribute_tensor
-
     from rushlight.distributed import fsdp
+    from rushlight.distributed.tensor import Shard, distribute_tensor
 
     found = []
 

@@ -46,8 +46,8 @@ def save(
     """Write a state into the folder `checkpoint_id`, all ranks together: parts of divided
     parameters where they are, what all ranks have once. The folder is there when it is whole.
 
-    Values may be tensors, nested dicts and lists of them, objects with a state_dict(), and what
-    can be pickled. Files have torch's format: torch.distributed.checkpoint.load reads them."""
+    Values may be tensors, objects with a state_dict(), other objects for pickle, and nested dicts
+    and lists. The files have torch's format: torch.distributed.checkpoint.load reads them."""
     path = folder(checkpoint_id, storage_writer)
     Writing(state_dict, path, world_of(process_group, no_dist)).write()
 

@@ -79,7 +79,7 @@ def with_states(state_dict: dict[str, Any]) -> dict[str, Any]:
 
 
 class Part:
-    """A value of a rank, and which rows of the whole it is. `path`: its keys."""
+    """A value of a rank, with its place in the whole tensor. `path`: the keys of the value."""
 
     def __init__(self, path: Sequence[str | int], value: Any):
         self.path, self.name, self.value = tuple(path), dotted(path), value
@@ -98,7 +98,7 @@ class Part:
         return tuple(self.value.shape) if self.shape else ()
 
     def written_here(self, rank: int, size: int) -> bool:
-        """Whether this rank writes it: its own rows, or its share of what all ranks have."""
+        """Whether this rank writes the value: rows of its own, or a share of replicated values."""
         if self.piece is None:
             return zlib.crc32(self.name.encode()) % size == rank
         return self.piece.first_replica and self.piece.rows_here > 0

@@ -1,4 +1,4 @@
-"""torch.distributed.checkpoint.format_utils: a checkpoint of several ranks as one file, and back."""
+"""torch.distributed.checkpoint.format_utils: a checkpoint folder as one file, and back."""
 
 from __future__ import annotations
 

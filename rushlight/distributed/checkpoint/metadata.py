@@ -48,7 +48,7 @@ class Entry:
 
 
 class Record:
-    """An object of one of torch's classes: the class's name and what the pickle says of it."""
+    """An object of one of torch's classes: the name of the class, and the state in the pickle."""
 
     name: Name
     state: Any = None
