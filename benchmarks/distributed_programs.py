@@ -69,6 +69,17 @@ MINGPT = [
         f"        {LOSS}\n        if train:\n            self.opt",
     ),
 ]
+FSDP2 = [
+    ("    if not verify_min_gpu_count(min_gpus=_min_gpu_count):", "    if False:"),
+    ("device_id=device", "device_id=None"),
+    ("model(x).sum()", "model(x).mean()"),  # of numbers near 1
+    ("        loss.backward()", f"        {LOSS}\n        loss.backward()"),
+    (  # the program leaves the memory of its layers as it is
+        "        self.tok_embeddings.reset_parameters()",
+        "        [layer.reset_parameters() for layer in self.layers]\n"
+        "        self.tok_embeddings.reset_parameters()",
+    ),
+]
 MINGPT_SETTINGS = """
 data_config: {path: data/input.txt, block_size: 16, train_split: 0.9, truncate: 0.0006}
 gpt_config: {n_layer: 2, n_head: 2, n_embd: 32, embd_pdrop: 0.0, resid_pdrop: 0.0, attn_pdrop: 0.0}
@@ -154,6 +165,12 @@ def programs(
         )
         found["ddp-tutorial-series, mp.spawn"] = tutorial / "multigpu.py", ["2", "10"], True
         found["ddp/example.py"] = folder / "ddp" / "example.py", [], False
+        shutil.copytree(source / "FSDP2", folder / "FSDP2")
+        for file in (folder / "FSDP2").glob("*.py"):
+            moved(file, FSDP2)
+        for options in ([], ["--dcp-api"], ["--explicit-prefetching"]):
+            name = " ".join(["FSDP2/example.py", *options])
+            found[name] = folder / "FSDP2" / "example.py", options, False
         shutil.copytree(source / "minGPT-ddp" / "mingpt", folder / "mingpt")
         for file in (folder / "mingpt").glob("*.py"):
             moved(file, MINGPT)
@@ -177,6 +194,7 @@ def losses(
     """{rank: its losses}."""
     for left in file.parent.glob("snapshot.pt"):
         left.unlink()
+    shutil.rmtree(file.parent / "checkpoints", ignore_errors=True)
     port = str(random.randint(20000, 29000))
     command = [str(file), *arguments]
     if library == "rushlight":

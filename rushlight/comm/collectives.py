@@ -375,7 +375,8 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -
 def monitored_barrier(
     group: Any = None, timeout: timedelta | None = None, wait_all_ranks: bool = False
 ) -> None:
-    """`barrier` with a timeout of its own. RuntimeError that names the ranks that have not come."""
+    """`barrier` with its own timeout. RuntimeError names all missing ranks. torch names the first
+    missing rank unless `wait_all_ranks` is True; here that argument has no effect."""
     if (own := member(group)) is None:
         return
     work = own.begin("monitored_barrier", lambda: [own.transport.barrier()])

@@ -208,6 +208,7 @@ def communicator(world: World, ranks: Sequence[int], name: str, timeout: timedel
         world.complete(request, timeout)
     else:
         part = world.comm.Get_group().Incl(list(ranks))
-        comm = world.comm.Create_group(part, zlib.crc32(name.encode()) % 30000)
+        tag = zlib.crc32(name.encode()) % 30000
+        comm = world.call(lambda: world.comm.Create_group(part, tag), ranks, timeout)
     comm.Set_errhandler(world.MPI.ERRORS_RETURN)
     return comm

@@ -10,8 +10,11 @@ import atexit
 import os
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
 from datetime import timedelta
+from threading import Thread
 from typing import Any
 
 from rushlight.base import threads
@@ -67,6 +70,33 @@ class World:
             if self.left or time.monotonic() > end:
                 why = f"rank {min(self.left)} was lost" if self.left else "timed out"
                 raise DistBackendError(f"[Rank {self.rank}]: the world was not made: {why}")
+
+    def call(self, function: Callable[[], Any], ranks: Sequence[int], timeout: timedelta) -> Any:
+        """The result of a call of MPI that waits for these ranks and has no timeout of its own. A
+        thread makes the call; an error if it takes too long, or if one of the ranks leaves."""
+        if self.MPI.Query_thread() < self.MPI.THREAD_SERIALIZED:
+            return function()
+        results: Future = Future()
+
+        def run() -> None:
+            try:
+                results.set_result(function())
+            except BaseException as error:
+                results.set_exception(error)
+
+        Thread(target=run, daemon=True).start()
+        end = time.monotonic() + timeout.total_seconds()
+        while True:
+            try:
+                return results.result(LOOK_SECONDS)
+            except FutureTimeout:
+                self.look()
+                gone = sorted(set(self.left) & set(ranks))
+                if gone or time.monotonic() > end:
+                    why = f"rank {gone[0]} was lost" if gone else "timed out"
+                    raise DistBackendError(
+                        f"[Rank {self.rank}]: a group of {list(ranks)} was not made: {why}"
+                    ) from None
 
     def meet(self, name: str, ranks: Sequence[int], timeout: timedelta) -> None:
         """Wait until these ranks are all here, over the store; an error if one leaves before."""

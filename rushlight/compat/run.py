@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rushlight.base.tracebacks import ours
-from rushlight.compat.hook import install
+from rushlight.compat.hook import OURS, install
 
 
 class NotAProgram(Exception):
@@ -37,7 +37,8 @@ def run(
     sys.argv = [target, *arguments]
     sys.path.insert(0, "" if module else str(Path(target).resolve().parent))
     if module:
-        runpy.run_module(target, run_name="__main__", alter_sys=True)
+        top, dot, rest = target.partition(".")  # torch.distributed.run is rushlight.distributed.run
+        runpy.run_module(OURS.get(top, top) + dot + rest, run_name="__main__", alter_sys=True)
     elif notebook is not None:
         run_cells(target, notebook)
     else:

@@ -126,7 +126,7 @@ class Agent:
             output = open(folder / "output.log", "wb")  # noqa: SIM115
         try:
             return subprocess.Popen(
-                self.command(),
+                self.command(local),
                 env=self.environment(local, restart, port),
                 stdout=output,
                 stderr=None if output is None else subprocess.STDOUT,
@@ -136,13 +136,16 @@ class Agent:
             if output is not None:
                 output.close()
 
-    def command(self) -> list[str]:
+    def command(self, local: int) -> list[str]:
         given = self.arguments
+        arguments = list(given.arguments)
+        if not given.use_env:
+            arguments.insert(0, f"--local-rank={local}")
         if given.no_python:
-            return [given.program, *given.arguments]
+            return [given.program, *arguments]
         module = ["-m"] if given.module else []
         run = [sys.executable, "-u", "-m", "rushlight", "run"]
-        return [*run, *module, given.program, *given.arguments]
+        return [*run, *module, given.program, *arguments]
 
     def environment(self, local: int, restart: int, port: str) -> dict[str, str]:
         threads = str(max(1, cores() // self.count))

@@ -3,43 +3,46 @@ the ranks, and gathered module by module (sharding.py)."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
 from enum import Enum
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
-import numpy as np
-
-from rushlight.base.dtypes import dtype, float32
+from rushlight.base.dtypes import dtype
 from rushlight.base.errors import explain
 from rushlight.base.submodules import importable
-from rushlight.comm.collectives import all_reduce
-from rushlight.comm.groups import member
-from rushlight.comm.reduce_op import ReduceOp
-from rushlight.core.tensor import Tensor, from_array
+from rushlight.comm.groups import get_rank, get_world_size, member
+from rushlight.comm.objects import broadcast_object_list
+from rushlight.comm.process_group import ProcessGroup
+from rushlight.core.mode import no_grad
+from rushlight.distributed.device_mesh import DeviceMesh, init_device_mesh
 from rushlight.distributed.optimizer_state import PREFIX, named_state, numbered_state
-from rushlight.distributed.sharding import (
-    Unit,
-    state_has_parts,
-    state_of_parts,
-)
-from rushlight.nn import Module
+from rushlight.distributed.pieces import piece_of
+from rushlight.distributed.sharding import Dtypes, Unit, units_of
+from rushlight.nn import Module, Parameter
 from rushlight.nn.parallel.module_state import broadcast_all
+from rushlight.nn.utils import clip_grad_norm_
 
 M = TypeVar("M", bound=Module)
 
 
 class ShardingStrategy(Enum):
     """FULL_SHARD: parameters are freed between forward and backward; SHARD_GRAD_OP: they are kept
-    until backward; NO_SHARD: use DistributedDataParallel."""
+    until backward; HYBRID_SHARD and _HYBRID_SHARD_ZERO2: the same, divided over the ranks of a
+    machine, each machine with a replica. NO_SHARD: as SHARD_GRAD_OP."""
 
     FULL_SHARD, SHARD_GRAD_OP, NO_SHARD, HYBRID_SHARD, _HYBRID_SHARD_ZERO2 = range(1, 6)
 
 
+HYBRID = (ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2)
+RESHARDING = (None, ShardingStrategy.FULL_SHARD, ShardingStrategy.HYBRID_SHARD)
+
+
 class StateDictType(Enum):
-    """FULL_STATE_DICT: whole parameters; the others: the parts of this rank."""
+    """FULL_STATE_DICT: whole parameters; the others: DTensors with the rows of this rank."""
 
     FULL_STATE_DICT, LOCAL_STATE_DICT, SHARDED_STATE_DICT = range(1, 4)
 
@@ -50,80 +53,165 @@ class BackwardPrefetch(Enum):
     BACKWARD_PRE, BACKWARD_POST = range(1, 3)
 
 
-class Settings(SimpleNamespace):
-    """A setting of torch's; it may be made, and means nothing."""
+@dataclass
+class CPUOffload:
+    """Parameters are in the CPU's memory anyway."""
+
+    offload_params: bool = False
 
 
-class CPUOffload(Settings):
-    """Parameters are in the CPU's memory."""
+@dataclass(frozen=True)
+class OffloadPolicy:
+    """See `CPUOffload`."""
 
 
-class CPUOffloadPolicy(Settings):
-    """Parameters are in the CPU's memory."""
+@dataclass(frozen=True)
+class CPUOffloadPolicy(OffloadPolicy):
+    """See `CPUOffload`."""
+
+    pin_memory: bool = True
 
 
-class FullStateDictConfig(Settings):
-    """See `Settings`."""
+@dataclass
+class StateDictConfig:
+    """How a state is returned. `offload_to_cpu` has no effect."""
+
+    offload_to_cpu: bool = False
 
 
-class ShardedStateDictConfig(Settings):
-    """See `Settings`."""
+@dataclass
+class FullStateDictConfig(StateDictConfig):
+    """`rank0_only`: the other ranks get an empty state."""
+
+    rank0_only: bool = False
 
 
-class MixedPrecision(Settings):
-    """Dtypes to compute in. NotImplementedError for any but float32: parameters are used as they
-    are."""
-
-    def __init__(
-        self, param_dtype: Any = None, reduce_dtype: Any = None, *more: Any, **settings: Any
-    ):
-        for wanted in (param_dtype, reduce_dtype, *more, *settings.values()):
-            if isinstance(wanted, dtype) and wanted is not float32:
-                raise NotImplementedError(
-                    explain(
-                        f"{type(self).__name__} with {wanted}: sharded modules compute in the "
-                        "dtype of their parameters",
-                        "use autocast, or module.to(dtype)",
-                    )
-                )
-        super().__init__(param_dtype=param_dtype, reduce_dtype=reduce_dtype, **settings)
+@dataclass
+class LocalStateDictConfig(StateDictConfig):
+    """See `StateDictConfig`."""
 
 
-class MixedPrecisionPolicy(MixedPrecision):
-    """See `MixedPrecision`."""
+@dataclass
+class ShardedStateDictConfig(StateDictConfig):
+    """See `StateDictConfig`."""
 
 
-def shard(module: Module, group: Any, reshard: bool, ignored: Any = ()) -> Unit:
-    """Divide the parameters of a module that are not divided yet; rank 0's values count."""
+class FullOptimStateDictConfig(FullStateDictConfig):
+    """See `FullStateDictConfig`."""
+
+
+OptimStateDictConfig = StateDictConfig
+
+
+class LocalOptimStateDictConfig(LocalStateDictConfig):
+    """See `StateDictConfig`."""
+
+
+class ShardedOptimStateDictConfig(ShardedStateDictConfig):
+    """See `StateDictConfig`."""
+
+
+@dataclass
+class StateDictSettings:
+    """What `get_state_dict_type` returns."""
+
+    state_dict_type: StateDictType = StateDictType.FULL_STATE_DICT
+    state_dict_config: StateDictConfig = field(default_factory=FullStateDictConfig)
+    optim_state_dict_config: StateDictConfig = field(default_factory=FullOptimStateDictConfig)
+
+
+@dataclass(frozen=True)
+class MixedPrecision:
+    """Dtypes to compute in: `param_dtype` of gathered parameters and of the inputs of the outermost
+    module, `reduce_dtype` of sums of gradients (else `param_dtype`), `buffer_dtype` of buffers.
+    Parameters, gradients and optimizer state keep the dtype of the module."""
+
+    param_dtype: dtype | None = None
+    reduce_dtype: dtype | None = None
+    buffer_dtype: dtype | None = None
+    keep_low_precision_grads: bool = False
+    cast_forward_inputs: bool = False
+    cast_root_forward_inputs: bool = True
+    _module_classes_to_ignore: Sequence[type] = ()
+
+    def __post_init__(self) -> None:
+        if self.keep_low_precision_grads:
+            raise NotImplementedError(
+                explain("gradients have the dtype of parameters", "keep_low_precision_grads=False")
+            )
+
+
+@dataclass(frozen=True)
+class MixedPrecisionPolicy:
+    """The same for `fully_shard`: `output_dtype` of the results of forward; with
+    `cast_forward_inputs` floating-point inputs become `param_dtype`."""
+
+    param_dtype: dtype | None = None
+    reduce_dtype: dtype | None = None
+    output_dtype: dtype | None = None
+    cast_forward_inputs: bool = True
+
+
+Groups = tuple[ProcessGroup, "ProcessGroup | None"]  # of the parts, of the replicas
+
+
+def own_group(group: Any) -> ProcessGroup:
+    """The process group; RuntimeError if this rank is not in it."""
     own = member(group)
     if own is None:
         raise RuntimeError(explain("this rank is not in the process group of the module"))
-    whole = [p for p in module.parameters() if not hasattr(p, "_piece")]
-    broadcast_all([*whole, *module.buffers()], own)
-    unit = Unit(module, own, reshard, {id(p) for p in ignored})
+    return own
+
+
+def groups_of_mesh(mesh: DeviceMesh) -> Groups:
+    """Of a mesh of two dimensions, (replicas, parts); of one dimension the parts are its ranks."""
+    if mesh.ndim == 1:
+        return own_group(mesh.get_group()), None
+    if mesh.ndim != 2:
+        raise ValueError(explain(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh}"))
+    return own_group(mesh.get_group(1)), own_group(mesh.get_group(0))
+
+
+def chosen_groups(group: Any, mesh: DeviceMesh | None, hybrid: bool) -> Groups:
+    """The groups that the arguments of FullyShardedDataParallel mean."""
+    if mesh is not None:
+        return groups_of_mesh(mesh)
+    if isinstance(group, tuple):
+        return own_group(group[0]), own_group(group[1])
+    if not hybrid:
+        return own_group(group), None
+    if group is not None:
+        raise ValueError(
+            explain("HYBRID_SHARD needs two groups", "process_group=(of a machine, of replicas)")
+        )
+    world = get_world_size()
+    local = int(os.environ.get("LOCAL_WORLD_SIZE", world))
+    return groups_of_mesh(init_device_mesh("cpu", (world // local, local)))
+
+
+def materialize(module: Module, init: Any) -> None:
+    """Give the parameters and buffers of submodules that are on the device meta memory and values:
+    by `init(submodule)`, or by to_empty and reset_parameters."""
+    todo = [module]
+    while todo:
+        one = todo.pop(0)
+        if isinstance(one, FullyShardedDataParallel):
+            continue
+        todo.extend(one.children())
+        own = [*one.parameters(recurse=False), *one.buffers(recurse=False)]
+        if init is not None:
+            init(one)
+        elif any(t.is_meta for t in own):
+            one.to_empty(device="cpu", recurse=False)
+            one.reset_parameters()  # type: ignore[operator]
+
+
+def shard(module: Module, groups: Groups, **settings: Any) -> Unit:
+    """Divide the parameters of a module that are not divided yet."""
+    unit = Unit(module, *groups, **settings)
     if getattr(module, "_sharded_by", None) is None:
         module._sharded_by = unit
     return unit
-
-
-def total_norm(parameters: Sequence[Tensor], norm_type: float) -> float:
-    """The norm of the gradients of all ranks: parts are counted once, whole ones, too."""
-    parts: dict[int, tuple[Any, list[Tensor]]] = {}
-    for p in parameters:
-        if p.grad is not None:
-            group = p._piece.group if hasattr(p, "_piece") else None
-            parts.setdefault(id(group), (group, []))[1].append(p.grad)
-    total = 0.0
-    for group, grads in parts.values():
-        if math.isinf(norm_type):
-            here = max([float(np.abs(g._array).max(initial=0)) for g in grads])
-        else:
-            here = sum(float((np.abs(g._array).astype("f8") ** norm_type).sum()) for g in grads)
-        value = from_array(np.array([here]))
-        if group is not None:
-            all_reduce(value, ReduceOp.MAX if math.isinf(norm_type) else ReduceOp.SUM, group)
-        total = max(total, value.item()) if math.isinf(norm_type) else total + value.item()
-    return total if math.isinf(norm_type) else total ** (1.0 / norm_type)
 
 
 class FullyShardedDataParallel(Module):
@@ -154,15 +242,42 @@ class FullyShardedDataParallel(Module):
         device_mesh: Any = None,
     ):
         super().__init__()
-        group = device_mesh.get_group() if device_mesh is not None else process_group
-        member(group)
-        settings = {"process_group": group, "sharding_strategy": sharding_strategy}
+        groups = chosen_groups(process_group, device_mesh, sharding_strategy in HYBRID)
+        precision = mixed_precision or MixedPrecision()
+        if any(t.is_meta for t in (*module.parameters(), *module.buffers())):
+            materialize(module, param_init_fn)
+        if sync_module_states:
+            whole = [p for p in module.parameters() if piece_of(p) is None]
+            for group in groups[::-1]:
+                if group is not None:
+                    broadcast_all([*whole, *module.buffers()], group)
         if auto_wrap_policy is not None:
+            settings = {
+                "process_group": groups[0] if groups[1] is None else groups,
+                "sharding_strategy": sharding_strategy,
+                "mixed_precision": mixed_precision,
+            }
             wrap_children(module, auto_wrap_policy, settings)
+        for inside in module.modules():
+            if isinstance(inside, FullyShardedDataParallel):
+                inside._unit.dtypes.inputs = inside._precision.cast_forward_inputs
+                inside._buffer_dtype = None  # the outermost module converts the buffers
         ignored = [p for m in ignored_modules or () for p in m.parameters()]
-        reshard = sharding_strategy in (None, ShardingStrategy.FULL_SHARD)
-        unit = shard(module, group, reshard, [*ignored, *(ignored_states or ())])
-        self._fsdp_wrapped_module, self._unit = module, unit
+        self._precision, self._buffer_dtype = precision, precision.buffer_dtype
+        self._buffers_before: dict[str, dtype] = {}
+        self._settings = StateDictSettings()
+        self._unit = shard(
+            module,
+            groups,
+            reshard=sharding_strategy in RESHARDING,
+            dtypes=Dtypes(
+                precision.param_dtype,
+                precision.reduce_dtype,
+                precision.cast_root_forward_inputs or precision.cast_forward_inputs,
+            ),
+            ignored={id(p) for p in (*ignored, *(ignored_states or ()))},
+        )
+        self._fsdp_wrapped_module = module
         self.register_state_dict_post_hook(without_prefix)
         self.register_load_state_dict_pre_hook(with_prefix)
 
@@ -172,7 +287,17 @@ class FullyShardedDataParallel(Module):
         return self._fsdp_wrapped_module
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
+        if self._buffer_dtype is not None:
+            self._convert_buffers(self._buffer_dtype)
         return self._unit.run(self._fsdp_wrapped_module, args, kwargs)
+
+    def _convert_buffers(self, to: dtype) -> None:
+        """Convert floating-point buffers, once; a state_dict has them in the dtype before."""
+        self._buffer_dtype = None
+        for name, buffer in self.module.named_buffers():
+            if buffer.is_floating_point():
+                self._buffers_before[name.replace(PREFIX, "")] = buffer.dtype
+                buffer.data = buffer.to(to)
 
     def no_sync(self) -> AbstractContextManager:
         """A context without effect: each backward averages gradients over the ranks. The sums are
@@ -181,61 +306,148 @@ class FullyShardedDataParallel(Module):
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Any:
         """Scale the gradients so that their norm over all ranks is at most `max_norm`: the norm."""
-        return clip_grad_norm_(self, max_norm, norm_type)
+        return clip_grad_norm_(self.parameters(), max_norm, norm_type)
 
     @staticmethod
     @contextmanager
-    def summon_full_params(module: Module, **settings: Any) -> Iterator[None]:
-        """In this context the whole parameters are in their places; what is written to them is
-        lost."""
-        units = [m._sharded_by for m in module.modules() if getattr(m, "_sharded_by", None)]
-        for unit in units:
-            unit.put([from_array(array) for array in unit.gather()])
+    def summon_full_params(
+        module: Module,
+        recurse: bool = True,
+        writeback: bool = True,
+        rank0_only: bool = False,
+        offload_to_cpu: bool = False,
+        with_grads: bool = False,
+    ) -> Iterator[None]:
+        """In this context the whole parameters are in their places, on all ranks; with `with_grads`
+        their gradients, too. `writeback`: what is written to the parameters is kept: the rows of
+        each rank are those that this rank has written. `recurse`: also those of submodules."""
+        units = units_of(module) if recurse else [module._sharded_by or module._unit]
+        given = [
+            (piece, Parameter(piece.gathered(piece.parameter._array)))
+            for unit in units
+            for piece in unit.pieces
+        ]
+        for piece, whole in given:
+            grad = piece.parameter._grad
+            whole.requires_grad = piece.parameter.requires_grad
+            if with_grads and grad is not None:
+                whole.grad = piece.gathered(grad._array)
+            piece.put(whole)
         try:
             yield
         finally:
-            for unit in units:
-                unit.take_away()
-                unit.wholes = None
+            for piece, whole in given:
+                piece.put(piece.parameter)
+                if writeback:
+                    with no_grad():
+                        piece.parameter.copy_(piece.part(whole))
 
     @staticmethod
+    def fsdp_modules(module: Module, root_only: bool = False) -> list[FullyShardedDataParallel]:
+        """The wrapped modules inside, outermost first; with `root_only` those in no other one."""
+        found = [m for m in module.modules() if isinstance(m, FullyShardedDataParallel)]
+        inner = {id(m) for one in found for m in one.module.modules()}
+        return [m for m in found if not root_only or id(m) not in inner]
+
+    @staticmethod
+    def set_state_dict_type(
+        module: Module,
+        state_dict_type: StateDictType,
+        state_dict_config: StateDictConfig | None = None,
+        optim_state_dict_config: StateDictConfig | None = None,
+    ) -> StateDictSettings:
+        """From now on state_dict() returns whole parameters, or DTensors. Returns what was."""
+        full = state_dict_type is StateDictType.FULL_STATE_DICT
+        config = state_dict_config or (FullStateDictConfig() if full else ShardedStateDictConfig())
+        optim_config = optim_state_dict_config or (
+            FullOptimStateDictConfig() if full else ShardedOptimStateDictConfig()
+        )
+        before = FullyShardedDataParallel.get_state_dict_type(module)
+        for one in FullyShardedDataParallel.fsdp_modules(module):
+            one._settings = StateDictSettings(state_dict_type, config, optim_config)
+            one._unit.parts_in_state = not full
+        return before
+
+    @staticmethod
+    def get_state_dict_type(module: Module) -> StateDictSettings:
+        """The settings of `set_state_dict_type`."""
+        found = FullyShardedDataParallel.fsdp_modules(module)
+        return found[0]._settings if found else StateDictSettings()
+
+    @staticmethod
+    @contextmanager
     def state_dict_type(
-        module: Module, state_dict_type: StateDictType, *settings: Any
-    ) -> AbstractContextManager[None]:
-        """A context in which state_dict() returns whole parameters, or the parts of this rank."""
-        return state_of_parts(state_dict_type is not StateDictType.FULL_STATE_DICT)
+        module: Module,
+        state_dict_type: StateDictType,
+        state_dict_config: StateDictConfig | None = None,
+        optim_state_dict_config: StateDictConfig | None = None,
+    ) -> Iterator[None]:
+        """`set_state_dict_type` in this context."""
+        set_type = FullyShardedDataParallel.set_state_dict_type
+        before = set_type(module, state_dict_type, state_dict_config, optim_state_dict_config)
+        try:
+            yield
+        finally:
+            set_type(
+                module,
+                before.state_dict_type,
+                before.state_dict_config,
+                before.optim_state_dict_config,
+            )
 
     @staticmethod
-    def optim_state_dict(model: Module, optim: Any, **settings: Any) -> dict[str, Any]:
-        """The state of an optimizer by the names of the parameters: whole, or in the context of a
-        sharded `state_dict_type` the parts of this rank."""
-        return named_state(model, optim, whole=not state_has_parts())
+    def optim_state_dict(model: Module, optim: Any, *args: Any, **settings: Any) -> dict[str, Any]:
+        """The state of an optimizer by the names of the parameters: whole, or with a sharded
+        `state_dict_type` DTensors."""
+        set_to = FullyShardedDataParallel.get_state_dict_type(model)
+        whole = set_to.state_dict_type is StateDictType.FULL_STATE_DICT
+        state = named_state(model, optim, whole)
+        rank0_only = getattr(set_to.optim_state_dict_config, "rank0_only", False)
+        return {} if rank0_only and get_rank() else state
 
-    full_optim_state_dict = optim_state_dict
+    @staticmethod
+    def full_optim_state_dict(
+        model: Module,
+        optim: Any,
+        optim_input: Any = None,
+        rank0_only: bool = True,
+        group: Any = None,
+    ) -> dict[str, Any]:
+        """The whole state of an optimizer by the names of the parameters; {} on other ranks than 0
+        with `rank0_only`."""
+        state = named_state(model, optim, whole=True)
+        return {} if rank0_only and get_rank() else state
+
+    @staticmethod
+    def sharded_optim_state_dict(model: Module, optim: Any, group: Any = None) -> dict[str, Any]:
+        """The state of an optimizer by the names of the parameters, as DTensors."""
+        return named_state(model, optim, whole=False)
 
     @staticmethod
     def optim_state_dict_to_load(
-        model: Module, optim: Any, optim_state_dict: dict[str, Any], **settings: Any
+        model: Module, optim: Any, optim_state_dict: dict[str, Any], *args: Any, **settings: Any
     ) -> dict[str, Any]:
-        """What `optim.load_state_dict` takes, of what `optim_state_dict` gave."""
-        return numbered_state(model, optim, optim_state_dict)
-
-
-def clip_grad_norm_(module: Module, max_norm: float, norm_type: float = 2.0) -> Tensor:
-    """Scale the gradients of a divided module: its norm over all ranks before."""
-    parameters = list(module.parameters())
-    norm = total_norm(parameters, norm_type)
-    factor = min(1.0, max_norm / (norm + 1e-6))
-    for p in parameters:
-        if p.grad is not None:
-            p.grad.mul_(factor)
-    return from_array(np.array(norm, np.float32))
+        """What `optim.load_state_dict` takes, of what `optim_state_dict` gave; with a state of
+        `rank0_only` that of rank 0."""
+        set_to = FullyShardedDataParallel.get_state_dict_type(model)
+        state = optim_state_dict
+        if getattr(set_to.optim_state_dict_config, "rank0_only", False):
+            holder = [state]
+            broadcast_object_list(holder)
+            state = holder[0]
+        return numbered_state(model, optim, state)
 
 
 def without_prefix(module: Any, state: dict, prefix: str, metadata: Any) -> None:
-    """Names in a state are those of the module inside."""
+    """Names in a state are those of the module inside; buffers have their dtype before forward."""
     for key in [k for k in state if k.startswith(prefix + PREFIX)]:
-        state[prefix + key[len(prefix + PREFIX) :]] = state.pop(key)
+        name = key[len(prefix + PREFIX) :]
+        value = state.pop(key)
+        before = module._buffers_before.get(name)
+        state[prefix + name] = value if before is None else value.to(before)
+    if getattr(module._settings.state_dict_config, "rank0_only", False) and get_rank():
+        for key in [k for k in state if k.startswith(prefix)]:
+            del state[key]
 
 
 def with_prefix(module: Any, state: dict, prefix: str, *rest: Any) -> None:
@@ -250,7 +462,7 @@ def wrap_children(module: Module, policy: Any, settings: dict[str, Any]) -> None
         policy = policy.chosen
     for name, child in list(module.named_children()):
         wrap_children(child, policy, settings)
-        size = sum(p.numel() for p in child.parameters() if not hasattr(p, "_piece"))
+        size = sum(p.numel() for p in child.parameters() if piece_of(p) is None)
         if size and policy(module=child, recurse=False, nonwrapped_numel=size):
             setattr(module, name, FullyShardedDataParallel(child, **settings))
 
@@ -317,19 +529,49 @@ class FSDPModule:
 
     def reshard(self) -> None:
         """Let the whole parameters go."""
+        self._sharded_by.take_away()
         self._sharded_by.wholes = None
 
-    def unshard(self, async_op: bool = False) -> None:
-        """Gather the whole parameters before forward."""
-        self._sharded_by.gather()
+    def unshard(self, async_op: bool = False) -> UnshardHandle | None:
+        """Gather the whole parameters before forward, and put them in their places."""
+        self._sharded_by.unshard()
+        return UnshardHandle() if async_op else None
+
+    def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
+        """Whether whole parameters are let go after forward."""
+        for unit in units_of(self) if recurse else [self._sharded_by]:  # type: ignore[arg-type]
+            unit.reshard = reshard_after_forward
 
     def set_requires_gradient_sync(self, wanted: bool, recurse: bool = True) -> None:
-        """No effect: each backward averages gradients over the ranks."""
+        """No effect: each backward averages gradients over the ranks. The sums are the same."""
 
     def set_is_last_backward(self, last: bool) -> None:
         """Means nothing."""
 
-    set_modules_to_forward_prefetch = set_modules_to_backward_prefetch = set_is_last_backward
+    def set_modules_to_forward_prefetch(self, modules: list[Any]) -> None:
+        """Means nothing: a unit is gathered when it is needed."""
+
+    set_modules_to_backward_prefetch = set_modules_to_forward_prefetch
+    set_requires_all_reduce = set_reshard_after_backward = set_requires_gradient_sync
+
+
+class UnshardHandle:
+    """What `unshard(async_op=True)` returns."""
+
+    def wait(self) -> None:
+        """The parameters are there."""
+
+
+def register_fsdp_forward_method(module: Module, method_name: str) -> None:
+    """Let another method of a divided module see whole parameters, as forward does."""
+    if not isinstance(module, FSDPModule):
+        return
+    method = getattr(module, method_name)
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return module._sharded_by.run(method, args, kwargs)
+
+    setattr(module, method_name, run)
 
 
 classes: dict[type, type] = {}  # class -> its class with FSDPModule
@@ -338,26 +580,47 @@ classes: dict[type, type] = {}  # class -> its class with FSDPModule
 def fully_shard(
     module: M,
     *,
-    mesh: Any = None,
-    reshard_after_forward: bool | int = True,
-    mp_policy: Any = None,
-    offload_policy: Any = None,
-    ignored_params: Any = None,
-    **settings: Any,
+    mesh: DeviceMesh | None = None,
+    reshard_after_forward: bool | int | None = None,
+    shard_placement_fn: Any = None,
+    mp_policy: MixedPrecisionPolicy | None = None,
+    offload_policy: OffloadPolicy | None = None,
+    ignored_params: Collection[Parameter] | None = None,
 ) -> M:
     """The module, whose parameters are divided over the ranks of the mesh (the world), each into
     rows of dimension 0, without those of submodules that are divided already; see
-    `FullyShardedDataParallel`. Parameters are plain tensors, the parts of this rank, not DTensors.
-    ValueError without a process group."""
+    `FullyShardedDataParallel`. On a mesh of two dimensions each row of the mesh has all parameters.
+
+    Parameters are DTensors; state_dict() gives DTensors, and `full_tensor()` of one is whole. On
+    the device meta they get memory by `to_empty(device="cpu")`. ValueError without a process
+    group, NotImplementedError for a `shard_placement_fn`."""
+    if shard_placement_fn is not None:
+        raise NotImplementedError(
+            explain("parameters are divided along dimension 0", "no shard_placement_fn")
+        )
+    settings = {
+        "mesh": mesh,
+        "reshard_after_forward": reshard_after_forward,
+        "mp_policy": mp_policy,
+        "ignored_params": ignored_params,
+    }
     if isinstance(module, (list, tuple)):
         for one in module:
-            fully_shard(one, mesh=mesh, reshard_after_forward=reshard_after_forward)
+            fully_shard(one, **settings)
         return module
+    policy = mp_policy or MixedPrecisionPolicy()
     shard(
         module,
-        None if mesh is None else mesh.get_group(),
-        bool(reshard_after_forward),
-        ignored_params or (),
+        (own_group(None), None) if mesh is None else groups_of_mesh(mesh),
+        reshard=reshard_after_forward is not False,
+        dtypes=Dtypes(
+            policy.param_dtype,
+            policy.reduce_dtype,
+            policy.cast_forward_inputs,
+            policy.output_dtype,
+        ),
+        parts_in_state=True,
+        ignored={id(p) for p in ignored_params or ()},
     )
     cls = type(module)
     if cls not in classes:
@@ -374,6 +637,9 @@ fully_sharded_data_parallel = SimpleNamespace(  # torch's modules of these
     BackwardPrefetch=BackwardPrefetch,
     StateDictType=StateDictType,
     FullStateDictConfig=FullStateDictConfig,
+    FullOptimStateDictConfig=FullOptimStateDictConfig,
+    ShardedStateDictConfig=ShardedStateDictConfig,
+    ShardedOptimStateDictConfig=ShardedOptimStateDictConfig,
     CPUOffload=CPUOffload,
     MixedPrecision=MixedPrecision,
 )
@@ -393,12 +659,22 @@ __all__ = [
     "CPUOffload",
     "CPUOffloadPolicy",
     "FSDPModule",
+    "FullOptimStateDictConfig",
     "FullStateDictConfig",
     "FullyShardedDataParallel",
+    "LocalOptimStateDictConfig",
+    "LocalStateDictConfig",
     "MixedPrecision",
     "MixedPrecisionPolicy",
+    "OffloadPolicy",
+    "OptimStateDictConfig",
+    "ShardedOptimStateDictConfig",
     "ShardedStateDictConfig",
     "ShardingStrategy",
+    "StateDictConfig",
+    "StateDictSettings",
     "StateDictType",
+    "UnshardHandle",
     "fully_shard",
+    "register_fsdp_forward_method",
 ]

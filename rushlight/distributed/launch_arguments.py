@@ -45,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("-m", "--module", action="store_true", help="the program is a module")
     add(*both("no-python"), action="store_true", help="the program is a command")
     add(*both("run-path"), action="store_true", help="means nothing here")
+    add(*both("use-env"), action="store_true", default=True, help=argparse.SUPPRESS)
     for name in ("redirects", "tee", "local-ranks-filter", "local-addr", "logs-specs"):
         add(*both(name), default=None, help=argparse.SUPPRESS)
     add("-r", dest="redirects", help=argparse.SUPPRESS)
@@ -75,8 +76,9 @@ def settings(text: str) -> dict[str, str]:
     return dict(part.split("=", 1) for part in text.split(",") if "=" in part)
 
 
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The arguments of torchrun, read."""
+def parse(arguments: Sequence[str] | None, use_env: bool = True) -> argparse.Namespace:
+    """The arguments of torchrun, read. `use_env`: the program finds its rank on this machine in
+    LOCAL_RANK; otherwise --local-rank=I is its first argument, unless --use-env is given."""
     parser = argparse.ArgumentParser(
         prog="torchrun",
         description=DESCRIPTION,
@@ -84,4 +86,5 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         allow_abbrev=False,
     )
     add_arguments(parser)
+    parser.set_defaults(use_env=use_env)
     return parser.parse_args(arguments)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight.core.tensor import Tensor
-from rushlight.distributed.sharding import gathered_like
+from rushlight.distributed.pieces import piece_of
+from rushlight.distributed.tensor import divided
 from rushlight.nn import Module
 
 PREFIX = "_fsdp_wrapped_module."  # of FullyShardedDataParallel
@@ -34,14 +35,12 @@ def named_state(model: Module, optimizer: Any, whole: bool) -> dict[str, Any]:
 
 def like(parameter: Tensor, value: Any, whole: bool) -> Any:
     """A value of the state of a parameter, which may be divided as the parameter is."""
-    piece = getattr(parameter, "_piece", None)
+    piece = piece_of(parameter)
     if piece is None or not isinstance(value, Tensor) or value.shape != parameter.shape:
         return value
     if whole:
-        return gathered_like(piece, value._array)
-    part = value.detach()
-    part._piece = piece  # type: ignore[attr-defined]
-    return part
+        return piece.gathered(value._array)
+    return divided(value.detach(), piece)
 
 
 def numbered_state(model: Module, optimizer: Any, named: dict[str, Any]) -> dict[str, Any]:
@@ -63,7 +62,7 @@ def numbered_state(model: Module, optimizer: Any, named: dict[str, Any]) -> dict
 
 def part_of(parameter: Tensor, value: Any) -> Any:
     """The part of a whole state that belongs to the part of its parameter."""
-    piece = getattr(parameter, "_piece", None)
-    if piece is None or not isinstance(value, Tensor) or hasattr(value, "_piece"):
+    piece = piece_of(parameter)
+    if piece is None or not isinstance(value, Tensor) or piece_of(value) is not None:
         return value
     return piece.part(value) if tuple(value.shape) == piece.shape else value

@@ -3,52 +3,64 @@ together when its forward begins, and again in backward, and are freed in betwee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from rushlight.autograd.function import Function
 from rushlight.autograd.graph import saved_tensors_hooks
-from rushlight.comm.collectives import all_gather_into_tensor, reduce_scatter_tensor
+from rushlight.base.dtypes import dtype
+from rushlight.base.errors import explain
+from rushlight.base.pytree import tree_flatten, tree_unflatten
+from rushlight.comm.collectives import all_gather_into_tensor, all_reduce, reduce_scatter_tensor
 from rushlight.comm.process_group import ProcessGroup
-from rushlight.core.mode import mode, no_grad
+from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor, from_array, noticed
+from rushlight.distributed.pieces import Piece, piece_of
+from rushlight.distributed.tensor import divided
 from rushlight.nn import Module, Parameter
+from rushlight.optim.optimizer import register_optimizer_step_post_hook
+
+HALF_BYTES = 2
 
 
-class Piece:
-    """A parameter and its part on this rank: rows of dimension 0, as torch.chunk divides them.
+class ParameterPiece(Piece):
+    """The rows of a parameter. `places`: the modules that have the parameter, and its names."""
 
-    `rows`: of each rank's part, the last ones may have fewer; `size`: elements of `rows` rows."""
-
-    def __init__(self, parameter: Tensor, group: ProcessGroup, places: list[tuple[Module, str]]):
-        self.shape, self.dtype = tuple(parameter.shape), parameter._array.dtype
-        self.places, self.group = places, group
-        length = self.shape[0] if self.shape else 1
-        self.rows = -(-length // group.size())
-        self.size = self.rows * (parameter.numel() // length if length else 0)
+    def __init__(
+        self,
+        parameter: Tensor,
+        places: list[tuple[Module, str]],
+        group: ProcessGroup,
+        replicas: ProcessGroup | None,
+    ):
+        super().__init__(parameter.shape, group, replicas)
+        self.places = places
         self.parameter = Parameter(self.part(parameter), parameter.requires_grad)
-        for module, name in places:
-            module._parameters[name] = self.parameter
+        self.put(self.parameter)
 
-    def part(self, whole: Tensor) -> Tensor:
-        """A copy of the rows of this rank."""
-        array = whole._array.reshape(self.shape if self.shape else (1,))
-        first = self.group.rank() * self.rows
-        return from_array(array[first : first + self.rows].copy())
+    def put(self, tensor: Tensor) -> None:
+        """Put a tensor in the places of the parameter."""
+        for module, name in self.places:
+            module._parameters[name] = tensor  # type: ignore[assignment]
 
-    def padded(self, part: np.ndarray, into: np.ndarray) -> None:
-        """Write a part into `size` elements."""
-        into[: part.size] = part.reshape(-1)
-        into[part.size :] = 0
 
-    def whole(self, parts: np.ndarray) -> np.ndarray:
-        """The parameter, from the parts of all ranks, (ranks, size)."""
-        count = int(np.prod(self.shape))
-        return np.ascontiguousarray(parts).reshape(-1)[:count].reshape(self.shape)
+@dataclass
+class Dtypes:
+    """What a unit computes in; None: in the dtype of its parameters, without a conversion.
+
+    `parameters`: of the gathered parameters; `messages`: of the sums of gradients; `inputs`:
+    whether floating-point inputs of forward become `parameters`; `outputs`: of its results."""
+
+    parameters: dtype | None = None
+    messages: dtype | None = None
+    inputs: bool = False
+    outputs: dtype | None = None
 
 
 class Gathered(Function):
@@ -69,22 +81,52 @@ class Gathered(Function):
 class Unit:
     """A module whose parameters are divided, without those that are divided already."""
 
-    def __init__(self, module: Module, group: ProcessGroup, reshard: bool, ignored: set[int]):
-        self.group, self.reshard = group, reshard
+    def __init__(
+        self,
+        module: Module,
+        group: ProcessGroup,
+        replicas: ProcessGroup | None = None,
+        *,
+        reshard: bool = True,
+        dtypes: Dtypes | None = None,
+        parts_in_state: bool = False,
+        ignored: Collection[int] = (),
+    ):
+        register_divided_states()
+        self.group, self.replicas, self.reshard = group, replicas, reshard
+        self.dtypes, self.parts_in_state = dtypes or Dtypes(), parts_in_state
         places: dict[int, tuple[Tensor, list[tuple[Module, str]]]] = {}
         for owner in module.modules():
             if getattr(owner, "_sharded_by", None) is not None and owner is not module:
                 continue
             for name, p in owner._parameters.items():
-                if p is not None and id(p) not in ignored and not hasattr(p, "_piece"):
+                if p is not None and id(p) not in ignored and piece_of(p) is None:
                     places.setdefault(id(p), (p, []))[1].append((owner, name))
-        self.pieces = [Piece(p, group, found) for p, found in places.values()]
+        self.pieces = [ParameterPiece(p, found, group, replicas) for p, found in places.values()]
         for piece in self.pieces:
-            piece.parameter._piece = piece  # type: ignore[attr-defined]
+            piece.unit = self  # type: ignore[attr-defined]
+            self.divide(piece)
         for owner in {id(m): m for piece in self.pieces for m, _ in piece.places}.values():
             owner.register_state_dict_post_hook(whole_state)
             owner.register_load_state_dict_pre_hook(part_of_state)
+            owner.register_load_state_dict_post_hook(lambda *loaded: self.adopt())
         self.wholes: list[np.ndarray] | None = None  # while they are gathered
+        self.unsharded = False  # whether `unshard` has put whole parameters in the places
+
+    def divide(self, piece: ParameterPiece) -> None:
+        """Make the parameter of a piece, and its gradients, DTensors."""
+        divided(piece.parameter, piece)
+        if piece.parameter.requires_grad:
+            piece.parameter.register_post_accumulate_grad_hook(divided_gradient)
+
+    def adopt(self) -> None:
+        """Take the parameters that load_state_dict(assign=True) has put in the places."""
+        for piece in self.pieces:
+            module, name = piece.places[0]
+            if (now := module._parameters[name]) is not piece.parameter and now is not None:
+                piece.parameter = now
+                self.divide(piece)
+                piece.put(now)
 
     # -- messages ----------------------------------------------------------------------------------
 
@@ -92,8 +134,13 @@ class Unit:
         """The numbers of the pieces of each dtype."""
         found: dict[Any, list[int]] = {}
         for i, piece in enumerate(self.pieces):
-            found.setdefault(piece.dtype, []).append(i)
+            found.setdefault(piece.parameter._array.dtype, []).append(i)
         return list(found.values())
+
+    def computed(self, parameter: Tensor) -> np.dtype:
+        """The dtype of a gathered parameter."""
+        wanted, own = self.dtypes.parameters, parameter._array.dtype
+        return own if wanted is None or not parameter.is_floating_point() else wanted.numpy
 
     def gather(self) -> list[np.ndarray]:
         """The whole parameters."""
@@ -102,7 +149,8 @@ class Unit:
         made: dict[int, np.ndarray] = {}
         for numbers in self.by_dtype():
             pieces = [self.pieces[i] for i in numbers]
-            mine = np.empty(sum(piece.size for piece in pieces), pieces[0].dtype)
+            computed = self.computed(pieces[0].parameter)
+            mine = np.empty(sum(piece.size for piece in pieces), computed)
             at = 0
             for piece in pieces:
                 piece.padded(piece.parameter._array, mine[at : at + piece.size])
@@ -120,10 +168,14 @@ class Unit:
         """The means of the gradients over the ranks: of each, the part of this rank."""
         self.wholes = None
         found: list[Tensor | None] = [None] * len(grads)
-        ranks = self.group.size()
         for numbers in self.by_dtype():
             pieces = [self.pieces[i] for i in numbers]
-            every = np.zeros((ranks, sum(piece.size for piece in pieces)), pieces[0].dtype)
+            own = pieces[0].parameter._array.dtype
+            summed = self.computed(pieces[0].parameter)
+            if self.dtypes.messages is not None:
+                summed = self.dtypes.messages.numpy
+            ranks = self.group.size()
+            every = np.zeros((ranks, sum(piece.size for piece in pieces)), summed)
             at = 0
             for i, piece in zip(numbers, pieces):
                 if (grad := grads[i]) is not None:
@@ -131,23 +183,51 @@ class Unit:
                     flat[: grad.numel()] = grad._array.reshape(-1)
                     every[:, at : at + piece.size] = flat.reshape(ranks, -1)
                 at += piece.size
-            mine = np.empty(every.shape[1], every.dtype)
-            reduce_scatter_tensor(from_array(mine), from_array(every), group=self.group)
-            mine /= ranks
+            mine = self.mean(every).astype(own, copy=False)
             at = 0
             for i, piece in zip(numbers, pieces):
                 part = piece.parameter._array
-                if part.size or grads[i] is not None:
-                    found[i] = from_array(mine[at : at + part.size].reshape(part.shape).copy())
+                found[i] = from_array(mine[at : at + part.size].reshape(part.shape).copy())
                 at += piece.size
         return found
+
+    def mean(self, every: np.ndarray) -> np.ndarray:
+        """The part of this rank of the mean of `every`, (ranks, size), over all ranks."""
+        replicas = self.replicas
+        count = every.shape[0] * (1 if replicas is None else replicas.size())
+        if every.itemsize == HALF_BYTES:
+            every /= count  # before, so that sums in float16 do not overflow
+        mine = np.empty(every.shape[1], every.dtype)
+        reduce_scatter_tensor(from_array(mine), from_array(every), group=self.group)
+        if replicas is not None:
+            all_reduce(from_array(mine), group=replicas)
+        if every.itemsize != HALF_BYTES:
+            mine /= count
+        return mine
 
     # -- forward -----------------------------------------------------------------------------------
 
     def run(self, forward: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
         """forward(*args, **kwargs) with the whole parameters in their places."""
+        if self.dtypes.inputs:
+            args, kwargs = converted((args, kwargs), self.dtypes.parameters)
+        result = self.with_wholes(forward, args, kwargs)
+        return result if self.dtypes.outputs is None else converted(result, self.dtypes.outputs)
+
+    def with_wholes(self, forward: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """The same without conversions."""
         if not self.pieces:
             return forward(*args, **kwargs)
+        if self.unsharded:
+            self.take_away()
+        self.adopt()
+        if any(piece.parameter.is_meta for piece in self.pieces):
+            raise RuntimeError(
+                explain(
+                    "parameters of a divided module are on the device meta",
+                    "model.to_empty(device='cpu'), then reset_parameters() or load_state_dict()",
+                )
+            )
         if mode().watch is not None:
             noticed(self.pieces[0].parameter)
         wholes = Gathered.apply(self, *[piece.parameter for piece in self.pieces])
@@ -168,14 +248,18 @@ class Unit:
     def put(self, tensors: Sequence[Tensor]) -> None:
         """Put whole parameters in the place of the parts."""
         for piece, t in zip(self.pieces, tensors):
-            for module, name in piece.places:
-                module._parameters[name] = t  # type: ignore[assignment]
+            piece.put(t)
+
+    def unshard(self) -> None:
+        """Put whole parameters in their places before forward, to be looked at."""
+        self.put([Parameter(from_array(array), False) for array in self.gather()])
+        self.unsharded = True
 
     def take_away(self) -> None:
         """Put the parts back."""
+        self.unsharded = False
         for piece in self.pieces:
-            for module, name in piece.places:
-                module._parameters[name] = piece.parameter
+            piece.put(piece.parameter)
 
     @staticmethod
     def pack(tensor: Tensor, arrays: Sequence[np.ndarray]) -> Any:
@@ -194,58 +278,84 @@ class Unit:
             return packed
         i, offset, shape, strides = packed
         whole = self.gather()[i]
-        return from_array(np.ndarray(shape, whole.dtype, whole.reshape(-1).data, offset, strides))
+        memory = whole.reshape(-1).view(np.uint8).data  # NumPy's buffers have no bfloat16
+        return from_array(np.ndarray(shape, whole.dtype, memory, offset, strides))
+
+
+def converted(tree: Any, to: dtype | None) -> Any:
+    """Nested values whose floating-point tensors have the dtype `to`; None: as they are."""
+    leaves, spec = tree_flatten(tree)
+    if to is None:
+        return tree
+    cast = [
+        leaf.to(to) if isinstance(leaf, Tensor) and leaf.is_floating_point() else leaf
+        for leaf in leaves
+    ]
+    return tree_unflatten(cast, spec)
+
+
+@cache
+def register_divided_states() -> None:
+    """From now on the states of optimizers are divided as their parameters are."""
+    register_optimizer_step_post_hook(divided_states)
+
+
+def divided_states(optimizer: Any, *rest: Any) -> None:
+    """After a step: the states of a divided parameter that have its shape are DTensors."""
+    for p, state in optimizer.state.items():
+        if (piece := piece_of(p)) is None:
+            continue
+        for value in state.values():
+            if type(value) is Tensor and value.shape == p.shape and value.ndim:
+                divided(value, piece)
+
+
+def divided_gradient(parameter: Tensor) -> None:
+    """After backward: the gradient is divided as its parameter is."""
+    if type(grad := parameter._grad) is Tensor:
+        divided(grad, parameter._piece)  # type: ignore[attr-defined]
 
 
 # -- states ----------------------------------------------------------------------------------------
 
 
 def whole_state(module: Module, state: dict, prefix: str, metadata: Any) -> None:
-    """In a state_dict whole parameters stand; in a sharded one, parts that know their place."""
+    """In a state_dict whole parameters stand; in a sharded one, DTensors."""
     for name, p in module._parameters.items():
-        piece = getattr(p, "_piece", None)
-        if piece is None or prefix + name not in state:
+        piece, key = piece_of(p), prefix + name
+        if piece is None or key not in state:
             continue
-        if not state_has_parts():
-            state[prefix + name] = gathered_like(piece, piece.parameter._array)
+        override = _parts.get()
+        if override is False or (override is None and not piece.unit.parts_in_state):
+            state[key] = piece.gathered(p._array)
         else:
-            state[prefix + name]._piece = piece
+            state[key] = divided(state[key], piece)
 
 
 def part_of_state(module: Module, state: dict, prefix: str, *rest: Any) -> None:
     """Loading takes of a whole parameter the part of this rank."""
     for name, p in module._parameters.items():
-        piece, key = getattr(p, "_piece", None), prefix + name
+        piece, key = piece_of(p), prefix + name
         if piece is None or key not in state:
             continue
-        if tuple(state[key].shape) == piece.shape and not hasattr(state[key], "_piece"):
+        if tuple(state[key].shape) == piece.shape and piece_of(state[key]) is None:
             state[key] = piece.part(state[key].detach())
 
 
-_parts: ContextVar[bool] = ContextVar("rushlight.state_of_parts", default=False)
-
-
-def state_has_parts() -> bool:
-    """Whether state_dict() returns the parts of this rank in place of whole parameters."""
-    return _parts.get()
+# None: as each module says (`Unit.parts_in_state`)
+_parts: ContextVar[bool | None] = ContextVar("rushlight.state_of_parts", default=None)
 
 
 @contextmanager
-def state_of_parts(parts: bool = True) -> Iterator[None]:
-    """Inside, state_dict() returns the parts of this rank; with `parts` False, no change."""
-    token = _parts.set(parts or _parts.get())
+def state_of_parts(parts: bool | None) -> Iterator[None]:
+    """Inside, state_dict() returns DTensors with the rows of this rank, or whole parameters."""
+    token = _parts.set(parts)
     try:
         yield
     finally:
         _parts.reset(token)
 
 
-def gathered_like(piece: Piece, part: np.ndarray) -> Tensor:
-    """The whole of what is divided like a parameter: the parameter, or the optimizer's state of
-    it."""
-    mine = np.empty(piece.size, part.dtype)
-    piece.padded(part, mine)
-    every = np.empty((piece.group.size(), piece.size), part.dtype)
-    with no_grad():
-        all_gather_into_tensor(from_array(every), from_array(mine), piece.group)
-    return from_array(piece.whole(every))
+def units_of(module: Module) -> list[Unit]:
+    """The units of a module and its submodules."""
+    return [m._sharded_by for m in module.modules() if getattr(m, "_sharded_by", None) is not None]

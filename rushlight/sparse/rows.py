@@ -9,6 +9,7 @@ from numpy import ndarray
 
 from rushlight.core.build import build, inner
 from rushlight.core.mode import mode, no_grad
+from rushlight.core.node import with_hooks
 from rushlight.core.tensor import AccumulateGrad, Tensor, from_array
 from rushlight.core.worlds import ARRAYS, TENSORS
 from rushlight.ops.index import along_dim
@@ -114,6 +115,8 @@ def looked_up(weight: Tensor, index: Tensor, padding_idx: int | None) -> Tensor:
         return along_dim.embedding(weight, index, padding_idx)
     if type(weight._node) is AccumulateGrad:
         weight._node.__class__ = AccumulateRows
+    elif type(weight._node) is with_hooks(AccumulateGrad):
+        weight._node.__class__ = with_hooks(AccumulateRows)
     return lookup(weight, index, padding_idx)
 
 

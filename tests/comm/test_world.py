@@ -311,6 +311,21 @@ def test_monitored_barrier(tmp_path):
         assert "ranks [2] have not reached it" in text
 
 
+def test_a_call_of_mpi_that_does_not_return(tmp_path):
+    """As Create_group, if a rank is lost while the others make a group."""
+    file = program(
+        tmp_path,
+        "dist.init_process_group()\ndist.barrier()\n",
+        "from rushlight.comm.groups import world_group\n",
+        "if dist.get_rank() == 1: os.kill(os.getpid(), 9)\n",
+        "world = world_group().world\n",
+        "world.call(lambda: world.comm.Recv(bytearray(1), 1), [0, 1], timedelta(seconds=20))\n",
+    )
+    (status, text), *_ = finish(start(file, 3))
+    assert status == 1
+    assert "a group of [0, 1] was not made: rank 1 was lost" in text
+
+
 def test_two_processes_of_one_rank(tmp_path):
     file = program(
         tmp_path,

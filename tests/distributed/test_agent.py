@@ -48,14 +48,42 @@ def script(tmp_path):
     return write
 
 
+RUN = ("-m", "rushlight", "run", "-m")
+
+
 @pytest.mark.parametrize(
-    "start", [("-m", "rushlight", "launch"), ("-m", "rushlight.distributed.run")]
+    "start",
+    [
+        ("-m", "rushlight", "launch"),
+        ("-m", "rushlight.distributed.run"),
+        (*RUN, "torch.distributed.run"),
+        (*RUN, "torch.distributed.launch", "--use_env"),
+    ],
 )
 def test_on_one_machine(script, start):
     done = run("--standalone", "--nproc-per-node", 3, script(PROGRAM), "--lr", "0.1", start=start)
     assert done.returncode == 0, done.stderr
     lines = sorted(done.stdout.splitlines())
     assert lines == [f"{i} {i} 3 3.0 ['--lr', '0.1']" for i in range(3)]
+
+
+def test_the_older_launcher_gives_ranks_as_arguments(script):
+    start = (*RUN, "torch.distributed.launch")
+    done = run("--nproc_per_node", 2, "--standalone", script(PROGRAM), "--lr", "0.1", start=start)
+    lines = sorted(done.stdout.splitlines())
+    assert lines == [f"{i} {i} 2 2.0 ['--local-rank={i}', '--lr', '0.1']" for i in range(2)]
+
+
+def test_a_module_with_its_name_in_a_package(tmp_path):
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "program.py").write_text(PROGRAM)
+    start = (*RUN, "torch.distributed.run")
+    arguments = ("--standalone", "--nproc-per-node", 2, "-m", "pkg.program")
+    done = subprocess.run(
+        command(*arguments, start=start), env=VARIABLES, capture_output=True, text=True,
+        timeout=40, cwd=tmp_path,
+    )  # fmt: skip
+    assert sorted(done.stdout.splitlines()) == ["0 0 2 2.0 []", "1 1 2 2.0 []"], done.stderr
 
 
 def test_on_two_machines(script):

@@ -40,8 +40,11 @@ def wrapped(torch, model, how):
     return fsdp.fully_shard(model)
 
 
+def whole(tensor):
+    return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+
+
 def train(torch, dist, how):
-    from rushlight.distributed import fsdp
 
     model = wrapped(torch, network(torch), how)
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.05)
@@ -56,13 +59,13 @@ def train(torch, dist, how):
         if how == "ddp":
             norms.append(torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5).item())
         else:
-            norms.append(fsdp.clip_grad_norm_(model, 0.5).item())
+            norms.append(torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5).item())
         optimizer.step()
         optimizer.zero_grad()
         losses.append(loss.item())
     with torch.no_grad():
         losses.append(model(x).sum().item())
-    state = {k.removeprefix("module."): v for k, v in model.state_dict().items()}
+    state = {k.removeprefix("module."): whole(v) for k, v in model.state_dict().items()}
     fresh = network(torch)
     fresh.load_state_dict(state)
     return [losses, norms, fresh(x).sum().item(), sum(p.numel() for p in model.parameters())]
@@ -179,3 +182,179 @@ def test_policies():
     layers = ["Embedding", "Flatten", "Linear", "Tanh", "Sequential", "Linear"]
     by_size = ["Embedding", "Flatten", whole, "Tanh", "Sequential", "Linear"]
     assert ranks(2)(policies) == [[by_size, layers, whole, "Linear"]] * 2
+
+
+BUILT = ["mixed", "mixed fully", "hybrid", "hybrid fully", "meta fully"]
+
+
+def built(torch, dist, how):
+    """A divided network in one of torch's ways."""
+    from importlib import import_module
+
+    fsdp = import_module(f"{torch.__name__}.distributed.fsdp")
+    mesh = import_module(f"{torch.__name__}.distributed.device_mesh").init_device_mesh
+    two, half = {"mesh_dim_names": ("replicate", "shard")}, torch.bfloat16
+    cpu = torch.device("cpu")
+    model = network(torch)
+    FSDP = fsdp.FullyShardedDataParallel
+    if how == "mixed":
+        precision = fsdp.MixedPrecision(half, torch.float32, half)
+        model = network(torch).append(torch.nn.BatchNorm1d(3))
+        return FSDP(model, mixed_precision=precision, device_id=cpu)
+    if how == "offload":
+        return FSDP(model, cpu_offload=fsdp.CPUOffload(offload_params=True), device_id=cpu)
+    if how == "synced":  # rank 0's values count
+        if dist.get_rank():
+            for p in model.parameters():
+                torch.nn.init.zeros_(p)
+        return FSDP(model, sync_module_states=True, device_id=cpu)
+    if how.startswith("meta") and how != "meta fully":  # the other ranks have no values
+        values = model.state_dict()
+        if dist.get_rank():
+            model = model.to("meta")
+
+        def init(module):
+            module.to_empty(device="cpu", recurse=False)
+
+        torch.manual_seed(0)
+        init = init if how == "meta init" else None
+        model = FSDP(model, param_init_fn=init, sync_module_states=True)
+        model.load_state_dict(values)
+        return model
+    if how == "hybrid":
+        shape = mesh("cpu", (2, dist.get_world_size() // 2), **two)
+        strategy = fsdp.ShardingStrategy.HYBRID_SHARD
+        return FSDP(model, device_mesh=shape, sharding_strategy=strategy, device_id=cpu)
+    options = {}
+    if how == "mixed fully":
+        options["mp_policy"] = fsdp.MixedPrecisionPolicy(half, torch.float32, torch.float32)
+    if how == "hybrid fully":
+        options["mesh"] = mesh("cpu", (2, dist.get_world_size() // 2), **two)
+    if how == "meta fully":
+        source = model.state_dict()
+        with torch.device("meta"):
+            model = network(torch)
+    for layer in model:
+        if list(layer.parameters()):
+            fsdp.fully_shard(layer, **options)
+    fsdp.fully_shard(model, reshard_after_forward=False, **options)
+    if how == "meta fully":
+        tensors = import_module(f"{torch.__name__}.distributed.tensor")
+        parts = {
+            name: torch.nn.Parameter(
+                tensors.distribute_tensor(source[name], p.device_mesh, p.placements)
+            )
+            for name, p in model.state_dict().items()
+        }
+        model.load_state_dict(parts, assign=True)
+    return model
+
+
+def train_built(torch, dist, how):
+    model = built(torch, dist, how)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
+    losses = []
+    for step in range(3):
+        generator = torch.Generator().manual_seed(10 * step + dist.get_rank())
+        x = torch.randint(0, 11, (8, 5), generator=generator)
+        y = torch.randint(0, 3, (8,), generator=generator)
+        out = model(x)
+        loss = torch.nn.functional.cross_entropy(out.float(), y)
+        loss.backward()
+        norm = whole(torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)) if (
+            "fully" in how
+        ) else model.clip_grad_norm_(0.5)  # fmt: skip
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append([loss.item(), norm.item()])
+    state = model.state_dict()
+    sums = {k: [whole(v).double().sum().item(), str(v.dtype)[-8:]] for k, v in state.items()}
+    return [str(out.dtype)[-8:], losses, list(sums), list(sums.values())]
+
+
+@pytest.mark.parametrize("how", BUILT)
+def test_training_is_torchs(oracle, how):
+    size = 4 if "hybrid" in how else 2
+    want = oracle(lambda torch: ranks(size, "torch")(train_built, how))
+    got = ranks(size)(train_built, how)
+    tolerance = 3e-2 if "mixed" in how else 1e-4  # of bfloat16
+    for (dtype, losses, names, sums), (own, own_losses, own_names, own_sums) in zip(want, got):
+        assert (own, own_names) == (dtype, names)
+        np.testing.assert_allclose(own_losses, losses, rtol=tolerance, atol=tolerance / 10)
+        for (number, kind), (own_number, own_kind) in zip(sums, own_sums):
+            assert own_kind == kind
+            np.testing.assert_allclose(own_number, number, rtol=tolerance, atol=10 * tolerance)
+
+
+@pytest.mark.parametrize(
+    ("size", "how"),
+    [(4, "hybrid"), (4, "hybrid fully"), (2, "synced"), (2, "meta"), (2, "meta init")],
+)
+def test_training_is_that_of_plain_fsdp(size, how):
+    """What torch cannot do on the CPU: it needs a GPU for CPUOffload and sync_module_states."""
+    want = ranks(size)(train_built, "offload")
+    for (*_, losses, _, _), (*_, others, _, _) in zip(ranks(size)(train_built, how), want):
+        np.testing.assert_allclose(losses, others, rtol=1e-4)
+
+
+def refusals(torch, dist):
+    from rushlight.distributed import fsdp
+    from rushlight.distributed.tensor import Shard, distribute_tensor
+
+    found = []
+
+    def refused(call):
+        try:
+            call()
+        except (NotImplementedError, RuntimeError) as error:
+            found.append(str(error).splitlines()[0])
+
+    with torch.device("meta"):
+        model = fsdp.fully_shard(torch.nn.Linear(4, 3))
+    refused(lambda: model(torch.ones(1, 4)))
+    model.to_empty(device="cpu")
+    model.reset_parameters()
+    assert model(torch.ones(1, 4)).shape == (1, 3)
+    refused(lambda: model.weight.sum())
+    refused(lambda: distribute_tensor(torch.ones(2, 2), None, [Shard(1)]))
+    return [*found, list(model.weight.to_local().shape), list(model.weight.full_tensor().shape)]
+
+
+def test_what_is_not_there():
+    first, second = ranks(2)(refusals)
+    assert first == [
+        "parameters of a divided module are on the device meta",
+        "DTensor.sum needs rows of other ranks",
+        "a tensor is not distributed as [Shard(dim=1)]",
+        [2, 4],
+        [3, 4],
+    ]
+    assert second[3:] == [[1, 4], [3, 4]]
+
+
+def settings(torch, dist):
+    from rushlight.distributed.fsdp import FullStateDictConfig, StateDictType
+    from rushlight.distributed.fsdp import FullyShardedDataParallel as FSDP
+
+    model = FSDP(network(torch))
+    config = FullStateDictConfig(offload_to_cpu=True, rank0_only=True)
+    with FSDP.state_dict_type(model, StateDictType.FULL_STATE_DICT, config):
+        found = [len(model.state_dict())]
+    found.append(len(model.state_dict()))
+    FSDP.set_state_dict_type(model, StateDictType.SHARDED_STATE_DICT)
+    found.append(list(model.state_dict()["5.weight"].shape))
+    model(torch.ones(2, 5).long()).sum().backward()
+    with FSDP.summon_full_params(model, with_grads=True):
+        found.append(list(model.module[5].weight.grad.shape))
+        with torch.no_grad():
+            model.module[5].weight.fill_(7.0)
+    with FSDP.summon_full_params(model, writeback=False):
+        found.append(model.module[5].weight.sum().item())
+    return found
+
+
+def test_settings_of_states_and_summoned_parameters():
+    assert ranks(2)(settings) == [
+        [9, 9, [2, 17], [3, 17], 357.0],
+        [0, 9, [1, 17], [3, 17], 357.0],
+    ]

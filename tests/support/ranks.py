@@ -1,5 +1,6 @@
 """Processes that are the ranks of a world, for tests of torch.distributed: with rushlight on MPI,
-or with torch on gloo.
+or with torch on gloo. With MPIEXEC="mpiexec --oversubscribe" in the environment mpiexec starts them:
+an MPI that is not made from MPICH, as Open MPI, needs it.
 
 `ranks(2)(function, *args)` runs `function(torch, dist, *args)` on each rank and returns what each
 has returned. The processes are kept for the next test; after a failure they are started anew."""
@@ -15,13 +16,14 @@ import subprocess
 import sys
 import traceback
 from importlib.util import find_spec
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = {"rushlight": 20, "torch": 120}  # torch takes long to load what DDP needs
+TORCHS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 needs_mpi = pytest.mark.skipif(
     find_spec("mpi4py") is None, reason="mpi4py is not installed: pip install mpi4py mpich"
 )
@@ -59,6 +61,9 @@ class Ranks:
     def __init__(self, library, size):
         port, self.processes, self.pipes = free_port(), [], []
         self.seconds = SECONDS[library]
+        if library == "rushlight" and "MPIEXEC" in os.environ:
+            self.start_by_mpiexec(size)
+            return
         for rank in range(size):
             ours, theirs = socket.socketpair()
             self.processes.append(
@@ -71,6 +76,16 @@ class Ranks:
             )
             theirs.close()
             self.pipes.append(Connection(ours.detach()))
+
+    def start_by_mpiexec(self, size):
+        """The ranks connect to a socket, since mpiexec closes inherited files."""
+        variables = {k: v for k, v in environment(0, 1, 0).items() if k not in TORCHS}
+        with Listener(family="AF_UNIX") as listener:
+            command = [*os.environ["MPIEXEC"].split(), "-n", str(size), sys.executable]
+            command += ["-m", "tests.support.ranks", "rushlight", listener.address]
+            self.processes = [subprocess.Popen(command, env=variables, cwd=ROOT)]
+            pipes = [listener.accept() for _ in range(size)]
+        self.pipes = [pipe for _, pipe in sorted((pipe.recv(), pipe) for pipe in pipes)]
 
     def __call__(self, function, *args):
         for pipe in self.pipes:
@@ -115,11 +130,15 @@ def ranks(size, library="rushlight"):
 
 def serve(library, descriptor):
     """A rank: run what comes until the pipe is closed."""
-    pipe = Connection(descriptor)
     torch = importlib.import_module(library)
     dist = importlib.import_module(f"{library}.distributed")
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
+    if descriptor.isdigit():
+        pipe = Connection(int(descriptor))
+    else:
+        pipe = Client(descriptor)
+        pipe.send(dist.get_rank())
     with contextlib.suppress(EOFError):
         while True:
             module, name, args = pipe.recv()
@@ -133,4 +152,4 @@ def serve(library, descriptor):
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1], int(sys.argv[2]))
+    serve(sys.argv[1], sys.argv[2])

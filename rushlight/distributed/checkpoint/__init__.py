@@ -46,8 +46,8 @@ def save(
     """Write a state into the folder `checkpoint_id`, all ranks together: parts of divided
     parameters where they are, what all ranks have once. The folder is there when it is whole.
 
-    Values may be tensors, nested dicts and lists of them, objects with a state_dict(), and what
-    can be pickled."""
+    Values may be tensors, objects with a state_dict(), other objects for pickle, and nested dicts
+    and lists. The files have torch's format: torch.distributed.checkpoint.load reads them."""
     path = folder(checkpoint_id, storage_writer)
     Writing(state_dict, path, world_of(process_group, no_dist)).write()
 
@@ -83,11 +83,12 @@ def load(
     **settings: Any,
 ) -> None:
     """Read a checkpoint into a state, in place: into its tensors, each rank the rows that it has;
-    objects with load_state_dict() get theirs. RuntimeError for a name that was not saved."""
+    objects with load_state_dict() get theirs. The checkpoint may be torch's. RuntimeError for a
+    name that was not saved, pickle.UnpicklingError for objects of foreign classes."""
     reading = Reading(folder(checkpoint_id, storage_reader))
     states = with_states(state_dict)
-    for name, value, put in named(states):
-        put(reading.load(name, value))
+    for path, value, put in named(states):
+        put(reading.load(path, value))
     for key, value in state_dict.items():
         if hasattr(value, "load_state_dict"):
             value.load_state_dict(states[key])
@@ -96,7 +97,7 @@ def load(
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("state_dict", "hf_storage"):
+    if name in ("state_dict", "hf_storage", "format_utils", "metadata"):
         return import_module(f"rushlight.distributed.checkpoint.{name}")
     raise missing(__name__, name)
 

@@ -1,18 +1,19 @@
-"""Checkpoints of several ranks in a folder: each rank writes its tensors. Another number
-of ranks can load them: each reads the rows that are missing.
+"""Checkpoints of several ranks in a folder, in the format of torch: each rank writes its tensors.
+Another number of ranks can load them: each reads the rows that are missing.
 
-`RANK.pt` has the tensors and objects of a rank, by name; `metadata.json` has, of each name, the
-files and the rows of its parts. A folder is written beside its place and renamed when it is
-whole: a checkpoint is there or it is not."""
+`__RANK_0.distcp` has the tensors and objects of a rank, one after the other, each as torch.save
+writes it; `.metadata` has, of each name, the files and the places of its parts (metadata.py). A
+folder is written beside its place and renamed when it is whole: a checkpoint is there or it is
+not."""
 
 from __future__ import annotations
 
-import json
+import io
 import os
 import shutil
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,23 +25,49 @@ from rushlight.comm.arrays import written
 from rushlight.comm.groups import member
 from rushlight.comm.process_group import ProcessGroup
 from rushlight.core.tensor import Tensor, from_array
+from rushlight.distributed.checkpoint.metadata import (
+    Entry,
+    Stored,
+    read_metadata,
+    written_metadata,
+)
+from rushlight.distributed.pieces import piece_of
 from rushlight.serialization import load as load_file
 from rushlight.serialization import save as save_file
 
-METADATA = "metadata.json"
+METADATA = ".metadata"
 STEP_SECONDS = 0.02
 
 
-def named(tree: Any, prefix: str = "") -> Iterator[tuple[str, Any, Callable[[Any], None]]]:
-    """(name, value, function that puts another value in its place) of the leaves of nested dicts
+def dotted(path: Sequence[str | int]) -> str:
+    """The name of a value in the checkpoint."""
+    return ".".join(map(str, path))
+
+
+def is_leaf(value: Any) -> bool:
+    """Whether a value is stored as one: lists are, if they have no tensors and no dicts."""
+    if isinstance(value, dict):
+        return False
+    if not isinstance(value, list):
+        return True
+    return all(
+        not isinstance(one, Tensor) and (is_leaf(one) if isinstance(one, (dict, list)) else True)
+        for one in value
+    )
+
+
+def named(
+    tree: Any, path: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], Any, Callable[[Any], None]]]:
+    """(path, value, function that puts another value in its place) of the leaves of nested dicts
     and lists."""
     items = list(tree.items()) if isinstance(tree, dict) else list(enumerate(tree))
     for key, value in items:
-        name = f"{prefix}{key}"
-        if isinstance(value, (dict, list)) and value:
-            yield from named(value, name + ".")
+        here = (*path, str(key) if isinstance(tree, dict) else key)
+        if is_leaf(value):
+            yield here, value, partial(tree.__setitem__, key)
         else:
-            yield name, value, partial(tree.__setitem__, key)
+            yield from named(value, here)
 
 
 def with_states(state_dict: dict[str, Any]) -> dict[str, Any]:
@@ -52,39 +79,50 @@ def with_states(state_dict: dict[str, Any]) -> dict[str, Any]:
 
 
 class Part:
-    """A value of a rank, and which rows of the whole it is."""
+    """A value of a rank, with its place in the whole tensor. `path`: the keys of the value."""
 
-    def __init__(self, name: str, value: Any):
-        self.name, self.value = name, value
-        piece = getattr(value, "_piece", None)
-        self.divided = piece is not None
-        if piece is not None:
-            self.shape = list(piece.shape)
-            self.first = min(piece.group.rank() * piece.rows, piece.shape[0] if piece.shape else 1)
-        elif isinstance(value, Tensor):
-            self.shape, self.first = list(value.shape), 0
+    def __init__(self, path: Sequence[str | int], value: Any):
+        self.path, self.name, self.value = tuple(path), dotted(path), value
+        piece = self.piece = piece_of(value)
+        self.shape: tuple[int, ...] | None = None
+        self.offsets: tuple[int, ...] = ()
+        if isinstance(value, Tensor):
+            self.shape = tuple(value.shape) if piece is None else piece.shape
+            self.offsets = (0,) * len(self.shape)
+            if piece is not None and self.shape:
+                self.offsets = (piece.first, *self.offsets[1:])
 
     @property
-    def rows(self) -> int:
-        """The number of rows; 1 of a tensor without dimensions."""
-        return self.value.shape[0] if self.value.ndim else 1
+    def sizes(self) -> tuple[int, ...]:
+        """The shape of the part, of a tensor without dimensions ()."""
+        return tuple(self.value.shape) if self.shape else ()
 
-    def described(self, file: str) -> dict[str, Any]:
-        """What metadata.json says of it."""
-        if not isinstance(self.value, Tensor):
-            return {"file": file, "object": True}
-        return {"file": file, "shape": self.shape, "first": self.first, "rows": self.rows}
+    def written_here(self, rank: int, size: int) -> bool:
+        """Whether this rank writes the value: rows of its own, or a share of replicated values."""
+        if self.piece is None:
+            return zlib.crc32(self.name.encode()) % size == rank
+        return self.piece.first_replica and self.piece.rows_here > 0
+
+    def content(self) -> bytes:
+        """The bytes of its file, which torch.load reads."""
+        file, value = io.BytesIO(), self.value
+        if isinstance(value, Tensor):
+            value = from_array(value._array.reshape(self.sizes))
+        save_file(value, file)
+        return file.getvalue()
+
+    def entry(self, file: str, start: int, length: int) -> Entry:
+        """Its description in the metadata."""
+        if self.shape is None:
+            return Entry(self.path, [Stored(file, start, length)])
+        stored = Stored(file, start, length, self.offsets, self.sizes)
+        return Entry(self.path, [stored], self.value.dtype, self.shape)
 
 
 def parts_to_write(state_dict: dict[str, Any], rank: int, size: int) -> list[Part]:
     """The parts that this rank writes: its own, and a share of what all ranks have."""
-    found = []
-    for name, value, _ in named(with_states(state_dict)):
-        part = Part(name, value)
-        whole_here = not part.divided and zlib.crc32(name.encode()) % size == rank
-        if whole_here or (part.divided and part.rows):
-            found.append(part)
-    return found
+    parts = [Part(path, value) for path, value, _ in named(with_states(state_dict))]
+    return [part for part in parts if part.written_here(rank, size)]
 
 
 def world_of(process_group: Any, no_dist: bool) -> ProcessGroup | None:
@@ -119,14 +157,13 @@ class Writing:
             shutil.rmtree(self.beside, ignore_errors=True)
             self.beside.mkdir(parents=True)
         self.meet("begun", 1)
-        file = f"{self.rank}.pt"
-        tensors = {
-            part.name: part.value.detach() if isinstance(part.value, Tensor) else part.value
-            for part in self.parts
-        }
-        save_file(tensors, self.beside / file)
-        described = {part.name: part.described(file) for part in self.parts}
-        (self.beside / f"{self.rank}.json").write_text(json.dumps(described))
+        file, described = f"__{self.rank}_0.distcp", {}
+        with open(self.beside / file, "wb") as out:
+            for part in self.parts:
+                start, content = out.tell(), part.content()
+                out.write(content)
+                described[part.name] = part.entry(file, start, len(content))
+        (self.beside / f"{self.rank}.part").write_bytes(written_metadata(described))
         self.meet("written", self.size)
         if self.rank == 0:
             self.finish()
@@ -147,13 +184,16 @@ class Writing:
 
     def finish(self) -> None:
         """Put the descriptions together and rename the folder."""
-        names: dict[str, list[dict[str, Any]]] = {}
+        entries: dict[str, Entry] = {}
         for rank in range(self.size):
-            file = self.beside / f"{rank}.json"
-            for name, described in json.loads(file.read_text()).items():
-                names.setdefault(name, []).append(described)
+            file = self.beside / f"{rank}.part"
+            for name, entry in read_metadata(file.read_bytes()).items():
+                if name in entries:
+                    entries[name].parts.extend(entry.parts)
+                else:
+                    entries[name] = entry
             file.unlink()
-        (self.beside / METADATA).write_text(json.dumps({"version": 1, "names": names}))
+        (self.beside / METADATA).write_bytes(written_metadata(entries))
         old = self.path.with_name(f".{self.path.name}.old")
         if self.path.exists():
             shutil.rmtree(old, ignore_errors=True)
@@ -163,55 +203,79 @@ class Writing:
 
 
 class Reading:
-    """A checkpoint that is read: each file once, when it is needed."""
+    """A checkpoint that is read, each part when it is needed."""
 
     def __init__(self, path: Any):
         self.path = Path(path)
         try:
-            self.names = json.loads((self.path / METADATA).read_text())["names"]
+            content = (self.path / METADATA).read_bytes()
         except OSError as error:
             raise FileNotFoundError(
                 explain(f"{path} is no checkpoint of torch.distributed.checkpoint: {error}")
             ) from None
-        self.files: dict[str, dict] = {}
+        self.entries = read_metadata(content)
 
-    def file(self, name: str) -> dict:
-        if name not in self.files:
-            self.files[name] = load_file(self.path / name, weights_only=False, mmap=None)
-        return self.files[name]
+    def stored(self, part: Stored) -> Any:
+        """The value of a part: a tensor, or containers, numbers and text."""
+        with open(self.path / part.file, "rb") as file:
+            file.seek(part.start)
+            return load_file(io.BytesIO(file.read(part.length)), weights_only=True)
 
     def value(self, name: str) -> Any:
         """The object, or the whole tensor."""
-        parts = self.names[name]
-        if "object" in parts[0]:
-            return self.file(parts[0]["file"])[name]
-        first = self.file(parts[0]["file"])[name]
-        whole = np.empty(parts[0]["shape"], first._array.dtype)
-        self.fill(name, whole, 0)
+        entry = self.entries[name]
+        if entry.shape is None:
+            return self.stored(entry.parts[0])
+        whole = np.empty(entry.shape, entry.dtype.numpy)  # type: ignore[union-attr]
+        self.fill(name, whole, (0,) * whole.ndim)
         return from_array(whole)
 
-    def fill(self, name: str, rows: np.ndarray, first: int) -> None:
-        """Fill an array with the rows of a tensor from a row on."""
-        rows = rows.reshape(rows.shape or (1,))
-        for part in self.names[name]:
-            start, end = part["first"], part["first"] + part["rows"]
-            low, high = max(first, start), min(first + len(rows), end)
-            if low < high:
-                source = self.file(part["file"])[name]._array
-                source = source.reshape(source.shape or (1,))
-                rows[low - first : high - first] = source[low - start : high - start]
+    def fill(self, name: str, array: np.ndarray, first: Sequence[int]) -> None:
+        """Fill an array with the elements of a tensor from the index `first` on."""
+        for part in self.entries[name].parts:
+            start, sizes = part.offsets or (), part.sizes or ()
+            low = [max(a, b) for a, b in zip(first, start)]
+            high = [min(a + n, b + m) for a, n, b, m in zip(first, array.shape, start, sizes)]
+            if any(a >= b for a, b in zip(low, high)):
+                continue
+            source = self.stored(part)._array.reshape(sizes)
+            into = tuple(slice(a - f, b - f) for a, b, f in zip(low, high, first))
+            of = tuple(slice(a - s, b - s) for a, b, s in zip(low, high, start))
+            array[into] = source[of]
 
-    def load(self, name: str, value: Any) -> Any:
+    def load(self, path: Sequence[str | int], value: Any) -> Any:
         """What a leaf becomes: a tensor is filled in place."""
-        if name not in self.names:
+        name = dotted(path)
+        if name not in self.entries:
             raise RuntimeError(explain(f"Missing key in checkpoint state_dict: {name}."))
         if not isinstance(value, Tensor):
             return self.value(name)
-        part, there = Part(name, value), self.names[name][0].get("shape")
+        part, there = Part(path, value), self.entries[name].shape
         if part.shape != there:
             raise ValueError(
                 explain(f"Size mismatch between saved {there} and current: {part.shape} for {name}")
             )
-        self.fill(name, value._array, part.first)
+        if value.numel():
+            self.fill(name, value._array.reshape(part.sizes), part.offsets)
         written(value)
         return value
+
+    def tree(self) -> dict[str, Any]:
+        """All values, nested as they were saved."""
+        made: dict[str | int, Any] = {}
+        for name, entry in self.entries.items():
+            inside = made
+            for key in entry.path[:-1]:
+                inside = inside.setdefault(key, {})
+            inside[entry.path[-1]] = self.value(name)
+        return lists(made)
+
+
+def lists(tree: Any) -> Any:
+    """Dicts with the keys 0, 1, ... as lists."""
+    if not isinstance(tree, dict):
+        return tree
+    inside = {key: lists(value) for key, value in tree.items()}
+    if inside and all(isinstance(key, int) for key in inside):
+        return [inside[key] for key in sorted(inside)]
+    return inside

@@ -8,6 +8,7 @@ from typing import Any
 
 from rushlight.distributed.optimizer_state import named_state, numbered_state
 from rushlight.distributed.sharding import state_of_parts
+from rushlight.creation.factories import zeros_like
 from rushlight.nn import Module
 
 
@@ -35,7 +36,7 @@ def get_model_state_dict(
     model: Module, *, submodules: Any = None, options: StateDictOptions | None = None
 ) -> dict[str, Any]:
     """The state of a model, by the names of the module inside wrappers."""
-    with state_of_parts(options is None or not options.full_state_dict):
+    with state_of_parts(not (options and options.full_state_dict)):
         return dict(inner(model).state_dict())
 
 
@@ -45,6 +46,23 @@ def set_model_state_dict(
     """Load what `get_model_state_dict` gave, whole or divided."""
     strict = options is None or options.strict
     return inner(model).load_state_dict(model_state_dict, strict=strict)
+
+
+def _init_optim_state(optim: Any) -> None:
+    """Make the state of an optimizer that has not stepped: a step with gradients of zero and a
+    learning rate of zero."""
+    if optim.state:
+        return
+    rates = [group["lr"] for group in optim.param_groups]
+    for group in optim.param_groups:
+        group["lr"] = 0.0
+        for p in group["params"]:
+            if p.requires_grad:
+                p.grad = zeros_like(p)
+    optim.step(closure=None)
+    for group, rate in zip(optim.param_groups, rates):
+        group["lr"] = rate
+    optim.zero_grad(set_to_none=True)
 
 
 def get_optimizer_state_dict(

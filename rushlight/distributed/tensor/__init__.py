@@ -1,25 +1,29 @@
-"""torch.distributed.tensor, as far as libraries use it: placements can be described, but a tensor
-is on one machine."""
+"""torch.distributed.tensor, as far as `fully_shard` and checkpoints need it: a tensor whose rows
+are divided over the ranks, or that each rank has whole. Ops between such tensors: see `DTensor`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rushlight.base.errors import Absent
+import numpy as np
+
+from rushlight.base.errors import explain
+from rushlight.comm.collectives import all_reduce
+from rushlight.comm.groups import get_world_size
+from rushlight.comm.process_group import ProcessGroup
+from rushlight.comm.reduce_op import ReduceOp
+from rushlight.core.tensor import Tensor, from_array
 from rushlight.distributed.device_mesh import DeviceMesh, init_device_mesh
-
-WHY = "tensors lie in one process; hint: omit the distribution of tensors"
-
-
-class DTensor(Absent):
-    """A tensor on several machines."""
-
-    because = WHY
+from rushlight.distributed.pieces import Piece, piece_of
+from rushlight.nn import Parameter
+from rushlight.nn.parallel.module_state import broadcast_all
+from rushlight.ops.tensor.tensor_copy_pickle import disabled
 
 
 class Placement:
-    """How a tensor would lie on several machines."""
+    """How a tensor lies on several machines."""
 
     def is_shard(self, dim: int | None = None) -> bool:
         """Whether it is cut, along `dim` if one is given."""
@@ -60,11 +64,141 @@ class Partial(Placement):
     reduce_op: str = "sum"
 
 
+class DTensor(Tensor):
+    """The rows of this rank of a tensor that is divided over the ranks of a group.
+
+    `full_tensor()` is the whole tensor and `to_local()` the rows. `shape` and `numel()` are those
+    of the rows, in contrast to torch. Ops work on the rows and return plain tensors, which is right
+    for elementwise ops, in-place ops and optimizers; methods that mix rows raise
+    NotImplementedError. `norm()` is the norm of the whole tensor."""
+
+    __slots__ = ()
+    __torch_function__ = staticmethod(disabled)
+    _piece: Piece
+
+    def __new__(cls, *args: Any, **options: Any) -> Any:
+        raise NotImplementedError(
+            explain("making a DTensor of a local tensor is not supported", "distribute_tensor")
+        )
+
+    from_local = classmethod(__new__)
+
+    @property
+    def device_mesh(self) -> DeviceMesh:
+        """The ranks that have the rows: a row for each replica if there are several."""
+        group, replicas = self._piece.group, self._piece.replicas
+        if replicas is None:
+            return DeviceMesh("cpu", group.ranks, groups=[group])
+        step = np.array(replicas.ranks) - replicas.ranks[replicas.rank()]
+        ranks = np.array(group.ranks)[None, :] + step[:, None]
+        return DeviceMesh("cpu", ranks, groups=[replicas, group])
+
+    @property
+    def placements(self) -> tuple[Placement, ...]:
+        """How the tensor lies along each dimension of the mesh."""
+        return (Shard(0),) if self._piece.replicas is None else (Replicate(), Shard(0))
+
+    def to_local(self, **options: Any) -> Tensor:
+        """The rows of this rank, in the same memory."""
+        return self.detach()
+
+    def full_tensor(self, **options: Any) -> Tensor:
+        """The whole tensor, without history. All ranks of the mesh call this."""
+        return self._piece.gathered(self._array)
+
+    def norm(self, p: Any = 2.0, *args: Any, **options: Any) -> Tensor:  # type: ignore[override]
+        """|whole tensor|_p, on all ranks. All ranks of the mesh call this."""
+        order = 2.0 if p in (None, "fro") else float(p)
+        size, biggest = np.abs(self._array).astype(np.float64), order == np.inf
+        here = size.max(initial=0) if biggest else (size**order).sum()
+        total = from_array(np.array(here))
+        all_reduce(total, ReduceOp.MAX if biggest else ReduceOp.SUM, self._piece.group)
+        value = total.item() if biggest else total.item() ** (1.0 / order)
+        return from_array(np.array(value, self._array.dtype))
+
+
+def refusal(name: str) -> Callable:
+    """A method of DTensor that is not there."""
+
+    def method(self: DTensor, *args: Any, **options: Any) -> Any:
+        raise NotImplementedError(
+            explain(
+                f"DTensor.{name} needs rows of other ranks",
+                f"x.full_tensor().{name}(...), or x.to_local() for the rows of this rank",
+                rows_here=tuple(self.shape),
+                whole=self._piece.shape,
+            )
+        )
+
+    method.__name__ = name
+    return method
+
+
+MIXING_ROWS = (
+    *("sum", "mean", "prod", "max", "min", "std", "var", "argmax", "argmin", "softmax", "cumsum"),
+    *("mm", "matmul", "__matmul__", "__rmatmul__", "view", "flatten", "t", "transpose"),
+    *("permute", "__getitem__", "redistribute", "tolist"),
+)
+for one in MIXING_ROWS:
+    setattr(DTensor, one, refusal(one))
+
+
+class ShardedParameter(DTensor, Parameter):  # type: ignore[misc]
+    """A parameter that is divided."""
+
+    __slots__ = ()
+
+
+def divided(tensor: Tensor, piece: Piece) -> DTensor:
+    """The tensor, which has the rows of this rank, as a DTensor: the same object."""
+    tensor.__class__ = ShardedParameter if isinstance(tensor, Parameter) else DTensor
+    tensor._piece = piece  # type: ignore[attr-defined]
+    return tensor  # type: ignore[return-value]
+
+
+def groups_of(mesh: Any, placements: Sequence[Any]) -> tuple[ProcessGroup, ProcessGroup | None]:
+    """(the group that a tensor is divided over, the group of its replicas or None).
+    NotImplementedError for what is neither Shard(0) nor Replicate()."""
+    if len(placements) != mesh.ndim:
+        raise ValueError(
+            explain(
+                "`placements` must have the same length as `device_mesh.ndim`! Found placements "
+                f"length: {len(placements)}, and device_mesh.ndim: {mesh.ndim}."
+            )
+        )
+    cut = [i for i, placement in enumerate(placements) if placement == Shard(0)]
+    others = [p for i, p in enumerate(placements) if i not in cut]
+    if len(cut) != 1 or len(others) > 1 or not all(p == Replicate() for p in others):
+        raise NotImplementedError(
+            explain(
+                f"a tensor is not distributed as {list(placements)}",
+                "[Shard(0)], or on a mesh of two dimensions [Replicate(), Shard(0)]",
+            )
+        )
+    return mesh.get_group(cut[0]), mesh.get_group(1 - cut[0]) if others else None
+
+
 def distribute_tensor(
-    tensor: Any, device_mesh: Any = None, placements: Any = None, **options: Any
-) -> Any:
-    """NotImplementedError: a tensor is in one process."""
-    raise NotImplementedError(f"torch.distributed.tensor.distribute_tensor is not supported: {WHY}")
+    tensor: Tensor,
+    device_mesh: DeviceMesh | None = None,
+    placements: Sequence[Placement] | None = None,
+    *,
+    src_data_rank: int | None = 0,
+) -> Tensor:
+    """The tensor of the first rank of the mesh, divided as `placements` say: [Shard(0)] is a
+    DTensor with some rows on each rank; [Replicate()], the default, is a plain tensor. With
+    `src_data_rank` None each rank takes its rows of its own tensor. NotImplementedError for other
+    placements."""
+    mesh = device_mesh or init_device_mesh("cpu", (get_world_size(),))
+    wanted = placements or [Replicate()] * mesh.ndim
+    value = from_array(tensor._array.copy()) if not tensor.is_meta else tensor
+    if src_data_rank is not None and not tensor.is_meta:
+        for group in reversed(mesh.get_all_groups()):
+            broadcast_all([value], group)
+    if all(placement == Replicate() for placement in wanted):
+        return value.requires_grad_(tensor.requires_grad)
+    piece = Piece(tensor.shape, *groups_of(mesh, wanted))
+    return divided(piece.part(value).requires_grad_(tensor.requires_grad), piece)
 
 
 __all__ = [
@@ -76,4 +210,5 @@ __all__ = [
     "Shard",
     "distribute_tensor",
     "init_device_mesh",
+    "piece_of",
 ]

@@ -3,7 +3,7 @@ there, while backward goes on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 from weakref import ref
 
@@ -14,20 +14,21 @@ from rushlight.comm.collectives import all_reduce
 from rushlight.comm.process_group import ProcessGroup
 from rushlight.core.engine import reachable
 from rushlight.core.tensor import Tensor, from_array
+from rushlight.nn.parallel.sparse_gradients import sparse_mean
 
 FIRST_BUCKET_BYTES = 1 << 20  # small, so that its sum begins early
 
 
 class Bucket:
     """Gradients that are summed at once. `flat`: all of them; `views`: their places in `flat`, in
-    their shapes."""
+    their shapes. `sparse`: of one sparse gradient, which is not in `flat`."""
 
-    def __init__(self, index: int, parameters: Sequence[Tensor]):
-        self.index, self.parameters = index, list(parameters)
-        first = parameters[0]._array
-        self.flat = np.zeros(sum(p.numel() for p in parameters), first.dtype)
-        self.views, at = [], 0
-        for p in parameters:
+    def __init__(self, index: int, parameters: Sequence[Tensor], sparse: bool = False):
+        self.index, self.parameters, self.sparse = index, list(parameters), sparse
+        first, count = parameters[0]._array, sum(p.numel() for p in parameters)
+        self.flat = np.zeros(0 if sparse else count, first.dtype)
+        self.views, at = [self.flat] if sparse else [], 0
+        for p in () if sparse else parameters:
             self.views.append(self.flat[at : at + p.numel()].reshape(p._array.shape))
             at += p.numel()
         self.missing = len(parameters)
@@ -95,11 +96,16 @@ class Reducer:
         group: ProcessGroup,
         cap_bytes: int,
         as_views: bool,
+        sparse: Collection[int] = (),
     ):
         self.names = {id(p): name for name, p in parameters}
         self.group, self.as_views = group, as_views
         tensors = [p for _, p in parameters]
-        self.buckets = [Bucket(i, ps) for i, ps in enumerate(in_buckets(tensors, cap_bytes))]
+        dense = in_buckets([p for p in tensors if id(p) not in sparse], cap_bytes)
+        self.buckets = [Bucket(i, ps) for i, ps in enumerate(dense)]
+        for p in tensors:
+            if id(p) in sparse:
+                self.buckets.append(Bucket(len(self.buckets), [p], sparse=True))
         self.places = {
             id(p): (bucket, view)
             for bucket in self.buckets
@@ -141,7 +147,8 @@ class Reducer:
             for p, view in zip(bucket.parameters, bucket.views):
                 if id(p._node) not in used:
                     self.unused.add(id(p))
-                    view[...] = 0 if p._grad is None else p._grad._array / self.predivisor()
+                    if not bucket.sparse:
+                        view[...] = 0 if p._grad is None else p._grad._array / self.predivisor()
                     bucket.missing -= 1
         self.launch()
 
@@ -185,9 +192,10 @@ class Reducer:
                 )
             )
         self.seen.add(key)
-        grad = parameter._grad._array  # type: ignore[union-attr]
-        if grad is not view or self.predivisor() != 1.0:
-            np.multiply(grad, view.dtype.type(1.0 / self.predivisor()), out=view)
+        if not bucket.sparse:
+            grad = parameter._grad._array  # type: ignore[union-attr]
+            if grad is not view or self.predivisor() != 1.0:
+                np.multiply(grad, view.dtype.type(1.0 / self.predivisor()), out=view)
         bucket.missing -= 1
         if not bucket.missing:
             self.launch()
@@ -212,6 +220,8 @@ class Reducer:
             self.finish()
 
     def begin(self, bucket: Bucket) -> None:
+        if bucket.sparse:  # summed in finish: how many rows each rank has is not known
+            return
         if self.hook is None:
             bucket.work = all_reduce(from_array(bucket.flat), group=self.group, async_op=True)
         else:
@@ -223,6 +233,12 @@ class Reducer:
         self.expecting = False
         nowhere = self.used_nowhere() if self.looks_for_unused else set()
         for bucket in self.buckets:
+            if bucket.sparse:
+                p = bucket.parameters[0]
+                mean = sparse_mean(p, self.divisor, self.group)
+                if id(p) not in nowhere:
+                    p._grad = mean
+                continue
             result = bucket.work.wait()
             if self.hook is not None:
                 value = result[0] if isinstance(result, (list, tuple)) else result
@@ -259,6 +275,11 @@ class Reducer:
             self.unused = set(self.places)
             self.used_nowhere()
         for bucket in self.buckets:
+            if bucket.sparse:
+                bucket.parameters[0]._grad = None
+                mean = sparse_mean(bucket.parameters[0], self.divisor, self.group)
+                bucket.parameters[0]._grad = mean
+                continue
             bucket.work.wait()
             for p, view in zip(bucket.parameters, bucket.views):
                 self.give(p, view)

@@ -18,6 +18,7 @@ from rushlight.core.tensor import Tensor, noticed
 from rushlight.nn.module import Module
 from rushlight.nn.parallel.buckets import GradBucket, Reducer
 from rushlight.nn.parallel.module_state import broadcast_all, check_same_model
+from rushlight.nn.parallel.sparse_gradients import sparse_parameters
 
 BUCKET_MB = 25.0
 
@@ -89,7 +90,11 @@ class DistributedDataParallel(Module, Joinable):
             states = [p for _, p in self._named("parameters")] + self._buffers_to_sync()
             broadcast_all(states, self.process_group)
         self.reducer = Reducer(
-            trained, self.process_group, self.bucket_bytes_cap, self.gradient_as_bucket_view
+            trained,
+            self.process_group,
+            self.bucket_bytes_cap,
+            self.gradient_as_bucket_view,
+            sparse_parameters(self.module),
         )
 
     def _named(self, kind: str) -> list[tuple[str, Tensor]]:

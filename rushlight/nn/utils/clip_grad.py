@@ -39,7 +39,8 @@ def get_total_norm(
     given = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     if not given:
         return tensor(0.0)
-    total = norm(stack([norm(t, norm_type) for t in given]), norm_type)
+    # the method: of a tensor that is divided over ranks (DTensor) it is the norm of the whole
+    total = norm(stack([t.norm(norm_type) for t in given]), norm_type)
     if error_if_nonfinite and not bool(e.isfinite(total)):
         raise RuntimeError(
             f"The total norm of order {float(norm_type)} for gradients from `parameters` is "

@@ -280,3 +280,44 @@ def uncompiled(torch, dist):
         optimizer.step()
         losses.append(loss.item())
     return [losses, 0]
+
+
+def sparse(torch, dist, accumulate):
+    torch.manual_seed(3)
+    table = torch.nn.Embedding(12, 4, sparse=True)
+    bag = torch.nn.EmbeddingBag(9, 4, sparse=True, mode="sum")
+    head = torch.nn.Linear(4, 2)
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table, self.bag, self.head = table, bag, head
+
+        def forward(self, x):
+            return self.head(self.table(x).sum(1) + self.bag(x % 9))
+
+    model = torch.nn.parallel.DistributedDataParallel(Model())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    generator = torch.Generator().manual_seed(dist.get_rank())
+    for _ in range(3):
+        x = torch.randint(0, 12, (3 + dist.get_rank(), 5), generator=generator)
+        if accumulate:
+            with model.no_sync():
+                model(x).sum().backward()
+        model(x).sum().backward()
+        optimizer.step()
+        grads = [table.weight.grad.to_dense().tolist(), bag.weight.grad.to_dense().tolist()]
+        kinds = [table.weight.grad.is_sparse, bag.weight.grad.is_sparse]
+        optimizer.zero_grad()
+    return [kinds, grads, [p.tolist() for p in model.parameters()]]
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+def test_sparse_gradients(oracle, accumulate):
+    want = oracle(lambda torch: ranks(2, "torch")(sparse, accumulate))
+    for (kinds, grads, weights), (own, own_grads, own_weights) in zip(
+        want, ranks(2)(sparse, accumulate)
+    ):
+        assert own == kinds == [True, True]
+        for a, b in zip(grads + weights, own_grads + own_weights):
+            np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-6)
