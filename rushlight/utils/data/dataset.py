@@ -133,7 +133,7 @@ class StackDataset(Dataset[Any]):
         return tuple([d[index] for d in self.datasets])
 
     def __getitems__(self, indices: Sequence[int]) -> list:
-        columns = [samples(d, indices) for d in self._parts()]
+        columns = [nested_samples(d, indices) for d in self._parts()]
         if isinstance(self.datasets, dict):
             return [dict(zip(self.datasets, row)) for row in zip(*columns)]
         return list(zip(*columns))
@@ -235,19 +235,24 @@ class Subset(Dataset[T]):
             return self.dataset[[self.indices[i] for i in index]]
         return self.dataset[self.indices[index]]
 
-    def __getitems__(self, indices: Sequence[int]) -> list:
+    def __getitems__(self, indices: Sequence[int]) -> Any:
         return samples(self.dataset, [self.indices[i] for i in indices])
 
     def __len__(self) -> int:
         return len(self.indices)
 
 
-def samples(dataset: Any, numbers: Sequence[int]) -> list:
-    """The samples with these indices, by `__getitems__` if the data set has this method."""
+def samples(dataset: Any, numbers: Sequence[int]) -> Any:
+    """The samples with these indices: what `__getitems__` returns, if the data set has this method.
+    `collate_fn` receives the result as it is, so it may be a finished batch."""
     several = getattr(dataset, "__getitems__", None)
-    if several is None:
-        return [dataset[i] for i in numbers]
-    found = several(numbers)
+    return several(numbers) if several else [dataset[i] for i in numbers]
+
+
+def nested_samples(dataset: Any, numbers: Sequence[int]) -> Any:
+    """The samples of one data set of a StackDataset. ValueError unless there is one for each
+    number."""
+    found = samples(dataset, numbers)
     if len(found) != len(numbers):
         raise ValueError(
             explain(
