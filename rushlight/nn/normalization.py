@@ -258,7 +258,7 @@ class SyncBatchNorm(_BatchNorm):
         mean = total[:-1] / n
         centered = x - mean.reshape(shape)
         var = all_reduce((centered * centered).sum(dims), group=self.process_group) / n
-        self.follow(mean.detach(), var.detach() * (n / (n - 1)))
+        self._follow(mean.detach(), var.detach() * (n / (n - 1)))
         out = centered * (var + self.eps).rsqrt().reshape(shape)
         if self.weight is not None:
             out = out * self.weight.reshape(shape)
@@ -266,7 +266,7 @@ class SyncBatchNorm(_BatchNorm):
             out = out + self.bias.reshape(shape)
         return out.to(input.dtype)
 
-    def follow(self, mean: Tensor, var: Tensor) -> None:
+    def _follow(self, mean: Tensor, var: Tensor) -> None:
         """Let the running statistics follow those of the batches."""
         if not self.training or self.running_mean is None or self.running_var is None:
             return
@@ -298,7 +298,7 @@ class _InstanceNorm(_NormBase):
     By default without weight, bias and running statistics.
     """
 
-    n = 1  # spatial dimensions
+    _n = 1  # spatial dimensions
 
     def __init__(
         self,
@@ -318,7 +318,7 @@ class _InstanceNorm(_NormBase):
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
-        alone = input._array.ndim == self.n + 1
+        alone = input._array.ndim == self._n + 1
         x = input.unsqueeze(0) if alone else input
         if x._array.shape[1] != self.num_features and self.affine:
             c = x._array.shape[1]
@@ -354,7 +354,7 @@ class InstanceNorm1d(_InstanceNorm):
             [-1.0000,  1.0000]])
     """
 
-    n = 1
+    _n = 1
     _check_input_dim = dimensions(2, 3)
 
 
@@ -367,7 +367,7 @@ class InstanceNorm2d(_InstanceNorm):
              [-1.0000,  1.0000]]])
     """
 
-    n = 2
+    _n = 2
     _check_input_dim = dimensions(3, 4)
 
 
@@ -379,7 +379,7 @@ class InstanceNorm3d(_InstanceNorm):
     tensor(0.)
     """
 
-    n = 3
+    _n = 3
     _check_input_dim = dimensions(4, 5)
 
 

@@ -14,18 +14,18 @@ from rushlight.nn.module import Module
 class _PadNd(Module):
     """Padding of the last n dimensions, in one mode."""
 
-    n, mode = 1, "constant"
+    _n, _mode = 1, "constant"
 
     def __init__(self, padding: Any):
         super().__init__()
-        self.padding = each(padding, 2 * self.n, "padding")
+        self.padding = each(padding, 2 * self._n, "padding")
 
     def forward(self, input: Tensor) -> Tensor:
-        if self.mode == "circular" and input._array.ndim not in (self.n + 1, self.n + 2):
+        if self._mode == "circular" and input._array.ndim not in (self._n + 1, self._n + 2):
             raise ValueError(
-                f"expected {self.n + 1}D or {self.n + 2}D input (got {input._array.ndim}D input)"
+                f"expected {self._n + 1}D or {self._n + 2}D input (got {input._array.ndim}D input)"
             )
-        return F.pad(input, self.padding, self.mode)
+        return F.pad(input, self.padding, self._mode)
 
     def extra_repr(self) -> str:
         return f"{self.padding}"
@@ -72,7 +72,7 @@ class ConstantPad2d(_ConstantPadNd):
              [1., 2., 9.]]])
     """
 
-    n = 2
+    _n = 2
 
 
 class ConstantPad3d(_ConstantPadNd):
@@ -83,7 +83,7 @@ class ConstantPad3d(_ConstantPadNd):
     tensor([[[[0., 0., 9.]]]])
     """
 
-    n = 3
+    _n = 3
 
 
 class ZeroPad1d(_ZeroPadNd):
@@ -104,7 +104,7 @@ class ZeroPad2d(_ZeroPadNd):
              [0., 0., 0., 0.]]])
     """
 
-    n = 2
+    _n = 2
 
 
 class ZeroPad3d(_ZeroPadNd):
@@ -115,7 +115,7 @@ class ZeroPad3d(_ZeroPadNd):
     torch.Size([1, 4, 5, 6])
     """
 
-    n = 3
+    _n = 3
 
 
 class ReflectionPad1d(_PadNd):
@@ -126,7 +126,7 @@ class ReflectionPad1d(_PadNd):
     tensor([[3., 2., 1., 2., 3., 2., 1.]])
     """
 
-    mode = "reflect"
+    _mode = "reflect"
 
 
 class ReflectionPad2d(_PadNd):
@@ -139,7 +139,7 @@ class ReflectionPad2d(_PadNd):
              [4., 3., 4., 3.]]])
     """
 
-    n, mode = 2, "reflect"
+    _n, _mode = 2, "reflect"
 
 
 class ReflectionPad3d(_PadNd):
@@ -153,7 +153,7 @@ class ReflectionPad3d(_PadNd):
               [3., 2., 3., 2.]]]])
     """
 
-    n, mode = 3, "reflect"
+    _n, _mode = 3, "reflect"
 
 
 class ReplicationPad1d(_PadNd):
@@ -163,7 +163,7 @@ class ReplicationPad1d(_PadNd):
     tensor([[1., 1., 1., 2., 3., 3., 3.]])
     """
 
-    mode = "replicate"
+    _mode = "replicate"
 
 
 class ReplicationPad2d(_PadNd):
@@ -176,7 +176,7 @@ class ReplicationPad2d(_PadNd):
              [1., 1., 2., 2.]]])
     """
 
-    n, mode = 2, "replicate"
+    _n, _mode = 2, "replicate"
 
 
 class ReplicationPad3d(_PadNd):
@@ -188,7 +188,7 @@ class ReplicationPad3d(_PadNd):
               [2., 2., 3., 3.]]]])
     """
 
-    n, mode = 3, "replicate"
+    _n, _mode = 3, "replicate"
 
 
 class CircularPad1d(_PadNd):
@@ -198,7 +198,7 @@ class CircularPad1d(_PadNd):
     tensor([[2., 3., 1., 2., 3., 1., 2.]])
     """
 
-    mode = "circular"
+    _mode = "circular"
 
 
 class CircularPad2d(_PadNd):
@@ -211,7 +211,7 @@ class CircularPad2d(_PadNd):
              [4., 3., 4., 3.]]])
     """
 
-    n, mode = 2, "circular"
+    _n, _mode = 2, "circular"
 
 
 class CircularPad3d(_PadNd):
@@ -224,4 +224,4 @@ class CircularPad3d(_PadNd):
               [3., 2., 3., 2.]]]])
     """
 
-    n, mode = 3, "circular"
+    _n, _mode = 3, "circular"

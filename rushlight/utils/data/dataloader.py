@@ -208,7 +208,7 @@ class DataLoader(Suggesting, Generic[B]):
             and type(order.sampler) is RandomSampler
             and self._recipe().at_once()
         ):
-            return slices(order.sampler.parts(), order.batch_size, order.drop_last)
+            return slices(order.sampler._parts(), order.batch_size, order.drop_last)
         return iter(order)
 
     def _recipe(self) -> Recipe:

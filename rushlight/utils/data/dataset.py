@@ -90,7 +90,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
     def __len__(self) -> int:
         return len(self.tensors[0])
 
-    def batch(self, numbers: Any) -> list:
+    def _batch(self, numbers: Any) -> list:
         """The collated batch of the samples with these indices, computed at once."""
         if mode().watch is None and all(t._node is None for t in self.tensors):
             places = np.asarray(numbers, np.intp)
@@ -274,7 +274,7 @@ def whole_batch(dataset: Any, numbers: Any) -> list:
     """The default collation of the samples with these indices, computed at once."""
     while type(dataset) is Subset:
         numbers, dataset = [dataset.indices[i] for i in numbers], dataset.dataset
-    return dataset.batch(numbers)
+    return dataset._batch(numbers)
 
 
 def random_split(
