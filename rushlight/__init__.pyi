@@ -104,6 +104,7 @@ from rushlight.types import SymFloat as SymFloat
 from rushlight.types import SymInt as SymInt
 from rushlight.autograd.custom_ops import Tag as Tag
 from rushlight.core.tensor import Tensor as Tensor
+from rushlight.compat.names._C import TensorType as TensorType
 from rushlight.ops.tensor.storage_classes import TypedStorage as TypedStorage
 from rushlight.ops.tensor.storage_classes import UntypedStorage as UntypedStorage
 __version__: _str
@@ -341,7 +342,7 @@ def expand_copy(input: Any, size: Any, *, implicit: Any = ..., out: Any = ...) -
 from rushlight.viz.chain_rule import explain as explain
 def expm1(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = exp(input) - 1. exp(input) - 1, exact also near 0."""
 def expm1_(input: _Tensor) -> _Tensor: """out = exp(input) - 1. exp(input) - 1, exact also near 0."""
-from rushlight.compile.export.model_folder import export as export
+from rushlight.compat.names import export as export
 def eye(n: _int, m: _int | None = ..., *, out: _Tensor | None = ..., dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ...) -> _Tensor: ...
 def feature_alpha_dropout(input: _Tensor, p: _float = ..., training: _bool = ..., inplace: _bool = ...) -> _Tensor: ...
 from rushlight.nn.functional.aten_functions import feature_alpha_dropout_ as feature_alpha_dropout_
@@ -401,6 +402,7 @@ from rushlight.creation.process_settings import get_default_device as get_defaul
 from rushlight.base.dtypes import get_default_dtype as get_default_dtype
 from rushlight.creation.process_settings import get_deterministic_debug_mode as get_deterministic_debug_mode
 from rushlight.ops.tensor.predicates import get_device as get_device
+from rushlight.backends import get_device_module as get_device_module
 from rushlight.backends import get_float32_matmul_precision as get_float32_matmul_precision
 from rushlight.base.threads import get_num_interop_threads as get_num_interop_threads
 from rushlight.base.threads import get_num_threads as get_num_threads
@@ -690,7 +692,7 @@ def relu(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = maxi
 def relu_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor: ...
 def remainder(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input - other * floor(input / other). What is left of `input` after division by `other`, with the sign of `other`, as Python's %."""
 def renorm(input: _Tensor, p: _float, dim: _int, maxnorm: _float, *, out: _Tensor | None = ...) -> _Tensor: ...
-def repeat_interleave(input: _Tensor, repeats: Any = ..., dim: _int | None = ..., *, output_size: _int | None = ...) -> _Tensor: ...
+def repeat_interleave(input: Any = ..., repeats: Any = ..., dim: _int | None = ..., *, output_size: _int | None = ...) -> _Tensor: ...
 def reshape(input: _Tensor, *shape: Any) -> _Tensor: """out = reshape(input, *shape). The elements, in their order, in another shape; -1 stands for what is left."""
 from rushlight.ops.shape.as_strided import resize_as_ as resize_as_
 from rushlight.ops.math.complex import resolved as _resolved

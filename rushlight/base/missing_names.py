@@ -44,10 +44,10 @@ INSTEAD = {  # prefix of a name -> the replacement to suggest; the longest prefi
     "plain tensor",
     "torch.package": "torch.save(model.state_dict(), path), with the model's code beside it",
     "torch.export": "torch.compile(model) to run it faster, torch.save to keep it, "
-    "rushlight.export(model, example, "
+    "rushlight.compiler.export(model, example, "
     "folder) for a program that needs NumPy alone",
-    "torch.onnx.": "rushlight.export(model, example, folder) for a program that needs NumPy alone",
-    "torch.utils.mobile_optimizer": "rushlight.export(model, example, folder) for a program that "
+    "torch.onnx.": "rushlight.compiler.export(model, example, folder) for a program that needs NumPy alone",
+    "torch.utils.mobile_optimizer": "rushlight.compiler.export(model, example, folder) for a program that "
     "needs NumPy alone",
     "torch.utils.mkldnn": "the module as it is",
     "torch.utils.cpp_extension": "Python: torch.compile makes loops of it, autograd.Function "

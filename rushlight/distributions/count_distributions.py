@@ -215,7 +215,11 @@ class NegativeBinomial(OfTrials):
             return rushlight.poisson(rate)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        k, n, logsigmoid = self._checked(value), self.total_count, rushlight.nn.functional.logsigmoid
+        k, n, logsigmoid = (
+            self._checked(value),
+            self.total_count,
+            rushlight.nn.functional.logsigmoid,
+        )
         choices = rushlight.lgamma(n + k) - rushlight.lgamma(1.0 + k) - rushlight.lgamma(n)
         choices = rushlight.where(n + k == 0.0, 0.0, choices)
         return n * logsigmoid(-self.logits) + k * logsigmoid(self.logits) + choices

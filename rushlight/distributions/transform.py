@@ -102,7 +102,9 @@ class Transform:
         return Size(shape)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or type(self) is type(other) and not self._facts() and not other._facts()
+        return (
+            self is other or type(self) is type(other) and not self._facts() and not other._facts()
+        )
 
     __hash__ = None  # type: ignore[assignment]
 

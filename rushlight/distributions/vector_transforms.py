@@ -212,7 +212,9 @@ class CatTransform(Transform):
         return rushlight.split(x, self.lengths, self.dim)
 
     def _call(self, x: Tensor) -> Tensor:
-        return rushlight.cat([t(part) for t, part in zip(self.transforms, self._parts(x))], self.dim)
+        return rushlight.cat(
+            [t(part) for t, part in zip(self.transforms, self._parts(x))], self.dim
+        )
 
     def _inverse(self, y: Tensor) -> Tensor:
         return rushlight.cat(

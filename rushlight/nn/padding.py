@@ -118,7 +118,11 @@ class ZeroPad3d(_ZeroPadNd):
     _n = 3
 
 
-class ReflectionPad1d(_PadNd):
+class _ReflectionPadNd(_PadNd):
+    """The layers of this kind of padding, for isinstance."""
+
+
+class ReflectionPad1d(_ReflectionPadNd):
     """out[..., i] = x[..., |i - before|], mirrored at the last element too; amounts must be less
     than the size.
 
@@ -129,7 +133,7 @@ class ReflectionPad1d(_PadNd):
     _mode = "reflect"
 
 
-class ReflectionPad2d(_PadNd):
+class ReflectionPad2d(_ReflectionPadNd):
     """out[..., i, j] = x[..., |i - top|, |j - left|], mirrored at the last elements too; (left,
     right, top, bottom).
 
@@ -142,7 +146,7 @@ class ReflectionPad2d(_PadNd):
     _n, _mode = 2, "reflect"
 
 
-class ReflectionPad3d(_PadNd):
+class ReflectionPad3d(_ReflectionPadNd):
     """out[..., i, j, k] = x[..., |i - front|, |j - top|, |k - left|], mirrored at the last elements
     too.
 
@@ -156,7 +160,11 @@ class ReflectionPad3d(_PadNd):
     _n, _mode = 3, "reflect"
 
 
-class ReplicationPad1d(_PadNd):
+class _ReplicationPadNd(_PadNd):
+    """The layers of this kind of padding, for isinstance."""
+
+
+class ReplicationPad1d(_ReplicationPadNd):
     """out[..., i] = x[..., min(max(i - before, 0), size - 1)]: the first and last element repeated.
 
     >>> rushlight.nn.ReplicationPad1d(2)(rushlight.tensor([[1., 2., 3.]]))
@@ -166,7 +174,7 @@ class ReplicationPad1d(_PadNd):
     _mode = "replicate"
 
 
-class ReplicationPad2d(_PadNd):
+class ReplicationPad2d(_ReplicationPadNd):
     """out[..., i, j] = x at the nearest place to (i - top, j - left); padding (left, right, top,
     bottom), or one for all.
 
@@ -179,7 +187,7 @@ class ReplicationPad2d(_PadNd):
     _n, _mode = 2, "replicate"
 
 
-class ReplicationPad3d(_PadNd):
+class ReplicationPad3d(_ReplicationPadNd):
     """out[..., i, j, k] = x at the nearest place to (i - front, j - top, k - left); (left, right,
     top, bottom, front, back).
 
@@ -191,7 +199,11 @@ class ReplicationPad3d(_PadNd):
     _n, _mode = 3, "replicate"
 
 
-class CircularPad1d(_PadNd):
+class _CircularPadNd(_PadNd):
+    """The layers of this kind of padding, for isinstance."""
+
+
+class CircularPad1d(_CircularPadNd):
     """out[..., i] = x[..., (i - before) mod size]: continued from the other end.
 
     >>> rushlight.nn.CircularPad1d(2)(rushlight.tensor([[1., 2., 3.]]))
@@ -201,7 +213,7 @@ class CircularPad1d(_PadNd):
     _mode = "circular"
 
 
-class CircularPad2d(_PadNd):
+class CircularPad2d(_CircularPadNd):
     """out[..., i, j] = x[..., (i - top) mod H, (j - left) mod W]; padding (left, right, top,
     bottom), or one for all.
 
@@ -214,7 +226,7 @@ class CircularPad2d(_PadNd):
     _n, _mode = 2, "circular"
 
 
-class CircularPad3d(_PadNd):
+class CircularPad3d(_CircularPadNd):
     """out[..., i, j, k] = x[..., (i - front) mod D, (j - top) mod H, (k - left) mod W].
 
     `padding`: (left, right, top, bottom, front, back), or one number for all.

@@ -253,6 +253,9 @@ class Uninitialized(Tensor):
         return waiting, (self.__class__, empty_array(self).dtype, self.requires_grad)
 
 
+UninitializedTensorMixin = Uninitialized  # torch's name
+
+
 class UninitializedParameter(Uninitialized, Parameter):  # type: ignore[misc]
     """A parameter whose shape is not known yet; `materialize(shape)` makes it a Parameter.
 

@@ -25,6 +25,16 @@ def _dict_flatten_with_keys(d: dict) -> tuple[list[tuple[Any, Any]], list]:
     return [(MappingKey(k), v) for k, v in d.items()], list(d.keys())
 
 
+def _list_flatten(d: list) -> tuple[list, None]:
+    """(items, None): the children and the context."""
+    return d, None
+
+
+def _list_unflatten(values: Iterable, context: Any) -> list:
+    """The list of these items."""
+    return list(values)
+
+
 def _get_node_type(tree: Any) -> type:
     """The key of a container in `SUPPORTED_NODES`."""
     return type(tree)

@@ -58,7 +58,6 @@ FUNCTIONS_WITHOUT_GATE = {
     "get_default_dtype",
     "set_default_dtype",
     "vmap",
-    "export",
     "explain",
     "contributions",
     "is_grad_enabled",

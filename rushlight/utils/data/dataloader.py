@@ -16,7 +16,7 @@ from rushlight.base.errors import Suggesting, explain
 from rushlight.random import Generator
 from rushlight.utils.data.collate import default_collate, default_convert
 from rushlight.utils.data.dataset import IterableDataset
-from rushlight.utils.data.fetcher import END_OF_DATA, Recipe
+from rushlight.utils.data.fetcher import END_OF_DATA, Recipe, _DatasetKind
 from rushlight.utils.data.sampler import (
     BatchSampler,
     RandomSampler,
@@ -193,6 +193,11 @@ class DataLoader(Suggesting, Generic[B]):
         if self.batch_size is None:
             return n
         return n // self.batch_size if self.drop_last else ceil(n / self.batch_size)
+
+    @property
+    def _dataset_kind(self) -> int:
+        kinds = _DatasetKind
+        return kinds.Iterable if isinstance(self.dataset, IterableDataset) else kinds.Map
 
     @property
     def _order(self) -> Iterable:

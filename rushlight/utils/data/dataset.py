@@ -98,7 +98,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         return [t[list(numbers)] for t in self.tensors]
 
 
-class StackDataset(Dataset[Any]):
+class StackDataset(Dataset[T]):
     """Sample i is (a[i], b[i], ...), or {"a": a[i], ...} for data sets given by name. ValueError if
     lengths differ.
 
@@ -142,7 +142,7 @@ class StackDataset(Dataset[Any]):
         return len(self._parts()[0])
 
 
-class ConcatDataset(Dataset[Any]):
+class ConcatDataset(Dataset[T]):
     """data[i] = the i-th of all samples, one data set after the other. AssertionError for no data
     sets, or one without a length.
 
@@ -189,7 +189,7 @@ class ConcatDataset(Dataset[Any]):
         return self.datasets[i][index - (self.cumulative_sizes[i - 1] if i else 0)]
 
 
-class ChainDataset(IterableDataset[Any]):
+class ChainDataset(IterableDataset[T]):
     """samples of the first, then of the second, ...: the samples of several iterable data sets in
     order.
 

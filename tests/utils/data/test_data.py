@@ -607,7 +607,9 @@ def test_what_getitems_returns_goes_to_collate_fn_as_it_is():
 
     whole = data.DataLoader(Batches(), batch_size=2, collate_fn=lambda batch: batch)
     assert [b["x"].tolist() for b in whole] == [[0, 1], [2, 3], [4]]
-    part = data.DataLoader(data.Subset(Batches(), [3, 1]), batch_size=2, collate_fn=lambda batch: batch)
+    part = data.DataLoader(
+        data.Subset(Batches(), [3, 1]), batch_size=2, collate_fn=lambda batch: batch
+    )
     assert [b["x"].tolist() for b in part] == [[3, 1]]
 
 
