@@ -7,7 +7,7 @@ from typing import Any
 
 from rushlight.base.pytree import *  # noqa: F403
 from rushlight.base.pytree import KINDS as SUPPORTED_NODES  # noqa: F401
-from rushlight.base.pytree import MappingKey, _broadcast_to_and_flatten  # noqa: F401
+from rushlight.base.pytree import MappingKey, SequenceKey, _broadcast_to_and_flatten  # noqa: F401
 
 
 def _dict_flatten(d: dict) -> tuple[list, list]:
@@ -28,6 +28,11 @@ def _dict_flatten_with_keys(d: dict) -> tuple[list[tuple[Any, Any]], list]:
 def _list_flatten(d: list) -> tuple[list, None]:
     """(items, None): the children and the context."""
     return d, None
+
+
+def _list_flatten_with_keys(d: list) -> tuple[list[tuple[Any, Any]], None]:
+    """(index, item) pairs, and None."""
+    return [(SequenceKey(i), v) for i, v in enumerate(d)], None
 
 
 def _list_unflatten(values: Iterable, context: Any) -> list:

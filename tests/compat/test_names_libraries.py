@@ -145,3 +145,21 @@ def test_a_vision_transformer_with_convolutions_first():
     model = vit.VisionTransformer(16, 8, 1, 2, 8, 8, num_classes=3, conv_stem_configs=stem)
     assert model(rushlight.ones(1, 3, 16, 16)).shape == (1, 3)
     assert "conv_proj.conv_bn_relu_0.0.weight" in model.state_dict()
+
+
+def test_functions_that_classes_can_override():
+    overrides = part("overrides")
+    found = overrides.get_overridable_functions()
+    assert rushlight.add in found[rushlight]
+    assert rushlight.tensor not in found[rushlight]
+    assert rushlight.tensor in overrides.get_ignored_functions()
+    assert overrides.get_testing_overrides()[rushlight.add](rushlight.ones(1), 2) == -1
+    assert len(found[rushlight.Tensor]) > 300
+
+
+def test_dtypes_of_which_only_the_name_exists():
+    for name in ("quint4x2", "uint4", "int7", "bits16", "float4_e2m1fn_x2"):
+        dtype = getattr(rushlight, name)
+        assert (repr(dtype), dtype.itemsize) == (f"torch.{name}", 2 if name == "bits16" else 1)
+        with pytest.raises(NotImplementedError):
+            rushlight.ones(1, dtype=dtype)

@@ -34,7 +34,8 @@ if engine == "rushlight":
 else:
     import torch
     # a torchvision built for CUDA registers none of its ops beside a torch for the CPU
-    torch.library.define("torchvision::nms", "(Tensor dets, Tensor scores, float iou) -> Tensor")
+    for op in ("nms", "qnms"):
+        torch.library.define(f"torchvision::{op}", "(Tensor dets, Tensor scores, float t) -> Tensor")
 import torch
 sys.argv = [script]
 torch.manual_seed(0)
