@@ -1,5 +1,5 @@
-"""`rushlight check`: the names of torch in a program: which rushlight has, which it has only to raise
-an error, and which it lacks. The program is not run."""
+"""`rushlight check`: each name of torch in a program is present, only raises, or is missing. The
+program is not run."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from rushlight.base.missing_names import nearest
 from rushlight.compat.hook import OURS, exists
 from rushlight.compat.run import NotAProgram, cells, check_readable, without_magic
 
-
 PRESENT, RAISES, MISSING = "ok", "raises", "missing"
 # where a class is used by a call or in a `with` statement
 ENTRANCES = ("__new__", "__init__", "__enter__")
 
 
 class Use(NamedTuple):
-    """A use of a name of torch, 'torch.nn.Linear': its places, its kind (PRESENT, RAISES or
-    MISSING), and the nearest existing name if rushlight lacks it."""
+    """A use of a name of torch, 'torch.nn.Linear': places in the program, the kind (PRESENT, RAISES
+    or MISSING), and for a missing name the nearest existing one."""
 
     name: str
     places: list[str]

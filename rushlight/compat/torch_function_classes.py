@@ -7,8 +7,8 @@ Functions check their arguments for `__torch_function__` only after a class with
 the statement `class` calls is replaced (`builtins.__build_class__`), under compat only.
 
 The replacement adds no Python frame: metaclasses of libraries look for the module that contains a
-class by `sys._getframe(2)`. Python reads `__call__` of the replacement (`Watched.__get__`, which has
-returned before the class is made) and calls what it gets: Python's own function."""
+class by `sys._getframe(2)`. Python reads `__call__` of the replacement: `Watched.__get__`, which
+has returned before the class is made, gives Python's own function, and Python calls that."""
 
 from __future__ import annotations
 

@@ -96,9 +96,12 @@ def test_a_layer_is_exported_and_traced_by_itself():
 
 def test_types_of_containers():
     is_of = rushlight.jit.isinstance
-    assert is_of([1], list[int]) and not is_of(["a"], list[int])
-    assert is_of({"a": [1.0]}, dict[str, list[float]]) and is_of((1, "a"), tuple[int, str])
-    assert is_of(None, int | None) and not is_of((1,), tuple[int, int])
+    assert is_of([1], list[int])
+    assert not is_of(["a"], list[int])
+    assert is_of({"a": [1.0]}, dict[str, list[float]])
+    assert is_of((1, "a"), tuple[int, str])
+    assert is_of(None, int | None)
+    assert not is_of((1,), tuple[int, int])
 
 
 def test_contexts_that_decorate():
@@ -121,8 +124,10 @@ def test_contexts_that_decorate():
         yield 1
         yield 2
 
-    assert double(2) == 4 and seen == ["in", "out"]
-    assert [*count()] == [1, 2] and seen == ["in", "out"] * 4
+    assert double(2) == 4
+    assert seen == ["in", "out"]
+    assert [*count()] == [1, 2]
+    assert seen == ["in", "out"] * 4
 
 
 def test_repeats_alone_and_data_sets_of_a_type():

@@ -1,4 +1,4 @@
-"""torch.fx.experimental.symbolic_shapes: sizes are plain numbers, so each question has an answer."""
+"""torch.fx.experimental.symbolic_shapes: sizes are plain numbers, each condition is known."""
 
 from __future__ import annotations
 

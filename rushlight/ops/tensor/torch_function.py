@@ -392,7 +392,7 @@ def make_gated_class() -> type:
 
 
 def ours(f: Any) -> bool:
-    """Whether it is a function of rushlight, not one that a program has put in its place."""
+    """Whether `f` is a function of rushlight. A program may have patched another one in."""
     return isinstance(f, FunctionType) and f.__code__.co_filename.startswith((PACKAGE, GENERATED))
 
 

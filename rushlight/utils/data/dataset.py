@@ -243,8 +243,8 @@ class Subset(Dataset[T]):
 
 
 def samples(dataset: Any, numbers: Sequence[int]) -> Any:
-    """The samples with these indices: what `__getitems__` returns, if the data set has this method.
-    `collate_fn` receives the result as it is, so it may be a finished batch."""
+    """The samples with these indices: the result of `__getitems__` if the data set has this method,
+    which may be a finished batch: `collate_fn` receives the result unchanged."""
     several = getattr(dataset, "__getitems__", None)
     return several(numbers) if several else [dataset[i] for i in numbers]
 

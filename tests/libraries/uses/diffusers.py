@@ -2,8 +2,15 @@ import torch
 from diffusers import DDPMScheduler, UNet2DModel
 
 net = UNet2DModel(
-    sample_size=8, in_channels=1, out_channels=1, block_out_channels=(8, 8), norm_num_groups=4, layers_per_block=1,
-    down_block_types=("DownBlock2D", "AttnDownBlock2D"), up_block_types=("AttnUpBlock2D", "UpBlock2D"), attention_head_dim=4,
+    sample_size=8,
+    in_channels=1,
+    out_channels=1,
+    block_out_channels=(8, 8),
+    norm_num_groups=4,
+    layers_per_block=1,
+    down_block_types=("DownBlock2D", "AttnDownBlock2D"),
+    up_block_types=("AttnUpBlock2D", "UpBlock2D"),
+    attention_head_dim=4,
 ).eval()
 scheduler = DDPMScheduler(num_train_timesteps=10)
 x = torch.randn(1, 1, 8, 8)

@@ -5,7 +5,7 @@ from torch import Tensor
 
 
 @jaxtyped(typechecker=beartype)
-def pick(x: Float[Tensor, "n d"], i: Int[Tensor, " k"]) -> Float[Tensor, "k d"]:
+def pick(x: Float[Tensor, "n d"], i: Int[Tensor, " k"]) -> Float[Tensor, "k d"]:  # noqa: F722
     return x[i]
 
 

@@ -26,5 +26,10 @@ class Model(lightning.LightningModule):
 
 data = DataLoader(TensorDataset(torch.randn(16, 4), torch.randn(16)), batch_size=4)
 lightning.Trainer(
-    max_epochs=2, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False
+    max_epochs=2,
+    accelerator="cpu",
+    logger=False,
+    enable_checkpointing=False,
+    enable_progress_bar=False,
+    enable_model_summary=False,
 ).fit(Model(), data)

@@ -11,4 +11,7 @@ y = net(x)
 loss = DiceLoss(softmax=True, to_onehot_y=True)(y, (x > 0.5).float())
 loss.backward()
 print(y.std().item(), loss.item(), sliding_window_inference(x, (8, 8), 2, net).mean().item())
-print(DiceMetric()(y.argmax(1, keepdim=True), (x > 0.5).float()).tolist(), Compose([ScaleIntensity(), RandFlip(prob=1.0)])(x[0]).sum().item())
+print(
+    DiceMetric()(y.argmax(1, keepdim=True), (x > 0.5).float()).tolist(),
+    Compose([ScaleIntensity(), RandFlip(prob=1.0)])(x[0]).sum().item(),
+)

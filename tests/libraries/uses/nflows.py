@@ -10,4 +10,8 @@ flow = Flow(transform, StandardNormal([2]))
 x = torch.randn(16, 2)
 loss = -flow.log_prob(x).mean()
 loss.backward()
-print(loss.item(), [p.grad.abs().sum().item() for p in flow.parameters() if p.grad is not None], flow.sample(3).tolist())
+print(
+    loss.item(),
+    [p.grad.abs().sum().item() for p in flow.parameters() if p.grad is not None],
+    flow.sample(3).tolist(),
+)

@@ -13,4 +13,8 @@ metrics = torchmetrics.MetricCollection(
 metrics.update(p[:20], y[:20])
 metrics.update(p[20:], y[20:])
 print({k: v.tolist() for k, v in metrics.compute().items()})
-print(torchmetrics.functional.image.structural_similarity_index_measure(torch.rand(1, 1, 16, 16), torch.rand(1, 1, 16, 16)).item())
+print(
+    torchmetrics.functional.image.structural_similarity_index_measure(
+        torch.rand(1, 1, 16, 16), torch.rand(1, 1, 16, 16)
+    ).item()
+)
