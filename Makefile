@@ -14,6 +14,7 @@
 #   make faster  write docs/faster.md anew: which ops have a faster way, and from what size on
 #   make fuzz SECONDS=300   random programs beside torch, so long of each kind: tests/fuzz/README.md (ARGS='--seed 1')
 #   make conformance   measure against torch; no count may be below tests/conformance/floor.json (all: ARGS=--full)
+#   make libraries   40 third-party libraries beside torch's numbers, in an environment of its own; docs/libraries.md
 #   make clean   remove all that make made
 
 PYTHON ?= python3
@@ -33,7 +34,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 OMP_NUM_THREADS=1
 # benchmarks run on the BLAS kernels a user's machine would pick
 AS_A_USER  := env -u OPENBLAS_CORETYPE
 
-.PHONY: help demo test test-all test-reference lint words bench docs stubs golden ops faster fuzz conformance dist pictures clean
+.PHONY: help demo test test-all test-reference lint words bench docs stubs golden ops faster fuzz conformance libraries dist pictures clean
 
 help:
 	@sed -n 's/^#   //p' $(firstword $(MAKEFILE_LIST))
@@ -94,8 +95,16 @@ fuzz: $(VENV)/has-test,oracle
 conformance: $(VENV)/has-test,oracle
 	$(ONE_THREAD) $(BIN)/python tools/conformance_floor.py $(ARGS)
 
+libraries: .venv-libraries/made
+	$(ONE_THREAD) .venv-libraries/bin/python tests/libraries/run.py $(ARGS)
+
+.venv-libraries/made: tests/libraries/requirements.txt
+	$(PYTHON) -m venv .venv-libraries
+	.venv-libraries/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
 clean:
-	rm -rf $(VENV) site dist rushlight-demo .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) .venv-libraries site dist rushlight-demo .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find rushlight tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp for each set of dependency groups: has-test,oracle installs the groups test and oracle, and the package with the

@@ -144,20 +144,6 @@ INTERNAL = {
     "forward",
     "extra_repr",
     "reset_parameters",
-    "counters",
-    "jobs",
-    "check_sparse",
-    "loop",
-    "new_state",
-    "rule_and_values",
-    "sparse_rows",
-    "state_of",
-    "update",
-    "update_arrays",
-    "update_group",
-    "update_rows",
-    "check_group",
-    "check_parameter",
 }  # methods without a section
 DOCUMENTED: set[Any] = set()  # functions and classes with a section; filled by `pages`
 

@@ -59,6 +59,11 @@ _Operand: _TypeAlias = _Tensor | _Number | _np.ndarray
 
 BFloat16Storage: _type[Any]
 BFloat16Tensor: _type[Any]
+Bits16Storage: _type[Any]
+Bits1x8Storage: _type[Any]
+Bits2x4Storage: _type[Any]
+Bits4x2Storage: _type[Any]
+Bits8Storage: _type[Any]
 BoolStorage: _type[Any]
 BoolTensor: _type[Any]
 ByteStorage: _type[Any]
@@ -72,6 +77,7 @@ from rushlight.types import DeviceObjType as DeviceObjType
 DoubleStorage: _type[Any]
 DoubleTensor: _type[Any]
 from rushlight.compat.names.cuda import Event as Event
+Float4_e2m1fn_x2Storage: _type[Any]
 Float8_e4m3fnStorage: _type[Any]
 Float8_e4m3fnuzStorage: _type[Any]
 Float8_e5m2Storage: _type[Any]
@@ -84,6 +90,13 @@ from rushlight.random.generator import Generator as Generator
 from rushlight.amp.grad_scaler import GradScaler as GradScaler
 HalfStorage: _type[Any]
 HalfTensor: _type[Any]
+Int1Storage: _type[Any]
+Int2Storage: _type[Any]
+Int3Storage: _type[Any]
+Int4Storage: _type[Any]
+Int5Storage: _type[Any]
+Int6Storage: _type[Any]
+Int7Storage: _type[Any]
 IntStorage: _type[Any]
 IntTensor: _type[Any]
 LongStorage: _type[Any]
@@ -92,6 +105,8 @@ from rushlight.compat.names.cuda import OutOfMemoryError as OutOfMemoryError
 from rushlight.compat.names._C import PyTorchFileReader as PyTorchFileReader
 QInt32Storage: _type[Any]
 QInt8Storage: _type[Any]
+QUInt2x4Storage: _type[Any]
+QUInt4x2Storage: _type[Any]
 QUInt8Storage: _type[Any]
 from rushlight.jit import ScriptFunction as ScriptFunction
 from rushlight.jit import ScriptModule as ScriptModule
@@ -104,6 +119,7 @@ from rushlight.types import SymFloat as SymFloat
 from rushlight.types import SymInt as SymInt
 from rushlight.autograd.custom_ops import Tag as Tag
 from rushlight.core.tensor import Tensor as Tensor
+from rushlight.compat.names._C import TensorType as TensorType
 from rushlight.ops.tensor.storage_classes import TypedStorage as TypedStorage
 from rushlight.ops.tensor.storage_classes import UntypedStorage as UntypedStorage
 __version__: _str
@@ -194,6 +210,11 @@ from rushlight.nn.functional.linear import bilinear as bilinear
 def binary_cross_entropy_with_logits(*args: Any, **kwargs: Any) -> _Tensor: ...
 def bincount(input: _Tensor, weights: _Tensor | None = ..., minlength: _int = ...) -> _Tensor: ...
 from rushlight.ops.tensor.random_tensors import binomial as binomial
+bits16: _dtype
+bits1x8: _dtype
+bits2x4: _dtype
+bits4x2: _dtype
+bits8: _dtype
 def bitwise_and(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input & other. The bits that both have; for bool: and."""
 def bitwise_left_shift(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = bitwise_left_shift(input, other). The bits moved up by `other` places."""
 def bitwise_not(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = ~input. The other bits; for bool: not."""
@@ -341,7 +362,7 @@ def expand_copy(input: Any, size: Any, *, implicit: Any = ..., out: Any = ...) -
 from rushlight.viz.chain_rule import explain as explain
 def expm1(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = exp(input) - 1. exp(input) - 1, exact also near 0."""
 def expm1_(input: _Tensor) -> _Tensor: """out = exp(input) - 1. exp(input) - 1, exact also near 0."""
-from rushlight.compile.export.model_folder import export as export
+from rushlight.compat.names import export as export
 def eye(n: _int, m: _int | None = ..., *, out: _Tensor | None = ..., dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ...) -> _Tensor: ...
 def feature_alpha_dropout(input: _Tensor, p: _float = ..., training: _bool = ..., inplace: _bool = ...) -> _Tensor: ...
 from rushlight.nn.functional.aten_functions import feature_alpha_dropout_ as feature_alpha_dropout_
@@ -360,6 +381,7 @@ from rushlight.ops.shape.flip_roll import flipud as flipud
 float: _dtype
 float16: _dtype
 float32: _dtype
+float4_e2m1fn_x2: _dtype
 float64: _dtype
 float8_e4m3fn: _dtype
 float8_e4m3fnuz: _dtype
@@ -401,6 +423,7 @@ from rushlight.creation.process_settings import get_default_device as get_defaul
 from rushlight.base.dtypes import get_default_dtype as get_default_dtype
 from rushlight.creation.process_settings import get_deterministic_debug_mode as get_deterministic_debug_mode
 from rushlight.ops.tensor.predicates import get_device as get_device
+from rushlight.backends import get_device_module as get_device_module
 from rushlight.backends import get_float32_matmul_precision as get_float32_matmul_precision
 from rushlight.base.threads import get_num_interop_threads as get_num_interop_threads
 from rushlight.base.threads import get_num_threads as get_num_threads
@@ -455,9 +478,16 @@ from rushlight.random import initial_seed as initial_seed
 from rushlight.ops.linalg.products_api import inner as inner
 from rushlight.nn.functional.aten_positional import instance_norm as instance_norm
 int: _dtype
+int1: _dtype
 int16: _dtype
+int2: _dtype
+int3: _dtype
 int32: _dtype
+int4: _dtype
+int5: _dtype
+int6: _dtype
 int64: _dtype
+int7: _dtype
 int8: _dtype
 def inverse(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: ...
 from rushlight.creation.process_settings import is_anomaly_enabled as is_anomaly_enabled
@@ -669,6 +699,8 @@ qint8: _dtype
 from rushlight.ops.linalg.decompose_api import qr as qr
 def quantile(input: _Tensor, q: Any, dim: _int | None = ..., keepdim: _bool = ..., *, interpolation: _str = ..., out: _Tensor | None = ...) -> _Tensor: ...
 from rushlight import quasirandom as quasirandom
+quint2x4: _dtype
+quint4x2: _dtype
 quint8: _dtype
 def rad2deg(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = input * (180 / pi). An angle in radians, in degrees."""
 def rad2deg_(input: _Tensor) -> _Tensor: """out = input * (180 / pi). An angle in radians, in degrees."""
@@ -691,7 +723,7 @@ def relu(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = maxi
 def relu_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor: ...
 def remainder(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input - other * floor(input / other). What is left of `input` after division by `other`, with the sign of `other`, as Python's %."""
 def renorm(input: _Tensor, p: _float, dim: _int, maxnorm: _float, *, out: _Tensor | None = ...) -> _Tensor: ...
-def repeat_interleave(input: _Tensor, repeats: Any = ..., dim: _int | None = ..., *, output_size: _int | None = ...) -> _Tensor: ...
+def repeat_interleave(input: Any = ..., repeats: Any = ..., dim: _int | None = ..., *, output_size: _int | None = ...) -> _Tensor: ...
 from rushlight.recording import replay as replay
 def reshape(input: _Tensor, *shape: Any) -> _Tensor: """out = reshape(input, *shape). The elements, in their order, in another shape; -1 stands for what is left."""
 from rushlight.ops.shape.as_strided import resize_as_ as resize_as_
@@ -848,9 +880,16 @@ def trunc(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = tru
 def trunc_(input: _Tensor) -> _Tensor: """out = trunc(input). The number without its fraction."""
 from rushlight.ops.tensor.predicates import typename as typename
 from rushlight import types as types
+uint1: _dtype
 uint16: _dtype
+uint2: _dtype
+uint3: _dtype
 uint32: _dtype
+uint4: _dtype
+uint5: _dtype
+uint6: _dtype
 uint64: _dtype
+uint7: _dtype
 uint8: _dtype
 def unbind(input: _Tensor, dim: _int = ...) -> _tuple[_Tensor, ...]: ...
 def unbind_copy(input: Any, dim: Any = ..., *, out: Any = ...) -> Any: ...

@@ -6,9 +6,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
+from rushlight.base.device import device as Device
 from rushlight.base.errors import explain
 from rushlight.base.missing_names import missing
 from rushlight.base.submodules import importable
@@ -136,6 +139,30 @@ importable(
 
 # torch.has_lapack: LAPACK comes with NumPy
 has_lapack, has_spectral, has_mkl, has_openmp = (True, True, False, False)
+
+# True in torch by default: the modules of backends take assignments outside of `flags()`
+__allow_nonbracketed_mutation_flag = True
+
+
+def __allow_nonbracketed_mutation() -> AbstractContextManager:
+    """A context in which settings of backends may be assigned, as they may anywhere."""
+    return nullcontext()
+
+
+def get_device_module(device: Any = None) -> ModuleType:
+    """The module of a device: `torch.cpu` for the CPU, the default.
+
+    >>> rushlight.get_device_module("cpu").__name__
+    'rushlight.cpu'
+    """
+    kind = "cpu" if device is None else Device(device).type
+    try:
+        return import_module(f"rushlight.{kind}")
+    except ImportError:
+        raise RuntimeError(
+            explain(f"Invalid device string: '{kind}'", "there is only the CPU")
+        ) from None
+
 
 _precision = "highest"
 

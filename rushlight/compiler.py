@@ -18,6 +18,7 @@ from rushlight.compile.api import (
     set_stance,
     source,
 )
+from rushlight.compile.export.model_folder import export
 
 __all__ = [
     "CannotCompile",
@@ -27,6 +28,7 @@ __all__ = [
     "cudagraph_mark_step_begin",
     "disable",
     "explain",
+    "export",
     "is_compiling",
     "is_dynamo_compiling",
     "is_exporting",

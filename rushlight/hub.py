@@ -1,7 +1,10 @@
 """torch.hub: the folder of downloaded models. Files in this folder are loaded; nothing is
 downloaded."""
 
-from rushlight.base.missing_names import tell as _tell
+from typing import Any
+from urllib.parse import urlparse as urlparse
+
+from rushlight.base.missing_names import missing as _missing
 from rushlight.serialization.hub import (
     HASH_REGEX,
     _get_torch_home,
@@ -12,6 +15,16 @@ from rushlight.serialization.hub import (
     set_dir,
 )
 
+
+def __getattr__(name: str) -> Any:
+    """`torch.hub.tqdm`: the bar of tqdm where it is installed, else an error with a hint."""
+    if name != "tqdm":
+        raise _missing(__name__, name)
+    from tqdm import tqdm
+
+    return tqdm
+
+
 __all__ = [
     "download_url_to_file",
     "get_dir",
@@ -19,5 +32,3 @@ __all__ = [
     "load_state_dict_from_url",
     "set_dir",
 ]
-
-_tell(__name__)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
-from types import SimpleNamespace
-from typing import Any, Final, Optional
+from types import SimpleNamespace, UnionType
+from typing import Any, Final, NamedTuple, Optional, Union, get_args, get_origin
 
 from rushlight.base.errors import explain
 from rushlight.base.missing_names import tell as _tell
@@ -143,6 +144,39 @@ def annotate(the_type: Any, the_value: Any) -> Any:
     3
     """
     return the_value
+
+
+class Attribute(NamedTuple):
+    """A value with its type, for scripted modules."""
+
+    value: Any
+    type: Any
+
+
+def isinstance(obj: Any, target_type: Any) -> bool:
+    """Whether an object has a type, which may be that of a container: `list[int]`.
+
+    >>> rushlight.jit.isinstance([1, 2], list[int]), rushlight.jit.isinstance(["a"], list[int])
+    (True, False)
+    """
+    kinds = target_type if type(target_type) is tuple else (target_type,)
+    return any(of_type(obj, kind) for kind in kinds)
+
+
+def of_type(obj: Any, kind: Any) -> bool:
+    """`isinstance` of one type, containers with their items."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is None:
+        return builtins.isinstance(obj, kind)
+    if origin in (Union, UnionType):
+        return any(of_type(obj, part) for part in inner)
+    if not builtins.isinstance(obj, origin):
+        return False
+    if origin is dict:
+        return all(of_type(k, inner[0]) and of_type(v, inner[1]) for k, v in obj.items())
+    if origin is tuple and inner[-1:] != (...,):
+        return len(obj) == len(inner) and all(map(of_type, obj, inner))
+    return all(of_type(item, inner[0]) for item in obj)
 
 
 class Error(Exception):

@@ -353,3 +353,30 @@ print(len(programs(f)))
         )
         == "Mine Tensor\n" * 4 + "1\n"
     )
+
+
+PATCHED = """
+import rushlight as torch
+torch.Tensor.other = lambda self, x: 1
+torch.nn.functional.extra = lambda x, y: 2
+
+def refusing():
+    class Refusing(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, f, types, args=(), kwargs=None):
+            if not all(issubclass(cls, t) for t in types): return NotImplemented
+            return super().__torch_function__(f, types, args, kwargs or {})
+    return torch.ones(2).as_subclass(Refusing)
+
+a, b = refusing(), refusing()
+print(a.other(b), torch.nn.functional.extra(a, b))
+try:
+    a.add(b)
+except TypeError:
+    print("refused")
+"""
+
+
+def test_functions_that_a_program_puts_on_tensor_have_no_gate():
+    done = subprocess.run([sys.executable, "-c", PATCHED], capture_output=True, text=True)
+    assert done.stdout.split() == ["1", "2", "refused"], done.stderr

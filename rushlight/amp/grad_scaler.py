@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,16 @@ from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import tensor, zeros
 
-READY, UNSCALED, STEPPED = "ready", "unscaled", "stepped"
+
+class OptState(Enum):
+    """What the scaler has done with an optimizer since the last `update`."""
+
+    READY = 0
+    UNSCALED = 1
+    STEPPED = 2
+
+
+READY, UNSCALED, STEPPED = OptState
 
 
 class GradScaler:

@@ -144,12 +144,21 @@ DTYPES = (
 NAMED_ONLY = (
     dtype("complex32", "ComplexHalf", COMPLEX, 4),
     *(
-        dtype("float8_" + kind, "Float8_" + kind, FLOATING, 1)
+        dtype("float8_" + kind, "Float8_" + kind, FLOATING, 1, is_signed=kind != "e8m0fnu")
         for kind in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")
     ),
     dtype("qint8", "QInt8", INTEGER, 1),
     dtype("quint8", "QUInt8", INTEGER, 1, is_signed=False),
     dtype("qint32", "QInt32", INTEGER, 4),
+    dtype("quint4x2", "QUInt4x2", INTEGER, 1, is_signed=False),
+    dtype("quint2x4", "QUInt2x4", INTEGER, 1, is_signed=False),
+    dtype("float4_e2m1fn_x2", "Float4_e2m1fn_x2", FLOATING, 1),
+    *(dtype(f"int{n}", f"Int{n}", INTEGER, 1) for n in range(1, 8)),
+    *(dtype(f"uint{n}", f"UInt{n}", INTEGER, 1, is_signed=False) for n in range(1, 8)),
+    *(
+        dtype(f"bits{kind}", f"Bits{kind}", INTEGER, 2 if kind == "16" else 1, is_signed=False)
+        for kind in ("1x8", "2x4", "4x2", "8", "16")
+    ),
 )
 
 # Every name under which the package exports a dtype.

@@ -13,6 +13,7 @@ from rushlight.base.tracebacks import hide_frames
 CHECK = "`rushlight check script.py` lists the names that a script needs"
 SMALL = "no numbers of 8 bits with a scale: model.half() or .bfloat16() halves the memory, torch.compile makes it faster"  # noqa: E501
 PARALLEL = "nn.parallel.DistributedDataParallel, or torch.distributed.fsdp, with `rushlight launch`"
+EXPORT = "rushlight.compiler.export(model, example, folder) for a program that needs NumPy alone"
 INSTEAD = {  # prefix of a name -> the replacement to suggest; the longest prefix wins
     **dict.fromkeys(
         (
@@ -46,12 +47,9 @@ INSTEAD = {  # prefix of a name -> the replacement to suggest; the longest prefi
     "torch.masked.": "the functions of torch.masked take mask=; x.masked_fill(~mask, 0) gives a "
     "plain tensor",
     "torch.package": "torch.save(model.state_dict(), path), with the model's code beside it",
-    "torch.export": "torch.compile(model) to run it faster, torch.save to keep it, "
-    "rushlight.export(model, example, "
-    "folder) for a program that needs NumPy alone",
-    "torch.onnx.": "rushlight.export(model, example, folder) for a program that needs NumPy alone",
-    "torch.utils.mobile_optimizer": "rushlight.export(model, example, folder) for a program that "
-    "needs NumPy alone",
+    "torch.export.": EXPORT,
+    "torch.onnx.": EXPORT,
+    "torch.utils.mobile_optimizer": EXPORT,
     "torch.utils.mkldnn": "the module as it is",
     "torch.utils.cpp_extension": "Python: torch.compile makes loops of it, autograd.Function "
     "gives it a derivative",

@@ -1,27 +1,32 @@
-"""`rushlight check`: the names of torch in a program, and whether rushlight has them. The program
-is not run."""
+"""`rushlight check`: each name of torch in a program is present, only raises, or is missing. The
+program is not run."""
 
 from __future__ import annotations
 
 import ast
 import importlib
 from collections.abc import Iterator
+from dis import get_instructions
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from rushlight.base.missing_names import nearest
 from rushlight.compat.hook import OURS, exists
 from rushlight.compat.run import NotAProgram, cells, check_readable, without_magic
 
+PRESENT, RAISES, MISSING = "ok", "raises", "missing"
+# where a class is used by a call or in a `with` statement
+ENTRANCES = ("__new__", "__init__", "__enter__")
+
 
 class Use(NamedTuple):
-    """A use of a name of torch, 'torch.nn.Linear': its place, and the nearest existing name if
-    rushlight lacks it."""
+    """A use of a name of torch, 'torch.nn.Linear': places in the program, the kind (PRESENT, RAISES
+    or MISSING), and for a missing name the nearest existing one."""
 
     name: str
     places: list[str]
-    found: bool
+    kind: str
     like: str | None
 
 
@@ -109,8 +114,24 @@ def chain_of(node: ast.Attribute, inner: set[int]) -> list[str]:
     return [at.id, *reversed(names)] if isinstance(at, ast.Name) else []
 
 
-def look_up(name: str) -> tuple[bool, str | None]:
-    """(whether a dotted name exists, the nearest existing name if not)."""
+def only_raises(value: Any) -> bool:
+    """Whether calling a function, or making an object of a class, can only raise an error: its code
+    has no instruction that returns.
+
+    >>> from rushlight.compat.check import only_raises
+    >>> only_raises(rushlight.jit.save), only_raises(rushlight.save)
+    (True, False)
+    """
+    if isinstance(value, type):
+        own = (vars(value).get(name) for name in ENTRANCES)
+        return any(isinstance(f, FunctionType) and only_raises(f) for f in own)
+    if not isinstance(value, FunctionType):
+        return False
+    return not any(one.opname.startswith("RETURN") for one in get_instructions(value))
+
+
+def look_up(name: str) -> tuple[str, str | None]:
+    """(the kind of a dotted name, the nearest existing name if it is missing)."""
     module, rest = home_of(*name.split("."))
     for i, part in enumerate(rest):
         if not has(module, part):
@@ -119,11 +140,11 @@ def look_up(name: str) -> tuple[bool, str | None]:
                 if i == len(rest) - 1 or isinstance(module, ModuleType)
                 else None
             )
-            return False, like and ".".join([*name.split(".")[: -len(rest) + i or None], like])
+            return MISSING, like and ".".join([*name.split(".")[: -len(rest) + i or None], like])
         module = getattr(module, part)
         if not isinstance(module, (ModuleType, type)):
             break  # an attribute of a value that is known only at run time
-    return True, None
+    return RAISES if only_raises(module) else PRESENT, None
 
 
 def has(where: Any, name: str) -> bool:

@@ -13,9 +13,10 @@ run in order. Arguments after the program's name are passed to the program.
 before cross_entropy, evaluation in training mode and others (docs/use/teach.md).
 """
 CHECK = """\
-List the names of torch that a script or notebook uses and that rushlight lacks.
-The program is not run. Methods of tensors are not checked. Exit status: 0 if all
-names exist, 1 if some are missing, 2 if the file cannot be checked.
+List the names of torch that a script or notebook uses and that rushlight lacks
+("missing"), or has only to raise an error with a hint ("raises"). The program is
+not run. Methods of tensors are not checked. Exit status: 0 if all names exist, 1 if
+some are missing, 2 if the file cannot be checked.
 """
 
 
@@ -72,7 +73,7 @@ def add_check(commands: argparse._SubParsersAction) -> None:
 
 
 def check_program(arguments: argparse.Namespace) -> int:
-    from rushlight.compat.check import check
+    from rushlight.compat.check import MISSING, RAISES, check
     from rushlight.compat.run import NotAProgram
 
     try:
@@ -80,13 +81,14 @@ def check_program(arguments: argparse.Namespace) -> int:
     except NotAProgram as error:
         print(f"rushlight check: {error}", file=sys.stderr)
         return 2
-    missing = [use for use in uses if not use.found]
-    for use in uses if arguments.all else missing:
-        mark = "ok     " if use.found else "missing"
+    missing = [use for use in uses if use.kind == MISSING]
+    raising = [use for use in uses if use.kind == RAISES]
+    for use in uses if arguments.all else missing + raising:
         like = f"; the nearest is {use.like}" if use.like else ""
         print(
-            f"{mark} {use.name}  "
+            f"{use.kind:7} {use.name}  "
             f"({', '.join(use.places[:5])}{', ...' if len(use.places) > 5 else ''}{like})"
         )
-    print(f"{arguments.program}: {len(uses)} names of torch, {len(missing)} of them missing")
+    also = f", {len(raising)} only raise an error" if raising else ""
+    print(f"{arguments.program}: {len(uses)} names of torch, {len(missing)} of them missing{also}")
     return 1 if missing else 0

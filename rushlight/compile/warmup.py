@@ -236,7 +236,7 @@ def optimizers() -> Iterator[tuple[str, Callable[[], object]]]:
             optimizer = getattr(optim, name)([p], **settings)
             yield (
                 f"{name}({', '.join(f'{k}={v}' for k, v in settings.items())})",
-                optimizer.loop(p).build,
+                optimizer._loop(p).build,
             )
 
 

@@ -33,7 +33,7 @@ from rushlight.core.table import (
     in_namespace,
     parameters,
 )
-from rushlight.core.tensor import Tensor, method
+from rushlight.core.tensor import FUNCTIONS_ONLY, Tensor, method
 from rushlight.core.views import assign, wrote
 from rushlight.core.worlds import ARRAYS, TENSORS, rebind
 from rushlight.kernels.float16 import in_single
@@ -193,7 +193,7 @@ def attach(one: Op) -> None:
                 method(inplace(one), *(f"{name}_" for name in names))
             else:
                 waiting.append((one, names))
-                expect(Tensor, *(f"{name}_" for name in names))
+                expect(Tensor, *({f"{name}_" for name in names} - FUNCTIONS_ONLY))
 
 
 # what has no in-place form yet; None: they are made at once

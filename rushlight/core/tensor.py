@@ -457,10 +457,51 @@ def numbers(tensor: Tensor) -> ndarray:
     return holder(tensor)._array
 
 
+# Functions of torch that Tensor has no method for. Subclasses of users may take these names.
+FUNCTIONS_ONLY = frozenset(
+    [
+        "angle_",
+        "cholesky_ex",
+        "constant_pad_nd",
+        "eigh",
+        "eigvals",
+        "eigvalsh",
+        "fill",
+        "fmax_",
+        "fmin_",
+        "householder_product",
+        "inv",
+        "inv_ex",
+        "ldl_factor",
+        "ldl_factor_ex",
+        "ldl_solve",
+        "linalg_cholesky",
+        "linalg_diagonal",
+        "linalg_lu",
+        "linalg_lu_solve",
+        "linalg_qr",
+        "linalg_svd",
+        "logaddexp2_",
+        "logaddexp_",
+        "lu_factor",
+        "lu_factor_ex",
+        "maximum_",
+        "minimum_",
+        "rsub",
+        "svdvals",
+        "unfold_dim",
+        "vecdot",
+        "view_as_complex",
+        "view_as_real",
+    ]
+)
+
+
 def method(function: F, *names: str) -> F:
     """Make a function a method of Tensor, under `names` or else its own name."""
     for name in names or (function.__name__,):
-        setattr(Tensor, name, function)
+        if name not in FUNCTIONS_ONLY:
+            setattr(Tensor, name, function)
     return function
 
 

@@ -19,7 +19,7 @@ class Constraint:
 
     event_dim = 0  # a default: a user's class may have an `__init__` that does not call this one
     is_discrete = False
-    name = ""
+    _name = ""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class Constraint:
         is_discrete: bool | None = None,
     ):
         given = {
-            "name": name or None,
+            "_name": name or None,
             "check": check,
             "event_dim": event_dim,
             "is_discrete": is_discrete,
@@ -40,7 +40,7 @@ class Constraint:
         raise NotImplementedError(f"{self} cannot be checked: it depends on other arguments")
 
     def __repr__(self) -> str:
-        name = self.name or type(self).__name__.removeprefix("_") + "()"
+        name = self._name or type(self).__name__.removeprefix("_") + "()"
         return name.format_map(self.__dict__)  # tensors as bounds are read only when shown
 
 
@@ -71,7 +71,7 @@ class dependent_property(property, Dependent):
         self, fn: Callable | None = None, *, is_discrete: bool = False, event_dim: int | None = 0
     ):
         property.__init__(self, fn)
-        self.name, self.is_discrete, self.options = (
+        self._name, self.is_discrete, self.options = (
             "Dependent()",
             is_discrete,
             (is_discrete, event_dim),
@@ -116,7 +116,7 @@ class greater_than(From):
     tensor([False,  True])
     """
 
-    name = "GreaterThan(lower_bound={lower_bound})"
+    _name = "GreaterThan(lower_bound={lower_bound})"
 
     def check(self, value: Tensor) -> Tensor:
         return self.lower_bound < value
@@ -129,7 +129,7 @@ class greater_than_eq(From):
     tensor([False,  True])
     """
 
-    name = "GreaterThanEq(lower_bound={lower_bound})"
+    _name = "GreaterThanEq(lower_bound={lower_bound})"
 
     def check(self, value: Tensor) -> Tensor:
         return self.lower_bound <= value
@@ -138,7 +138,7 @@ class greater_than_eq(From):
 class integers_from(From):
     """Whole numbers from lower_bound on."""
 
-    name = "IntegerGreaterThan(lower_bound={lower_bound})"
+    _name = "IntegerGreaterThan(lower_bound={lower_bound})"
     is_discrete = True
 
     def check(self, value: Tensor) -> Tensor:
@@ -152,7 +152,7 @@ class less_than(UpTo):
     tensor([ True, False])
     """
 
-    name = "LessThan(upper_bound={upper_bound})"
+    _name = "LessThan(upper_bound={upper_bound})"
 
     def check(self, value: Tensor) -> Tensor:
         return value < self.upper_bound
@@ -166,7 +166,7 @@ class interval(Between):
     tensor([False,  True,  True])
     """
 
-    name = "Interval(lower_bound={lower_bound}, upper_bound={upper_bound})"
+    _name = "Interval(lower_bound={lower_bound}, upper_bound={upper_bound})"
 
     def check(self, value: Tensor) -> Tensor:
         return (self.lower_bound <= value) & (value <= self.upper_bound)
@@ -180,7 +180,7 @@ class half_open_interval(Between):
     tensor([ True, False])
     """
 
-    name = "HalfOpenInterval(lower_bound={lower_bound}, upper_bound={upper_bound})"
+    _name = "HalfOpenInterval(lower_bound={lower_bound}, upper_bound={upper_bound})"
 
     def check(self, value: Tensor) -> Tensor:
         return (self.lower_bound <= value) & (value < self.upper_bound)
@@ -194,7 +194,7 @@ class integer_interval(Between):
     tensor([ True, False,  True, False])
     """
 
-    name = "IntegerInterval(lower_bound={lower_bound}, upper_bound={upper_bound})"
+    _name = "IntegerInterval(lower_bound={lower_bound}, upper_bound={upper_bound})"
     is_discrete = True
 
     def check(self, value: Tensor) -> Tensor:
@@ -210,7 +210,7 @@ class multinomial(UpTo):
     tensor([ True, False])
     """
 
-    name = "Multinomial()"
+    _name = "Multinomial()"
     is_discrete, event_dim = True, 1
 
     def check(self, value: Tensor) -> Tensor:
@@ -322,26 +322,47 @@ def is_semidefinite(x: Tensor) -> Tensor:
     return (rushlight.linalg.eigvalsh(x) >= 0).all(-1) if symmetric.all() else symmetric
 
 
+def single(
+    name: str, check: Callable[[Tensor], Tensor], event_dim: int = 0, is_discrete: bool = False
+) -> Constraint:
+    """The only instance of a new class, which gets torch's name: _Real for "Real"."""
+    made = type(
+        f"_{name}",
+        (Constraint,),
+        {
+            "__module__": __name__,
+            "check": lambda self, value: check(value),
+            "event_dim": event_dim,
+            "is_discrete": is_discrete,
+        },
+    )
+    globals()[made.__name__] = made
+    return made()
+
+
 dependent = Dependent("Dependent()")
-real: Constraint = Constraint("Real()", lambda x: x == x)
+real: Constraint = single("Real", lambda x: x == x)
 positive, nonnegative = greater_than(0.0), greater_than_eq(0.0)
 unit_interval = interval(0.0, 1.0)
-boolean = Constraint("Boolean()", lambda x: (x == 0) | (x == 1), is_discrete=True)
+boolean = single("Boolean", lambda x: (x == 0) | (x == 1), is_discrete=True)
 nonnegative_integer, positive_integer = integers_from(0), integers_from(1)
 real_vector = independent(real, 1)
-simplex = Constraint("Simplex()", lambda x: (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6), 1)
-one_hot = Constraint(
-    "OneHot()", lambda x: ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1), 1, True
+simplex = single("Simplex", lambda x: (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6), 1)
+one_hot = single("OneHot", lambda x: ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1), 1, True)
+square = single("Square", is_square, 2)
+symmetric = single("Symmetric", is_symmetric, 2)
+lower_triangular = single("LowerTriangular", is_lower, 2)
+lower_cholesky = single("LowerCholesky", lambda x: is_lower(x) & has_positive_diagonal(x), 2)
+corr_cholesky = single(
+    "CorrCholesky", lambda x: is_lower(x) & has_positive_diagonal(x) & has_unit_rows(x), 2
 )
-square = Constraint("Square()", is_square, 2)
-symmetric = Constraint("Symmetric()", is_symmetric, 2)
-lower_triangular = Constraint("LowerTriangular()", is_lower, 2)
-lower_cholesky = Constraint("LowerCholesky()", lambda x: is_lower(x) & has_positive_diagonal(x), 2)
-corr_cholesky = Constraint(
-    "CorrCholesky()", lambda x: is_lower(x) & has_positive_diagonal(x) & has_unit_rows(x), 2
-)
-positive_definite = Constraint("PositiveDefinite()", is_definite, 2)
-positive_semidefinite = Constraint("PositiveSemidefinite()", is_semidefinite, 2)
+positive_definite = single("PositiveDefinite", is_definite, 2)
+positive_semidefinite = single("PositiveSemidefinite", is_semidefinite, 2)
+# torch's names of the classes
+_Dependent, _DependentProperty, _IndependentConstraint = Dependent, dependent_property, independent
+_GreaterThan, _GreaterThanEq, _LessThan = greater_than, greater_than_eq, less_than
+_Interval, _HalfOpenInterval, _IntegerInterval = interval, half_open_interval, integer_interval
+_Cat, _Stack, _Multinomial = cat, stack, multinomial
 
 __all__ = [
     "Constraint",

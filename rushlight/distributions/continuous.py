@@ -71,14 +71,14 @@ class Normal(LocationScale, ExponentialFamily):
         return self.loc + normal(self._extended_shape(sample_shape), self.loc) * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:
-        z = self.checked(value) - self.loc
+        z = self._checked(value) - self.loc
         return -(z**2) / (2 * self.scale**2) - self.scale.log() - math.log(math.sqrt(2 * math.pi))
 
     def cdf(self, value: Tensor) -> Tensor:
         return 0.5 * (
             1
             + rushlight.erf(
-                (self.checked(value) - self.loc) * self.scale.reciprocal() / math.sqrt(2)
+                (self._checked(value) - self.loc) * self.scale.reciprocal() / math.sqrt(2)
             )
         )
 
@@ -111,10 +111,10 @@ class Laplace(LocationScale):
         return self.loc - self.scale * u.sign() * rushlight.log1p(-u.abs())
 
     def log_prob(self, value: Tensor) -> Tensor:
-        return -(2 * self.scale).log() - (self.checked(value) - self.loc).abs() / self.scale
+        return -(2 * self.scale).log() - (self._checked(value) - self.loc).abs() / self.scale
 
     def cdf(self, value: Tensor) -> Tensor:
-        x = self.checked(value) - self.loc
+        x = self._checked(value) - self.loc
         return 0.5 - 0.5 * x.sign() * rushlight.expm1(-x.abs() / self.scale)
 
     def icdf(self, value: Tensor) -> Tensor:
@@ -160,11 +160,11 @@ class Uniform(Distribution):
         )
 
     def log_prob(self, value: Tensor) -> Tensor:
-        inside = (self.low <= self.checked(value)) & (self.high > value)
+        inside = (self.low <= self._checked(value)) & (self.high > value)
         return inside.type_as(self.low).log() - (self.high - self.low).log()
 
     def cdf(self, value: Tensor) -> Tensor:
-        return ((self.checked(value) - self.low) / (self.high - self.low)).clamp(0, 1)
+        return ((self._checked(value) - self.low) / (self.high - self.low)).clamp(0, 1)
 
     def icdf(self, value: Tensor) -> Tensor:
         return value * (self.high - self.low) + self.low
@@ -210,10 +210,10 @@ class Exponential(ExponentialFamily):
         )
 
     def log_prob(self, value: Tensor) -> Tensor:
-        return self.rate.log() - self.rate * self.checked(value)
+        return self.rate.log() - self.rate * self._checked(value)
 
     def cdf(self, value: Tensor) -> Tensor:
-        return 1 - rushlight.exp(-self.rate * self.checked(value))
+        return 1 - rushlight.exp(-self.rate * self._checked(value))
 
     def icdf(self, value: Tensor) -> Tensor:
         return -rushlight.log1p(-value) / self.rate

@@ -48,7 +48,7 @@ class Poisson(ExponentialFamily):
             return rushlight.poisson(self.rate.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        rate, k = broadcast_all(self.rate, self.checked(value))
+        rate, k = broadcast_all(self.rate, self._checked(value))
         return k.xlogy(rate) - rate - (k + 1).lgamma()
 
 
@@ -64,7 +64,7 @@ class Geometric(OfOutcomes):
     support = nonnegative_integer
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
-        self.given_as(probs, logits)
+        self._given_as(probs, logits)
         super().__init__(self._given.shape, (), validate_args)
         if self._validate_args and probs is not None and not holds(self.probs > 0):
             raise ValueError(
@@ -86,7 +86,7 @@ class Geometric(OfOutcomes):
             return (u.log() / (-self.probs).log1p()).floor()
 
     def log_prob(self, value: Tensor) -> Tensor:
-        k, p = broadcast_all(self.checked(value), self.probs)
+        k, p = broadcast_all(self._checked(value), self.probs)
         p = rushlight.where((p == 1) & (k == 0), 0.0, p)  # where 0 log 0 is 0
         return k * (-p).log1p() + self.probs.log()
 
@@ -158,7 +158,7 @@ class Binomial(OfTrials):
     def log_prob(self, value: Tensor) -> Tensor:
         """k logits - n log(1 + exp(logits)), with no large number in between; at logits 0 the slope
         of both sides."""
-        k, n, logits = self.checked(value), self.total_count, self.logits
+        k, n, logits = self._checked(value), self.total_count, self.logits
         positive = (logits.clamp(min=0) + logits - logits.clamp(max=0)) / 2
         normalizer = n * (
             positive + rushlight.log1p(rushlight.exp(-logits.abs()))
@@ -177,7 +177,7 @@ class Binomial(OfTrials):
             raise NotImplementedError(
                 "Inhomogeneous total count not supported by `enumerate_support`."
             )
-        return self.enumerated(rushlight.arange(1 + n, dtype=self._given.dtype), expand)
+        return self._enumerated(rushlight.arange(1 + n, dtype=self._given.dtype), expand)
 
 
 class NegativeBinomial(OfTrials):
@@ -215,7 +215,11 @@ class NegativeBinomial(OfTrials):
             return rushlight.poisson(rate)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        k, n, logsigmoid = self.checked(value), self.total_count, rushlight.nn.functional.logsigmoid
+        k, n, logsigmoid = (
+            self._checked(value),
+            self.total_count,
+            rushlight.nn.functional.logsigmoid,
+        )
         choices = rushlight.lgamma(n + k) - rushlight.lgamma(1.0 + k) - rushlight.lgamma(n)
         choices = rushlight.where(n + k == 0.0, 0.0, choices)
         return n * logsigmoid(-self.logits) + k * logsigmoid(self.logits) + choices
@@ -259,7 +263,7 @@ class Multinomial(OfCategorical):
         return counts.type_as(self.probs)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        logits, k = broadcast_all(self.logits, self.checked(value))
+        logits, k = broadcast_all(self.logits, self._checked(value))
         logits = rushlight.where((k == 0) & (logits == -float("inf")), 0.0, logits)
         return (
             rushlight.lgamma(k.sum(-1) + 1) - rushlight.lgamma(k + 1).sum(-1) + (logits * k).sum(-1)

@@ -36,7 +36,7 @@ class Bernoulli(OfOutcomes, ExponentialFamily):
     has_enumerate_support = True
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
-        self.given_as(probs, logits)
+        self._given_as(probs, logits)
         super().__init__(self._given.shape, (), validate_args)
 
     mean = property(lambda self: self.probs, doc="probs.")
@@ -51,7 +51,7 @@ class Bernoulli(OfOutcomes, ExponentialFamily):
             return rushlight.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        logits, value = rushlight.broadcast_tensors(self.logits, self.checked(value))
+        logits, value = rushlight.broadcast_tensors(self.logits, self._checked(value))
         return -rushlight.nn.functional.binary_cross_entropy_with_logits(
             logits, value, reduction="none"
         )
@@ -62,7 +62,7 @@ class Bernoulli(OfOutcomes, ExponentialFamily):
         )
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        return self.enumerated(rushlight.arange(2, dtype=self._given.dtype), expand)
+        return self._enumerated(rushlight.arange(2, dtype=self._given.dtype), expand)
 
 
 class Categorical(OfOutcomes):
@@ -75,7 +75,7 @@ class Categorical(OfOutcomes):
 
     arg_constraints = OUTCOME_CONSTRAINTS
     has_enumerate_support = True
-    binary = False
+    _binary = False
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class Categorical(OfOutcomes):
         return rushlight.multinomial(rows, n, True).T.reshape(self._extended_shape(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        index, logits = self.checked(value).long().unsqueeze(-1), self.logits
+        index, logits = self._checked(value).long().unsqueeze(-1), self.logits
         if index.shape[:-1] != logits.shape[:-1]:
             index, logits = rushlight.broadcast_tensors(index, logits)
             index = index[..., :1]
@@ -124,7 +124,7 @@ class Categorical(OfOutcomes):
         return -(rushlight.clamp(self.logits, min=least) * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        return self.enumerated(rushlight.arange(self._num_events), expand)
+        return self._enumerated(rushlight.arange(self._num_events), expand)
 
 
 class OfCategorical(Distribution):
@@ -142,7 +142,7 @@ class OfCategorical(Distribution):
     logits = property(lambda self: self._categorical.logits, doc="Their logarithms.")
     param_shape = property(lambda self: self._categorical.param_shape, doc="The shape of probs.")
 
-    def expand_into(self, new: Any, batch: Size) -> None:
+    def _expand_into(self, new: Any, batch: Size) -> None:
         new._categorical = self._categorical.expand(batch)
 
 
@@ -178,7 +178,7 @@ class OneHotCategorical(OfCategorical):
         return rushlight.nn.functional.one_hot(indices, self._event_shape[0]).to(self.probs.dtype)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        return self._categorical.log_prob(self.checked(value).argmax(-1))
+        return self._categorical.log_prob(self._checked(value).argmax(-1))
 
     def entropy(self) -> Tensor:
         return self._categorical.entropy()

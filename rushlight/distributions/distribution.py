@@ -52,9 +52,9 @@ class Distribution:
             for name, constraint in self.arg_constraints.items():
                 # derived ones are valid, too
                 if name in self.__dict__ and not is_dependent(constraint):
-                    self.check_argument(name, constraint)
+                    self._check_argument(name, constraint)
 
-    def check_argument(self, name: str, constraint: Constraint) -> None:
+    def _check_argument(self, name: str, constraint: Constraint) -> None:
         value = getattr(self, name)
         if not holds(constraint.check(value)):
             raise ValueError(
@@ -84,7 +84,7 @@ class Distribution:
         new = type(self).__new__(type(self)) if _instance is None else _instance
         done = dict(new.__dict__)
         new.__dict__.update(self.__dict__)
-        self.expand_into(new, batch)
+        self._expand_into(new, batch)
         new.__dict__.update(done, _batch_shape=batch)
         return new
 
@@ -104,7 +104,7 @@ class Distribution:
             )
         return type(self).__new__(type(self)) if _instance is None else _instance
 
-    def expand_into(self, new: Any, batch: Size) -> None:
+    def _expand_into(self, new: Any, batch: Size) -> None:
         """Set the expanded arguments in `new`; a distribution that contains others expands these,
         too.
         """
@@ -159,7 +159,7 @@ class Distribution:
         """n random values."""
         return self.sample((n,))
 
-    def rsample_n(self, n: int) -> Tensor:
+    def _rsample_n(self, n: int) -> Tensor:
         """n random values with gradients for the parameters (reparameterized)."""
         return self.rsample((n,))
 
@@ -190,7 +190,7 @@ class Distribution:
     def _extended_shape(self, sample_shape: Any = ()) -> Size:
         return Size((*sample_shape, *self._batch_shape, *self._event_shape))
 
-    def enumerated(self, values: Tensor, expand: bool) -> Tensor:
+    def _enumerated(self, values: Tensor, expand: bool) -> Tensor:
         """(n,) values as (n, *batch_shape), of size 1 in the batch unless `expand`."""
         values = values.reshape(-1, *[1] * len(self._batch_shape))
         return values.expand(-1, *self._batch_shape) if expand else values
@@ -231,7 +231,7 @@ class Distribution:
                 )
             )
 
-    def checked(self, value: Any) -> Any:
+    def _checked(self, value: Any) -> Any:
         """The value, after the check that is on by default."""
         if self._validate_args:
             self._validate_sample(value)
@@ -287,17 +287,17 @@ class OfOutcomes(Distribution):
     """
 
     arg_constraints = {"probs": unit_interval, "logits": real}
-    binary = True
+    _binary = True
 
     @computed
     def logits(self) -> Any:
         """log(p / (1 - p)), or log p of a row."""
-        return probs_to_logits(self.__dict__["probs"], self.binary)
+        return probs_to_logits(self.__dict__["probs"], self._binary)
 
     @computed
     def probs(self) -> Any:
         """sigmoid of the logits, or softmax of a row."""
-        return logits_to_probs(self.__dict__["logits"], self.binary)
+        return logits_to_probs(self.__dict__["logits"], self._binary)
 
     @property
     def param_shape(self) -> Size:
@@ -308,7 +308,7 @@ class OfOutcomes(Distribution):
     def _given(self) -> Any:
         return self.__dict__["probs"] if "probs" in self.__dict__ else self.__dict__["logits"]
 
-    def given_as(self, probs: Any, logits: Any) -> None:
+    def _given_as(self, probs: Any, logits: Any) -> None:
         """Store the given parameter as a tensor."""
         one_of(probs, logits)
         if probs is not None:

@@ -121,7 +121,7 @@ class Gamma(ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         a, rate = self.concentration, self.rate
-        x = self.checked(rushlight.as_tensor(value, dtype=rate.dtype))
+        x = self._checked(rushlight.as_tensor(value, dtype=rate.dtype))
         return rushlight.xlogy(a, rate) + rushlight.xlogy(a - 1, x) - rate * x - rushlight.lgamma(a)
 
     def entropy(self) -> Tensor:
@@ -129,7 +129,7 @@ class Gamma(ExponentialFamily):
         return a - self.rate.log() + rushlight.lgamma(a) + (1 - a) * rushlight.digamma(a)
 
     def cdf(self, value: Tensor) -> Tensor:
-        return rushlight.special.gammainc(self.concentration, self.rate * self.checked(value))
+        return rushlight.special.gammainc(self.concentration, self.rate * self._checked(value))
 
 
 def at_least(x: Tensor, least: float) -> Tensor:
@@ -154,9 +154,9 @@ class Chi2(Gamma):
     def __init__(self, df: Any, validate_args: bool | None = None):
         super().__init__(0.5 * df, 0.5, validate_args)
         if self._validate_args:  # `df` is not an attribute of its own: df / 2 is
-            self.check_argument("df", positive)
+            self._check_argument("df", positive)
 
-    def expand_into(self, new: Any, batch: Any) -> None:
+    def _expand_into(self, new: Any, batch: Any) -> None:
         new.concentration, new.rate = self.concentration.expand(batch), self.rate.expand(batch)
 
     @property
@@ -207,7 +207,7 @@ class Dirichlet(ExponentialFamily):
     def log_prob(self, value: Tensor) -> Tensor:
         a = self.concentration
         return (
-            rushlight.xlogy(a - 1, self.checked(value)).sum(-1)
+            rushlight.xlogy(a - 1, self._checked(value)).sum(-1)
             + rushlight.lgamma(a.sum(-1))
             - rushlight.lgamma(a).sum(-1)
         )
@@ -241,7 +241,7 @@ class Beta(ExponentialFamily):
         self._dirichlet = Dirichlet(both, validate_args)
         super().__init__(self._dirichlet.batch_shape, (), validate_args)
 
-    def expand_into(self, new: Any, batch: Any) -> None:
+    def _expand_into(self, new: Any, batch: Any) -> None:
         new._dirichlet = self._dirichlet.expand(batch)
 
     concentration1 = property(lambda self: self._dirichlet.concentration[..., 0], doc="a.")
@@ -263,7 +263,7 @@ class Beta(ExponentialFamily):
         return self._dirichlet.rsample(sample_shape)[..., 0]
 
     def log_prob(self, value: Tensor) -> Tensor:
-        x = self.checked(value)
+        x = self._checked(value)
         return self._dirichlet.log_prob(rushlight.stack([x, 1.0 - x], -1))
 
     def entropy(self) -> Tensor:
@@ -305,7 +305,7 @@ class StudentT(Base):
         return self.loc + self.scale * (x * rushlight.rsqrt(z / self.df))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        y = (self.checked(value) - self.loc) / self.scale
+        y = (self._checked(value) - self.loc) / self.scale
         z = (
             self.scale.log()
             + 0.5 * self.df.log()
@@ -367,7 +367,7 @@ class FisherSnedecor(Base):
         return at_least(x / at_least(y, tiny), tiny)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        x, n, m = self.checked(value), self.df1 * 0.5, self.df2 * 0.5
+        x, n, m = self._checked(value), self.df1 * 0.5, self.df2 * 0.5
         ratio = self.df1 / self.df2
         return (
             (n + m).lgamma()

@@ -31,11 +31,11 @@ class Cauchy(LocationScale):
         return self.loc + noise * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:
-        z = (self.checked(value) - self.loc) / self.scale
+        z = (self._checked(value) - self.loc) / self.scale
         return -math.log(math.pi) - self.scale.log() - (z**2).log1p()
 
     def cdf(self, value: Tensor) -> Tensor:
-        return rushlight.atan((self.checked(value) - self.loc) / self.scale) / math.pi + 0.5
+        return rushlight.atan((self._checked(value) - self.loc) / self.scale) / math.pi + 0.5
 
     def icdf(self, value: Tensor) -> Tensor:
         return rushlight.tan(math.pi * (value - 0.5)) * self.scale + self.loc
@@ -49,23 +49,23 @@ class Half(TransformedDistribution):
 
     arg_constraints = {"scale": constraints.positive}
     support = constraints.nonnegative
-    whole: Any
+    _whole: Any
 
     def __init__(self, scale: Any, validate_args: bool | None = None):
-        super().__init__(self.whole(0, scale, validate_args=False), AbsTransform(), validate_args)
+        super().__init__(self._whole(0, scale, validate_args=False), AbsTransform(), validate_args)
         if self._validate_args:
-            self.check_argument("scale", constraints.positive)
+            self._check_argument("scale", constraints.positive)
 
     scale = property(lambda self: self.base_dist.scale, doc="The width.")
     mode = property(lambda self: rushlight.zeros_like(self.scale), doc="0.")
 
     def log_prob(self, value: Tensor) -> Tensor:
-        x = rushlight.as_tensor(self.checked(value))
+        x = rushlight.as_tensor(self._checked(value))
         found = self.base_dist.log_prob(x) + math.log(2)
         return rushlight.where(x >= 0, found, -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:
-        return 2 * self.base_dist.cdf(self.checked(value)) - 1
+        return 2 * self.base_dist.cdf(self._checked(value)) - 1
 
     def icdf(self, value: Tensor) -> Tensor:
         return self.base_dist.icdf((value + 1) / 2)
@@ -81,7 +81,7 @@ class HalfNormal(Half):
     tensor(0.7979)
     """
 
-    whole = Normal
+    _whole = Normal
     mean = property(lambda self: self.scale * math.sqrt(2 / math.pi), doc="sqrt(2 / pi) scale.")
     variance = property(
         lambda self: self.scale.pow(2) * (1 - 2 / math.pi), doc="(1 - 2 / pi) scale^2."
@@ -95,7 +95,7 @@ class HalfCauchy(Half):
     tensor(0.5000)
     """
 
-    whole = Cauchy
+    _whole = Cauchy
     mean = property(lambda self: rushlight.full_like(self.scale, math.inf), doc="inf.")
     variance = property(lambda self: rushlight.full_like(self.scale, math.inf), doc="inf.")
 
@@ -166,30 +166,30 @@ class GeneralizedPareto(Distribution):
         )
         return constraints.interval(self.loc, upper)
 
-    def general_or_limit(self, general: Tensor, limit: Tensor) -> Tensor:
+    def _general_or_limit(self, general: Tensor, limit: Tensor) -> Tensor:
         """`general`, but `limit` where the concentration is near 0."""
         near = rushlight.isclose(self.concentration, rushlight.zeros_like(self.concentration))
         return rushlight.where(near, limit, general)
 
     @property
-    def safe_concentration(self) -> Tensor:
+    def _safe_concentration(self) -> Tensor:
         """The concentration, but 1 where it is near 0, for use as a divisor."""
-        return self.general_or_limit(self.concentration, rushlight.ones_like(self.concentration))
+        return self._general_or_limit(self.concentration, rushlight.ones_like(self.concentration))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.icdf(uniform(self._extended_shape(sample_shape), self.loc))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        z, k = (self.checked(value) - self.loc) / self.scale, self.safe_concentration
-        return -self.scale.log() + self.general_or_limit(-(1 + 1 / k) * rushlight.log1p(k * z), -z)
+        z, k = (self._checked(value) - self.loc) / self.scale, self._safe_concentration
+        return -self.scale.log() + self._general_or_limit(-(1 + 1 / k) * rushlight.log1p(k * z), -z)
 
     def cdf(self, value: Tensor) -> Tensor:
-        z, k = (self.checked(value) - self.loc) / self.scale, self.safe_concentration
-        return 1 - rushlight.exp(self.general_or_limit(-rushlight.log1p(k * z) / k, -z))
+        z, k = (self._checked(value) - self.loc) / self.scale, self._safe_concentration
+        return 1 - rushlight.exp(self._general_or_limit(-rushlight.log1p(k * z) / k, -z))
 
     def icdf(self, value: Tensor) -> Tensor:
-        log, k = rushlight.log1p(-value), self.safe_concentration
-        return self.loc + self.scale * self.general_or_limit(rushlight.expm1(-k * log) / k, -log)
+        log, k = rushlight.log1p(-value), self._safe_concentration
+        return self.loc + self.scale * self._general_or_limit(rushlight.expm1(-k * log) / k, -log)
 
     @property
     def mean(self) -> Tensor:

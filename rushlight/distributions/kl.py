@@ -179,8 +179,8 @@ def binomials(p: Binomial, q: Binomial) -> Tensor:
 def continuous_bernoullis(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Tensor:
     return (
         p.mean * (p.logits - q.logits)
-        + p.log_norm()
-        - q.log_norm()
+        + p._log_norm()
+        - q._log_norm()
         + rushlight.log1p(-p.probs)
         - rushlight.log1p(-q.probs)
     )
@@ -255,7 +255,7 @@ def wisharts(p: Wishart, q: Wishart) -> Tensor:
     steps = rushlight.arange(n, dtype=p.df.dtype)
     digammas = rushlight.digamma((p.df.unsqueeze(-1) - steps) / 2).sum(-1)
     return (
-        q.df * (q.half_log_det() - p.half_log_det())
+        q.df * (q._half_log_det() - p._half_log_det())
         + rushlight.mvlgamma(q.df / 2, n)
         - rushlight.mvlgamma(p.df / 2, n)
         + (p.df - q.df) / 2 * digammas

@@ -63,7 +63,9 @@ ASKED: dict[type, Callable] = {
         + (q.loc / q.scale).exp() * EXP[type(p)](p, q.scale)
     ),
     Uniform: lambda p, q: (q.high - q.low).log(),
-    ContinuousBernoulli: lambda p, q: -p.mean * q.logits - rushlight.log1p(-q.probs) - q.log_norm(),
+    ContinuousBernoulli: lambda p, q: (
+        -p.mean * q.logits - rushlight.log1p(-q.probs) - q._log_norm()
+    ),
     Pareto: lambda p, q: (q.alpha + 1) * LOG[type(p)](p) - q.alpha.log() - q.alpha * q.scale.log(),
 }
 FOR_ALL: dict[type, tuple] = {

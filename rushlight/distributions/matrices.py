@@ -80,27 +80,27 @@ class OfMatrix(Distribution):
 
     _unbroadcasted_scale_tril: Any
 
-    def of_batch(self, matrices: Any) -> Any:
+    def _of_batch(self, matrices: Any) -> Any:
         """One for each of the batch."""
         return matrices.expand(*self._batch_shape, *matrices.shape[-2:])
 
     @computed
     def scale_tril(self) -> Any:
         """Cholesky's factor L of the covariance L L'."""
-        return self.of_batch(self._unbroadcasted_scale_tril)
+        return self._of_batch(self._unbroadcasted_scale_tril)
 
     @computed
     def covariance_matrix(self) -> Any:
         """L L'."""
         tril = self._unbroadcasted_scale_tril
-        return self.of_batch(tril @ tril.mT)
+        return self._of_batch(tril @ tril.mT)
 
     @computed
     def precision_matrix(self) -> Any:
         """The inverse of L L'."""
-        return self.of_batch(rushlight.cholesky_inverse(self._unbroadcasted_scale_tril))
+        return self._of_batch(rushlight.cholesky_inverse(self._unbroadcasted_scale_tril))
 
-    def half_log_det(self) -> Any:
+    def _half_log_det(self) -> Any:
         return log_diagonal(self._unbroadcasted_scale_tril)
 
 
@@ -155,12 +155,12 @@ class MultivariateNormal(OfMatrix):
         return self.loc + (self._unbroadcasted_scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        m = mahalanobis(self._unbroadcasted_scale_tril, self.checked(value) - self.loc)
-        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + m) - self.half_log_det()
+        m = mahalanobis(self._unbroadcasted_scale_tril, self._checked(value) - self.loc)
+        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + m) - self._half_log_det()
 
     def entropy(self) -> Tensor:
         return (
-            0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + self.half_log_det()
+            0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._half_log_det()
         ).expand(self._batch_shape)
 
 
@@ -216,7 +216,7 @@ class LowRankMultivariateNormal(Distribution):
     )
 
     @property
-    def capacitance_tril(self) -> Any:
+    def _capacitance_tril(self) -> Any:
         """Cholesky's factor of I + W' D^-1 W, (m, m)."""
         scaled = self.cov_factor.mT / self.cov_diag.unsqueeze(-2)
         eye = rushlight.eye(self.cov_factor.shape[-1], dtype=self.loc.dtype)
@@ -232,21 +232,21 @@ class LowRankMultivariateNormal(Distribution):
             + self.cov_diag.sqrt() * own
         )
 
-    def log_det(self) -> Any:
+    def _log_det(self) -> Any:
         """Of the covariance, by the matrix determinant lemma."""
-        return 2 * log_diagonal(self.capacitance_tril) + self.cov_diag.log().sum(-1)
+        return 2 * log_diagonal(self._capacitance_tril) + self.cov_diag.log().sum(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
         """By Woodbury's formula for the inverse."""
-        x = self.checked(value) - self.loc
+        x = self._checked(value) - self.loc
         projected = ((self.cov_factor.mT / self.cov_diag.unsqueeze(-2)) @ x.unsqueeze(-1)).squeeze(
             -1
         )
-        m = (x.pow(2) / self.cov_diag).sum(-1) - mahalanobis(self.capacitance_tril, projected)
-        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + self.log_det() + m)
+        m = (x.pow(2) / self.cov_diag).sum(-1) - mahalanobis(self._capacitance_tril, projected)
+        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + self._log_det() + m)
 
     def entropy(self) -> Tensor:
-        return 0.5 * (self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + self.log_det())
+        return 0.5 * (self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._log_det())
 
 
 class Wishart(OfMatrix, ExponentialFamily):
@@ -314,7 +314,7 @@ class Wishart(OfMatrix, ExponentialFamily):
         Samples with a singular matrix are drawn again with a warning, as in torch, at most
         `max_try_correction` times.
         """
-        made = self.drawn(tuple(sample_shape))
+        made = self._drawn(tuple(sample_shape))
         again: Any = self.support.check(made)
         if self._batch_shape:  # the samples that contain a singular matrix
             again = again.amax(tuple(range(-len(self._batch_shape), 0)))
@@ -323,7 +323,7 @@ class Wishart(OfMatrix, ExponentialFamily):
         for _ in range(max_try_correction):
             if not again.any():
                 break
-            new = self.drawn((int(again.sum()),))
+            new = self._drawn((int(again.sum()),))
             places = again.nonzero().unbind(-1)
             made = made.index_put(places, new) if places else new[0]
             singular = ~self.support.check(new)
@@ -332,7 +332,7 @@ class Wishart(OfMatrix, ExponentialFamily):
             again = again.index_put(places, singular) if places else singular[0]
         return made
 
-    def drawn(self, sample_shape: tuple) -> Tensor:
+    def _drawn(self, sample_shape: tuple) -> Tensor:
         """Samples without the test for singular matrices."""
         n = self._event_shape[-1]
         df = self.df.unsqueeze(-1) - rushlight.arange(n, dtype=self.df.dtype).expand(
@@ -348,12 +348,12 @@ class Wishart(OfMatrix, ExponentialFamily):
         return made @ made.mT
 
     def log_prob(self, value: Tensor) -> Tensor:
-        x, n, df = self.checked(value), self._event_shape[-1], self.df
+        x, n, df = self._checked(value), self._event_shape[-1], self.df
         # x as a full matrix, so that both triangles get a gradient
         log_det = rushlight.linalg.slogdet(x).logabsdet
         trace = rushlight.cholesky_solve(x, self.scale_tril).diagonal(dim1=-2, dim2=-1).sum(-1)
         return (
-            -df * (n * math.log(2) / 2 + self.half_log_det())
+            -df * (n * math.log(2) / 2 + self._half_log_det())
             - rushlight.mvlgamma(df / 2, n)
             + (df - n - 1) / 2 * log_det
             - trace / 2
@@ -365,7 +365,7 @@ class Wishart(OfMatrix, ExponentialFamily):
             (df.unsqueeze(-1) - rushlight.arange(n, dtype=df.dtype)) / 2
         ).sum(-1)
         return (
-            (n + 1) * (n * math.log(2) / 2 + self.half_log_det())
+            (n + 1) * (n * math.log(2) / 2 + self._half_log_det())
             + rushlight.mvlgamma(df / 2, n)
             - (df - n - 1) / 2 * (digammas)
             + n * df / 2
@@ -399,9 +399,9 @@ class LKJCholesky(Distribution):
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with rushlight.no_grad():
-            return self.onion(sample_shape)
+            return self._onion(sample_shape)
 
-    def onion(self, sample_shape: Any) -> Tensor:
+    def _onion(self, sample_shape: Any) -> Tensor:
         """Row i is a direction times the root of a Beta number; the diagonal makes the length of a
         row 1.
         """
@@ -420,13 +420,13 @@ class LKJCholesky(Distribution):
         return w + rushlight.diag_embed(left)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        n, x = self.dim, self.checked(value)
+        n, x = self.dim, self._checked(value)
         diagonal = x.diagonal(dim1=-1, dim2=-2)[..., 1:]
         order = 2 * (self.concentration - 1).unsqueeze(-1) + n - rushlight.arange(2, n + 1)
         alpha = self.concentration + 0.5 * (n - 1)
-        return (order * diagonal.log()).sum(-1) - self.log_norm(alpha)
+        return (order * diagonal.log()).sum(-1) - self._log_norm(alpha)
 
-    def log_norm(self, alpha: Any) -> Any:
+    def _log_norm(self, alpha: Any) -> Any:
         """The logarithm of the density's integral."""
         n = self.dim - 1
         return (

@@ -73,45 +73,45 @@ class MixtureSameFamily(Distribution):
             return inner
         return constraints.Constraint(
             "MixtureSameFamilyConstraint()",
-            lambda x: inner.check(self.padded(x)),
+            lambda x: inner.check(self._padded(x)),
             inner.event_dim,
             inner.is_discrete,
         )
 
-    def expand_into(self, new: Any, batch: Size) -> None:
+    def _expand_into(self, new: Any, batch: Size) -> None:
         new._mixture_distribution = self._mixture_distribution.expand(batch)
         new._component_distribution = self._component_distribution.expand(
             (*batch, self._mixture_distribution._num_events)
         )
 
-    def padded(self, x: Tensor) -> Any:
+    def _padded(self, x: Tensor) -> Any:
         """With a dimension for the components."""
         return x.unsqueeze(-1 - len(self._event_shape))
 
     @property
-    def weights(self) -> Any:
+    def _weights(self) -> Any:
         """The probabilities of the components, with dimensions of size 1 for a value's."""
         probs = self._mixture_distribution.probs
         return probs.reshape(*probs.shape, *[1] * len(self._event_shape))
 
     @property
     def mean(self) -> Tensor:
-        return (self.weights * self._component_distribution.mean).sum(-1 - len(self._event_shape))
+        return (self._weights * self._component_distribution.mean).sum(-1 - len(self._event_shape))
 
     @property
     def variance(self) -> Tensor:
         """The mean of the variances, and the variance of the means."""
-        dim, w, c = -1 - len(self._event_shape), self.weights, self._component_distribution
-        of_means = w * (c.mean - self.padded(self.mean)).pow(2.0)
+        dim, w, c = -1 - len(self._event_shape), self._weights, self._component_distribution
+        of_means = w * (c.mean - self._padded(self.mean)).pow(2.0)
         return (w * c.variance).sum(dim) + of_means.sum(dim)
 
     def cdf(self, value: Tensor) -> Tensor:
         return (
-            self._component_distribution.cdf(self.padded(value)) * self._mixture_distribution.probs
+            self._component_distribution.cdf(self._padded(value)) * self._mixture_distribution.probs
         ).sum(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        of_components = self._component_distribution.log_prob(self.padded(self.checked(value)))
+        of_components = self._component_distribution.log_prob(self._padded(self._checked(value)))
         weights = rushlight.log_softmax(self._mixture_distribution.logits, -1)
         return rushlight.logsumexp(of_components + weights, -1)
 
@@ -159,7 +159,7 @@ class VonMises(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         k = self.concentration
         log_i0 = rushlight.log(rushlight.special.i0e(k)) + k
-        return k * rushlight.cos(self.checked(value) - self.loc) - math.log(2 * math.pi) - log_i0
+        return k * rushlight.cos(self._checked(value) - self.loc) - math.log(2 * math.pi) - log_i0
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         """By rejection from a wrapped Cauchy distribution (D. Best, N. Fisher, 1979), in

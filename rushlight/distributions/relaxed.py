@@ -43,7 +43,7 @@ class LogitRelaxedBernoulli(OfOutcomes):
         validate_args: bool | None = None,
     ):
         self.temperature = temperature
-        self.given_as(probs, logits)
+        self._given_as(probs, logits)
         super().__init__(self._given.shape, (), validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
@@ -53,7 +53,7 @@ class LogitRelaxedBernoulli(OfOutcomes):
         return (u.log() - (-u).log1p() + p.log() - (-p).log1p()) / self.temperature
 
     def log_prob(self, value: Tensor) -> Tensor:
-        logits, y = broadcast_all(self.logits, self.checked(value))
+        logits, y = broadcast_all(self.logits, self._checked(value))
         difference = logits - y * self.temperature
         return (
             rushlight.as_tensor(self.temperature).log() + difference - 2 * difference.exp().log1p()
@@ -123,7 +123,7 @@ class ExpRelaxedCategorical(OfCategorical):
 
     def log_prob(self, value: Tensor) -> Tensor:
         n = self._event_shape[0]
-        logits, y = broadcast_all(self.logits, self.checked(value))
+        logits, y = broadcast_all(self.logits, self._checked(value))
         temperature = rushlight.as_tensor(self.temperature, dtype=logits.dtype)
         scale = rushlight.full_like(temperature, float(n)).lgamma() - temperature.log().mul(
             -(n - 1)
@@ -184,7 +184,7 @@ class ContinuousBernoulli(OfOutcomes, ExponentialFamily):
         lims: tuple[float, float] = (0.499, 0.501),
         validate_args: bool | None = None,
     ):
-        self.given_as(probs, logits)
+        self._given_as(probs, logits)
         if probs is not None:
             self.probs = clamp_probs(self.probs)
         self._lims = lims
@@ -196,18 +196,18 @@ class ContinuousBernoulli(OfOutcomes, ExponentialFamily):
         return clamp_probs(rushlight.sigmoid(self.__dict__["logits"]))
 
     @property
-    def outside(self) -> Any:
+    def _outside(self) -> Any:
         """Where the exact formulas are stable; elsewhere a Taylor polynomial is used."""
         return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
 
     @property
-    def cut(self) -> Any:
+    def _cut(self) -> Any:
         """probs, moved to where the formulas hold."""
-        return rushlight.where(self.outside, self.probs, self._lims[0])
+        return rushlight.where(self._outside, self.probs, self._lims[0])
 
-    def log_norm(self) -> Tensor:
+    def _log_norm(self) -> Tensor:
         """log C."""
-        p = self.cut
+        p = self._cut
         found = (rushlight.log1p(-p) - rushlight.log(p)).abs().log() - rushlight.where(
             p <= 0.5,
             rushlight.log1p(-2.0 * p.clamp(max=0.5)),
@@ -215,48 +215,48 @@ class ContinuousBernoulli(OfOutcomes, ExponentialFamily):
         )
         x = (self.probs - 0.5).pow(2)
         return rushlight.where(
-            self.outside, found, math.log(2.0) + (4.0 / 3.0 + 104.0 / 45.0 * x) * x
+            self._outside, found, math.log(2.0) + (4.0 / 3.0 + 104.0 / 45.0 * x) * x
         )
 
     @property
     def mean(self) -> Tensor:
-        p = self.cut
+        p = self._cut
         found = p / (2.0 * p - 1.0) + 1.0 / (rushlight.log1p(-p) - rushlight.log(p))
         x = self.probs - 0.5
-        return rushlight.where(self.outside, found, 0.5 + (1.0 / 3.0 + 16.0 / 45.0 * x.pow(2)) * x)
+        return rushlight.where(self._outside, found, 0.5 + (1.0 / 3.0 + 16.0 / 45.0 * x.pow(2)) * x)
 
     @property
     def variance(self) -> Tensor:
-        p = self.cut
+        p = self._cut
         found = p * (p - 1.0) / (1.0 - 2.0 * p).pow(2) + 1.0 / (
             rushlight.log1p(-p) - rushlight.log(p)
         ).pow(2)
         x = (self.probs - 0.5).pow(2)
         return rushlight.where(
-            self.outside, found, 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * x) * x
+            self._outside, found, 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * x) * x
         )
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.icdf(uniform(self._extended_shape(sample_shape), self.probs))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        logits, x = broadcast_all(self.logits, self.checked(value))
+        logits, x = broadcast_all(self.logits, self._checked(value))
         loss = rushlight.nn.functional.binary_cross_entropy_with_logits(logits, x, reduction="none")
-        return -loss + self.log_norm()
+        return -loss + self._log_norm()
 
     def cdf(self, value: Tensor) -> Tensor:
-        p, x = self.cut, self.checked(value)
+        p, x = self._cut, self._checked(value)
         found = (p.pow(x) * (1.0 - p).pow(1.0 - x) + p - 1.0) / (2.0 * p - 1.0)
-        found = rushlight.where(self.outside, found, x)
+        found = rushlight.where(self._outside, found, x)
         return rushlight.where(x <= 0.0, 0.0, rushlight.where(x >= 1.0, 1.0, found))
 
     def icdf(self, value: Tensor) -> Tensor:
-        p = self.cut
+        p = self._cut
         found = (rushlight.log1p(-p + value * (2.0 * p - 1.0)) - rushlight.log1p(-p)) / (
             rushlight.log(p) - rushlight.log1p(-p)
         )
-        return rushlight.where(self.outside, found, value)
+        return rushlight.where(self._outside, found, value)
 
     def entropy(self) -> Tensor:
         log0, log1 = rushlight.log1p(-self.probs), rushlight.log(self.probs)
-        return self.mean * (log0 - log1) - self.log_norm() - log0
+        return self.mean * (log0 - log1) - self._log_norm() - log0

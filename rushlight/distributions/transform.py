@@ -102,11 +102,13 @@ class Transform:
         return Size(shape)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or type(self) is type(other) and not self.facts() and not other.facts()
+        return (
+            self is other or type(self) is type(other) and not self._facts() and not other._facts()
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
-    def facts(self) -> dict:
+    def _facts(self) -> dict:
         return {
             name: value
             for name, value in self.__dict__.items()
@@ -170,9 +172,9 @@ class ComposeTransform(Transform):
         super().__init__(cache_size)
         self.parts = [part.with_cache(cache_size) if cache_size else part for part in parts]
         self.bijective = all(part.bijective for part in self.parts)
-        self.domain, self.codomain = self.ends()
+        self.domain, self.codomain = self._ends()
 
-    def ends(self) -> tuple[Any, Any]:
+    def _ends(self) -> tuple[Any, Any]:
         """The domain and the codomain; a part on single numbers takes all dimensions of a later
         one's.
         """
@@ -321,12 +323,12 @@ class ReshapeTransform(Transform):
         return rushlight.zeros(x.shape[: x.dim() - len(self.in_shape)], dtype=x.dtype)
 
     def forward_shape(self, shape: Any) -> Size:
-        return self.changed(shape, self.in_shape, self.out_shape)
+        return self._changed(shape, self.in_shape, self.out_shape)
 
     def inverse_shape(self, shape: Any) -> Size:
-        return self.changed(shape, self.out_shape, self.in_shape)
+        return self._changed(shape, self.out_shape, self.in_shape)
 
-    def changed(self, shape: Any, before: Size, after: Size) -> Size:
+    def _changed(self, shape: Any, before: Size, after: Size) -> Size:
         n = len(shape) - len(before)
         if n < 0 or tuple(shape[n:]) != tuple(before):
             raise ValueError(

@@ -69,7 +69,7 @@ class Independent(Distribution):
         n = self.reinterpreted_batch_ndims
         return constraints.independent(self.base_dist.support, n) if n else self.base_dist.support
 
-    def expand_into(self, new: Any, batch: Size) -> None:
+    def _expand_into(self, new: Any, batch: Size) -> None:
         inner = self._event_shape[: self.reinterpreted_batch_ndims]
         new.base_dist = self.base_dist.expand((*batch, *inner))
 
@@ -145,25 +145,25 @@ class TransformedDistribution(Distribution):
         n = len(self._event_shape) - found.event_dim
         return constraints.independent(found, n) if n > 0 else found
 
-    def expand_into(self, new: Any, batch: Size) -> None:
-        super().expand_into(new, batch)  # the arguments of a subclass
+    def _expand_into(self, new: Any, batch: Size) -> None:
+        super()._expand_into(new, batch)  # the arguments of a subclass
         shape = ComposeTransform(self.transforms).inverse_shape((*batch, *self._event_shape))
         new.base_dist = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with rushlight.no_grad():
-            return self.through(self.base_dist.sample(sample_shape))
+            return self._through(self.base_dist.sample(sample_shape))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return self.through(self.base_dist.rsample(sample_shape))
+        return self._through(self.base_dist.rsample(sample_shape))
 
-    def through(self, x: Tensor) -> Tensor:
+    def _through(self, x: Tensor) -> Tensor:
         for transform in self.transforms:
             x = transform(x)
         return x
 
     def log_prob(self, value: Tensor) -> Tensor:
-        y, n, total = self.checked(value), len(self._event_shape), 0.0
+        y, n, total = self._checked(value), len(self._event_shape), 0.0
         for transform in reversed(self.transforms):
             x = transform.inv(y)
             n += transform.domain.event_dim - transform.codomain.event_dim
@@ -173,7 +173,7 @@ class TransformedDistribution(Distribution):
             y = x
         return total + sum_last(self.base_dist.log_prob(y), n - len(self.base_dist.event_shape))
 
-    def increasing(self, p: Tensor) -> Tensor:
+    def _increasing(self, p: Tensor) -> Tensor:
         """A cumulative probability of the base distribution as one of this distribution: 1 - p if
         the transforms together decrease.
         """
@@ -183,13 +183,13 @@ class TransformedDistribution(Distribution):
         return sign * (p - 0.5) + 0.5
 
     def cdf(self, value: Tensor) -> Tensor:
-        x = self.checked(value)
+        x = self._checked(value)
         for transform in reversed(self.transforms):
             x = transform.inv(x)
-        return self.increasing(self.base_dist.cdf(x))
+        return self._increasing(self.base_dist.cdf(x))
 
     def icdf(self, value: Tensor) -> Tensor:
-        return self.through(self.base_dist.icdf(self.increasing(value)))
+        return self._through(self.base_dist.icdf(self._increasing(value)))
 
 
 class LogNormal(TransformedDistribution):
@@ -223,15 +223,15 @@ class LogNormal(TransformedDistribution):
 
 
 class OfArguments(TransformedDistribution):
-    """A transformed distribution whose transforms depend on its own arguments: `made_by()`."""
+    """A transformed distribution whose transforms depend on its own arguments: `_made_by()`."""
 
-    def made_by(self) -> list[Transform]:
+    def _made_by(self) -> list[Transform]:
         """The transforms."""
         raise NotImplementedError
 
-    def expand_into(self, new: Any, batch: Size) -> None:
-        super().expand_into(new, batch)
-        new.transforms = new.made_by()
+    def _expand_into(self, new: Any, batch: Size) -> None:
+        super()._expand_into(new, batch)
+        new.transforms = new._made_by()
 
 
 class Gumbel(OfArguments):
@@ -252,9 +252,9 @@ class Gumbel(OfArguments):
             rushlight.full_like(self.loc, 1 - eps_of(self.loc)),
             validate_args,
         )
-        super().__init__(base, self.made_by(), validate_args)
+        super().__init__(base, self._made_by(), validate_args)
 
-    def made_by(self) -> list[Transform]:
+    def _made_by(self) -> list[Transform]:
         return [
             ExpTransform().inv,
             AffineTransform(0, -rushlight.ones_like(self.scale)),
@@ -268,7 +268,7 @@ class Gumbel(OfArguments):
     variance = property(lambda self: self.stddev.pow(2), doc="pi^2 / 6 scale^2.")
 
     def log_prob(self, value: Tensor) -> Tensor:
-        y = (self.loc - self.checked(value)) / self.scale
+        y = (self.loc - self._checked(value)) / self.scale
         return y - y.exp() - self.scale.log()
 
     def entropy(self) -> Tensor:
@@ -289,16 +289,16 @@ class Weibull(OfArguments):
     def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None):
         self.scale, self.concentration = broadcast_all(scale, concentration)
         base = Exponential(rushlight.ones_like(self.scale), validate_args)
-        super().__init__(base, self.made_by(), validate_args)
+        super().__init__(base, self._made_by(), validate_args)
 
-    concentration_reciprocal = property(lambda self: self.concentration.reciprocal(), doc="1 / k.")
+    _concentration_reciprocal = property(lambda self: self.concentration.reciprocal(), doc="1 / k.")
 
-    def made_by(self) -> list[Transform]:
-        return [PowerTransform(self.concentration_reciprocal), AffineTransform(0, self.scale)]
+    def _made_by(self) -> list[Transform]:
+        return [PowerTransform(self._concentration_reciprocal), AffineTransform(0, self.scale)]
 
     mean = property(
         lambda self: (
-            self.scale * rushlight.exp(rushlight.lgamma(1 + self.concentration_reciprocal))
+            self.scale * rushlight.exp(rushlight.lgamma(1 + self._concentration_reciprocal))
         ),
         doc="s Gamma(1 + 1/k).",
     )
@@ -306,17 +306,17 @@ class Weibull(OfArguments):
     @property
     def mode(self) -> Tensor:
         k = self.concentration
-        return self.scale * ((k - 1) / k) ** self.concentration_reciprocal
+        return self.scale * ((k - 1) / k) ** self._concentration_reciprocal
 
     @property
     def variance(self) -> Tensor:
-        r = self.concentration_reciprocal
+        r = self._concentration_reciprocal
         return self.scale.pow(2) * (
             rushlight.exp(rushlight.lgamma(1 + 2 * r)) - rushlight.exp(2 * rushlight.lgamma(1 + r))
         )
 
     def entropy(self) -> Tensor:
-        r = self.concentration_reciprocal
+        r = self._concentration_reciprocal
         return EULER_GAMMA * (1 - r) + rushlight.log(self.scale * r) + 1
 
 
@@ -332,9 +332,9 @@ class Pareto(OfArguments):
 
     def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None):
         self.scale, self.alpha = broadcast_all(scale, alpha)
-        super().__init__(Exponential(self.alpha, validate_args), self.made_by(), validate_args)
+        super().__init__(Exponential(self.alpha, validate_args), self._made_by(), validate_args)
 
-    def made_by(self) -> list[Transform]:
+    def _made_by(self) -> list[Transform]:
         return [ExpTransform(), AffineTransform(0, self.scale)]
 
     support = constraints.dependent_property(lambda self: constraints.greater_than_eq(self.scale))
@@ -374,23 +374,23 @@ class Kumaraswamy(OfArguments):
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
         one = rushlight.ones_like(self.concentration0)
         super().__init__(
-            Uniform(rushlight.zeros_like(one), one, validate_args), self.made_by(), validate_args
+            Uniform(rushlight.zeros_like(one), one, validate_args), self._made_by(), validate_args
         )
 
-    def made_by(self) -> list[Transform]:
+    def _made_by(self) -> list[Transform]:
         return [
             PowerTransform(self.concentration0.reciprocal()),
             AffineTransform(1.0, -1.0),
             PowerTransform(self.concentration1.reciprocal()),
         ]
 
-    mean = property(lambda self: self.moment(1), doc="b B(1 + 1/a, b).")
+    mean = property(lambda self: self._moment(1), doc="b B(1 + 1/a, b).")
     variance = property(
-        lambda self: self.moment(2) - self.mean.pow(2),
+        lambda self: self._moment(2) - self.mean.pow(2),
         doc="The second moment less the mean's square.",
     )
 
-    def moment(self, n: int) -> Any:
+    def _moment(self, n: int) -> Any:
         """E x^n = b B(1 + n/a, b)."""
         a, b = 1 + n / self.concentration1, self.concentration0
         return rushlight.exp(

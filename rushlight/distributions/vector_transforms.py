@@ -46,20 +46,20 @@ class StickBreakingTransform(Transform):
     domain, codomain, bijective = constraints.real_vector, constraints.simplex, True
 
     def _call(self, x: Any) -> Tensor:
-        z = rushlight.sigmoid(x - self.offset(x.shape[-1], x)).clamp(tiny_of(x), 1 - eps_of(x))
+        z = rushlight.sigmoid(x - self._offset(x.shape[-1], x)).clamp(tiny_of(x), 1 - eps_of(x))
         pad = rushlight.nn.functional.pad
         return pad(z, [0, 1], value=1) * pad((1 - z).cumprod(-1), [1, 0], value=1)
 
     def _inverse(self, y: Any) -> Tensor:
         first = y[..., :-1]
         left = (1 - first.cumsum(-1)).clamp(min=tiny_of(y))
-        return first.log() - left.log() + self.offset(first.shape[-1], y)
+        return first.log() - left.log() + self._offset(first.shape[-1], y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
-        x = x - self.offset(x.shape[-1], x)
+        x = x - self._offset(x.shape[-1], x)
         return (-x + rushlight.nn.functional.logsigmoid(x) + y[..., :-1].log()).sum(-1)
 
-    def offset(self, n: int, like: Tensor) -> Any:
+    def _offset(self, n: int, like: Tensor) -> Any:
         """log(n), log(n - 1), ..., log(1): with them zeros become equal shares."""
         return rushlight.arange(n, 0, -1, dtype=like.dtype).log()
 
@@ -208,22 +208,24 @@ class CatTransform(Transform):
         self.domain = constraints.cat([t.domain for t in self.transforms], dim, self.lengths)
         self.codomain = constraints.cat([t.codomain for t in self.transforms], dim, self.lengths)
 
-    def parts(self, x: Tensor) -> Any:
+    def _parts(self, x: Tensor) -> Any:
         return rushlight.split(x, self.lengths, self.dim)
 
     def _call(self, x: Tensor) -> Tensor:
-        return rushlight.cat([t(part) for t, part in zip(self.transforms, self.parts(x))], self.dim)
+        return rushlight.cat(
+            [t(part) for t, part in zip(self.transforms, self._parts(x))], self.dim
+        )
 
     def _inverse(self, y: Tensor) -> Tensor:
         return rushlight.cat(
-            [t.inv(part) for t, part in zip(self.transforms, self.parts(y))], self.dim
+            [t.inv(part) for t, part in zip(self.transforms, self._parts(y))], self.dim
         )
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         n = self.domain.event_dim
         terms = [
             sum_last(t.log_abs_det_jacobian(a, b), n - t.domain.event_dim)
-            for t, a, b in zip(self.transforms, self.parts(x), self.parts(y))
+            for t, a, b in zip(self.transforms, self._parts(x), self._parts(y))
         ]
         dim = self.dim - x.ndim if self.dim >= 0 else self.dim
         return rushlight.cat(terms, dim + n) if dim + n < 0 else sum(terms[1:], terms[0])
@@ -245,24 +247,24 @@ class StackTransform(Transform):
         self.domain = constraints.stack([t.domain for t in self.transforms], dim)
         self.codomain = constraints.stack([t.codomain for t in self.transforms], dim)
 
-    def slices(self, x: Tensor) -> Any:
+    def _slices(self, x: Tensor) -> Any:
         return rushlight.unbind(x, self.dim)
 
     def _call(self, x: Tensor) -> Tensor:
         return rushlight.stack(
-            [t(one) for t, one in zip(self.transforms, self.slices(x))], self.dim
+            [t(one) for t, one in zip(self.transforms, self._slices(x))], self.dim
         )
 
     def _inverse(self, y: Tensor) -> Tensor:
         return rushlight.stack(
-            [t.inv(one) for t, one in zip(self.transforms, self.slices(y))], self.dim
+            [t.inv(one) for t, one in zip(self.transforms, self._slices(y))], self.dim
         )
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return rushlight.stack(
             [
                 t.log_abs_det_jacobian(a, b)
-                for t, a, b in zip(self.transforms, self.slices(x), self.slices(y))
+                for t, a, b in zip(self.transforms, self._slices(x), self._slices(y))
             ],
             self.dim,
         )

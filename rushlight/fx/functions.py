@@ -144,11 +144,22 @@ def recorded_in_layers(take: Take) -> Iterator[None]:
         for name, module in sys.modules.items()
         if name.startswith(("rushlight.nn.", "rushlight.ops."))
     ]
-    places = [(file, name, f) for file in files for name, f in file.items() if id(f) in originals]
+    places = [
+        (file, name, f, f) for file in files for name, f in file.items() if id(f) in originals
+    ]
+    # nn/linear.py calls the op itself, which programs know as F.linear
+    public = {f.__name__: f for _, _, f in known() if isinstance(f, FunctionType)}
+    places += [
+        (vars(module), name, f, public[f.__name__])
+        for path, module in [*sys.modules.items()]
+        if path.startswith("rushlight.nn.") and "functional" not in path
+        for name, f in [*vars(module).items()]
+        if isinstance(f, FunctionType) and hasattr(f, "op") and f.__name__ in public
+    ]
     try:
-        for file, name, f in places:
-            file[name] = recording(f, take)
+        for file, name, _, reported in places:
+            file[name] = recording(reported, take)
         yield
     finally:
-        for file, name, f in places:
+        for file, name, f, _ in places:
             file[name] = f

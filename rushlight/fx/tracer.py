@@ -143,12 +143,12 @@ class Tracer:
         if isinstance(a, range):
             return range(self.create_arg(a.start), self.create_arg(a.stop), self.create_arg(a.step))
         if isinstance(a, Tensor):
-            return self.create_node("get_attr", self.name_of(a), (), {})
+            return self.create_node("get_attr", self._name_of(a), (), {})
         if isinstance(a, PLAIN) or callable(a):
             return a
         raise NotImplementedError(f"argument of type: {type(a)}")
 
-    def name_of(self, a: Tensor) -> str:
+    def _name_of(self, a: Tensor) -> str:
         """The place of a parameter or buffer in the root; another tensor gets one."""
         held = (
             self.root.named_parameters() if isinstance(a, Parameter) else self.root.named_buffers()
@@ -180,7 +180,7 @@ class Tracer:
         self.graph = Graph(tracer_cls=type(self))
         function = function or (root.forward if isinstance(root, Module) else root)
         parameters = inspect.signature(function).parameters.values()
-        args = [self.argument(parameter, concrete_args or {}) for parameter in parameters]
+        args = [self._argument(parameter, concrete_args or {}) for parameter in parameters]
         namespaces = {
             id(space): space
             for m in self.paths
@@ -189,7 +189,7 @@ class Tracer:
             and not space.get("__name__", "").startswith("rushlight")
         }
         within = recorded_in_layers(take) if is_layer(root) else nullcontext()
-        with recorded(take, list(namespaces.values())), within, self.watching():
+        with recorded(take, list(namespaces.values())), within, self._watching():
             result = function(
                 *[a for a, by_name in args if by_name is None],
                 **{by_name: a for a, by_name in args if by_name is not None},
@@ -198,7 +198,7 @@ class Tracer:
         self.create_node("output", "output", (self.create_arg(result),), {}, None, said)
         return self.graph
 
-    def argument(
+    def _argument(
         self, parameter: inspect.Parameter, concrete: dict[str, Any]
     ) -> tuple[Any, str | None]:
         """The value of a function's argument in the trace, and its name for a keyword argument."""
@@ -216,12 +216,12 @@ class Tracer:
             return self.proxy(
                 self.create_node("placeholder", name, default, {}, None, said)
             ), by_name
-        self.check_concrete(
+        self._check_concrete(
             name, self.create_node("placeholder", f"{name}_1", default, {}), concrete[name]
         )
         return concrete[name], by_name
 
-    def check_concrete(self, name: str, node: Node, value: Any) -> None:
+    def _check_concrete(self, name: str, node: Node, value: Any) -> None:
         """Add nodes that check that an argument equals its traced value. Warns if no check is
         possible.
         """
@@ -240,7 +240,7 @@ class Tracer:
             )
 
     @contextmanager
-    def watching(self) -> Iterator[None]:
+    def _watching(self) -> Iterator[None]:
         """A context in which calls of the root's modules, in this thread, go to `call_module`."""
         original, here = Hooked.__call__, threading.get_ident()
 
@@ -270,7 +270,7 @@ class GraphAppendingTracer(Tracer):
         self.graph = graph
         torch_function.first()  # functions of torch look at their arguments from now on
 
-    def name_of(self, a: Tensor) -> str:
+    def _name_of(self, a: Tensor) -> str:
         """NotImplementedError: a graph has no module to keep a tensor in."""
         raise NotImplementedError(
             f"argument of type: {type(a)}: make it an attribute of the module, and use "

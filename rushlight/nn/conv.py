@@ -22,7 +22,7 @@ class _ConvNd(Module):
     groups, *kernel).
     """
 
-    n = 2  # spatial dimensions
+    _n = 2  # spatial dimensions
     weight: Parameter
     bias: Parameter | None
     _derived = ("_reversed_padding_repeated_twice",)
@@ -45,7 +45,7 @@ class _ConvNd(Module):
     ):
         super().__init__()
         check(in_channels, out_channels, groups, padding_mode)
-        n = self.n
+        n = self._n
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size, self.stride, self.dilation = (
             each(kernel_size, n),
@@ -96,14 +96,14 @@ class _ConvNd(Module):
         )
         if self.padding_mode != "zeros":
             input = F.pad(input, self._reversed_padding_repeated_twice, self.padding_mode)
-            padding = (0,) * self.n
+            padding = (0,) * self._n
         if (
             isinstance(input, Tensor)
-            and input._array.ndim == self.n + 2
+            and input._array.ndim == self._n + 2
             and not isinstance(padding, str)
         ):
             return convolution(input, weight, bias, stride, padding, dilation, groups)
-        conv = getattr(F, f"conv{self.n}d")  # looked up at each call: autocast may wrap it
+        conv = getattr(F, f"conv{self._n}d")  # looked up at each call: autocast may wrap it
         return conv(input, weight, bias, stride, padding, dilation, groups)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -123,9 +123,9 @@ class _ConvNd(Module):
             f"stride={self.stride}"
         ]
         usual = {
-            "padding": (0,) * self.n,
-            "dilation": (1,) * self.n,
-            "output_padding": (0,) * self.n,
+            "padding": (0,) * self._n,
+            "dilation": (1,) * self._n,
+            "output_padding": (0,) * self._n,
             "groups": 1,
         }
         parts += [
@@ -206,7 +206,7 @@ class Conv1d(_Plain):
     torch.Size([20, 33, 24])
     """
 
-    n = 1
+    _n = 1
 
 
 class Conv2d(_Plain):
@@ -221,7 +221,7 @@ class Conv2d(_Plain):
     (torch.Size([1, 2, 4, 4]), torch.Size([2, 1, 3, 3]))
     """
 
-    n = 2
+    _n = 2
 
 
 class Conv3d(_Plain):
@@ -234,7 +234,7 @@ class Conv3d(_Plain):
     torch.Size([1, 2, 4, 3, 3])
     """
 
-    n = 3
+    _n = 3
 
 
 class _ConvTransposeNd(_ConvNd):
@@ -279,7 +279,7 @@ class _ConvTransposeNd(_ConvNd):
             if output_size is None
             else self._output_padding(input, list(output_size))
         )
-        transposed = getattr(F, f"conv_transpose{self.n}d")
+        transposed = getattr(F, f"conv_transpose{self._n}d")
         return transposed(
             input,
             self.weight,
@@ -295,7 +295,7 @@ class _ConvTransposeNd(_ConvNd):
         """The output padding for an output of this size. ValueError if this size is not
         possible.
         """
-        n = self.n
+        n = self._n
         if len(size) == input.dim():
             size = size[-n:]
         if len(size) != n:
@@ -334,7 +334,7 @@ class ConvTranspose1d(_ConvTransposeNd):
     torch.Size([1, 1, 6])
     """
 
-    n = 1
+    _n = 1
 
 
 class ConvTranspose2d(_ConvTransposeNd):
@@ -348,7 +348,7 @@ class ConvTranspose2d(_ConvTransposeNd):
     torch.Size([1, 1, 6, 6])
     """
 
-    n = 2
+    _n = 2
 
 
 class ConvTranspose3d(_ConvTransposeNd):
@@ -361,4 +361,4 @@ class ConvTranspose3d(_ConvTransposeNd):
     torch.Size([1, 1, 6, 6, 6])
     """
 
-    n = 3
+    _n = 3

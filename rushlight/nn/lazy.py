@@ -167,7 +167,7 @@ class _LazyConv(_LazyLayer, _ConvNd):
         self.in_channels = self.in_channels or self._channels(input)
 
     def _channels(self, input: Tensor) -> int:
-        n, ndim = self.n, input._array.ndim
+        n, ndim = self._n, input._array.ndim
         if ndim not in (n + 1, n + 2):
             raise RuntimeError(
                 f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to "

@@ -261,7 +261,7 @@ class SyncBatchNorm(_BatchNorm):
         var = all_reduce((centered * centered).sum(dims), group=self.process_group) / n
         if self.training and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
-        self.follow(mean.detach(), var.detach() * (n / (n - 1)))
+        self._follow(mean.detach(), var.detach() * (n / (n - 1)))
         out = centered * (var + self.eps).rsqrt().reshape(shape)
         if self.weight is not None:
             out = out * self.weight.reshape(shape)
@@ -269,7 +269,7 @@ class SyncBatchNorm(_BatchNorm):
             out = out + self.bias.reshape(shape)
         return out.to(input.dtype)
 
-    def follow(self, mean: Tensor, var: Tensor) -> None:
+    def _follow(self, mean: Tensor, var: Tensor) -> None:
         """Let the running statistics follow those of the batches."""
         if not self.training or self.running_mean is None or self.running_var is None:
             return
@@ -301,7 +301,7 @@ class _InstanceNorm(_NormBase):
     By default without weight, bias and running statistics.
     """
 
-    n = 1  # spatial dimensions
+    _n = 1  # spatial dimensions
 
     def __init__(
         self,
@@ -321,7 +321,7 @@ class _InstanceNorm(_NormBase):
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
-        alone = input._array.ndim == self.n + 1
+        alone = input._array.ndim == self._n + 1
         x = input.unsqueeze(0) if alone else input
         if x._array.shape[1] != self.num_features and self.affine:
             c = x._array.shape[1]
@@ -357,7 +357,7 @@ class InstanceNorm1d(_InstanceNorm):
             [-1.0000,  1.0000]])
     """
 
-    n = 1
+    _n = 1
     _check_input_dim = dimensions(2, 3)
 
 
@@ -370,7 +370,7 @@ class InstanceNorm2d(_InstanceNorm):
              [-1.0000,  1.0000]]])
     """
 
-    n = 2
+    _n = 2
     _check_input_dim = dimensions(3, 4)
 
 
@@ -382,7 +382,7 @@ class InstanceNorm3d(_InstanceNorm):
     tensor(0.)
     """
 
-    n = 3
+    _n = 3
     _check_input_dim = dimensions(4, 5)
 
 

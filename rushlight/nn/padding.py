@@ -14,18 +14,18 @@ from rushlight.nn.module import Module
 class _PadNd(Module):
     """Padding of the last n dimensions, in one mode."""
 
-    n, mode = 1, "constant"
+    _n, _mode = 1, "constant"
 
     def __init__(self, padding: Any):
         super().__init__()
-        self.padding = each(padding, 2 * self.n, "padding")
+        self.padding = each(padding, 2 * self._n, "padding")
 
     def forward(self, input: Tensor) -> Tensor:
-        if self.mode == "circular" and input._array.ndim not in (self.n + 1, self.n + 2):
+        if self._mode == "circular" and input._array.ndim not in (self._n + 1, self._n + 2):
             raise ValueError(
-                f"expected {self.n + 1}D or {self.n + 2}D input (got {input._array.ndim}D input)"
+                f"expected {self._n + 1}D or {self._n + 2}D input (got {input._array.ndim}D input)"
             )
-        return F.pad(input, self.padding, self.mode)
+        return F.pad(input, self.padding, self._mode)
 
     def extra_repr(self) -> str:
         return f"{self.padding}"
@@ -72,7 +72,7 @@ class ConstantPad2d(_ConstantPadNd):
              [1., 2., 9.]]])
     """
 
-    n = 2
+    _n = 2
 
 
 class ConstantPad3d(_ConstantPadNd):
@@ -83,7 +83,7 @@ class ConstantPad3d(_ConstantPadNd):
     tensor([[[[0., 0., 9.]]]])
     """
 
-    n = 3
+    _n = 3
 
 
 class ZeroPad1d(_ZeroPadNd):
@@ -104,7 +104,7 @@ class ZeroPad2d(_ZeroPadNd):
              [0., 0., 0., 0.]]])
     """
 
-    n = 2
+    _n = 2
 
 
 class ZeroPad3d(_ZeroPadNd):
@@ -115,10 +115,14 @@ class ZeroPad3d(_ZeroPadNd):
     torch.Size([1, 4, 5, 6])
     """
 
-    n = 3
+    _n = 3
 
 
-class ReflectionPad1d(_PadNd):
+class _ReflectionPadNd(_PadNd):
+    """The layers of this kind of padding, for isinstance."""
+
+
+class ReflectionPad1d(_ReflectionPadNd):
     """out[..., i] = x[..., |i - before|], mirrored at the last element too; amounts must be less
     than the size.
 
@@ -126,10 +130,10 @@ class ReflectionPad1d(_PadNd):
     tensor([[3., 2., 1., 2., 3., 2., 1.]])
     """
 
-    mode = "reflect"
+    _mode = "reflect"
 
 
-class ReflectionPad2d(_PadNd):
+class ReflectionPad2d(_ReflectionPadNd):
     """out[..., i, j] = x[..., |i - top|, |j - left|], mirrored at the last elements too; (left,
     right, top, bottom).
 
@@ -139,10 +143,10 @@ class ReflectionPad2d(_PadNd):
              [4., 3., 4., 3.]]])
     """
 
-    n, mode = 2, "reflect"
+    _n, _mode = 2, "reflect"
 
 
-class ReflectionPad3d(_PadNd):
+class ReflectionPad3d(_ReflectionPadNd):
     """out[..., i, j, k] = x[..., |i - front|, |j - top|, |k - left|], mirrored at the last elements
     too.
 
@@ -153,20 +157,24 @@ class ReflectionPad3d(_PadNd):
               [3., 2., 3., 2.]]]])
     """
 
-    n, mode = 3, "reflect"
+    _n, _mode = 3, "reflect"
 
 
-class ReplicationPad1d(_PadNd):
+class _ReplicationPadNd(_PadNd):
+    """The layers of this kind of padding, for isinstance."""
+
+
+class ReplicationPad1d(_ReplicationPadNd):
     """out[..., i] = x[..., min(max(i - before, 0), size - 1)]: the first and last element repeated.
 
     >>> rushlight.nn.ReplicationPad1d(2)(rushlight.tensor([[1., 2., 3.]]))
     tensor([[1., 1., 1., 2., 3., 3., 3.]])
     """
 
-    mode = "replicate"
+    _mode = "replicate"
 
 
-class ReplicationPad2d(_PadNd):
+class ReplicationPad2d(_ReplicationPadNd):
     """out[..., i, j] = x at the nearest place to (i - top, j - left); padding (left, right, top,
     bottom), or one for all.
 
@@ -176,10 +184,10 @@ class ReplicationPad2d(_PadNd):
              [1., 1., 2., 2.]]])
     """
 
-    n, mode = 2, "replicate"
+    _n, _mode = 2, "replicate"
 
 
-class ReplicationPad3d(_PadNd):
+class ReplicationPad3d(_ReplicationPadNd):
     """out[..., i, j, k] = x at the nearest place to (i - front, j - top, k - left); (left, right,
     top, bottom, front, back).
 
@@ -188,20 +196,24 @@ class ReplicationPad3d(_PadNd):
               [2., 2., 3., 3.]]]])
     """
 
-    n, mode = 3, "replicate"
+    _n, _mode = 3, "replicate"
 
 
-class CircularPad1d(_PadNd):
+class _CircularPadNd(_PadNd):
+    """The layers of this kind of padding, for isinstance."""
+
+
+class CircularPad1d(_CircularPadNd):
     """out[..., i] = x[..., (i - before) mod size]: continued from the other end.
 
     >>> rushlight.nn.CircularPad1d(2)(rushlight.tensor([[1., 2., 3.]]))
     tensor([[2., 3., 1., 2., 3., 1., 2.]])
     """
 
-    mode = "circular"
+    _mode = "circular"
 
 
-class CircularPad2d(_PadNd):
+class CircularPad2d(_CircularPadNd):
     """out[..., i, j] = x[..., (i - top) mod H, (j - left) mod W]; padding (left, right, top,
     bottom), or one for all.
 
@@ -211,10 +223,10 @@ class CircularPad2d(_PadNd):
              [4., 3., 4., 3.]]])
     """
 
-    n, mode = 2, "circular"
+    _n, _mode = 2, "circular"
 
 
-class CircularPad3d(_PadNd):
+class CircularPad3d(_CircularPadNd):
     """out[..., i, j, k] = x[..., (i - front) mod D, (j - top) mod H, (k - left) mod W].
 
     `padding`: (left, right, top, bottom, front, back), or one number for all.
@@ -224,4 +236,4 @@ class CircularPad3d(_PadNd):
               [3., 2., 3., 2.]]]])
     """
 
-    n, mode = 3, "circular"
+    _n, _mode = 3, "circular"

@@ -143,7 +143,7 @@ class Uninitialized(Tensor):
 
     __slots__ = ()
     __new__ = staticmethod(unfilled)
-    becomes: ClassVar[Any] = Tensor  # the class after `materialize`
+    _becomes: ClassVar[Any] = Tensor  # the class after `materialize`
 
     def _begin(self, requires_grad: bool, device: Any, dtype: Any) -> None:
         if device is not None:
@@ -157,7 +157,7 @@ class Uninitialized(Tensor):
             None,
         )
         own = self.__class__
-        self.__class__ = self.becomes  # since a node reads the shape
+        self.__class__ = self._becomes  # since a node reads the shape
         self.requires_grad = requires_grad
         self.__class__ = own
 
@@ -237,7 +237,7 @@ class Uninitialized(Tensor):
         d = self.dtype if dtype is None else dtypes.as_dtype(dtype)
         shape = sizes(shape)
         self.data = from_array(np.empty(shape, d.numpy))
-        self.__class__ = self.becomes
+        self.__class__ = self._becomes
         if self._node is not None:
             self._node.shape = shape
 
@@ -253,6 +253,9 @@ class Uninitialized(Tensor):
         return waiting, (self.__class__, empty_array(self).dtype, self.requires_grad)
 
 
+UninitializedTensorMixin = Uninitialized  # torch's name
+
+
 class UninitializedParameter(Uninitialized, Parameter):  # type: ignore[misc]
     """A parameter whose shape is not known yet; `materialize(shape)` makes it a Parameter.
 
@@ -265,7 +268,7 @@ class UninitializedParameter(Uninitialized, Parameter):  # type: ignore[misc]
     """
 
     __slots__ = ()
-    becomes = Parameter
+    _becomes = Parameter
 
     def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None):
         self._begin(requires_grad, device, dtype)

@@ -86,14 +86,14 @@ class MaxPool3d(_MaxPoolNd):
 class _MaxUnpoolNd(FunctionModule):
     """The base of MaxUnpool: the inverse of `MaxPool(return_indices=True)`."""
 
-    n = 2
+    _n = 2
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0):
-        kernel = each(kernel_size, self.n)
+        kernel = each(kernel_size, self._n)
         super().__init__(
             kernel_size=kernel,
-            stride=kernel if stride is None else each(stride, self.n),
-            padding=each(padding, self.n),
+            stride=kernel if stride is None else each(stride, self._n),
+            padding=each(padding, self._n),
         )
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
@@ -112,7 +112,7 @@ class MaxUnpool1d(_MaxUnpoolNd):
     tensor([[0., 5., 3., 0.]])
     """
 
-    n, _function = 1, staticmethod(F.max_unpool1d)
+    _n, _function = 1, staticmethod(F.max_unpool1d)
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
@@ -126,7 +126,7 @@ class MaxUnpool2d(_MaxUnpoolNd):
              [0., 0.]]])
     """
 
-    n, _function = 2, staticmethod(F.max_unpool2d)
+    _n, _function = 2, staticmethod(F.max_unpool2d)
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
@@ -139,7 +139,7 @@ class MaxUnpool3d(_MaxUnpoolNd):
     tensor([0., 0., 0., 0., 0., 0., 0., 7.])
     """
 
-    n, _function = 3, staticmethod(F.max_unpool3d)
+    _n, _function = 3, staticmethod(F.max_unpool3d)
 
 
 class _AvgPoolNd(FunctionModule):
@@ -376,7 +376,7 @@ class _FractionalMaxPoolNd(Module):
     ValueError without either, with both, and for a ratio outside (0, 1).
     """
 
-    n: int
+    _n: int
     _function: Callable
     _random_samples: Tensor | None
 
@@ -396,9 +396,9 @@ class _FractionalMaxPoolNd(Module):
             )
         if output_size is not None and output_ratio is not None:
             raise ValueError("only one of output_size and output_ratio may be specified")
-        self.kernel_size, self.return_indices = several(kernel_size, self.n), return_indices
-        self.output_size = None if output_size is None else several(output_size, self.n)
-        self.output_ratio = None if output_ratio is None else several(output_ratio, self.n)
+        self.kernel_size, self.return_indices = several(kernel_size, self._n), return_indices
+        self.output_size = None if output_size is None else several(output_size, self._n)
+        self.output_ratio = None if output_ratio is None else several(output_ratio, self._n)
         if self.output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
         self.register_buffer("_random_samples", _random_samples)
@@ -430,7 +430,7 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
     torch.Size([1, 1, 4, 3])
     """
 
-    n, _function = 2, staticmethod(F.fractional_max_pool2d)
+    _n, _function = 2, staticmethod(F.fractional_max_pool2d)
 
 
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
@@ -441,4 +441,4 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
     torch.Size([1, 1, 2, 2, 2])
     """
 
-    n, _function = 3, staticmethod(F.fractional_max_pool3d)
+    _n, _function = 3, staticmethod(F.fractional_max_pool3d)

@@ -35,7 +35,7 @@ class Adadelta(Elementwise):
     tensor([0.9968], requires_grad=True)
     """
 
-    rule = staticmethod(adadelta)
+    _rule = staticmethod(adadelta)
 
     def __init__(
         self,

@@ -55,7 +55,7 @@ class Adafactor(PerParameter):
                 raise ValueError(explain(what))
         super().__init__(params, defaults)
 
-    def new_state(self, p: Tensor, group: Group) -> State:
+    def _new_state(self, p: Tensor, group: Group) -> State:
         if p.is_complex():
             raise RuntimeError(explain("Adafactor does not support complex parameters", "use Adam"))
         if p.dim() < 2:
@@ -67,7 +67,7 @@ class Adafactor(PerParameter):
             "col_var": zeros(*rest, 1, m, dtype=p.dtype),
         }
 
-    def update(self, p: Tensor, g: Tensor, state: State, group: Group) -> None:
+    def _update(self, p: Tensor, g: Tensor, state: State, group: Group) -> None:
         lr, (eps1, eps2) = group["lr"], group["eps"]
         eps1 = finfo(p.dtype).eps if eps1 is None else eps1
         g = -g if group["maximize"] else g
@@ -75,11 +75,11 @@ class Adafactor(PerParameter):
         size = rms(p).clamp_min(eps2) * (step**-0.5).clamp_max(lr)
         if group["weight_decay"]:
             assign(p, p * (1 - lr * group["weight_decay"]))
-        v = self.second_moment(g, state, step ** group["beta2_decay"], eps1)
+        v = self._second_moment(g, state, step ** group["beta2_decay"], eps1)
         u = g * v.clamp_min(eps1 * eps1).rsqrt()
         assign(p, p - size / (rms(u) / group["d"]).clamp_min(1.0) * u)
 
-    def second_moment(self, g: Tensor, state: State, weight: Tensor, eps: float) -> Tensor:
+    def _second_moment(self, g: Tensor, state: State, weight: Tensor, eps: float) -> Tensor:
         """The estimate of g^2 by its means over rows and columns. The running means first move by
         `weight` towards the present ones.
         """

@@ -35,8 +35,8 @@ class Adagrad(Elementwise):
     tensor([0.9000], requires_grad=True)
     """
 
-    rule = staticmethod(adagrad)
-    sparse = True
+    _rule = staticmethod(adagrad)
+    _sparse = True
 
     def __init__(
         self,
@@ -56,9 +56,9 @@ class Adagrad(Elementwise):
         check_fused(fused, foreach, differentiable)
         for group in self.param_groups:
             for p in group["params"]:
-                self.state_of(p, group)
+                self._state_of(p, group)
 
-    def new_state(self, p: Tensor, group: Group) -> State:
+    def _new_state(self, p: Tensor, group: Group) -> State:
         start = group["initial_accumulator_value"]
         return {
             "step": new_step(),

@@ -61,7 +61,7 @@ class Adam(Elementwise):
     tensor([0.9000], requires_grad=True)
     """
 
-    rule = staticmethod(adam)
+    _rule = staticmethod(adam)
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Adam(Elementwise):
         super().__init__(params, settings(locals(), "lr betas eps weight_decay amsgrad maximize"))
         check_fused(fused, foreach, differentiable)
 
-    def new_state(self, p: Tensor, group: Group) -> State:
+    def _new_state(self, p: Tensor, group: Group) -> State:
         state = {"step": new_step(), "exp_avg": zeros_like(p), "exp_avg_sq": zeros_like(p)}
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = zeros_like(p)

@@ -34,7 +34,7 @@ class Adamax(Elementwise):
     tensor([0.9000], requires_grad=True)
     """
 
-    rule = staticmethod(adamax)
+    _rule = staticmethod(adamax)
 
     def __init__(
         self,

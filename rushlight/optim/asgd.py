@@ -37,7 +37,7 @@ class ASGD(Elementwise):
     tensor([0.8000], requires_grad=True)
     """
 
-    rule = staticmethod(asgd)
+    _rule = staticmethod(asgd)
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class ASGD(Elementwise):
     ):
         super().__init__(params, settings(locals()))
 
-    def new_state(self, p: Tensor, group: Group) -> State:
+    def _new_state(self, p: Tensor, group: Group) -> State:
         step = new_step()
         return {
             "step": step,

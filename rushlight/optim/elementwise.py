@@ -37,45 +37,45 @@ from rushlight.optim.program import BLOCK_ELEMENTS, Program, buffers, names_of, 
 class Elementwise(PerParameter):
     """An optimizer that consists of a rule and of the state before the first step.
 
-    `rule(p, g, *state, /, *counters, *settings)` returns the new p, the new state and the new
+    `_rule(p, g, *state, /, *counters, *settings)` returns the new p, the new state and the new
     counters. Its parameters have the names in `state` and in the groups. Counters are 0-d state.
     The counter `step` is raised by 1 before the rule runs, and the rule does not return it. State
     that a parameter does not have is None. An `if` in a rule may only test whether a piece of state
     is None or whether a setting is zero, so that the rule can be recorded. Global names in a rule
     are ops."""
 
-    rule: Callable
-    sparse = False  # whether the optimizer takes sparse gradients
+    _rule: Callable
+    _sparse = False  # whether the optimizer takes sparse gradients
 
     def __init__(self, params: Params, defaults: dict[str, Any]):
         check_settings(defaults)
         super().__init__(params, defaults)
 
-    def new_state(self, p: Tensor, group: Group) -> State:
+    def _new_state(self, p: Tensor, group: Group) -> State:
         """`step` if the rule counts steps, and zeros for each piece of state that the rule
         names."""
-        arrays, settings = names_of(type(self).rule)
-        steps = {"step": new_step()} if self.counters(settings) else {}
+        arrays, settings = names_of(type(self)._rule)
+        steps = {"step": new_step()} if self._counters(settings) else {}
         return steps | {name: zeros_like(p) for name in arrays[2:]}
 
-    def update_group(self, params: list[Any], group: Group) -> None:
+    def _update_group(self, params: list[Any], group: Group) -> None:
         """Update arrays in place; use ops on tensors if the update is recorded or
         differentiated."""
         if group.get("differentiable") or is_recorded():
-            super().update_group(params, group)
+            super()._update_group(params, group)
             return
         try:
-            self.update_arrays(params, group)
+            self._update_arrays(params, group)
         except NoArray:  # a gradient is sparse; nothing is written yet
             sparse = [p for p in params if p._grad.is_sparse]
-            self.check_sparse(group)
-            self.update_arrays([p for p in params if not p._grad.is_sparse], group)
+            self._check_sparse(group)
+            self._update_arrays([p for p in params if not p._grad.is_sparse], group)
             for p in sparse:
-                self.update_rows(p, p._grad.coalesce(), group)
+                self._update_rows(p, p._grad.coalesce(), group)
 
-    def check_sparse(self, group: Group) -> None:
+    def _check_sparse(self, group: Group) -> None:
         """RuntimeError if the rule cannot be run on a part of the rows."""
-        if not self.sparse:
+        if not self._sparse:
             raise no_sparse(self)
         if group.get("weight_decay"):
             raise RuntimeError(
@@ -85,16 +85,16 @@ class Elementwise(PerParameter):
                 )
             )
 
-    def sparse_rows(self, g: Any, group: Group) -> tuple[Any, ndarray]:
+    def _sparse_rows(self, g: Any, group: Group) -> tuple[Any, ndarray]:
         """(index of the rows of p and its state that a sparse gradient changes, gradient of these
         rows)."""
         return tuple(g._indices()._array), g._values()._array
 
-    def update_rows(self, p: Tensor, g: Any, group: Group) -> None:
+    def _update_rows(self, p: Tensor, g: Any, group: Group) -> None:
         """Run the rule on the rows of a parameter and its state that a sparse gradient stores."""
-        rule, pieces, counters, values = self.rule_and_values(group)
-        at, rows = self.sparse_rows(g, group)
-        whole = self.state_of(p, group)
+        rule, pieces, counters, values = self._rule_and_values(group)
+        at, rows = self._sparse_rows(g, group)
+        whole = self._state_of(p, group)
         state = {
             name: value if name in counters else from_array(value._array[at])
             for name, value in whole.items()
@@ -111,15 +111,15 @@ class Elementwise(PerParameter):
             counter[()] = value
         stamp(writes_of(p), None)
 
-    def update_arrays(self, params: list[Tensor], group: Group) -> None:
+    def _update_arrays(self, params: list[Tensor], group: Group) -> None:
         """Update parameters in place, by a compiled loop or by calls of NumPy.
 
         Parameters at the same step share the numbers computed from settings and step. All arrays
         are checked before the first one is written."""
-        rule, pieces, counters, values = self.rule_and_values(group)
+        rule, pieces, counters, values = self._rule_and_values(group)
         frame, kind, seen = user_frame(3), None, None
         where = None if frame is None else (frame.f_code, frame.f_lasti)
-        for p, g, own in self.jobs(params, group, pieces, counters):
+        for p, g, own in self._jobs(params, group, pieces, counters):
             counts = own.next_counts() if counters else ()
             if own.kind is not kind or counts != seen:
                 kind, seen = own.kind, counts
@@ -141,7 +141,7 @@ class Elementwise(PerParameter):
                 counter[()] = value
             stamp(writes_of(p), where)
 
-    def jobs(
+    def _jobs(
         self, params: list[Any], group: Group, pieces: tuple[str, ...], counters: list[str]
     ) -> list[tuple[Tensor, ndarray, loops.Arrays]]:
         """(parameter, gradient, arrays) of each parameter. Arrays checked in an earlier step are
@@ -151,7 +151,7 @@ class Elementwise(PerParameter):
         """
         known, jobs = known_arrays(self), []
         for p in params:
-            state, g = self.state_of(p, group), p._grad._array
+            state, g = self._state_of(p, group), p._grad._array
             own = known.get(p)
             if own is None or p._array is not own.given[0] or not own.fits(state):
                 own = known[p] = loops.Arrays(p._array, state, pieces, counters)
@@ -167,11 +167,11 @@ class Elementwise(PerParameter):
             jobs.append((p, g, own))
         return jobs
 
-    def rule_and_values(self, group: Group) -> tuple[Callable, tuple[str, ...], list[str], tuple]:
+    def _rule_and_values(self, group: Group) -> tuple[Callable, tuple[str, ...], list[str], tuple]:
         """(rule, its state's names, its counters' names, the settings' values)."""
-        rule = type(self).rule
+        rule = type(self)._rule
         arrays, settings = names_of(rule)
-        counters = self.counters(settings)
+        counters = self._counters(settings)
         values = [group[name] for name in settings[len(counters) :]]
         return (
             rule,
@@ -180,17 +180,17 @@ class Elementwise(PerParameter):
             tuple([v if v.__class__ in NUMBERS else plain(v) for v in values]),
         )
 
-    def loop(self, p: Tensor) -> Loop:
+    def _loop(self, p: Tensor) -> Loop:
         """The loop of the first step of a parameter of the first group, for compiling it in
         advance."""
         group = self.param_groups[0]
-        rule, pieces, counters, values = self.rule_and_values(group)
-        own = loops.Arrays(p._array, self.state_of(p, group), pieces, counters)
+        rule, pieces, counters, values = self._rule_and_values(group)
+        own = loops.Arrays(p._array, self._state_of(p, group), pieces, counters)
         return prepared(
             rule, own.kind, tuple([c.item() + (i == 0) for i, c in enumerate(own.counters)]), values
         )[-1]
 
-    def counters(self, settings: tuple[str, ...]) -> list[str]:
+    def _counters(self, settings: tuple[str, ...]) -> list[str]:
         """The names in `settings` that are state: counters come first, and `step` before the
         others.
 
@@ -198,10 +198,10 @@ class Elementwise(PerParameter):
         """
         return [name for name in settings if name not in self.defaults]
 
-    def update(self, p: Tensor, g: Tensor, state: State, group: Group) -> None:
-        rule = type(self).rule
+    def _update(self, p: Tensor, g: Tensor, state: State, group: Group) -> None:
+        rule = type(self)._rule
         arrays, settings = names_of(rule)
-        counters = self.counters(settings)
+        counters = self._counters(settings)
         if counters:
             assign(state["step"], state["step"] + 1)
         pieces = [p, *(state.get(name) for name in arrays[2:])]

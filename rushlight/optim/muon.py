@@ -65,8 +65,8 @@ class Muon(PerParameter):
             )
         super().__init__(params, defaults)
 
-    def check_parameter(self, p: Any) -> None:
-        super().check_parameter(p)
+    def _check_parameter(self, p: Any) -> None:
+        super()._check_parameter(p)
         if p.dim() != 2:
             raise ValueError(
                 explain(
@@ -76,12 +76,12 @@ class Muon(PerParameter):
                 )
             )
 
-    def new_state(self, p: Tensor, group: Group) -> State:
+    def _new_state(self, p: Tensor, group: Group) -> State:
         if p.is_complex():
             raise RuntimeError(explain("Muon does not support complex parameters", "use AdamW"))
         return {"momentum_buffer": zeros_like(p)}
 
-    def update(self, p: Tensor, g: Tensor, state: State, group: Group) -> None:
+    def _update(self, p: Tensor, g: Tensor, state: State, group: Group) -> None:
         momentum, lr = group["momentum"], group["lr"]
         b = assign(
             state["momentum_buffer"], state["momentum_buffer"] * momentum + (1 - momentum) * g

@@ -63,7 +63,7 @@ class NAdam(Elementwise):
     tensor([0.8944], requires_grad=True)
     """
 
-    rule = staticmethod(nadam)
+    _rule = staticmethod(nadam)
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class NAdam(Elementwise):
             ),
         )
 
-    def new_state(self, p: Tensor, group: Group) -> State:
+    def _new_state(self, p: Tensor, group: Group) -> State:
         step = new_step()
         return {
             "step": step,

@@ -197,7 +197,7 @@ class Optimizer(Suggesting):
         if names is not None:
             group["param_names"] = names
         for p in group["params"]:
-            self.check_parameter(p)
+            self._check_parameter(p)
         for name, value in self.defaults.items():
             if value is required and name not in group:
                 raise ValueError(
@@ -209,10 +209,10 @@ class Optimizer(Suggesting):
                     )
                 )
             group.setdefault(name, value)
-        self.check_group(group)
+        self._check_group(group)
         self.param_groups.append(group)
 
-    def check_parameter(self, p: Any) -> None:
+    def _check_parameter(self, p: Any) -> None:
         """TypeError or ValueError for a parameter that cannot be optimized."""
         if not isinstance(p, Tensor):
             raise TypeError(
@@ -231,7 +231,7 @@ class Optimizer(Suggesting):
                 )
             )
 
-    def check_group(self, group: Group) -> None:
+    def _check_group(self, group: Group) -> None:
         """ValueError for parameters that another group has, or for names in some groups only."""
         params = group["params"]
         if len({id(p) for p in params}) != len(params):
@@ -389,16 +389,16 @@ class Optimizer(Suggesting):
 
 
 class PerParameter(Optimizer):
-    """An optimizer that updates each parameter separately, by `new_state` and `update`.
+    """An optimizer that updates each parameter separately, by `_new_state` and `_update`.
 
     With a true setting `differentiable`, grad mode stays on, so that the step can be
     differentiated."""
 
-    def new_state(self, p: Tensor, group: Group) -> State:
+    def _new_state(self, p: Tensor, group: Group) -> State:
         """The state of a parameter before its first step."""
         return {}
 
-    def update(self, p: Tensor, g: Tensor, state: State, group: Group) -> None:
+    def _update(self, p: Tensor, g: Tensor, state: State, group: Group) -> None:
         """Update a parameter and its state by ops of the table."""
         raise NotImplementedError
 
@@ -412,22 +412,22 @@ class PerParameter(Optimizer):
         for group in self.param_groups:
             params = [p for p in group["params"] if p._grad is not None]
             if params:
-                self.update_group(params, group)
+                self._update_group(params, group)
         return loss
 
-    def update_group(self, params: list[Any], group: Group) -> None:
+    def _update_group(self, params: list[Any], group: Group) -> None:
         """Update the parameters of a group that have a gradient. RuntimeError for a sparse one."""
         if any([p._grad.is_sparse for p in params]):
             raise no_sparse(self)
         with nullcontext() if group.get("differentiable") else no_grad():
             for p in params:
-                self.update(p, p._grad, self.state_of(p, group), group)
+                self._update(p, p._grad, self._state_of(p, group), group)
 
-    def state_of(self, p: Tensor, group: Group) -> State:
+    def _state_of(self, p: Tensor, group: Group) -> State:
         """The state of a parameter; it is stored in `self.state` unless it is empty."""
         state = self.state.get(p)
         if not state:
-            state = self.new_state(p, group)
+            state = self._new_state(p, group)
             if state:
                 self.state[p] = state
         return state

@@ -69,7 +69,7 @@ class RAdam(Elementwise):
     tensor([0.8000], requires_grad=True)
     """
 
-    rule = staticmethod(radam)
+    _rule = staticmethod(radam)
 
     def __init__(
         self,

@@ -58,7 +58,7 @@ class RMSprop(Elementwise):
     tensor([0.9000], requires_grad=True)
     """
 
-    rule = staticmethod(rmsprop)
+    _rule = staticmethod(rmsprop)
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class RMSprop(Elementwise):
         check_not_negative("alpha", alpha)
         super().__init__(params, settings(locals(), "lr momentum alpha eps centered"))
 
-    def new_state(self, p: Tensor, group: Group) -> State:
+    def _new_state(self, p: Tensor, group: Group) -> State:
         state = {"step": new_step(), "square_avg": zeros_like(p)}
         if group["momentum"] > 0:
             state["momentum_buffer"] = zeros_like(p)

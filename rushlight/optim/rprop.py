@@ -37,7 +37,7 @@ class Rprop(Elementwise):
     tensor([0.9000], requires_grad=True)
     """
 
-    rule = staticmethod(rprop)
+    _rule = staticmethod(rprop)
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Rprop(Elementwise):
             params, settings(locals(), "lr etas step_sizes foreach maximize differentiable")
         )
 
-    def new_state(self, p: Tensor, group: Group) -> State:
+    def _new_state(self, p: Tensor, group: Group) -> State:
         lr = plain(group["lr"])
         return {
             "step": new_step(),

@@ -44,8 +44,8 @@ class SGD(Elementwise):
     tensor([0.8000], requires_grad=True)
     """
 
-    rule = staticmethod(sgd)
-    sparse = True
+    _rule = staticmethod(sgd)
+    _sparse = True
 
     def __init__(
         self,
@@ -71,11 +71,11 @@ class SGD(Elementwise):
         super().__init__(params, settings(locals()))
         check_fused(fused, foreach, differentiable)
 
-    def sparse_rows(self, g: Any, group: Group) -> tuple[Any, ndarray]:
+    def _sparse_rows(self, g: Any, group: Group) -> tuple[Any, ndarray]:
         # momentum moves all rows
-        return (..., g.to_dense()._array) if group["momentum"] else super().sparse_rows(g, group)
+        return (..., g.to_dense()._array) if group["momentum"] else super()._sparse_rows(g, group)
 
-    def new_state(self, p: Tensor, group: Group) -> State:
+    def _new_state(self, p: Tensor, group: Group) -> State:
         """The initial momentum buffer, chosen so that the first step uses the gradient itself,
         without dampening.
         """

@@ -36,8 +36,8 @@ class SparseAdam(Elementwise):
     tensor([1.0000, 0.9000, 1.0000], grad_fn=<ViewBackward0>)
     """
 
-    rule = staticmethod(sparse_adam)
-    sparse = True
+    _rule = staticmethod(sparse_adam)
+    _sparse = True
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class SparseAdam(Elementwise):
                         "parameters"
                     )
 
-    def update_group(self, params: list[Any], group: Group) -> None:
+    def _update_group(self, params: list[Any], group: Group) -> None:
         if not all(p._grad.is_sparse for p in params):
             raise RuntimeError(
                 explain(
@@ -75,4 +75,4 @@ class SparseAdam(Elementwise):
                     "dense",
                 )
             )
-        super().update_group(params, group)
+        super()._update_group(params, group)

@@ -40,10 +40,12 @@ def _stack_if_compiling(x: Any) -> Any:
 
 def _view_as_real(params: list[Tensor], *state_and_grads: list[Tensor]) -> None:
     """Replace the complex tensors in these lists by pairs of real numbers."""
+    from rushlight.ops.math.complex import view_as_real  # not loaded by `import rushlight`
+
     for i, p in enumerate(params):
         if p.is_complex():
             for tensors in (params, *state_and_grads):
-                tensors[i] = tensors[i].view_as_real()
+                tensors[i] = view_as_real(tensors[i])
 
 
 def _default_to_fused_or_foreach(

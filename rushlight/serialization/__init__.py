@@ -57,6 +57,9 @@ __all__ = [
 
 DEFAULT_PROTOCOL = 2  # the pickle protocol of torch.save
 File = str | os.PathLike | IO[bytes]
+FILE_LIKE = File  # torch's name
+# torch's name of the type of map_location
+MAP_LOCATION = Callable[[Any, str], Any] | str | dict[str, str] | None  # also a torch.device
 
 
 def save(

@@ -7,7 +7,7 @@ from typing import Any
 
 from rushlight.base.pytree import *  # noqa: F403
 from rushlight.base.pytree import KINDS as SUPPORTED_NODES  # noqa: F401
-from rushlight.base.pytree import MappingKey, _broadcast_to_and_flatten  # noqa: F401
+from rushlight.base.pytree import MappingKey, SequenceKey, _broadcast_to_and_flatten  # noqa: F401
 
 
 def _dict_flatten(d: dict) -> tuple[list, list]:
@@ -23,6 +23,21 @@ def _dict_unflatten(values: Iterable, context: list) -> dict:
 def _dict_flatten_with_keys(d: dict) -> tuple[list[tuple[Any, Any]], list]:
     """(key, value) pairs, and the keys."""
     return [(MappingKey(k), v) for k, v in d.items()], list(d.keys())
+
+
+def _list_flatten(d: list) -> tuple[list, None]:
+    """(items, None): the children and the context."""
+    return d, None
+
+
+def _list_flatten_with_keys(d: list) -> tuple[list[tuple[Any, Any]], None]:
+    """(index, item) pairs, and None."""
+    return [(SequenceKey(i), v) for i, v in enumerate(d)], None
+
+
+def _list_unflatten(values: Iterable, context: Any) -> list:
+    """The list of these items."""
+    return list(values)
 
 
 def _get_node_type(tree: Any) -> type:

@@ -59,7 +59,7 @@ def test_a_model_is_exported_without_numba(tmp_path):
         alone(
             """
 model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
-torch.export(model, torch.ones(1, 2), "answers")
+torch.compiler.export(model, torch.ones(1, 2), "answers")
 sys.path.insert(0, ".")
 from answers import model as small
 x = torch.ones(1, 2)

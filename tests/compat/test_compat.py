@@ -156,13 +156,13 @@ def test_check_lists_names_without_running(tmp_path, write):
         "1)\nF.sofmax\ntorch.optim.Adam.step\ntorch.tensor(1).anything\n",
     )
     found = {use.name: use for use in check(str(tmp_path / "p.py"))}
-    assert {name for name, use in found.items() if not use.found} == {
+    assert {name for name, use in found.items() if use.kind == "missing"} == {
         "torch.no_such",
         "torch.nn.functional.sofmax",
     }
     assert found["torch.nn.functional.sofmax"].like == "torch.nn.functional.softmax"
     assert found["torch.nn.functional.sofmax"].places == ["line 6"]
-    assert found["torch.optim.Adam.step"].found
+    assert found["torch.optim.Adam.step"].kind == "ok"
     done = command("check", "p.py", folder=tmp_path)
     assert done.returncode == 1
     assert "2 of them missing" in done.stdout
@@ -238,7 +238,7 @@ def test_names_that_a_program_reuses_are_not_torchs(tmp_path, write):
         "torch = None\n"
         "torch.no_such_thing\n",
     )
-    assert [use.name for use in check(str(tmp_path / "p.py")) if not use.found] == [
+    assert [use.name for use in check(str(tmp_path / "p.py")) if use.kind == "missing"] == [
         "torch.no_such_thing"
     ]
 
@@ -262,3 +262,15 @@ def test_what_dir_lists_is_there(tmp_path, write):
     text = "import torch\nprint(len([getattr(torch, name) for name in dir(torch)]) > 500)\n"
     done = command("run", write("p.py", text), folder=tmp_path)
     assert done.stdout == "True\n", done.stderr
+
+
+def test_check_tells_names_that_only_raise(tmp_path):
+    names = "onnx.export jit.save jit.load cuda.current_stream export.save nn.Linear save hub.load"
+    source = "import torch\n" + "".join(f"torch.{name}\n" for name in names.split())
+    (tmp_path / "p.py").write_text(source + "torch.nothing\n")
+    kinds = {use.name.partition(".")[2]: use.kind for use in check(str(tmp_path / "p.py"))}
+    assert kinds.pop("nothing") == "missing"
+    assert kinds.pop("") == kinds.pop("nn.Linear") == kinds.pop("save") == "ok"
+    assert kinds.pop("hub.load") == "ok"
+    assert {*kinds.values()} == {"raises"}
+    assert len(kinds) == 5

@@ -32,7 +32,7 @@ def test_loops_are_ready_afterwards(monkeypatch):
     assert elementwise.loop_of("relu", "", (("f4", "each"),)).paid.function is not None
     p = rushlight.ones(3, requires_grad=True)
     p.grad = rushlight.ones(3)
-    assert rushlight.optim.Adam([p]).loop(p).function is not None
+    assert rushlight.optim.Adam([p])._loop(p).function is not None
 
 
 @pytest.mark.faster
@@ -42,12 +42,12 @@ def test_the_loop_of_an_optimizer_is_the_one_that_steps(name):
         p = rushlight.ones(3, requires_grad=True)
         p.grad = rushlight.ones(3)
         optimizer = getattr(rushlight.optim, name)([p], **settings)
-        loop = optimizer.loop(p)
+        loop = optimizer._loop(p)
         before = loop.owed
         if loop.function is None:
             optimizer.step()
             assert loop.owed > before
-        assert optimizer.loop(p) is loop
+        assert optimizer._loop(p) is loop
 
 
 def test_the_loops_of_random_numbers_are_those_that_draw(monkeypatch):

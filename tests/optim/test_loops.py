@@ -97,7 +97,7 @@ def test_a_large_parameter_is_cut_into_parts(at_once, monkeypatch):
 
 @pytest.mark.faster
 def test_small_models_compile_nothing():
-    one = program(rushlight.optim.Adam.rule, (True,) * 4 + (False,), (True,) * 4 + (False,) * 4)
+    one = program(rushlight.optim.Adam._rule, (True,) * 4 + (False,), (True,) * 4 + (False,) * 4)
     loop = UNPAID(one, np.dtype(np.float32))
     for _ in range(1000):  # a thousand steps of 100 numbers: some milliseconds
         loop.pay(100)

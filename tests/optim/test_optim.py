@@ -182,7 +182,7 @@ def test_program_equals_the_rule_on_arrays(name, options):
     same."""
     problem = Problem(rushlight)
     optimizer = problem.train(name, options, steps=2)
-    rule, group = type(optimizer).rule, optimizer.param_groups[0]
+    rule, group = type(optimizer)._rule, optimizer.param_groups[0]
     names, values = names_of(rule)
     state = optimizer.state.get(problem.params[0], {})
     numbers = [state[n].item() if n in state else group[n] for n in values]

@@ -39,6 +39,20 @@ class PyTorchFileReader:
         raise NotImplementedError("torch.PyTorchFileReader is not supported; hint: use torch.load")
 
 
+class TensorType:
+    """The type of tensors in scripted graphs: for annotations and isinstance, as nothing is one."""
+
+    @staticmethod
+    def get() -> TensorType:
+        """The type."""
+        return TensorType()
+
+
+def _get_accelerator(check: Any = None) -> device:
+    """The CPU, the only device."""
+    return device("cpu")
+
+
 def _get_tracing_state() -> None:
     """None: no tracing is active."""
     return None

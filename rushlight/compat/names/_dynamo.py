@@ -37,7 +37,7 @@ def explain(f: Callable, *args: Any, **kwargs: Any) -> Any:
     return lambda *args, **kwargs: explanation(f, *args, **kwargs)
 
 
-def mark_dynamic(t: Any, index: Any, **kwargs: Any) -> None:
+def mark_dynamic(t: Any, index: Any = None, **kwargs: Any) -> None:
     """No effect: each shape has its own program."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.base.printing import elements_of, get_printoptions
+from rushlight.base.printing import elements_of, get_printoptions, printoptions
 from rushlight.core.tensor import Tensor
 
 
@@ -31,4 +31,13 @@ def _tensor_str(self: Tensor, indent: int) -> str:
     return elements_of(self._array, self.dtype, indent)
 
 
-__all__ = ["PRINT_OPTS"]
+def _str_intern(inp: Any, *, tensor_contents: str | None = None) -> str:
+    """The text of a tensor.
+
+    >>> rushlight._tensor_str._str_intern(rushlight.ones(2))
+    'tensor([1., 1.])'
+    """
+    return repr(inp) if tensor_contents is None else f"tensor({tensor_contents})"
+
+
+__all__ = ["PRINT_OPTS", "printoptions"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from rushlight.base import dtypes
 from rushlight.core.tensor import Tensor
 from rushlight.ops.shape.view_functions import cat, split
 from rushlight.ops.shape.views import reshape
@@ -23,6 +25,28 @@ def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[T
     """The inverse of `_flatten_dense_tensors`: parts of `flat` in the shapes of `tensors`."""
     parts = split(flat, [t._array.size for t in tensors])
     return tuple(reshape(part, t._array.shape) for part, t in zip(parts, tensors, strict=True))
+
+
+def _element_size(dtype: dtypes.dtype) -> int:
+    """Bytes of one element.
+
+    >>> rushlight._utils._element_size(rushlight.float64)
+    8
+    """
+    return dtype.itemsize
+
+
+def _get_available_device_type() -> None:
+    """None: there is only the CPU."""
+    return None
+
+
+def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
+    """-1 for the CPU, if `allow_cpu`, and where nothing is given, if `optional`; else
+    ValueError."""
+    if device is None and optional or device is not None and allow_cpu:
+        return -1
+    raise ValueError(f"Expected a torch.device with a specified index or an integer, got {device}")
 
 
 # pickle.load finds them by name

@@ -5,6 +5,8 @@ from rushlight.cuda import (
     device_count,
     empty_cache,
     is_available,
+    is_bf16_supported,
+    is_current_stream_capturing,
     manual_seed,
     manual_seed_all,
     max_memory_allocated,
@@ -14,14 +16,34 @@ from rushlight.cuda import (
     synchronize,
 )
 
-current_device, get_device_name, get_device_properties, set_device, current_stream = (
+(
+    current_device,
+    current_stream,
+    device,
+    get_device_capability,
+    get_device_name,
+    get_device_properties,
+    get_rng_state,
+    get_rng_state_all,
+    mem_get_info,
+    set_device,
+    set_rng_state,
+    set_rng_state_all,
+) = (
     absent(name, "xpu")
     for name in (
         "current_device",
+        "current_stream",
+        "device",
+        "get_device_capability",
         "get_device_name",
         "get_device_properties",
+        "get_rng_state",
+        "get_rng_state_all",
+        "mem_get_info",
         "set_device",
-        "current_stream",
+        "set_rng_state",
+        "set_rng_state_all",
     )
 )
 
@@ -30,9 +52,14 @@ __all__ = [
     "current_stream",
     "device_count",
     "empty_cache",
+    "get_device_capability",
     "get_device_name",
     "get_device_properties",
+    "get_rng_state",
+    "get_rng_state_all",
     "is_available",
+    "is_bf16_supported",
+    "is_current_stream_capturing",
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",

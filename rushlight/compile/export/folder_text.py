@@ -6,7 +6,7 @@ calls; when compiling pays, it reloads program.py with Numba."""
 
 from __future__ import annotations
 
-INIT = '''"""{kind}, made by rushlight.export {version}: needs NumPy alone, and is faster where there is Numba.
+INIT = '''"""{kind}, made by rushlight.compiler.export {version}: needs NumPy alone, and is faster where there is Numba.
 
     from {folder} import model
 

@@ -1,4 +1,4 @@
-"""`rushlight.export(model, example, folder)`: a model as a folder of Python that needs only NumPy.
+"""`rushlight.compiler.export(model, example, folder)`: a model as a folder of Python that needs only NumPy.
 
 The folder is a package. `__init__.py` has a function `model` and reads the weights from
 weights.safetensors; program.py is the compiled program's text (compile/export/module_text.py)."""
@@ -75,7 +75,7 @@ def export(
     tuples, lists and dicts.
 
     >>> import tempfile
-    >>> place = rushlight.export(rushlight.nn.Linear(2, 1), rushlight.ones(1, 2),
+    >>> place = rushlight.compiler.export(rushlight.nn.Linear(2, 1), rushlight.ones(1, 2),
     ...     tempfile.mkdtemp() + "/line")
     >>> sorted(f.name for f in place.iterdir())
     ['__init__.py', 'program.py', 'weights.safetensors']

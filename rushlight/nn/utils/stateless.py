@@ -65,6 +65,17 @@ def merged(state: Any) -> dict[str, Tensor]:
     return {name: t for one in state for name, t in one.items()}
 
 
+def _reparametrize_module(
+    module: Module,
+    parameters_and_buffers: Mapping[str, Tensor],
+    tie_weights: bool = False,
+    strict: bool = False,
+    stack_weights: bool = False,
+) -> Any:
+    """A context in which the module has these tensors under their dotted names."""
+    return replaced(module, merged(parameters_and_buffers), tie_weights, strict)
+
+
 MISSING: Any = object()
 
 

@@ -395,7 +395,11 @@ composite("moveaxis")(movedim)
 
 @composite(looks=True)
 def repeat_interleave(
-    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+    input: Any = None,
+    repeats: Any = None,
+    dim: int | None = None,
+    *,
+    output_size: int | None = None,
 ) -> Tensor:
     """out = x_0, x_0, ..., x_1, x_1, ...: each element (or slice along `dim`) `repeats` times in a
     row.
@@ -408,8 +412,9 @@ def repeat_interleave(
     ...     2]))
     (tensor([1, 1, 2, 2, 3, 3]), tensor([2, 3, 3]))
     """
-    if repeats is None:
-        input, repeats = created(from_array(np.arange(input._array.size))), input
+    if repeats is None or input is None:
+        repeats = input if repeats is None else repeats
+        input = created(from_array(np.arange(repeats._array.size)))
     from_all = dim is None
     x = s.flatten(input) if from_all else input
     d = 0 if from_all else wrap(dim, input._array.ndim)

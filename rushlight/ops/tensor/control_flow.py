@@ -86,6 +86,24 @@ def _check_tensor_all(cond: Any, message: Callable[[], str] | None = None) -> No
     check_as(RuntimeError, bool(cond.all()), message)
 
 
+def _check_with(
+    error_type: type[Exception], cond: Any, message: Callable[[], str] | None = None
+) -> None:
+    """Raise an error of this class with the text `message()` unless cond is True."""
+    check_as(error_type, cond, message)
+
+
+def _check_tensor_all_with(
+    error_type: type[Exception], cond: Any, message: Callable[[], str] | None = None
+) -> None:
+    """`_check_tensor_all` with an error of another class."""
+    if not isinstance(cond, Tensor):
+        raise TypeError(f"cond must be a tensor, but got {type(cond)}")
+    if cond.dtype is not bool_:
+        raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
+    check_as(error_type, bool(cond.all()), message)
+
+
 def _check_is_size(i: int, message: Callable[[], str] | None = None) -> None:
     """RuntimeError for a negative number."""
     check_as(RuntimeError, i >= 0, message)

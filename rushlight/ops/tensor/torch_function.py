@@ -21,8 +21,8 @@ from types import FunctionType
 from typing import Any
 
 from rushlight.base import lazy
-from rushlight.base.errors import explain
-from rushlight.base.text import define
+from rushlight.base.errors import PACKAGE, explain
+from rushlight.base.text import GENERATED, define
 from rushlight.core.build import offered
 from rushlight.core.tensor import Tensor
 from rushlight.ops.tensor.tensor_copy_pickle import disabled
@@ -58,7 +58,6 @@ FUNCTIONS_WITHOUT_GATE = {
     "get_default_dtype",
     "set_default_dtype",
     "vmap",
-    "export",
     "explain",
     "contributions",
     "is_grad_enabled",
@@ -392,6 +391,11 @@ def make_gated_class() -> type:
     return gated_classes[0]
 
 
+def ours(f: Any) -> bool:
+    """Whether `f` is a function of rushlight. A program may have patched another one in."""
+    return isinstance(f, FunctionType) and f.__code__.co_filename.startswith((PACKAGE, GENERATED))
+
+
 def own_methods() -> dict[str, FunctionType]:
     """The methods of Tensor that get a gate, by name. A method that is also a public function is
     first replaced by a copy, so that it can have another gate.
@@ -403,7 +407,7 @@ def own_methods() -> dict[str, FunctionType]:
     return {
         name: own
         for name, own in vars(Tensor).items()
-        if isinstance(own, FunctionType)
+        if ours(own)
         and name not in METHODS_WITHOUT_GATE
         and (not name.startswith("_") or name.startswith("__"))
     }
@@ -417,7 +421,7 @@ def public() -> dict[FunctionType, Callable]:
         f: f
         for module in map(import_module, NAMESPACES)
         for key in dir(module)
-        if isinstance(f := vars(module).get(key), FunctionType)
+        if ours(f := vars(module).get(key))
         and key not in FUNCTIONS_WITHOUT_GATE
         and not key.startswith("_")
         and not key.endswith("_")
@@ -434,7 +438,7 @@ def layer_functions(known: dict[str, FunctionType]) -> dict[FunctionType, Callab
         for name, module in [*sys.modules.items()]
         if name.startswith("rushlight.nn.")
         for f in vars(module).values()
-        if isinstance(f, FunctionType) and "functional" not in name
+        if ours(f) and "functional" not in name
     }
     return {f: known.get(f.__name__, f) for f in held if hasattr(f, "op")}
 

@@ -67,7 +67,7 @@ class ReduceLROnPlateau(LRScheduler):
         if epoch is not None:
             warnings.warn(EPOCH, UserWarning, stacklevel=2)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        if self.is_better(current, self.best):
+        if self._is_better(current, self.best):
             self.best, self.num_bad_epochs = current, 0
         else:
             self.num_bad_epochs += 1
@@ -105,7 +105,7 @@ class ReduceLROnPlateau(LRScheduler):
         """Whether bad epochs are not counted yet."""
         return self.cooldown_counter > 0
 
-    def is_better(self, a: float, best: float) -> bool:
+    def _is_better(self, a: float, best: float) -> bool:
         """Whether metric `a` is better than the best by the threshold."""
         lower = self.mode == "min"
         if self.threshold_mode == "rel":

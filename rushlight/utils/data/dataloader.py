@@ -16,7 +16,7 @@ from rushlight.base.errors import Suggesting, explain
 from rushlight.random import Generator
 from rushlight.utils.data.collate import default_collate, default_convert
 from rushlight.utils.data.dataset import IterableDataset
-from rushlight.utils.data.fetcher import END_OF_DATA, Recipe
+from rushlight.utils.data.fetcher import END_OF_DATA, Recipe, _DatasetKind
 from rushlight.utils.data.sampler import (
     BatchSampler,
     RandomSampler,
@@ -195,6 +195,11 @@ class DataLoader(Suggesting, Generic[B]):
         return n // self.batch_size if self.drop_last else ceil(n / self.batch_size)
 
     @property
+    def _dataset_kind(self) -> int:
+        kinds = _DatasetKind
+        return kinds.Iterable if isinstance(self.dataset, IterableDataset) else kinds.Map
+
+    @property
     def _order(self) -> Iterable:
         return self.sampler if self.batch_sampler is None else self.batch_sampler
 
@@ -208,7 +213,7 @@ class DataLoader(Suggesting, Generic[B]):
             and type(order.sampler) is RandomSampler
             and self._recipe().at_once()
         ):
-            return slices(order.sampler.parts(), order.batch_size, order.drop_last)
+            return slices(order.sampler._parts(), order.batch_size, order.drop_last)
         return iter(order)
 
     def _recipe(self) -> Recipe:

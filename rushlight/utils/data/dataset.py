@@ -90,7 +90,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
     def __len__(self) -> int:
         return len(self.tensors[0])
 
-    def batch(self, numbers: Any) -> list:
+    def _batch(self, numbers: Any) -> list:
         """The collated batch of the samples with these indices, computed at once."""
         if mode().watch is None and all(t._node is None for t in self.tensors):
             places = np.asarray(numbers, np.intp)
@@ -98,7 +98,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         return [t[list(numbers)] for t in self.tensors]
 
 
-class StackDataset(Dataset[Any]):
+class StackDataset(Dataset[T]):
     """Sample i is (a[i], b[i], ...), or {"a": a[i], ...} for data sets given by name. ValueError if
     lengths differ.
 
@@ -133,7 +133,7 @@ class StackDataset(Dataset[Any]):
         return tuple([d[index] for d in self.datasets])
 
     def __getitems__(self, indices: Sequence[int]) -> list:
-        columns = [samples(d, indices) for d in self._parts()]
+        columns = [nested_samples(d, indices) for d in self._parts()]
         if isinstance(self.datasets, dict):
             return [dict(zip(self.datasets, row)) for row in zip(*columns)]
         return list(zip(*columns))
@@ -142,7 +142,7 @@ class StackDataset(Dataset[Any]):
         return len(self._parts()[0])
 
 
-class ConcatDataset(Dataset[Any]):
+class ConcatDataset(Dataset[T]):
     """data[i] = the i-th of all samples, one data set after the other. AssertionError for no data
     sets, or one without a length.
 
@@ -189,7 +189,7 @@ class ConcatDataset(Dataset[Any]):
         return self.datasets[i][index - (self.cumulative_sizes[i - 1] if i else 0)]
 
 
-class ChainDataset(IterableDataset[Any]):
+class ChainDataset(IterableDataset[T]):
     """samples of the first, then of the second, ...: the samples of several iterable data sets in
     order.
 
@@ -235,19 +235,24 @@ class Subset(Dataset[T]):
             return self.dataset[[self.indices[i] for i in index]]
         return self.dataset[self.indices[index]]
 
-    def __getitems__(self, indices: Sequence[int]) -> list:
+    def __getitems__(self, indices: Sequence[int]) -> Any:
         return samples(self.dataset, [self.indices[i] for i in indices])
 
     def __len__(self) -> int:
         return len(self.indices)
 
 
-def samples(dataset: Any, numbers: Sequence[int]) -> list:
-    """The samples with these indices, by `__getitems__` if the data set has this method."""
+def samples(dataset: Any, numbers: Sequence[int]) -> Any:
+    """The samples with these indices: the result of `__getitems__` if the data set has this method,
+    which may be a finished batch: `collate_fn` receives the result unchanged."""
     several = getattr(dataset, "__getitems__", None)
-    if several is None:
-        return [dataset[i] for i in numbers]
-    found = several(numbers)
+    return several(numbers) if several else [dataset[i] for i in numbers]
+
+
+def nested_samples(dataset: Any, numbers: Sequence[int]) -> Any:
+    """The samples of one data set of a StackDataset. ValueError unless there is one for each
+    number."""
+    found = samples(dataset, numbers)
     if len(found) != len(numbers):
         raise ValueError(
             explain(
@@ -269,7 +274,7 @@ def whole_batch(dataset: Any, numbers: Any) -> list:
     """The default collation of the samples with these indices, computed at once."""
     while type(dataset) is Subset:
         numbers, dataset = [dataset.indices[i] for i in numbers], dataset.dataset
-    return dataset.batch(numbers)
+    return dataset._batch(numbers)
 
 
 def random_split(

@@ -12,6 +12,12 @@ from rushlight.utils.data.dataset import IterableDataset, is_tensors, samples, w
 END_OF_DATA = object()  # returned by a fetcher at the end of an iterable data set
 
 
+class _DatasetKind:
+    """torch's numbers of the two kinds of data sets."""
+
+    Map, Iterable = 0, 1
+
+
 @dataclass(frozen=True)
 class Recipe:
     """How batches are made: the part of a loader that a worker needs."""

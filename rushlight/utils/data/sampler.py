@@ -101,10 +101,10 @@ class RandomSampler(Sampler[int]):
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
-        for part in self.parts():
+        for part in self._parts():
             yield from part.tolist()
 
-    def parts(self) -> Iterator[np.ndarray]:
+    def _parts(self) -> Iterator[np.ndarray]:
         """The order in arrays, drawn when they are needed. Like torch's, it ends with a permutation
         to take 0 from."""
         generator = self.generator or Generator().manual_seed(drawn_seed())

@@ -64,6 +64,12 @@ class LongKey(str):
         return str(self)
 
 
+def _generate_state(base_seed: int, worker_id: int) -> list[int]:
+    """The seed of NumPy's random numbers in a worker: four words."""
+    words = [worker_id, base_seed & 0xFFFF_FFFF, base_seed >> 32, 0]
+    return np.random.SeedSequence(words).generate_state(4).tolist()
+
+
 @dataclass(frozen=True)
 class Caught:
     """An error in a worker, sent to the main process: the class and the text."""
@@ -151,8 +157,7 @@ class Job:
         seed = self.base_seed + self.id
         random.seed(seed)
         default_generator.manual_seed(seed)
-        words = [self.id, self.base_seed & 0xFFFF_FFFF, self.base_seed >> 32, 0]
-        np.random.seed(np.random.SeedSequence(words).generate_state(4))
+        np.random.seed(_generate_state(self.base_seed, self.id))
         _here = WorkerInfo(self.id, self.num_workers, seed, self.recipe.dataset)
         if self.init is not None:
             self.init(self.id)

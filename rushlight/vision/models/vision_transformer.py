@@ -6,7 +6,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from rushlight import nn
 from rushlight.base.errors import explain
@@ -15,7 +15,7 @@ from rushlight.creation.factories import empty, zeros
 from rushlight.ops.shape.view_functions import cat
 from rushlight.vision.models.first import constant
 from rushlight.vision.models.weights import Trained, imagenet, model, weights
-from rushlight.vision.ops.misc import MLP
+from rushlight.vision.ops.misc import MLP, Conv2dNormActivation
 
 __all__ = [
     "ViT_B_16_Weights",
@@ -118,9 +118,37 @@ class Encoder(nn.Module):
         return self.ln(self.layers(self.dropout(input + self.pos_embedding)))
 
 
+class ConvStemConfig(NamedTuple):
+    """One convolution of a stem, with its normalization and activation."""
+
+    out_channels: int
+    kernel_size: int
+    stride: int
+    norm_layer: Callable[..., nn.Module] = nn.BatchNorm2d
+    activation_layer: Callable[..., nn.Module] = nn.ReLU
+
+
+def stem(configs: list[ConvStemConfig], hidden_dim: int) -> nn.Sequential:
+    """Convolutions from 3 channels to `hidden_dim`, the last of size 1."""
+    layers, channels = nn.Sequential(), 3
+    for i, one in enumerate(configs):
+        block = Conv2dNormActivation(
+            channels,
+            one.out_channels,
+            one.kernel_size,
+            one.stride,
+            norm_layer=one.norm_layer,
+            activation_layer=one.activation_layer,
+        )
+        layers.add_module(f"conv_bn_relu_{i}", block)
+        channels = one.out_channels
+    layers.add_module("conv_last", nn.Conv2d(channels, hidden_dim, kernel_size=1))
+    return layers
+
+
 class VisionTransformer(nn.Module):
     """(N, 3, H, W) to (N, classes), H = W = image_size; `representation_size` puts a tanh layer
-    before the last."""
+    before the last; `conv_stem_configs`: convolutions in place of the one that cuts patches."""
 
     def __init__(
         self,
@@ -135,6 +163,7 @@ class VisionTransformer(nn.Module):
         num_classes: int = 1000,
         representation_size: int | None = None,
         norm_layer: Norm = EXACT,
+        conv_stem_configs: list[ConvStemConfig] | None = None,
     ):
         super().__init__()
         if image_size % patch_size:
@@ -153,7 +182,11 @@ class VisionTransformer(nn.Module):
             num_classes,
         )
         self.representation_size, self.norm_layer = representation_size, norm_layer
-        self.conv_proj = nn.Conv2d(3, hidden_dim, kernel_size=patch_size, stride=patch_size)
+        self.conv_proj: nn.Module = (
+            nn.Conv2d(3, hidden_dim, kernel_size=patch_size, stride=patch_size)
+            if conv_stem_configs is None
+            else stem(conv_stem_configs, hidden_dim)
+        )
         self.seq_length = (image_size // patch_size) ** 2 + 1
         self.class_token = nn.Parameter(zeros(1, 1, hidden_dim))
         self.encoder = Encoder(
@@ -177,9 +210,14 @@ class VisionTransformer(nn.Module):
         self._start(layers.get("pre_logits"))
 
     def _start(self, before: Any) -> None:
-        fan_in = self.conv_proj.in_channels * self.patch_size**2
-        nn.init.trunc_normal_(self.conv_proj.weight, std=math.sqrt(1 / fan_in))
-        constant(self.conv_proj, None, 0)
+        if isinstance(self.conv_proj, nn.Conv2d):
+            fan_in = self.conv_proj.in_channels * self.patch_size**2
+            nn.init.trunc_normal_(self.conv_proj.weight, std=math.sqrt(1 / fan_in))
+            constant(self.conv_proj, None, 0)
+        else:
+            last: Any = self.conv_proj.conv_last
+            nn.init.normal_(last.weight, mean=0.0, std=math.sqrt(2.0 / last.out_channels))
+            constant(last, None, 0)
         if before is not None:
             nn.init.trunc_normal_(before.weight, std=math.sqrt(1 / before.in_features))
             nn.init.zeros_(before.bias)

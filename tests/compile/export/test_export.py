@@ -69,7 +69,7 @@ def test_convolutions_by_loops(tmp_path, images):
         nn.Flatten(),
     )
     x = torch.randn(images, 2, 28, 28)
-    place = torch.export(model, x, tmp_path / "convolutions")
+    place = torch.compiler.export(model, x, tmp_path / "convolutions")
     want = model(x).detach().numpy()
     for without in ((), ("numba",)):
         np.testing.assert_allclose(answers(place, [x.numpy()], without), want, rtol=1e-5, atol=1e-5)
@@ -80,7 +80,7 @@ def test_a_folder_answers_as_the_model_does(tmp_path):
     model = Small()
     model.norm.running_mean.fill_(0.3)
     x = torch.randn(2, 1, 12, 12)
-    place = torch.export(model, x, tmp_path / "small")
+    place = torch.compiler.export(model, x, tmp_path / "small")
     assert model.training
     assert model.drop.training
     model.eval()
@@ -96,7 +96,7 @@ def test_a_folder_answers_as_the_model_does(tmp_path):
 
 def test_a_folder_of_calls_alone_is_small(tmp_path):
     model = nn.Sequential(nn.Linear(20, 8), nn.ReLU(), nn.Linear(8, 2))
-    place = torch.export(model, torch.randn(1, 20), tmp_path / "mlp")
+    place = torch.compiler.export(model, torch.randn(1, 20), tmp_path / "mlp")
     x = torch.randn(1, 20)
     np.testing.assert_allclose(
         answers(place, [x.numpy()], ("numba",)), model(x).detach().numpy(), rtol=1e-5, atol=1e-6
@@ -125,7 +125,7 @@ def test_what_is_given_and_returned_may_be_nested(tmp_path):
         }
 
     a, b, y = torch.ones(2), torch.zeros(3), torch.tensor([1.0, 2.0])
-    package = load(torch.export(f, ((a, b), {"y": y}, 2), tmp_path / "nested"))
+    package = load(torch.compiler.export(f, ((a, b), {"y": y}, 2), tmp_path / "nested"))
     made = package.model((a.numpy(), b.numpy()), {"y": y.numpy()})
     assert made["sum"].tolist() == [3, 5]
     assert made["same"][1:] == [3, None]
@@ -136,7 +136,7 @@ def test_what_is_given_and_returned_may_be_nested(tmp_path):
 def test_other_shapes_and_dtypes_are_refused(tmp_path):
     """NumPy's arrays may be an example, too."""
     model = load(
-        torch.export(nn.Linear(3, 2), np.ones((4, 3), np.float32), tmp_path / "line")
+        torch.compiler.export(nn.Linear(3, 2), np.ones((4, 3), np.float32), tmp_path / "line")
     ).model
     with pytest.raises(
         ValueError,
@@ -149,12 +149,12 @@ def test_other_shapes_and_dtypes_are_refused(tmp_path):
 
 def test_an_existing_folder_stays_unless_told(tmp_path):
     place = tmp_path / "line"
-    torch.export(nn.Linear(3, 2), torch.ones(4, 3), place)
+    torch.compiler.export(nn.Linear(3, 2), torch.ones(4, 3), place)
     before = (place / "__init__.py").read_bytes()
     with pytest.raises(FileExistsError, match="overwrite=True"):
-        torch.export(nn.Linear(3, 1), torch.ones(4, 3), place)
+        torch.compiler.export(nn.Linear(3, 1), torch.ones(4, 3), place)
     assert (place / "__init__.py").read_bytes() == before
-    torch.export(nn.Linear(3, 1), torch.ones(4, 3), place, overwrite=True)
+    torch.compiler.export(nn.Linear(3, 1), torch.ones(4, 3), place, overwrite=True)
     assert (place / "__init__.py").read_bytes() != before
     assert sorted(f.name for f in tmp_path.iterdir()) == ["line"]  # nothing half written is left
 
@@ -165,7 +165,7 @@ def test_a_failed_export_leaves_nothing(tmp_path, monkeypatch):
 
     monkeypatch.setattr("rushlight.compile.export.model_folder.save_file", broken)
     with pytest.raises(OSError, match="disk full"):
-        torch.export(nn.Linear(3, 2), torch.ones(4, 3), tmp_path / "line")
+        torch.compiler.export(nn.Linear(3, 2), torch.ones(4, 3), tmp_path / "line")
     assert not list(tmp_path.iterdir())
 
 
@@ -176,9 +176,9 @@ def test_graph_breaks_are_named(tmp_path):
         return x
 
     with pytest.raises(CannotCompile, match=r"test_export.py:\d+"):
-        torch.export(f, torch.ones(2), tmp_path / "f")
+        torch.compiler.export(f, torch.ones(2), tmp_path / "f")
     with pytest.raises(ValueError, match="is not a name that Python can import"):
-        torch.export(nn.Linear(1, 1), torch.ones(1, 1), tmp_path / "my-model")
+        torch.compiler.export(nn.Linear(1, 1), torch.ones(1, 1), tmp_path / "my-model")
     assert not list(tmp_path.iterdir())
 
 
@@ -188,7 +188,7 @@ def test_large_constants_lie_among_the_weights(tmp_path):
     def f(x):
         return x + torch.arange(1600.0).sqrt().reshape(40, 40)
 
-    place = torch.export(f, torch.ones(40, 40), tmp_path / "masked")
+    place = torch.compiler.export(f, torch.ones(40, 40), tmp_path / "masked")
     made = load(place).model(np.ones((40, 40), np.float32))
     assert np.array_equal(made, mask + 1)
     assert len((place / "program.py").read_text()) < 31_500
@@ -210,7 +210,7 @@ class Decoder(nn.Module):
 
 def test_a_folder_of_other_layers(tmp_path):
     model, rows = Decoder(), torch.randint(0, 10, (3, 5))
-    place = torch.export(model, rows, tmp_path / "decoder")
+    place = torch.compiler.export(model, rows, tmp_path / "decoder")
     want = model(rows).detach().numpy()
     for without in ((), ("numba",)):
         np.testing.assert_allclose(
@@ -235,7 +235,7 @@ class Counting(nn.Module):
 def test_what_a_model_writes_to_its_buffers_is_counted_once(tmp_path):
     """Not by the export, nor by the run that makes machine code."""
     model, x = Counting(), torch.ones(4, 2)
-    package = load(torch.export(model, x, tmp_path / "counting"))
+    package = load(torch.compiler.export(model, x, tmp_path / "counting"))
     assert model.calls == 0
     for i in range(4):
         if i == 2 and importlib.util.find_spec("numba"):
@@ -247,7 +247,7 @@ def test_what_a_model_writes_to_its_buffers_is_counted_once(tmp_path):
 def test_random_numbers_go_on_with_machine_code(tmp_path):
     pytest.importorskip("numba")
     package = load(
-        torch.export(lambda x: F.dropout(x, 0.5) * 2, torch.ones(64), tmp_path / "drops")
+        torch.compiler.export(lambda x: F.dropout(x, 0.5) * 2, torch.ones(64), tmp_path / "drops")
     )
     x = np.ones(64, np.float32)
     drawn = [package.model(x)]
@@ -270,14 +270,14 @@ class Both:
 def test_named_tuples_are_given_as_tuples_and_other_objects_are_refused(tmp_path):
     one, two = torch.ones(2), torch.full((2,), 2.0)
     package = load(
-        torch.export(
+        torch.compiler.export(
             lambda p: Pair(p.second - p.first, p.first), (Pair(one, two),), tmp_path / "pairs"
         )
     )
     made = package.model((one.numpy(), two.numpy()))
     assert [a.tolist() for a in made] == [[1, 1], [1, 1]]
     with pytest.raises(TypeError, match="hint: pass the model tensors, or tuples, lists and dicts"):
-        torch.export(lambda p: p.first, (Both(one, two),), tmp_path / "both")
+        torch.compiler.export(lambda p: p.first, (Both(one, two),), tmp_path / "both")
 
 
 def test_bfloat16_is_refused_with_a_hint(tmp_path):
@@ -288,7 +288,7 @@ def test_bfloat16_is_refused_with_a_hint(tmp_path):
             NotImplementedError,
             match=r"bfloat16, which NumPy alone does not have(.|\n)*model.float\(\)",
         ):
-            torch.export(model, given, tmp_path / "half")
+            torch.compiler.export(model, given, tmp_path / "half")
 
 
 def test_attributes_that_change_are_named_with_a_hint(tmp_path):
@@ -305,11 +305,13 @@ def test_attributes_that_change_are_named_with_a_hint(tmp_path):
         CannotCompile,
         match=r"'calls'(.|\n)*hint: let the model store values that change in buffers",
     ):
-        torch.export(Changing(), torch.ones(2), tmp_path / "changing")
+        torch.compiler.export(Changing(), torch.ones(2), tmp_path / "changing")
 
 
 def test_arrays_that_cannot_be_written_or_do_not_lie_in_order_are_inputs_too(tmp_path):
-    package = load(torch.export(lambda x: (x + 1).relu(), torch.ones(4, 3), tmp_path / "one"))
+    package = load(
+        torch.compiler.export(lambda x: (x + 1).relu(), torch.ones(4, 3), tmp_path / "one")
+    )
     x = np.arange(12, dtype=np.float32).reshape(3, 4).T
     assert np.array_equal(package.model(x), x + 1)
     assert np.array_equal(package.model(np.broadcast_to(np.float32(1), (4, 3))), np.full((4, 3), 2))

@@ -33,7 +33,7 @@ READY = (
 
 @pytest.fixture
 def small(tmp_path):
-    return torch.export(lambda x: (x * 2 + 1).relu(), torch.ones(8), tmp_path / "small")
+    return torch.compiler.export(lambda x: (x * 2 + 1).relu(), torch.ones(8), tmp_path / "small")
 
 
 def process(place, what, **env):
@@ -145,5 +145,5 @@ def test_a_numba_that_fails_is_left_alone(small):
 
 def test_overwriting_a_folder_drops_its_machine_code(small):
     run(small, READY)
-    torch.export(lambda x: (x * 2 + 1).relu(), torch.ones(8), small, overwrite=True)
+    torch.compiler.export(lambda x: (x * 2 + 1).relu(), torch.ones(8), small, overwrite=True)
     assert not codes(small)

@@ -593,3 +593,34 @@ def test_refusals(error, words, make):
 def test_an_empty_part_is_warned_of():
     with pytest.warns(UserWarning, match="split at index 1 is 0"):
         assert [len(p) for p in data.random_split(range(2), [0.1, 0.1, 0.8])] == [1, 0, 1]
+
+
+def test_what_getitems_returns_goes_to_collate_fn_as_it_is():
+    """keras' adapter of arrays returns a finished batch."""
+
+    class Batches(data.Dataset):
+        def __len__(self):
+            return 5
+
+        def __getitems__(self, indices):
+            return {"x": rushlight.tensor(indices)}
+
+    whole = data.DataLoader(Batches(), batch_size=2, collate_fn=lambda batch: batch)
+    assert [b["x"].tolist() for b in whole] == [[0, 1], [2, 3], [4]]
+    part = data.DataLoader(
+        data.Subset(Batches(), [3, 1]), batch_size=2, collate_fn=lambda batch: batch
+    )
+    assert [b["x"].tolist() for b in part] == [[3, 1]]
+
+
+def test_getitems_of_none_is_no_method():
+    class Single(data.Dataset):
+        __getitems__ = None
+
+        def __len__(self):
+            return 2
+
+        def __getitem__(self, index):
+            return index
+
+    assert next(iter(data.DataLoader(Single(), batch_size=2))).tolist() == [0, 1]

@@ -74,6 +74,10 @@ def get_arch_list() -> list[str]:
     return []
 
 
+def _lazy_call(callable: Any, **kwargs: Any) -> None:
+    """Nothing: torch calls the function when CUDA starts, which it never does here."""
+
+
 def seed() -> None:
     """Nothing to seed."""
 
