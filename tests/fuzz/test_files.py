@@ -61,7 +61,10 @@ def tensor(storage, sizes, strides):
         (b"cbuiltins\nset\n](" + TWICE + b"e\x85R", "dict key is a tuple"),
         (b"ccollections\nOrderedDict\n](" + TWICE + b"N\x86e\x85R", "dict key is a tuple"),
         (b"ccollections\nCounter\n](" + TWICE + b"e\x85R", "dict key is a tuple"),
-        (b"}" + b")" + b"\x85" * 2 * 10**5 + b"Ns", "dict key is a tuple"),  # deep: a stack overflow
+        (
+            b"}" + b")" + b"\x85" * 2 * 10**5 + b"Ns",
+            "dict key is a tuple",
+        ),  # deep: a stack overflow
         (b"}\x8a\x10" + b"\1" * 16 + b"Ns", "dict key is an int"),
         (b"ctorch.serialization\n_get_layout\n" + TWICE + b"\x85R", "layout"),
         (STORAGE[:-8] + TWICE + b"K\1tQ", "damaged"),
@@ -142,7 +145,12 @@ def npy(array):
     ("file", "words"),
     [
         (zipped([("x.npy", npy(np.ones(3)).replace(b"(3,)", b"(2,)"))]), "in 24 bytes"),
-        (zipped([("x.npy", npy(np.ones(3)).replace(b"(3,), }" + b" " * 12, b"(1099511627776,), }"))]), "damaged"),
+        (
+            zipped(
+                [("x.npy", npy(np.ones(3)).replace(b"(3,), }" + b" " * 12, b"(1099511627776,), }"))]
+            ),
+            "damaged",
+        ),
         (zipped([("x.npy", npy(np.ones(1))), ("x", npy(np.zeros(1)))]), "twice"),
         (zipped([("x.npy", npy(np.zeros(2**26)))], zipfile.ZIP_DEFLATED), "would unpack"),
         (zipped([("x.npy", npy(np.array([None], object)))]), "damaged"),

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
+from rushlight.base.intp import as_intp
 from rushlight.base.device import present
 from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor, created, from_array
@@ -316,6 +317,7 @@ def pad_sequence(
     _check_sequences(given, padding_side)
     lengths = np.array([len(t._array) for t in given])
     steps, batch = int(lengths.max()), len(given)
+    lengths = as_intp(lengths)
     row = np.repeat(np.arange(batch), lengths)
     step = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     if padding_side == "left":

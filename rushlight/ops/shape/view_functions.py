@@ -10,6 +10,7 @@ from weakref import ref
 
 import numpy as np
 
+from rushlight.base.intp import as_intp
 from rushlight.base import dtypes
 from rushlight.base.errors import explain
 from rushlight.core.arguments import listed, op_errors, sizes, wrap
@@ -409,7 +410,7 @@ def repeat_interleave(
     (tensor([1, 1, 2, 2, 3, 3]), tensor([2, 3, 3]))
     """
     if repeats is None:
-        input, repeats = created(from_array(np.arange(input._array.size))), input
+        input, repeats = created(from_array(np.arange(input._array.size, dtype=np.int64))), input
     from_all = dim is None
     x = s.flatten(input) if from_all else input
     d = 0 if from_all else wrap(dim, input._array.ndim)
@@ -422,7 +423,7 @@ def repeat_interleave(
                 "pass one number, or one for each element",
             )
         )
-    places = np.repeat(np.arange(x._array.shape[d]), times)
+    places = np.repeat(np.arange(x._array.shape[d]), as_intp(times))
     return x.index_select(d, created(from_array(places)))
 
 
