@@ -69,8 +69,8 @@ def check_records(archive: zipfile.ZipFile, size: int, damaged: Callable[[str], 
         raise damaged(f"its records are said to take {stored:,} bytes, and the file has {size:,}")
     if unpacked > MAX_UNPACKED_BYTES + MAX_UNPACKED_RATIO * size:
         raise damaged(
-            f"its {size:,} bytes would unpack to {unpacked:,}. If you trust it, unzip it and zip it "
-            "again without compression"
+            f"its {size:,} bytes would unpack to {unpacked:,}. If you trust it, unzip it and zip "
+            "it again without compression"
         )
 
 

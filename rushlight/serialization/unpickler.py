@@ -57,7 +57,7 @@ DAMAGE = (
 # Elements that the calls of a file may copy, and more for each byte of the file: a file can name a
 # list many times, and each call would copy it.
 MAX_COPIED_ELEMENTS, MAX_COPIES_PER_BYTE = 2**20, 4
-# Elements of the tuples in one dict key: the hash of t, after 60 times t = (t, t), takes 2**60 steps.
+# Elements of the tuples in one dict key: the hash of t takes 2**60 steps after 60 times t = (t, t).
 MAX_KEY_ELEMENTS = 1000
 MAX_KEY_BITS = 64  # of an int as a dict key: longer ones may all have the same hash
 CHECKED_READ_BYTES = 2**12  # shorter reads take no memory worth a check

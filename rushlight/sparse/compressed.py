@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.intp import as_int64, as_intp
 from rushlight.base.device import CPU, Layout, present, sparse_csc, sparse_csr
 from rushlight.base.errors import NoArray, explain
+from rushlight.base.intp import as_int64, as_intp
 from rushlight.base.printing import format_sparse
 from rushlight.core.tensor import Tensor, from_array, method, new
 from rushlight.creation.factories import as_tensor

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.intp import as_int64
 from rushlight.base.dtypes import bool_
 from rushlight.base.errors import explain
+from rushlight.base.intp import as_int64
 from rushlight.core.arguments import wrap, wrap_all, wrap_new
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.core.views import check_dtype

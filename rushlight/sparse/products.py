@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.intp import as_intp
 from rushlight.base.errors import explain
+from rushlight.base.intp import as_intp
 from rushlight.core.build import build, inner
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.core.worlds import ARRAYS

@@ -17,7 +17,6 @@ from signal import Signals
 from time import monotonic
 from typing import Any
 
-
 FORK = "fork" in multiprocessing.get_all_start_methods()
 # Process, Queue, Lock, ... of the context that forks, in place of Python's default context
 _context = multiprocessing.get_context("fork" if FORK else None)

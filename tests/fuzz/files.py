@@ -20,10 +20,9 @@ import zipfile
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import numpy as np
 
 import rushlight
 from rushlight.serialization import load_npz, safetensors, save_npz
@@ -109,12 +108,10 @@ def formats() -> dict[str, Format]:
             gzip.compress(idx), lambda b: read_idx(io.BytesIO(b)), True, (ValueError,)
         ),
     }
-    try:
+    if find_spec("safetensors"):
         made["safetensors"] = Format(
             safetensors.save(flat), of_bytes(rushlight.load, ".safetensors"), False
         )
-    except ImportError:
-        pass
     return made
 
 

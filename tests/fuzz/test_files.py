@@ -18,7 +18,7 @@ from rushlight.utils.data import read_idx
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import files  # noqa: E402
+import files
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are those of Linux")
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.intp import as_intp
 from rushlight.base.errors import explain
+from rushlight.base.intp import as_intp
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.nn import functional as F

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rushlight.base.intp import as_intp
 from rushlight.base.errors import explain
+from rushlight.base.intp import as_intp
 from rushlight.core.mode import mode as grad_mode
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, created, from_array, holder, noticed

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.intp import as_intp
 from rushlight.base.device import present
 from rushlight.base.errors import explain
+from rushlight.base.intp import as_intp
 from rushlight.core.tensor import Tensor, created, from_array
 from rushlight.ops.index.along_dim import index_copy, index_select
 from rushlight.ops.shape.views import cat, reshape

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.intp import as_intp
 from rushlight.base.errors import explain
+from rushlight.base.intp import as_intp
 from rushlight.core.build import MORE, composite
 from rushlight.core.tensor import Tensor, created, from_array, noticed
 from rushlight.ops.index.masks import where

@@ -10,9 +10,9 @@ from weakref import ref
 
 import numpy as np
 
-from rushlight.base.intp import as_intp
 from rushlight.base import dtypes
 from rushlight.base.errors import explain
+from rushlight.base.intp import as_intp
 from rushlight.core.arguments import listed, op_errors, sizes, wrap
 from rushlight.core.build import composite
 from rushlight.core.mode import mode
