@@ -13,6 +13,7 @@
 #   make ops     write docs/ops.md anew: every op, and how much of torch there is
 #   make faster  write docs/faster.md anew: which ops have a faster way, and from what size on
 #   make fuzz SECONDS=300   random programs beside torch, so long of each kind: tests/fuzz/README.md (ARGS='--seed 1')
+#   make browser   the core of the suite in Pyodide under node: tests/browser/README.md
 #   make conformance   measure against torch; no count may be below tests/conformance/floor.json (all: ARGS=--full)
 #   make libraries   40 third-party libraries beside torch's numbers, in an environment of its own; docs/libraries.md
 #   make clean   remove all that make made
@@ -34,7 +35,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 OMP_NUM_THREADS=1
 # benchmarks run on the BLAS kernels a user's machine would pick
 AS_A_USER  := env -u OPENBLAS_CORETYPE
 
-.PHONY: help demo test test-all test-reference lint words bench docs stubs golden ops faster fuzz conformance libraries dist pictures clean
+.PHONY: help demo test test-all test-reference lint words bench docs stubs golden ops faster fuzz browser conformance libraries dist pictures clean
 
 help:
 	@sed -n 's/^#   //p' $(firstword $(MAKEFILE_LIST))
@@ -91,6 +92,10 @@ faster: $(VENV)/has-test
 
 fuzz: $(VENV)/has-test,oracle
 	$(ONE_THREAD) $(BIN)/python tests/fuzz all --seconds $(SECONDS) $(ARGS)
+	$(ONE_THREAD) $(BIN)/python tests/fuzz/files.py --seconds $(SECONDS)
+
+browser: $(VENV)/has-test
+	$(BIN)/python tests/browser $(ARGS)
 
 conformance: $(VENV)/has-test,oracle
 	$(ONE_THREAD) $(BIN)/python tools/conformance_floor.py $(ARGS)

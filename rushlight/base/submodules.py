@@ -4,6 +4,29 @@ cudnn` work."""
 from __future__ import annotations
 
 import sys
+from types import ModuleType
+from typing import Any
+
+
+class Module(ModuleType):
+    """A module for sys.modules with the attributes of an object. Libraries such as hypothesis
+    expect modules there."""
+
+    def __init__(self, name: str, thing: Any) -> None:
+        super().__init__(name, thing.__doc__)
+        self.__dict__["_thing"] = thing
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._thing, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._thing, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._thing, name)
+
+    def __dir__(self) -> list[str]:
+        return dir(self._thing)
 
 
 def importable(home: str, *names: str) -> None:
@@ -14,4 +37,6 @@ def importable(home: str, *names: str) -> None:
     module = sys.modules[home]
     module.__path__ = getattr(module, "__path__", [])
     for name in names:
-        sys.modules[f"{home}.{name}"] = getattr(module, name)
+        thing = getattr(module, name)
+        full = f"{home}.{name}"
+        sys.modules[full] = thing if isinstance(thing, ModuleType) else Module(full, thing)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -71,10 +72,13 @@ def alone(f: Callable, *args: Any) -> Any:
 
 
 def pools() -> Any:
-    """threadpoolctl's functions that read and set the thread pools of loaded BLAS libraries."""
+    """threadpoolctl's functions that read and set the thread pools of loaded BLAS libraries; None
+    without threads, as in a browser."""
     try:
         from threadpoolctl import threadpool_info, threadpool_limits
     except ImportError:
+        if sys.platform == "emscripten":
+            return None
         raise ImportError(
             "thread counts need threadpoolctl: pip install threadpoolctl, or set "
             "OPENBLAS_NUM_THREADS "
@@ -89,7 +93,10 @@ def get_num_threads() -> int:
     >>> rushlight.get_num_threads() >= 1
     True
     """
-    info, _ = pools()
+    found = pools()
+    if found is None:
+        return 1
+    info, _ = found
     return max((pool["num_threads"] for pool in info() if pool["user_api"] == "blas"), default=1)
 
 
@@ -110,8 +117,9 @@ def set_num_threads(n: int) -> None:
             )
         )
     global chosen
-    _, limits = pools()
-    limits(limits=n, user_api="blas")
+    found = pools()
+    if found is not None:
+        found[1](limits=n, user_api="blas")
     chosen = n
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.intp import as_intp
+from rushlight.base.intp import as_int64, as_intp
 
 
 def counts_between(x: ndarray, edges: list[ndarray], weight: ndarray | None) -> ndarray:
@@ -64,7 +64,7 @@ def counts_in_range(x: ndarray, bins: int, low: float, high: float) -> ndarray:
 def bincount(x: ndarray, weights: ndarray | None, minlength: int) -> ndarray:
     """How often each of 0, 1, ... stands in x, or what it weighs there."""
     if weights is None:
-        return np.bincount(as_intp(x), minlength=minlength)
+        return as_int64(np.bincount(as_intp(x), minlength=minlength))
     kind = np.float32 if weights.dtype == np.float32 else np.float64
     return np.bincount(as_intp(x), weights.astype(np.float64), minlength).astype(kind)
 

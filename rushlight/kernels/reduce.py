@@ -377,7 +377,9 @@ def cummax(x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
 def furthest(ufunc: np.ufunc, x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
     """The extreme so far, and its last place. From its place on, a nan is the extreme."""
     values = ufunc.accumulate(x, dim)
-    places = np.arange(x.shape[dim]).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
+    places = np.arange(x.shape[dim], dtype=np.int64).reshape(
+        [-1 if d == dim else 1 for d in range(x.ndim)]
+    )
     here = (x == values) | (x != x)
     return values, np.maximum.accumulate(np.where(here, places, 0), dim)
 

@@ -216,14 +216,22 @@ def read(file: IO[bytes], name: str, unpickler: Callable[..., Any], mapped: bool
     return LegacyReader(file, name, unpickler).load(where)
 
 
+def checked_id(pid: Any) -> tuple[StorageType, str, int]:
+    """The type, key and number of elements in a persistent id of a zip file."""
+    kind, type, key, _, elements = pid
+    if kind.__class__ is not str or kind != "storage" or not isinstance(type, StorageType):
+        raise ValueError("an unknown persistent id")
+    if not isinstance(key, str) or not isinstance(elements, int) or elements < 0:
+        raise ValueError("a storage has a name and 0 or more elements")
+    return type, key, elements
+
+
 def read_zip(reader: Reader, unpickler: Callable[..., Any]) -> Any:
     """The object of data.pkl, with its tensors on the archive's other records."""
     storages: dict[str, TypedStorage] = {}
 
     def lookup(pid: Any) -> TypedStorage:
-        kind, type, key, _, elements = pid
-        if kind != "storage" or not isinstance(type, StorageType):
-            raise ValueError(f"an unknown persistent id {kind!r}")
+        type, key, elements = checked_id(pid)
         if key not in storages:
             memory = reader.memory(key, type.dtype)
             if len(memory) < elements * type.itemsize:

@@ -7,6 +7,7 @@ import os
 import struct
 import zipfile
 import zlib
+from collections.abc import Callable
 from typing import IO, Any
 
 import numpy as np
@@ -16,8 +17,16 @@ from rushlight.base.dtypes import dtype
 ALIGNMENT = 64
 # header of a record: length of the name, length of the extra field
 _LOCAL_HEADER = struct.Struct("<26xHH")
+# end of the file: signature, number of records
+_END = struct.Struct("<4s6xH10x")
+_ZIP64_COUNT = 0xFFFF  # the number stands elsewhere
 # limit of unpacked bytes: this many, or this many times the file's size
 MAX_UNPACKED_BYTES, MAX_UNPACKED_RATIO = (2**28, 100)
+# limit of a compressed pickle, which makes objects of up to 200 times its bytes
+MAX_PICKLE_BYTES, MAX_PICKLE_RATIO = (2**21, 20)
+_UTF8 = 0x800  # flag of a record whose name is in UTF-8
+# records besides data/*; the header of any other one is read, to notice a damaged name
+RECORDS = ("data.pkl", "version")
 _ZIP64_EXTRA = 20  # bytes that zipfile adds to the header of a record that may be over 2 GiB
 
 
@@ -37,6 +46,58 @@ class Damaged(RuntimeError):
     """A truncated or damaged file."""
 
 
+def check_records(archive: zipfile.ZipFile, size: int, damaged: Callable[[str], Damaged]) -> None:
+    """Refuse malicious archives in `size` bytes: two records of one name, names with paths, zip
+    bombs."""
+    check_table(archive, size, damaged)
+    names, stored, unpacked = set(), 0, 0
+    for info in archive.infolist():
+        name = info.filename
+        if (
+            name in names
+            or name.startswith("/")
+            or {"..", ""} & set(name.replace("\\", "/").split("/")[:-1])
+        ):
+            what = "twice" if name in names else "a path as the name of"
+            raise damaged(f"it has {what} the record {name!r}")
+        names.add(name)
+        if info.compress_type == zipfile.ZIP_STORED:
+            stored += info.file_size
+        else:
+            unpacked += info.file_size
+    if stored > size:
+        raise damaged(f"its records are said to take {stored:,} bytes, and the file has {size:,}")
+    if unpacked > MAX_UNPACKED_BYTES + MAX_UNPACKED_RATIO * size:
+        raise damaged(
+            f"its {size:,} bytes would unpack to {unpacked:,}. If you trust it, unzip it and zip "
+            "it again without compression"
+        )
+
+
+def check_table(archive: zipfile.ZipFile, size: int, damaged: Callable[[str], Damaged]) -> None:
+    """Refuse a table of contents that leaves out records: the first one is not at the start of the
+    file, or there are fewer than the end of the file states."""
+    file: Any = archive.fp
+    infos = archive.infolist()
+    first = min((info.header_offset for info in infos), default=-1)
+    file.seek(0)
+    begins = file.read(4) == b"PK\x03\x04"
+    file.seek(max(0, size - _END.size - len(archive.comment)))
+    ending = file.read(_END.size)
+    count = _END.unpack(ending)[1] if ending[:4] == b"PK\x05\x06" else len(infos)
+    if (begins and first != 0) or count not in (len(infos), _ZIP64_COUNT):
+        raise damaged("its table of contents leaves out records")
+
+
+def unpack(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
+    """The bytes of a record in new memory, (n,) uint8; BadZipFile if their CRC is another."""
+    memory = np.empty(info.file_size, np.uint8)
+    with archive.open(info) as record:
+        if fill(record, memory) < info.file_size or record.read(1):
+            raise zipfile.BadZipFile("its length is another than declared")
+    return memory
+
+
 class Reader:
     """The records of an open file, by their names below the archive's one folder."""
 
@@ -51,7 +112,14 @@ class Reader:
             ) from error
         self.size = file.seek(0, os.SEEK_END)
         self._check_names_and_sizes()
-        self.infos = {info.filename.partition("/")[2]: info for info in self.zip.infolist()}
+        self.infos: dict[str, zipfile.ZipInfo] = {}
+        for info in self.zip.infolist():
+            name = info.filename.partition("/")[2]
+            if name in self.infos:
+                raise self.damaged(f"it has the record {name!r} twice")
+            self.infos[name] = info
+            if name not in RECORDS and not name.startswith("data/"):
+                self._start(info)
         if "data.pkl" not in self.infos:
             raise RuntimeError(
                 f"{name} is a zip file, but not one that torch.save wrote: it has no data.pkl"
@@ -65,34 +133,7 @@ class Reader:
         self.swapped = order == b"big"
 
     def _check_names_and_sizes(self) -> None:
-        """Refuse malicious archives: two records of one name, names with paths, zip bombs."""
-        names, stored, unpacked = set(), 0, 0
-        for info in self.zip.infolist():
-            name = info.filename
-            if (
-                name in names
-                or name.startswith("/")
-                or {"..", ""} & set(name.replace("\\", "/").split("/")[:-1])
-            ):
-                raise self.damaged(
-                    f"it has {'twice' if name in names else 'a path as the name of'} the record "
-                    f"{name!r}"
-                )
-            names.add(name)
-            if info.compress_type == zipfile.ZIP_STORED:
-                stored += info.file_size
-            else:
-                unpacked += info.file_size
-        if stored > self.size:
-            raise self.damaged(
-                f"its records are said to take {stored:,} bytes, and the file has {self.size:,}"
-            )
-        if unpacked > MAX_UNPACKED_BYTES + MAX_UNPACKED_RATIO * self.size:
-            raise self.damaged(
-                f"its {self.size:,} bytes would unpack to {unpacked:,}. If you trust it, unzip it "
-                "and zip "
-                "it again without compression"
-            )
+        check_records(self.zip, self.size, self.damaged)
 
     def damaged(self, what: str) -> Damaged:
         return Damaged(
@@ -118,9 +159,14 @@ class Reader:
         return memory
 
     def _unpacked(self, info: zipfile.ZipInfo) -> np.ndarray:
+        name = info.filename.partition("/")[2]
+        if name == "data.pkl" and info.file_size > max(
+            MAX_PICKLE_BYTES, MAX_PICKLE_RATIO * info.compress_size
+        ):
+            raise self.damaged(f"its pickle would unpack to {info.file_size:,} bytes")
         try:
-            return np.frombuffer(bytearray(self.zip.read(info)), np.uint8)
-        except UNREADABLE as error:
+            return unpack(self.zip, info)
+        except (*UNREADABLE, RuntimeError) as error:
             raise self.damaged(
                 f"the record {info.filename} cannot be unpacked ({error})"
             ) from error
@@ -131,7 +177,13 @@ class Reader:
         before = info.header_offset + _LOCAL_HEADER.size
         if info.header_offset >= 0 and before + info.file_size <= self.size:
             self.file.seek(info.header_offset)
-            start = before + sum(_LOCAL_HEADER.unpack(self.file.read(_LOCAL_HEADER.size)))
+            name, extra = _LOCAL_HEADER.unpack(self.file.read(_LOCAL_HEADER.size))
+            written = self.file.read(name)
+            if written != (info.orig_filename or info.filename).encode(
+                "utf-8" if info.flag_bits & _UTF8 else "cp437"
+            ):
+                raise self.damaged(f"another record stands in the place of {info.filename}")
+            start = before + name + extra
             if start + info.file_size <= self.size:
                 return start
         raise self.damaged(f"the record {info.filename} reaches outside the file")

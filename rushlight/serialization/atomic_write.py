@@ -1,14 +1,26 @@
 """Atomic replacement of files: whenever the program or the machine stops, the file is the old or
-the new one."""
+the new one.
+
+The new content is written to `.NAME.XXXXXXXX.saving` beside the file, which is renamed at the end.
+A program that is killed leaves this temporary file. It was locked while the program ran, so the
+next save in the folder can tell that nobody writes it any more, and removes it."""
 
 from __future__ import annotations
 
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
+
+try:
+    import fcntl
+except ImportError:  # Windows, where an open file cannot be removed
+    fcntl = None  # type: ignore[assignment]
+
+SUFFIX = ".saving"
+RANDOM_BYTES = 4  # of a temporary file's name
 
 
 @contextmanager
@@ -24,7 +36,8 @@ def replacing_path(filename: str | os.PathLike) -> Iterator[Path]:
     if path.exists() and not stat.S_ISREG(path.stat().st_mode):
         yield path
         return
-    beside = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
+    remove_left_over(path.parent)
+    beside, locked = temporary(path)
     try:
         yield beside
         with open(beside, "r+b") as file:
@@ -32,12 +45,54 @@ def replacing_path(filename: str | os.PathLike) -> Iterator[Path]:
             os.fsync(file.fileno())
         if path.exists():
             beside.chmod(stat.S_IMODE(path.stat().st_mode))
+        if fcntl is None:
+            locked.close()  # Windows renames no open file
         os.replace(beside, path)
     except BaseException as error:
+        locked.close()
         beside.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename is None:
             error.filename = str(path)  # the error for a full disk names no file
         raise
+    finally:
+        locked.close()
+
+
+def temporary(path: Path) -> tuple[Path, IO[bytes]]:
+    """(path, open file) of a new temporary file beside `path`, locked until it is closed."""
+    while True:
+        beside = path.with_name(f".{path.name}.{os.urandom(RANDOM_BYTES).hex()}{SUFFIX}")
+        file = open(beside, "xb")  # noqa: SIM115  (closed by the caller)
+        if lock(file) and beside.exists():  # else another save has removed it before the lock
+            return beside, file
+        file.close()
+
+
+def lock(file: IO[bytes]) -> bool:
+    """Lock a file until it is closed; returns whether nobody else has locked it.
+
+    A file system without locks counts as locked by this process, and removes nothing (below)."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def remove_left_over(folder: Path) -> None:
+    """Remove temporary files of programs that were killed: those that nobody has locked."""
+    for path in folder.glob(f".*{SUFFIX}"):
+        with suppress(OSError):  # gone, another user's, or open on Windows
+            if fcntl is None:
+                path.unlink()
+                continue
+            with open(path, "r+b") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
 
 
 @contextmanager

@@ -45,7 +45,7 @@ class LegacyReader:
     def __init__(self, file: IO[bytes], name: str, unpickler: Callable[..., Any]) -> None:
         self.file, self.name, self.unpickler = file, name, unpickler
         self.memories: dict[str, tuple[np.ndarray, StorageType]] = {}  # memory, filled at the end
-        self.size = (
+        self.size = self.bytes_left = (
             file.seek(0, os.SEEK_END) if not hasattr(file, "seekable") or file.seekable() else 0
         )
 
@@ -60,33 +60,48 @@ class LegacyReader:
                 "with the module pickle if you trust it"
             )
         little = not isinstance(info, dict) or info.get("little_endian", True)
-        result, keys = self.unpickle(), self.unpickle()
-        if not isinstance(keys, list) or sorted(map(str, keys)) != sorted(self.memories):
+        begin = self.file.tell()
+        keys = (self.unpickle(), self.unpickle())[1]
+        if (
+            not isinstance(keys, list)
+            or not all(isinstance(key, (str, int)) for key in keys)
+            or sorted(map(str, keys)) != sorted(self.memories)
+        ):
             raise self.damaged("the storages that follow are not those that it names")
         for key in map(str, keys):
             self.read(key, little)
+        end = self.file.tell()
+        self.file.seek(begin)
+        # once more, since a sparse tensor is made of the values in its memory
+        result = self.unpickle()
+        self.file.seek(end)
         return result
 
     def unpickle(self) -> Any:
         return self.unpickler(self.file, self.lookup).load()
 
     def lookup(self, pid: Any) -> Any:
-        """The memory block of a persistent id; filled later, after all pickles have been read."""
+        """The memory block of a persistent id; zeros until all pickles have been read."""
         if isinstance(pid, tuple) and pid[:1] == ("module",):
             return pid[1]  # a class with its source text, which is ignored
         kind, type, key, _, elements, view = pid
-        if kind != "storage" or not isinstance(type, StorageType) or not isinstance(key, str):
-            raise ValueError(f"an unknown persistent id {kind!r}")
+        if kind.__class__ is not str or kind != "storage" or not isinstance(type, StorageType):
+            raise ValueError("an unknown persistent id")
+        if not isinstance(key, str) or not isinstance(elements, int):
+            raise ValueError("a storage has a name and a number of elements")
         item = type.itemsize
         if key not in self.memories:
-            if not 0 <= elements * item <= self.size:
+            if not 0 <= elements * item <= self.bytes_left:
                 raise self.damaged(
                     f"a storage of {elements} elements cannot be in {self.size} bytes"
                 )
-            self.memories[key] = np.empty(elements * item, np.uint8), type
+            self.bytes_left -= elements * item
+            self.memories[key] = np.zeros(elements * item, np.uint8), type
         memory, _ = self.memories[key]
         if view is not None:
             _, offset, length = view
+            if not 0 <= offset <= offset + length <= len(memory) // item:
+                raise ValueError("a view of a storage reaches outside the storage")
             memory = memory[offset * item : (offset + length) * item]
         return storage_on(memory, type)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import math
 import os
 import zipfile
 from collections.abc import Mapping
@@ -12,7 +14,13 @@ from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.serialization.atomic_write import replacing
 
-from .archive import UNREADABLE, Damaged
+from .archive import Damaged, check_records, unpack
+
+MAX_HEADER_BYTES = 2**16  # of an .npy file
+HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
 
 
 def save_npz(
@@ -55,17 +63,38 @@ def load_npz(filename: str | os.PathLike) -> dict[str, Tensor]:
     >>> load_npz(path)
     {'x': tensor([0, 1, 2])}
     """
+
+    def damaged(what: str) -> Damaged:
+        return Damaged(f"{shown} is damaged, or not a .npz file of arrays: {what}")
+
+    shown = filename if hasattr(filename, "read") else os.fspath(filename)
     try:
-        with np.load(filename, allow_pickle=False) as arrays:
-            if not isinstance(arrays, np.lib.npyio.NpzFile):
-                raise ValueError("the file contains a single array, not named arrays")
-            return {
-                name: from_array(np.ascontiguousarray(array) if array.ndim else array)
-                for name, array in arrays.items()
-            }
-    except FileNotFoundError:
+        with zipfile.ZipFile(filename) as archive:
+            end = archive.fp.seek(0, os.SEEK_END)  # type: ignore[union-attr]
+            check_records(archive, end, damaged)
+            arrays = {}
+            for info in archive.infolist():
+                name = info.filename.removesuffix(".npy")
+                if name in arrays:
+                    raise damaged(f"it has the array {name!r} twice")
+                arrays[name] = from_array(parsed(unpack(archive, info)))
+            return arrays
+    except (FileNotFoundError, PermissionError, IsADirectoryError, Damaged):
         raise
-    except (*UNREADABLE, MemoryError) as error:
-        raise Damaged(
-            f"{os.fspath(filename)} is damaged, or not a .npz file of arrays: {error}"
-        ) from error
+    except Exception as error:  # NumPy's parser of headers raises errors of many classes
+        raise damaged(str(error)) from error
+
+
+def parsed(record: np.ndarray) -> np.ndarray:
+    """The array of an .npy file, in the memory of its bytes: (n,) uint8. ValueError for other
+    content."""
+    header = io.BytesIO(record[:MAX_HEADER_BYTES].tobytes())
+    version = np.lib.format.read_magic(header)
+    if version not in HEADERS:
+        raise ValueError(f"an array in version {version} of the format")
+    shape, fortran, dtype = HEADERS[version](header)
+    content = record[header.tell() :]
+    if dtype.hasobject or math.prod(shape) * dtype.itemsize != len(content):
+        raise ValueError(f"an array of shape {shape} and {dtype} in {len(content)} bytes")
+    array = np.ndarray(shape, dtype, content, order="F" if fortran else "C")
+    return np.require(array, dtype.newbyteorder("="), "CAW")

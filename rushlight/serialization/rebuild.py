@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
+from rushlight.base.array_memory import owner
 from rushlight.base.device import device, sparse_coo, strided
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor
@@ -16,10 +17,31 @@ from rushlight.ops.tensor.storage_classes import TypedStorage, UntypedStorage
 from rushlight.ops.tensor.tensor_copy_pickle import rebuild
 from rushlight.serialization.name_map import StorageType, parameter_class, sparse_maker
 
+MAX_EXPANDED_BYTES = 2**24  # of a tensor with stride 0 that is read for its values
+
 
 def storage_on(memory: np.ndarray, type: StorageType) -> TypedStorage:
     """The storage of a memory block, (n,) uint8, with the dtype that the file gives."""
     return TypedStorage(wrap_storage=UntypedStorage.on(memory), dtype=type.dtype or dtypes.uint8)
+
+
+def check_sizes(size: Any, stride: Any) -> None:
+    """ValueError if these are not the sizes and strides of a tensor: ints of 0 or more."""
+    for numbers in (size, stride):
+        if not isinstance(numbers, (tuple, list)) or not all(
+            isinstance(n, int) and n >= 0 for n in numbers
+        ):
+            raise ValueError("a tensor has sizes and strides of 0 or more")
+    if len(size) != len(stride):
+        raise ValueError(f"a tensor of {len(size)} sizes and {len(stride)} strides cannot be")
+
+
+def check_elements(*tensors: Tensor) -> None:
+    """ValueError if tensors have far more elements than memory: work on them would take memory."""
+    for tensor in tensors:
+        array = tensor._array
+        if array.nbytes > MAX_EXPANDED_BYTES and array.nbytes > owner(array).nbytes:
+            raise ValueError("a sparse tensor has more elements than its memory holds")
 
 
 def tensor_on(
@@ -35,22 +57,20 @@ def tensor_on(
     outside the storage."""
     if not isinstance(storage, TypedStorage):
         raise ValueError(f"a tensor needs a storage, not a {type(storage).__name__}")
+    check_sizes(size, stride)
+    if not isinstance(offset, int) or offset < 0:
+        raise ValueError("a tensor has an offset of 0 or more")
     item = dtype.itemsize
-    if offset < 0 or min(size, default=0) < 0:
-        raise ValueError(f"a tensor of offset {offset} and size {tuple(size)} cannot be")
-    array = np.ndarray(
-        tuple(size),
-        dtype.numpy,
-        storage.untyped().cells,
-        offset * item,
-        tuple(s * item for s in stride),
-    )
-    for part, undo in (
-        ("conj", np.conj),
-        ("neg", np.negative),
-    ):  # torch's lazy conjugation and negation
-        if metadata and metadata.get(part):
-            array = undo(array)
+    strides = tuple(s * item for s in stride)
+    array = np.ndarray(tuple(size), dtype.numpy, storage.untyped().cells, offset * item, strides)
+    flags = metadata or {}
+    if array.size and (flags.get("conj") or flags.get("neg")):  # torch's lazy conjugation, negation
+        # of the elements in memory: an expanded tensor has more of them
+        end = 1 + sum((n - 1) * s for n, s in zip(size, stride))
+        dense = np.ndarray((end,), dtype.numpy, storage.untyped().cells, offset * item)
+        for part, undo in (("conj", np.conj), ("neg", np.negative)):
+            dense = undo(dense) if flags.get(part) else dense
+        array = np.ndarray(tuple(size), dtype.numpy, dense, 0, strides)
     return rebuild(Tensor, array, bool(requires_grad), None, {})
 
 
@@ -89,6 +109,7 @@ def rebuild_meta_tensor(
     """A tensor on the device "meta", without elements."""
     if not isinstance(dtype, dtypes.dtype):
         raise ValueError(f"a tensor has a dtype, not a {type(dtype).__name__}")
+    check_sizes(size, stride)
     array: Any = Meta(tuple(size), dtype.numpy, tuple(step * dtype.itemsize for step in stride))
     return rebuild(Tensor, array, bool(requires_grad), None, {})
 
@@ -107,8 +128,10 @@ def rebuild_sparse_tensor(kind: Any, parts: Sequence[Any]) -> Tensor:
     """A sparse tensor from indices, values and size. All are checked, and so is the flag
     `coalesced`."""
     if kind is not sparse_coo:
-        raise ValueError(f"sparse tensors of layout {kind} are not supported")
+        raise ValueError("sparse tensors of this layout are not supported")
     indices, values, size, *coalesced = parts
+    check_sizes(size, size)
+    check_elements(indices, values)
     made = sparse_maker()(indices, values, tuple(size))
     return made.coalesce() if coalesced and coalesced[0] else made
 
@@ -129,14 +152,18 @@ def rebuild_from_type_v2(
 
 def make_device(*args: Any) -> device:
     """The CPU, for any device in the file."""
-    return device(*args) if args[:1] == ("cpu",) else device("cpu")
+    cpu = bool(args) and isinstance(args[0], str) and args[0] == "cpu"
+    return device(*args) if cpu else device("cpu")
 
 
 def layout(name: str) -> Any:
     """torch.strided or torch.sparse_coo."""
-    found = {"torch.strided": strided, "torch.sparse_coo": sparse_coo}.get(name)
-    if found is None:
-        raise ValueError(f"the layout {name} is not supported")
+    found = isinstance(name, str) and {
+        "torch.strided": strided,
+        "torch.sparse_coo": sparse_coo,
+    }.get(name)
+    if not found:
+        raise ValueError("the file refers to a layout that is not supported")
     return found
 
 

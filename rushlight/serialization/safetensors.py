@@ -8,18 +8,40 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
+from rushlight.base import dtypes
+from rushlight.base.dtypes import of
 from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor, from_array
-from rushlight.serialization.atomic_write import replacing_path
+from rushlight.serialization.atomic_write import replacing
 
 from .archive import Damaged
 
 SUFFIX = ".safetensors"
+# dtype -> name in the format, in the order in which the package writes tensors
+TYPES = {
+    dtypes.uint64: "U64",
+    dtypes.int64: "I64",
+    dtypes.float64: "F64",
+    dtypes.complex64: "C64",
+    dtypes.float32: "F32",
+    dtypes.uint32: "U32",
+    dtypes.int32: "I32",
+    dtypes.bfloat16: "BF16",
+    dtypes.float16: "F16",
+    dtypes.uint16: "U16",
+    dtypes.int16: "I16",
+    dtypes.int8: "I8",
+    dtypes.uint8: "U8",
+    dtypes.bool_: "BOOL",
+}
 Path = str | os.PathLike
 
 
@@ -47,11 +69,7 @@ def load_file(filename: Path, device: Any = "cpu") -> dict[str, Tensor]:
     >>> load_file(path)
     {'w': tensor([1., 1.])}
     """
-    package = library()
-    with (
-        _clear(package, os.fspath(filename)),
-        package.safe_open(os.fspath(filename), framework="np") as file,
-    ):
+    with opened(filename) as file:
         return {name: from_array(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118  (no mapping)
 
 
@@ -69,12 +87,35 @@ def load(data: bytes) -> dict[str, Tensor]:
 
 def metadata(filename: Path) -> dict[str, str]:
     """The metadata of a safetensors file: {name: text}."""
-    package = library()
-    with (
-        _clear(package, os.fspath(filename)),
-        package.safe_open(os.fspath(filename), framework="np") as file,
-    ):
+    with opened(filename) as file:
         return file.metadata() or {}
+
+
+@contextmanager
+def opened(filename: Path) -> Iterator[Any]:
+    """Yields the package's reader of a file whose header names each tensor once."""
+    package, path = library(), os.fspath(filename)
+    with _clear(package, path), package.safe_open(path, framework="np") as file:
+        check_names(path)
+        yield file
+
+
+def check_names(path: str) -> None:
+    """Damaged for a header that names a tensor twice: readers would differ in which one they
+    take."""
+
+    def once(pairs: list[tuple[str, Any]]) -> None:
+        names = [name for name, _ in pairs]
+        if len(set(names)) < len(names):
+            twice = next(name for i, name in enumerate(names) if name in names[:i])
+            raise Damaged(f"{path} is damaged: its header has {twice!r} twice")
+
+    with open(path, "rb") as file:
+        header = file.read(int.from_bytes(file.read(8), "little"))
+    try:
+        json.loads(header, object_pairs_hook=once)
+    except (ValueError, RecursionError) as error:
+        raise Damaged(f"{path} is damaged: its header is no JSON ({error})") from error
 
 
 def save_file(
@@ -92,9 +133,41 @@ def save_file(
     >>> load_file(path)["w"]
     tensor([1., 1.])
     """
-    package, arrays = library(), checked(tensors)
-    with replacing_path(filename) as beside, _clear(package, os.fspath(filename)):
-        package.numpy.save_file(arrays, beside, None if metadata is None else dict(metadata))
+    library()
+    arrays = checked(tensors)
+    names = in_order(arrays)
+    with replacing(filename) as file:
+        # the package would write a temporary file of its own, which a killed program leaves
+        file.write(header(arrays, names, metadata))
+        for name in names:
+            file.write(arrays[name].reshape(-1).view(np.uint8).data)
+
+
+def in_order(arrays: Mapping[str, np.ndarray]) -> list[str]:
+    """The names, in the package's order: by dtype, largest elements first, then by name."""
+    for name, array in arrays.items():
+        if of(array.dtype) not in TYPES:
+            raise RuntimeError(f"the tensor {name!r} is {of(array.dtype)}, which the format lacks")
+    ranks = {dtype: rank for rank, dtype in enumerate(TYPES)}
+    return sorted(arrays, key=lambda name: (ranks[of(arrays[name].dtype)], name.encode()))
+
+
+def header(
+    arrays: Mapping[str, np.ndarray], names: Sequence[str], metadata: Mapping[str, str] | None
+) -> bytes:
+    """The bytes before the tensors: the length of a JSON text, and the text, padded to 8 bytes."""
+    texts: dict[str, Any] = {} if metadata is None else {"__metadata__": dict(metadata)}
+    end = 0
+    for name in names:
+        array = arrays[name]
+        texts[name] = {
+            "dtype": TYPES[of(array.dtype)],
+            "shape": array.shape,
+            "data_offsets": (end, end := end + array.nbytes),
+        }
+    text = json.dumps(texts, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text
 
 
 def save(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> bytes:

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 import pickle
 import struct
 import sys
-from collections import OrderedDict
-from collections.abc import Callable
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Sequence
 from typing import IO, Any
 
+from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor
 from rushlight.serialization.allowed_globals import user_globals
 from rushlight.serialization.name_map import PARAMETER_IN_TORCH, allowed_globals, parameter_class
@@ -29,6 +31,8 @@ _WEIGHTS = """
 _OPCODES = {getattr(pickle, name)[0] for name in _WEIGHTS.split()}
 # in the C unpickler, BUILD may change any object, also classes
 PureUnpickler: Any = pickle._Unpickler
+CONTAINERS = (set, Counter, OrderedDict, Size)  # what files make of other containers
+SIZED = (str, bytes, bytearray, tuple, list, dict, set, frozenset)
 
 Lookup = Callable[[Any], Any]  # persistent id -> memory block
 HINT = (
@@ -50,6 +54,15 @@ DAMAGE = (
 )
 
 
+# Elements that the calls of a file may copy, and more for each byte of the file: a file can name a
+# list many times, and each call would copy it.
+MAX_COPIED_ELEMENTS, MAX_COPIES_PER_BYTE = 2**20, 4
+# Elements of the tuples in one dict key: the hash of t takes 2**60 steps after 60 times t = (t, t).
+MAX_KEY_ELEMENTS = 1000
+MAX_KEY_BITS = 64  # of an int as a dict key: longer ones may all have the same hash
+CHECKED_READ_BYTES = 2**12  # shorter reads take no memory worth a check
+
+
 class Refused(pickle.UnpicklingError):
     """A file of weights contains something that is not allowed."""
 
@@ -69,6 +82,46 @@ def whole_lines(readline: Callable[[], bytes]) -> Callable[[], bytes]:
         return line
 
     return read
+
+
+def bytes_left(file: IO[bytes]) -> int:
+    """Bytes from the position of a file to its end."""
+    here = file.tell()
+    end = file.seek(0, os.SEEK_END)
+    file.seek(here)
+    return (file.tell() if end is None else end) - here
+
+
+def whole_reads(file: IO[bytes]) -> Callable[[int], bytes]:
+    """`file.read` that raises an error if the file ends earlier, before memory is taken."""
+
+    def read(count: int) -> bytes:
+        if count > CHECKED_READ_BYTES and count > bytes_left(file):
+            raise EOFError(f"{count} bytes are declared, and the file ends before")
+        content = file.read(count)
+        if len(content) < count:
+            raise EOFError("it ends inside an object")
+        return content
+
+    return read
+
+
+def check_key(key: Any) -> None:
+    """Refuse a dict key, or an element of a set, whose hash could take for ever."""
+    if key.__class__ is str:
+        return
+    seen, todo = 0, [key]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, tuple):
+            seen += len(part)
+            if seen > MAX_KEY_ELEMENTS:
+                raise refusal(
+                    f"a dict key is a tuple with more than {MAX_KEY_ELEMENTS} elements in all"
+                )
+            todo.extend(part)
+        elif isinstance(part, int) and part.bit_length() > MAX_KEY_BITS:
+            raise refusal(f"a dict key is an int of more than {MAX_KEY_BITS} bits")
 
 
 def _refuse(code: int, reader: Any) -> None:
@@ -93,6 +146,8 @@ class WeightsUnpickler(PureUnpickler):
     def __init__(self, file: IO[bytes], lookup: Lookup) -> None:
         super().__init__(file, encoding="utf-8")
         self._file_readline = whole_lines(file.readline)
+        self._file_read = whole_reads(file)
+        self.copies_left = MAX_COPIED_ELEMENTS + MAX_COPIES_PER_BYTE * bytes_left(file)
         self.persistent_load = lookup
         self.users = user_globals()
         self.allowed = allowed_globals() | REBUILDERS | self.users
@@ -130,24 +185,79 @@ class WeightsUnpickler(PureUnpickler):
 
     def load_reduce(self) -> None:
         """Call a function or class with arguments."""
-        self._check_call(self.stack[-2])
+        self._check_call(*self.stack[-2:])
         super().load_reduce()
 
     def load_newobj(self) -> None:
         """Make an object of a class."""
-        self._check_call(self.stack[-2])
+        self._check_call(*self.stack[-2:])
         super().load_newobj()
 
-    def _check_call(self, function: Any) -> None:
+    def _check_call(self, function: Any, args: Any) -> None:
         if id(function) not in self.callables:
             raise refusal(
                 f"the file calls {getattr(function, '__name__', type(function).__name__)}, which "
                 "it may not"
             )
+        if not isinstance(args, tuple):
+            raise refusal(f"the file calls something with a {type(args).__name__} of arguments")
+        for arg in args:
+            self._charge(arg, *(arg if isinstance(arg, tuple) else ()))
+        if function in CONTAINERS:
+            for arg in args:
+                if not isinstance(arg, SIZED):
+                    raise refusal(f"the file makes a container of a {type(arg).__name__}")
+                self._check_keys(arg, function is OrderedDict)
+
+    def _charge(self, *parts: Any) -> None:
+        """Count the elements that a call copies."""
+        self.copies_left -= sum(len(part) for part in parts if isinstance(part, SIZED))
+        if self.copies_left < 0:
+            raise refusal("the file copies its containers again and again")
+
+    def _check_keys(self, elements: Any, pairs: bool) -> None:
+        """`check_key` of each element, or of the first of each pair."""
+        for element in elements:
+            check_key(element)
+            if pairs and isinstance(element, (list, tuple)) and element:
+                check_key(element[0])
+
+    def _check_items(self, target: Any, keys: Sequence[Any], kind: type) -> None:
+        """`check_key` of keys that are put into a container; Tensors have items, too."""
+        if not isinstance(target, (kind, *self.users.values())):
+            raise refusal(f"the file puts items into a {type(target).__name__}, which it may not")
+        for key in keys:
+            check_key(key)
+
+    def load_setitem(self) -> None:
+        """Add a key and its value to a dict."""
+        self._check_items(self.stack[-3], self.stack[-2:-1], dict)
+        super().load_setitem()
+
+    def load_setitems(self) -> None:
+        """Add keys and values to a dict. `stack` begins at the last mark."""
+        self._check_items(self.metastack[-1][-1], self.stack[::2], dict)
+        super().load_setitems()
+
+    def load_dict(self) -> None:
+        """Make a dict of keys and values."""
+        self._check_items({}, self.stack[::2], dict)
+        super().load_dict()
+
+    def load_additems(self) -> None:
+        """Add elements to a set."""
+        self._check_items(self.metastack[-1][-1], self.stack, set)
+        super().load_additems()
+
+    def load_frozenset(self) -> None:
+        """Make a frozenset of elements."""
+        self._check_items(set(), self.stack, set)
+        super().load_frozenset()
 
     def load_build(self) -> None:
         """Give an object its attributes."""
         target, state = self.stack[-2:]
+        self._charge(state)
         if type(target) is OrderedDict and isinstance(state, dict):
             target.__dict__.update(self.stack.pop())
         elif type(target) in self.users.values():
@@ -160,6 +270,11 @@ class WeightsUnpickler(PureUnpickler):
     dispatch[pickle.REDUCE[0]] = load_reduce
     dispatch[pickle.NEWOBJ[0]] = load_newobj
     dispatch[pickle.BUILD[0]] = load_build
+    dispatch[pickle.SETITEM[0]] = load_setitem
+    dispatch[pickle.SETITEMS[0]] = load_setitems
+    dispatch[pickle.DICT[0]] = load_dict
+    dispatch[pickle.ADDITEMS[0]] = load_additems
+    dispatch[pickle.FROZENSET[0]] = load_frozenset
 
 
 # torch's classes that contain functions -> our objects with the same functions

@@ -16,6 +16,7 @@ import numpy as np
 
 from rushlight.base.device import CPU, Layout, present, sparse_csc, sparse_csr
 from rushlight.base.errors import NoArray, explain
+from rushlight.base.intp import as_int64, as_intp
 from rushlight.base.printing import format_sparse
 from rushlight.core.tensor import Tensor, from_array, method, new
 from rushlight.creation.factories import as_tensor
@@ -199,7 +200,7 @@ def compressed(x: Tensor, by: int) -> CompressedTensor:
         )
     coo = coo.coalesce()
     if by == 1:
-        order = from_array(np.argsort(coo._at._array[1], kind="stable"))
+        order = from_array(as_int64(np.argsort(coo._at._array[1], kind="stable")))
         coo = made(coo._at[:, order], coo._of[order], coo._size)
     return held(coo, by)
 
@@ -296,7 +297,7 @@ def from_parts(
         found = len(first) - 1, int(other.max(initial=-1)) + 1
         size = found if by == 0 else found[::-1]
     check_parts(NAMES[by], first, other, of, tuple(size), by)
-    along = np.repeat(np.arange(len(first) - 1), np.diff(first))
+    along = np.repeat(np.arange(len(first) - 1), as_intp(np.diff(first)))
     at = np.stack((along, other) if by == 0 else (other, along)).astype(np.int64, copy=False)
     if requires_grad:
         of = of.detach().requires_grad_()

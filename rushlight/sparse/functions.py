@@ -10,6 +10,7 @@ import numpy as np
 
 from rushlight.base.dtypes import bool_
 from rushlight.base.errors import explain
+from rushlight.base.intp import as_int64
 from rushlight.core.arguments import wrap, wrap_all, wrap_new
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.core.views import check_dtype
@@ -384,7 +385,7 @@ def select(input: SparseTensor, dim: int, index: Any) -> Any:
         )
     if d >= input.sparse_dim():
         return input.holding(input._of.select(d - input.sparse_dim() + 1, index))
-    here = from_array(np.flatnonzero(input._at._array[d] == index % input.shape[d]))
+    here = from_array(as_int64(np.flatnonzero(input._at._array[d] == index % input.shape[d])))
     values, rest = input._of[here], [i for i in range(input.sparse_dim()) if i != d]
     if not rest:
         return values.sum(0)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.errors import explain
+from rushlight.base.intp import as_intp
 from rushlight.core.build import build, inner
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.core.worlds import ARRAYS
@@ -96,6 +97,7 @@ def of_two(x: SparseTensor, y: SparseTensor) -> SparseTensor:
     row, middle = x._at._array
     first = np.searchsorted(y._at._array[0], np.arange(m + 1))  # where the rows of y begin
     met = np.diff(first)[middle]  # for each element of x, the number of matching elements of y
+    met = as_intp(met)
     of_x = np.repeat(np.arange(len(middle)), met)
     of_y = (
         np.arange(len(of_x)) - np.repeat(np.cumsum(met) - met, met) + np.repeat(first[middle], met)

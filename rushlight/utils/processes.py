@@ -1,8 +1,9 @@
 """torch.multiprocessing: Python's multiprocessing. Tensors are copied between processes, except
-those with `share_memory_`.
+those with `share_memory_`, which are sent by reference.
 
-Processes are forked if the system can fork, also for 'spawn': only forked processes inherit shared
-memory, and only they know, in a program under `rushlight run`, that `torch` means rushlight.
+Processes are forked if the system can fork, also for 'spawn', and from Python 3.14 on, too, where
+Python's default is 'forkserver': only forked processes know, in a program under `rushlight run`,
+that `torch` means rushlight.
 """
 
 from __future__ import annotations
@@ -15,6 +16,11 @@ from multiprocessing.connection import wait
 from signal import Signals
 from time import monotonic
 from typing import Any
+
+FORK = "fork" in multiprocessing.get_all_start_methods()
+# Process, Queue, Lock, ... of the context that forks, in place of Python's default context
+_context = multiprocessing.get_context("fork" if FORK else None)
+globals().update({n: getattr(_context, n) for n in multiprocessing.__all__ if hasattr(_context, n)})
 
 
 class ProcessException(Exception):
@@ -46,8 +52,8 @@ class ProcessExitedException(ProcessException):
 
 
 def forked(method: str | None) -> str | None:
-    """'fork' in place of 'spawn' and 'forkserver', if the system can fork."""
-    return "fork" if method and "fork" in multiprocessing.get_all_start_methods() else method
+    """'fork' in place of any other method, if the system can fork."""
+    return "fork" if FORK else method
 
 
 def get_context(method: str | None = None) -> Any:  # type: ignore[no-redef]
@@ -57,7 +63,7 @@ def get_context(method: str | None = None) -> Any:  # type: ignore[no-redef]
 
 def set_start_method(method: str | None, force: bool = False) -> None:  # type: ignore[no-redef]
     """How processes are started; see above for 'spawn'."""
-    multiprocessing.set_start_method(forked(method), force=force)
+    multiprocessing.set_start_method(method and forked(method), force=force)
 
 
 class ProcessContext:

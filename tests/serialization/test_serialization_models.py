@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.serialization import archive
+from rushlight.serialization import archive, atomic_write
 
 HERE = Path(tempfile.gettempdir(), f"rushlight-was-here-{os.getpid()}")
 
@@ -202,8 +202,24 @@ def test_killed_at_random_moments_nothing_is_lost(tmp_path, suffix):
         found = rushlight.load(path)
         assert int(found["epoch"]) in (last := int(told.split()[-1]), last + 1)
         assert (found["weight"] == float(found["epoch"])).all()
-        written, hit = last + 1, hit + (len(list(tmp_path.iterdir())) > hit + 1)
+        left = set(tmp_path.iterdir()) - {path}
+        assert len(left) <= 1  # the next writer removes it
+        written, hit = last + 1, hit + len(left)
     assert hit > 5
+    rushlight.save(1, tmp_path / "other.pt")
+    assert set(tmp_path.iterdir()) == {path, tmp_path / "other.pt"}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks of POSIX")
+def test_a_save_leaves_the_temporary_files_of_others_that_run(tmp_path):
+    """A second save into the folder, while the first one still writes; and two of one name."""
+    path = tmp_path / "a.pt"
+    with atomic_write.replacing(path) as first:
+        rushlight.save({"n": 2}, tmp_path / "b.pt")
+        rushlight.save({"n": 3}, path)
+        first.write((tmp_path / "b.pt").read_bytes())
+    assert rushlight.load(path) == {"n": 2}
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.pt", "b.pt"]
 
 
 # -- malice ----------------------------------------------------------------------------------------

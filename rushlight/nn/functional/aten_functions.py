@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.errors import explain
+from rushlight.base.intp import as_intp
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.nn import functional as F
@@ -54,7 +55,7 @@ def embedding_bag(
         padding_idx,
     )
     flat, starts = bags(indices, offsets, include_last_offset)
-    bag = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    bag = np.repeat(np.arange(len(starts) - 1), as_intp(np.diff(starts)))
     kept = (
         np.ones(len(flat), bool)
         if padding_idx is None

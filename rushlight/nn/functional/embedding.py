@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rushlight.base.errors import explain
+from rushlight.base.intp import as_intp
 from rushlight.core.mode import mode as grad_mode
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, created, from_array, holder, noticed
@@ -157,7 +158,7 @@ def embedding_bag(
         return of_one_size(rows, per_sample_weights, mode)
     flat, starts = bags(input, offsets, include_last_offset)
     count = len(starts) - 1
-    bag = np.repeat(np.arange(count), np.diff(starts))
+    bag = np.repeat(np.arange(count), as_intp(np.diff(starts)))
     kept = np.flatnonzero(flat != padding_idx) if padding_idx is not None else np.arange(flat.size)
     rows = embedding(
         from_array(flat[kept]), weight, None, max_norm, norm_type, scale_grad_by_freq, sparse

@@ -15,6 +15,7 @@ from numpy import ndarray
 
 from rushlight.base.device import present
 from rushlight.base.errors import explain
+from rushlight.base.intp import as_intp
 from rushlight.core.tensor import Tensor, created, from_array
 from rushlight.ops.index.along_dim import index_copy, index_select
 from rushlight.ops.shape.views import cat, reshape
@@ -316,6 +317,7 @@ def pad_sequence(
     _check_sequences(given, padding_side)
     lengths = np.array([len(t._array) for t in given])
     steps, batch = int(lengths.max()), len(given)
+    lengths = as_intp(lengths)
     row = np.repeat(np.arange(batch), lengths)
     step = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     if padding_side == "left":

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.errors import explain
+from rushlight.base.intp import as_intp
 from rushlight.core.build import MORE, composite
 from rushlight.core.tensor import Tensor, created, from_array, noticed
 from rushlight.ops.index.masks import where
@@ -60,8 +61,8 @@ def segment_reduce(
     rows = s.reshape(data, (-1, *rest)) if axis else data
     # segment k begins at row begins[k]; `rows` lists all rows in order, `of` the segment of each
     # row
-    of = np.repeat(np.arange(sizes.size), sizes)
-    taken = np.arange(of.size) + np.repeat(begins - (np.cumsum(sizes) - sizes), sizes)
+    of = np.repeat(np.arange(sizes.size), as_intp(sizes))
+    taken = np.arange(of.size) + np.repeat(begins - (np.cumsum(sizes) - sizes), as_intp(sizes))
     if of.size != rows._array.shape[0] or (taken != np.arange(of.size)).any():
         rows = rows.index_select(0, created(from_array(taken)))
     made = reduced(
@@ -179,7 +180,7 @@ def _convert_indices_from_csr_to_coo(
     begins, columns = np.asarray(crow_indices), np.asarray(col_indices)
     if begins.ndim != 1:
         raise NotImplementedError(explain("_convert_indices_from_csr_to_coo: batches of matrices"))
-    rows = np.repeat(np.arange(begins.size - 1), np.diff(begins))
+    rows = np.repeat(np.arange(begins.size - 1), as_intp(np.diff(begins)))
     pair = (columns, rows) if transpose else (rows, columns)
     return created(from_array(np.stack(pair).astype(np.int32 if out_int32 else np.int64)))
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.errors import explain
+from rushlight.base.intp import as_intp
 from rushlight.core.arguments import listed, op_errors, sizes, wrap
 from rushlight.core.build import composite
 from rushlight.core.mode import mode
@@ -414,7 +415,7 @@ def repeat_interleave(
     """
     if repeats is None or input is None:
         repeats = input if repeats is None else repeats
-        input = created(from_array(np.arange(repeats._array.size)))
+        input = created(from_array(np.arange(repeats._array.size, dtype=np.int64)))
     from_all = dim is None
     x = s.flatten(input) if from_all else input
     d = 0 if from_all else wrap(dim, input._array.ndim)
@@ -427,7 +428,7 @@ def repeat_interleave(
                 "pass one number, or one for each element",
             )
         )
-    places = np.repeat(np.arange(x._array.shape[d]), times)
+    places = np.repeat(np.arange(x._array.shape[d]), as_intp(times))
     return x.index_select(d, created(from_array(places)))
 
 

@@ -288,7 +288,8 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 
 @method
 def share_memory_(self: Tensor) -> Tensor:
-    """Move the elements to memory that this process shares with its later forks.
+    """Move the elements to memory that this process shares with others: its later forks, and
+    processes that get the tensor through a queue, a pipe or as an argument.
 
     Views made before keep the old memory. RuntimeError for a view, whose base would be left behind.
 
@@ -296,7 +297,7 @@ def share_memory_(self: Tensor) -> Tensor:
     True
     """
     if not is_shared(self):
-        from mmap import mmap  # not available in a browser
+        from rushlight.ops.tensor import shared_memory  # multiprocessing: not in a browser
 
         if self._viewing is not None:
             raise RuntimeError(
@@ -305,7 +306,6 @@ def share_memory_(self: Tensor) -> Tensor:
                     "call share_memory_() on the base",
                 )
             )
-        old = self._array
-        self._array = np.ndarray(old.shape, old.dtype, mmap(-1, max(old.nbytes, 1)))
-        self._array[...] = old
+        self._array = shared_memory.moved(self._array)
+        shared_memory.send_by_reference(type(self))
     return self

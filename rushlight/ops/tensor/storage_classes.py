@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from numbers import Number
 from typing import Any, Literal
@@ -405,7 +406,12 @@ def in_file(filename: str, shared: bool, nbytes: int) -> ndarray:
 
 def between_processes(array: Any) -> bool:
     """Whether the memory under an array is shared with the processes that this one forks."""
-    return isinstance(array, ndarray) and type(owner(array).base).__name__ == "mmap"
+    mapped = sys.modules.get("mmap")  # not there before the first mapping
+    return (
+        mapped is not None
+        and isinstance(array, ndarray)
+        and isinstance(owner(array).base, mapped.mmap)
+    )
 
 
 def converter(dtype: dtypes.dtype) -> Any:

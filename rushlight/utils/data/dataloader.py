@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
@@ -28,6 +29,7 @@ from rushlight.utils.data.worker import Job
 from rushlight.utils.data.worker_pool import WorkerIterator, check_context
 
 _collate_fn_t = Callable[[list], Any]  # torch's name of the type of collate functions
+HAS_PROCESSES = sys.platform not in ("emscripten", "wasi")
 FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 
 
@@ -124,6 +126,10 @@ class DataLoader(Suggesting, Generic[B]):
         in_order: bool = True,
     ) -> None:
         check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
+        if num_workers and not HAS_PROCESSES:
+            warn_of_no_processes(num_workers)
+            num_workers, prefetch_factor, multiprocessing_context = 0, None, None
+            persistent_workers = False
         warn_of_many(num_workers)
         iterable = isinstance(dataset, IterableDataset)
         if iterable:
@@ -328,6 +334,15 @@ def check_workers(
     ):
         if bad:
             raise ValueError(explain(what))
+
+
+def warn_of_no_processes(num_workers: int) -> None:
+    """Warn that the program makes the batches itself."""
+    warnings.warn(
+        f"num_workers={num_workers}, and there are no processes in a browser: the batches are made "
+        "without workers; num_workers=0 avoids this warning",
+        stacklevel=3,
+    )
 
 
 def warn_of_many(num_workers: int) -> None:

@@ -4,6 +4,7 @@ big-endian."""
 from __future__ import annotations
 
 import gzip
+import io
 import math
 import os
 import zlib
@@ -16,6 +17,10 @@ from rushlight.creation.factories import from_numpy
 
 # third byte of the magic number -> dtype
 DTYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+MAX_DIMENSIONS = 64  # of a NumPy array
+# limit of unpacked bytes: this many, or this many times the file's size
+MAX_UNPACKED_BYTES, MAX_UNPACKED_RATIO = (2**27, 100)
+CHUNK_BYTES = 2**20
 
 
 def read_idx(file: str | os.PathLike[str] | BinaryIO) -> Tensor:
@@ -41,18 +46,26 @@ def read_idx(file: str | os.PathLike[str] | BinaryIO) -> Tensor:
     return from_numpy(parse(unpacked(file.read(), name), name))
 
 
-def unpacked(raw: bytes, name: str) -> bytes:
+def unpacked(raw: bytes, name: str) -> bytes | bytearray:
+    """The content of a file that may be compressed."""
     if raw[:2] != b"\x1f\x8b":
         return raw
+    content = bytearray()  # not a bytes object: the array takes its memory
+    limit = MAX_UNPACKED_BYTES + MAX_UNPACKED_RATIO * len(raw)
     try:
-        return gzip.decompress(raw)
+        with gzip.GzipFile(fileobj=io.BytesIO(raw)) as file:
+            while part := file.read(CHUNK_BYTES):
+                content += part
+                if len(content) > limit:
+                    raise ValueError(f"{name}: its {len(raw)} bytes would unpack to over {limit}")
+        return content
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(
             f"{name}: the compressed file is truncated or damaged ({error}); get it again"
         ) from None
 
 
-def parse(raw: bytes, name: str) -> np.ndarray:
+def parse(raw: bytes | bytearray, name: str) -> np.ndarray:
     """The array of an IDX file, in the machine's byte order; `name` opens error messages."""
     if len(raw) < 4 or raw[:2] != b"\0\0" or raw[2] not in DTYPES:
         raise ValueError(
@@ -73,4 +86,7 @@ def parse(raw: bytes, name: str) -> np.ndarray:
             f"{name}: {fault}: shape {shape} takes {stated} bytes, {there} follow the header; get "
             "it again"
         )
-    return np.frombuffer(raw, dtype, offset=start).reshape(shape).astype(dtype.newbyteorder("="))
+    if len(shape) > MAX_DIMENSIONS:
+        raise ValueError(f"{name}: {len(shape)} dimensions are more than {MAX_DIMENSIONS}")
+    array = np.frombuffer(bytearray(raw) if isinstance(raw, bytes) else raw, dtype, offset=start)
+    return array.reshape(shape).astype(dtype.newbyteorder("="), copy=False)

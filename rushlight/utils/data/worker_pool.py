@@ -31,11 +31,15 @@ _ends: WeakSet[Connection] = WeakSet()
 def context_of(given: Any) -> BaseContext:
     """The context, given by name or object; by default the program's, fork on Linux, or Python's
     default.
+
+    From Python 3.14 on, Python's default on Linux is 'forkserver'. It shows as the program's choice
+    once it was used, so it counts as a choice only as an argument.
     """
     import multiprocessing
 
-    if given is None and multiprocessing.get_start_method(allow_none=True) is None:
-        given = "fork" if sys.platform == "linux" else None
+    if given is None and sys.platform == "linux":
+        chosen = multiprocessing.get_start_method(allow_none=True)
+        given = "fork" if chosen in (None, "forkserver") else None
     if given is None or isinstance(given, str):
         return multiprocessing.get_context(given)
     return given

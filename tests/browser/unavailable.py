@@ -1,0 +1,46 @@
+"""A plugin of pytest for the browser: tests of what is not there are skipped, with the reason.
+
+There are neither processes nor threads, and no ml_dtypes, Numba or safetensors. An error that says
+so is a skip, also where a program or a docstring shows it; any other error is a failure."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+# text of an error -> reason of the skip
+REASONS = {
+    r"ml_dtypes": "ml_dtypes has no wheel for the browser",
+    r"needs? SciPy|No module named 'scipy": "SciPy is not loaded",
+    r"can't start new thread": "no threads in a browser",
+    r"does not support processes|Errno 52\] Function not impl|_multiprocessing": "no processes in a browser",
+    r"No module named 'safetensors'|need the package safetensors": "safetensors has no wheel for the browser",
+    r"No module named '(llvmlite|numba|torch|matplotlib|sympy|mpmath|PIL|resource)": "a package of the tests is not there",
+    r"Cannot export readonly array": "NumPy 2.0 exports no readonly arrays; 2.1 does",
+}
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """A report of an error that says that something is not there becomes a skip."""
+    report = (yield).get_result()
+    if report.failed and call.excinfo is not None:
+        text = f"{call.excinfo.value}\n{report.longreprtext}"
+        for pattern, reason in REASONS.items():
+            if re.search(pattern, text):
+                report.outcome = "skipped"
+                report.longrepr = (str(item.path), item.location[1] or 0, f"Skipped: {reason}")
+                return
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_make_collect_report(collector):
+    """The same for files of tests that import what is not there."""
+    report = (yield).get_result()
+    if report.failed:
+        for pattern, reason in REASONS.items():
+            if re.search(pattern, str(report.longrepr)):
+                report.outcome = "skipped"
+                report.longrepr = (str(collector.path), 0, f"Skipped: {reason}")
+                return
