@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rushlight.base.errors import explain, warn
+from rushlight.loops.background import background
 from rushlight.recording import checkpoint
 from rushlight.recording.generators import random_states, set_random_states
 from rushlight.recording.process import forget_programs, process_state, set_process_state
@@ -20,6 +21,7 @@ class Steps:
 
     def __init__(self, loader: Iterable, every: int, epochs: int, objects: dict[str, Any]):
         checkpoint.check_objects(objects)
+        background.wait()  # loops that take over when they are ready would change last bits
         self.loader, self.every, self.epochs, self.objects = loader, every, epochs, objects
         self.step = self.epoch = self.index = 0
         self.batches: Iterator[Any] | None = None
