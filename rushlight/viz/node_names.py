@@ -166,12 +166,26 @@ def numbered(nodes: list[Node], names: dict[Node, str]) -> dict[Node, str]:
 
 def node_names(
     order: list[Node], params: Params, seen: dict[str, Tensor], places: Places
-) -> tuple[dict[Node, str], set[Node]]:
-    """A name for each node (`order`: newest first), and the nodes with a name that the user wrote:
-    a variable, a parameter or a module."""
+) -> dict[Node, str]:
+    """A name for each node (`order`: newest first): one that the user wrote, else a letter."""
     ops = [node for node in reversed(order) if not node.leaf]
-    leaves = dict.fromkeys(edge for node in ops for edge in node.edges if edge and edge.leaf)
-    oldest_first = [*leaves, *ops] if leaves else order[::-1]  # leaves in the order of first use
+    leaves = [edge for node in ops for edge in node.edges if edge is not None and edge.leaf]
+    oldest_first = [*dict.fromkeys(leaves), *ops]  # leaves in the order of their first use
+    found = users_names(oldest_first, params, seen, places)
+    names = numbered(oldest_first, {n: found[n] for n in oldest_first if n in found})
+    taken = {*names.values(), *seen}
+    fresh = (name for name in letters() if name not in taken)
+    unnamed = (f"leaf{i}" for i in count(1) if f"leaf{i}" not in taken)
+    for node in oldest_first:
+        if node not in names:
+            names[node] = next(unnamed if node.leaf else fresh)
+    return names
+
+
+def users_names(
+    oldest_first: list[Node], params: Params, seen: dict[str, Tensor], places: Places
+) -> dict[Node, str]:
+    """The names of parameters, variables and modules, not yet unique."""
     found: dict[Node, str] = from_statements(oldest_first, places)
     found.update({t._node: name for name, t in seen.items() if t._node is not None})
     for name, tensor in pairs(params):
@@ -179,24 +193,14 @@ def node_names(
             found[tensor._node] = spoken(name)
     for node, name in of_modules(oldest_first, params).items():
         found.setdefault(node, name)
-    for node, result in single_results(order).items():
+    for node, result in single_results(oldest_first).items():
         if node in found:
             found.setdefault(result, found.pop(node))
     for node in oldest_first:  # leaves without a name: what the first use of each calls it
         for slot, edge in enumerate(node.edges):
-            name = "" if edge is None or edge in found else places.argument(node, slot)
-            if edge is not None and edge.leaf and name:
-                found[edge] = name
-    present = set(order)
-    names = numbered(oldest_first, {n: name for n, name in found.items() if n in present})
-    own = set(names)
-    taken = {*names.values(), *seen}
-    fresh = (name for name in letters() if name not in taken)
-    unnamed = (f"leaf{i}" for i in count(1) if f"leaf{i}" not in taken)
-    for node in oldest_first:
-        if node not in names:
-            names[node] = next(unnamed if node.leaf else fresh)
-    return names, own
+            if edge is not None and edge.leaf and not found.get(edge):
+                found[edge] = places.argument(node, slot)
+    return {node: name for node, name in found.items() if name}
 
 
 def single_results(order: list[Node]) -> dict[Node, Output]:

@@ -165,7 +165,7 @@ class Content:
         self.place = {node: i for i, node in enumerate(order)}
         self.values = forward_values(output)
         self.places = Places()
-        self.names, self.own = node_names(order, params, seen, self.places)
+        self.names = node_names(order, params, seen, self.places)
         called = {id(t._array): name for name, t in seen.items() if t._node is None}
         self.results = single_results(order)
         for node, result in self.results.items():  # drawn as one box, with one name and value
