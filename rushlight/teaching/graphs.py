@@ -83,7 +83,7 @@ class KeptGraph(Check):
         ticks = set(self.ticks)
         alive: dict[Any, list[Node]] = {}
         for thing in gc.get_objects():
-            # not isinstance, which asks lazy objects for their class and runs their code
+            # isinstance would read __class__ of lazy objects, which runs code of others
             if issubclass(type(thing), Node) and thing.seq in ticks and thing.where:
                 alive.setdefault(thing.where, []).append(thing)
         for kept in alive.values():

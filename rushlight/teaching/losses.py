@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.base.errors import here
 from rushlight.core.node import Node
 from rushlight.core.tensor import Tensor
 from rushlight.teaching.check import Check
@@ -98,7 +99,8 @@ class Activated(Check):
     def on_loss(self, name: str, input: Tensor, target: Tensor) -> None:
         node = maker(input)
         if name in self.losses and node is not None and op_name(node) == self.op:
-            self.hint(f"{name} was given the result of {self.op} ({node.made_at}).")
+            made_at = "" if node.made_at == here() else f", made at {node.made_at}"
+            self.hint(f"{name} was given the result of {self.op}{made_at}.")
 
 
 class SoftmaxBeforeCrossEntropy(Activated):

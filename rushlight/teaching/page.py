@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from rushlight.teaching import CHECKS
 from rushlight.teaching.check import Check
 
@@ -48,29 +50,34 @@ rushlight teach: gradients are not cleared between steps
   outside of the compiled function are checked as usual.
 - `from torch.nn.functional import cross_entropy` before `teach()` keeps the function that is not
   watched; with `--teach` the order does not matter.
-
-## The checks
 """
+
+
+CODE = re.compile(
+    r"[A-Za-z_.][\w.]*\((?:[^()]|\([^()]*\))*\)|(?<!\w)\.[a-z]\w*|\b\w+_\w+\b|\bnn\.\w+"
+)
+
+
+def prose(words: str) -> str:
+    """The text with calls, attributes and names_with_underscores as code."""
+    return CODE.sub(lambda found: f"`{found[0]}`", words)
 
 
 def section(check: type[Check]) -> str:
     """The section of one check."""
     return f"""
-### {check.title[0].upper()}{check.title[1:]} {{ #{check.name} }}
+## {check.title[0].upper()}{check.title[1:]} {{ #{check.name} }}
 
-{check.why}
+{prose(check.why)} To fix it, {prose(check.fix)}
 
 ```python
+# wrong
 {check.wrong}
-```
-
-To mend it, {check.fix}
-
-```python
+# right
 {check.right}
 ```
 
-It is reported if {check.limit}
+It is reported if {prose(check.limit)}
 """
 
 

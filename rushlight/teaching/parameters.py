@@ -36,7 +36,7 @@ class NotCleared(Check):
     title = "gradients are not cleared between steps"
     why = (
         "backward() adds to .grad. Each step then follows the sum of the gradients of all steps "
-        "so far: training becomes unstable, or stops to improve."
+        "so far: training becomes unstable, or stops improving."
     )
     fix = "call optimizer.zero_grad() before backward()."
     wrong = "loss.backward(); optimizer.step()"
