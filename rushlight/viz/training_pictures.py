@@ -194,8 +194,8 @@ def histograms(recorder: LayerLog) -> Any:
     activations = {n: recorder.activations[n] for n in shown}
     distributions(outputs, {f"{n}{saturation(n, a)}": a for n, a in activations.items()})
     told = {f"{n} (std {g.std():.1e})": g for n, g in recorder.gradients.items()}
-    distributions(gradients, told)
     gradients.set_yscale("log")
+    distributions(gradients, told)
     for i, name in enumerate(shown):
         spreads.plot(recorder.spreads[name], label=name, **line_style(i))
     for i, (name, numbers) in enumerate(recorder.ratios.items()):
@@ -319,7 +319,7 @@ def filters(conv: Any) -> Any:
 
 
 def attention(weights: Any, tokens: Sequence[str], *, keys: Sequence[str] | None = None) -> Any:
-    """Which position attends to which: row i shows the weights of query i, which add up to 1.
+    """The attention weights of each query: row i shows those of query i, whose sum is 1.
 
     `weights`: (queries, keys), or (heads, queries, keys) with a panel for each head; a leading
     dimension of 1 is left out. `tokens`: the texts of the queries, and of the keys unless `keys` is
@@ -504,6 +504,8 @@ def distributions(axes: Any, values: Mapping[str, np.ndarray]) -> None:
     edges = np.linspace(low, max(high, low + 1e-12), BINS + 1)
     for i, (name, a) in enumerate(finite.items()):
         density = np.histogram(a, edges)[0] / max(a.size, 1) / (edges[1] - edges[0])
+        if axes.get_yscale() == "log":
+            density[density == 0] = np.nan  # a gap
         axes.plot((edges[:-1] + edges[1:]) / 2, density, label=name, **line_style(i))
 
 

@@ -164,7 +164,7 @@ class Sheet:
 
     @staticmethod
     def is_inline(s: Statement) -> bool:
-        """Whether a loop is one expression, which the page shows in its place."""
+        """Whether the page shows the expression of a loop in place of a call."""
         return not s.on_numbers and len(s.lines) + len(s.returned) == 1
 
     # -- names -------------------------------------------------------------------------------------
@@ -331,7 +331,8 @@ def replaced(text: str, names: dict[str, str]) -> str:
 
 
 def common(names: list[str]) -> str:
-    """What names of one role share: the words at their end; `param` if they share none."""
+    """The words with which all names end: `grad` for fc1_weight_grad and fc2_bias_grad; `param`
+    for names without a common word."""
     if len(set(names)) == 1:
         return names[0]
     words = [re.sub(r"_\d+$", "", n).split("_") for n in names]

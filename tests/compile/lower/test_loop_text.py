@@ -123,7 +123,7 @@ def test_every_op_of_one_input(dtype):
             agree([a], [b])
         except AssertionError as error:
             raise AssertionError(f"{name}: {error}") from None
-    assert source(g).count("@loop") == 1
+    assert source(g, full=True).count("@loop") == 1
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -263,7 +263,7 @@ def test_rows_that_look_again():
 
     g, got = compiled(f, x, w)
     agree(got, f(x, w), rtol=1e-5, atol=1e-6)
-    assert "keep" in source(g)
+    assert "keep" in source(g, full=True)
 
 
 def test_nan_and_infinity_in_rows():
@@ -299,7 +299,7 @@ def test_classes_are_looked_up_in_the_loop():
 
     g, got = compiled(step, y)
     agree(got, step(y), rtol=1e-5, atol=1e-7)
-    assert "kernels.gather" not in source(g)
+    assert "kernels.gather" not in source(g, full=True)
     for wrong in (5, -1):  # from the loop, or from eager, where there is no gradient yet to replace
         with pytest.raises((IndexError, RuntimeError), match="out of (range|bounds)"):
             g(torch.tensor([0, 1, 2, 3, wrong, 0, 1, 2]))
@@ -318,7 +318,7 @@ def test_loops_in_parts():
 
     g, got = compiled(f, x.detach())
     agree(got, f(x.detach()), rtol=1e-5, atol=1e-5)
-    assert "in_parts(" in source(g)
+    assert "in_parts(" in source(g, full=True)
 
 
 def test_an_error_in_a_part_comes_back(monkeypatch):
@@ -337,7 +337,7 @@ def test_text_that_runs_by_itself(tmp_path):
     x = torch.tensor(values(np.float32)[-64:].reshape(8, 8))
     g, got = compiled(lambda x: torch.softmax((x * 1.5).tanh() @ x, 1), x)
     path = tmp_path / "program.py"
-    path.write_text(source(g))
+    path.write_text(source(g, full=True))
     spec = importlib.util.spec_from_file_location("program", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
