@@ -96,8 +96,8 @@ class Watch:
 
 
 def outer_user(user: FrameType) -> FrameType | None:
-    """The frame of the user's that called the library, which called `user` or one of its callers:
-    the training loop, for a statement in a model's forward."""
+    """The next frame of the user's beyond a call of the library: the training loop, for a statement
+    in a model's forward."""
     frame = user.f_back
     while frame is not None and not ours(frame.f_code.co_filename):
         frame = frame.f_back
