@@ -2,8 +2,8 @@
 the new one.
 
 The new content is written to `.NAME.XXXXXXXX.saving` beside the file, which is renamed at the end.
-A program that is killed leaves this temporary file. It was locked while the program ran, so the
-next save in the folder can tell that nobody writes it any more, and removes it."""
+A program that is killed leaves this temporary file, but no lock on the file. The next save in the
+folder removes temporary files without a lock."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def temporary(path: Path) -> tuple[Path, IO[bytes]]:
 
 
 def lock(file: IO[bytes]) -> bool:
-    """Lock a file until it is closed; returns whether nobody else has locked it.
+    """Lock a file until the file is closed. False if another program has locked the file.
 
     A file system without locks counts as locked by this process, and removes nothing (below)."""
     if fcntl is None:
@@ -84,7 +84,7 @@ def lock(file: IO[bytes]) -> bool:
 
 
 def remove_left_over(folder: Path) -> None:
-    """Remove temporary files of programs that were killed: those that nobody has locked."""
+    """Remove temporary files of programs that were killed: files without a lock."""
     for path in folder.glob(f".*{SUFFIX}"):
         with suppress(OSError):  # gone, another user's, or open on Windows
             if fcntl is None:

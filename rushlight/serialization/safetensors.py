@@ -101,8 +101,8 @@ def opened(filename: Path) -> Iterator[Any]:
 
 
 def check_names(path: str) -> None:
-    """Damaged for a header that names a tensor twice: readers would differ in which one they
-    take."""
+    """Damaged for a header that names a tensor twice: some readers take the first, some the
+    last."""
 
     def once(pairs: list[tuple[str, Any]]) -> None:
         names = [name for name, _ in pairs]

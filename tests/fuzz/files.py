@@ -289,7 +289,7 @@ class TooLong(BaseException):
 
 @contextmanager
 def limited() -> Any:
-    """TooLong after LIMIT_SECONDS, MemoryError above LIMIT_BYTES more than now."""
+    """TooLong after LIMIT_SECONDS of the processor, MemoryError above LIMIT_BYTES more than now."""
     import resource
 
     def stop(*_: object) -> None:
@@ -297,15 +297,15 @@ def limited() -> Any:
 
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, LIMIT_SECONDS)
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, LIMIT_SECONDS)
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + LIMIT_BYTES, hard))
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def plain(thing: Any) -> Any:

@@ -62,7 +62,7 @@ def tensor(storage, sizes, strides):
         (b"ccollections\nOrderedDict\n](" + TWICE + b"N\x86e\x85R", "dict key is a tuple"),
         (b"ccollections\nCounter\n](" + TWICE + b"e\x85R", "dict key is a tuple"),
         (
-            b"}" + b")" + b"\x85" * 2 * 10**5 + b"Ns",
+            b"}" + b")" + b"\x85" * 10**5 + b"Ns",
             "dict key is a tuple",
         ),  # deep: a stack overflow
         (b"}\x8a\x10" + b"\1" * 16 + b"Ns", "dict key is an int"),

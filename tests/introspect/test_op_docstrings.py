@@ -56,6 +56,8 @@ def public_names():
             value = getattr(rushlight, name)
         except ImportError:
             continue  # a package that is not there yet
+        if isinstance(value, types.ModuleType) and not value.__name__.startswith("rushlight"):
+            continue  # Python's own, such as warnings, which has no docstring in Python 3.14
         if not name.startswith("_") and (callable(value) or isinstance(value, types.ModuleType)):
             found[f"rushlight.{name}"] = value
     for name, value in vars(Tensor).items():
