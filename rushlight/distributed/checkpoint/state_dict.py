@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from rushlight.creation.factories import zeros_like
 from rushlight.distributed.optimizer_state import named_state, numbered_state
 from rushlight.distributed.sharding import state_of_parts
-from rushlight.creation.factories import zeros_like
 from rushlight.nn import Module
 
 
