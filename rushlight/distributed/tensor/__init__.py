@@ -98,6 +98,10 @@ class DTensor(Tensor):
         """How the tensor lies along each dimension of the mesh."""
         return (Shard(0),) if self._piece.replicas is None else (Replicate(), Shard(0))
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Pickled as a plain tensor, the rows of this rank: a group belongs to its process."""
+        return self.detach().__reduce_ex__(protocol)
+
     def to_local(self, **options: Any) -> Tensor:
         """The rows of this rank, in the same memory."""
         return self.detach()
