@@ -203,7 +203,7 @@ def materialize(module: Module, init: Any) -> None:
             init(one)
         elif any(t.is_meta for t in own):
             one.to_empty(device="cpu", recurse=False)
-            one.reset_parameters()  # type: ignore[operator]
+            one.reset_parameters()
 
 
 def shard(module: Module, groups: Groups, **settings: Any) -> Unit:
@@ -221,6 +221,10 @@ class FullyShardedDataParallel(Module):
 
     An optimizer of `parameters()` sees the parts. state_dict() gives whole parameters, with the
     names of the module. ValueError without a process group."""
+
+    _unit: Unit
+    _precision: MixedPrecision
+    _buffer_dtype: dtype | None
 
     def __init__(
         self,

@@ -325,11 +325,11 @@ def whole_state(module: Module, state: dict, prefix: str, metadata: Any) -> None
         piece, key = piece_of(p), prefix + name
         if piece is None or key not in state:
             continue
-        override = _parts.get()
-        if override is False or (override is None and not piece.unit.parts_in_state):
-            state[key] = piece.gathered(p._array)
-        else:
-            state[key] = divided(state[key], piece)
+        parts = _parts.get()
+        if parts is None:
+            parts = piece.unit.parts_in_state  # type: ignore[attr-defined]
+        own = state[key]
+        state[key] = divided(own, piece) if parts else piece.gathered(own._array)
 
 
 def part_of_state(module: Module, state: dict, prefix: str, *rest: Any) -> None:

@@ -84,6 +84,9 @@ class Ranks:
             command = [*os.environ["MPIEXEC"].split(), "-n", str(size), sys.executable]
             command += ["-m", "tests.support.ranks", "rushlight", listener.address]
             self.processes = [subprocess.Popen(command, env=variables, cwd=ROOT)]
+            listener._listener._socket.settimeout(
+                self.seconds
+            )  # a rank that fails does not connect
             pipes = [listener.accept() for _ in range(size)]
         self.pipes = [pipe for _, pipe in sorted((pipe.recv(), pipe) for pipe in pipes)]
 

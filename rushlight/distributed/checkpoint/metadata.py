@@ -197,9 +197,10 @@ def read_metadata(content: bytes) -> dict[str, Entry]:
         if where.get("transform_descriptors"):
             raise NotImplementedError(f"{name} is compressed: {where['transform_descriptors']}")
         place = (where["relative_path"], where["offset"], where["length"])
-        if found[name].shape is None:
+        shape = found[name].shape
+        if shape is None:
             found[name].parts.append(Stored(*place))
         else:
-            at: Sequence[int] = offset if offset is not None else (0,) * len(found[name].shape)
+            at: Sequence[int] = offset if offset is not None else (0,) * len(shape)
             found[name].parts.append(Stored(*place, tuple(at), sizes[name, tuple(at)]))
     return found

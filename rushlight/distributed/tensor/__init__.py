@@ -98,6 +98,10 @@ class DTensor(Tensor):
         """How the tensor lies along each dimension of the mesh."""
         return (Shard(0),) if self._piece.replicas is None else (Replicate(), Shard(0))
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Pickled as a plain tensor, the rows of this rank: a group belongs to its process."""
+        return self.detach().__reduce_ex__(protocol)
+
     def to_local(self, **options: Any) -> Tensor:
         """The rows of this rank, in the same memory."""
         return self.detach()
@@ -106,7 +110,7 @@ class DTensor(Tensor):
         """The whole tensor, without history. All ranks of the mesh call this."""
         return self._piece.gathered(self._array)
 
-    def norm(self, p: Any = 2.0, *args: Any, **options: Any) -> Tensor:  # type: ignore[override]
+    def norm(self, p: Any = 2.0, *args: Any, **options: Any) -> Tensor:
         """|whole tensor|_p, on all ranks. All ranks of the mesh call this."""
         order = 2.0 if p in (None, "fro") else float(p)
         size, biggest = np.abs(self._array).astype(np.float64), order == np.inf
@@ -143,7 +147,7 @@ for one in MIXING_ROWS:
     setattr(DTensor, one, refusal(one))
 
 
-class ShardedParameter(DTensor, Parameter):  # type: ignore[misc]
+class ShardedParameter(DTensor, Parameter):
     """A parameter that is divided."""
 
     __slots__ = ()
