@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from math import exp, inf, log
 from pathlib import Path
+from textwrap import wrap
 from time import perf_counter, process_time
 from typing import Any
 
@@ -369,9 +370,11 @@ def page(rows: list[dict[str, Any]], title: str) -> str:
     lines = [
         "# The survey of operators",
         "",
-        f"Written by `benchmarks/operators.py` ({title}). The calls: `operators.txt`; what S, M, L,",
-        "forward and backward mean: `operators.py`. A figure is a ratio of times, above 1 rushlight",
-        "is faster; in brackets, rushlight's microseconds. The first table has geometric means.",
+        "Written by `benchmarks/operators.py`, which says what S, M, L, forward and backward mean. The",
+        "calls: `operators.txt`. A figure is a ratio of times, above 1 rushlight is faster; in brackets,",
+        "rushlight's microseconds. The first table has geometric means.",
+        "",
+        *wrap(f"Measured: {title}.", 100),
         "",
         *table(rows, ["family"]),
         "",

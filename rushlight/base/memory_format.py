@@ -9,7 +9,6 @@ from functools import lru_cache
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.buffer_pool import MIN_ARRAY_BYTES, memory
 from rushlight.base.errors import explain
 
 
@@ -172,8 +171,6 @@ def room_like(array: ndarray, dtype: np.dtype, make: Callable[..., ndarray] = np
     if not isinstance(array, ndarray):  # a Batch of vmap, or a tensor on "meta"
         return (np.zeros_like if make is np.zeros else np.empty_like)(array, dtype)
     if array.flags.c_contiguous or not array.size:
-        if make is np.empty and array.nbytes >= MIN_ARRAY_BYTES:
-            return memory.take(array.shape, dtype)
         return make(array.shape, dtype)
     strides = kept_strides(array.shape, tuple([step // array.itemsize for step in array.strides]))
     if make is np.empty:

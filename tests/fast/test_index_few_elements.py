@@ -5,9 +5,8 @@ import pytest
 
 import rushlight
 import rushlight.nn.functional as F
-from rushlight.base.buffer_pool import MIN_ARRAY_BYTES
 from rushlight.base.dependencies import has_numba
-from rushlight.fast import elementwise, index, max_pool_values, pad_table, policy
+from rushlight.fast import elementwise, max_pool_values, pad_table, policy
 
 needs_loops = pytest.mark.skipif(not has_numba(), reason="without Numba there are no loops")
 
@@ -62,21 +61,6 @@ def test_maxima_of_few_windows_by_a_table(monkeypatch):
         rushlight.testing.assert_close(
             F.max_pool2d(x, *setting), made, rtol=0, atol=0, equal_nan=True
         )
-
-
-def test_large_results_of_broadcasting_lie_in_memory_that_is_used_again():
-    rows = index.UFUNC_ELEMENTS // 512
-    x, row = rushlight.rand(rows, 512), rushlight.rand(512)
-    assert x._array.nbytes * 4 >= MIN_ARRAY_BYTES
-    x = rushlight.rand(4 * rows, 512)
-    made = x + row
-    place, values = made.data_ptr(), made.numpy().copy()
-    del made
-    again = x + row
-    assert again.data_ptr() == place
-    assert np.array_equal(again.numpy(), values)
-    assert np.array_equal(values, x.numpy() + row.numpy())
-    assert (x > row).dtype is rushlight.bool
 
 
 def test_adding_a_multiple_writes_in_place():
