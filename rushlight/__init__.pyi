@@ -395,7 +395,7 @@ def frac(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = inpu
 def frac_(input: _Tensor) -> _Tensor: """out = input - trunc(input). The fraction, with the number's sign."""
 def frexp(input: _Tensor, *, out: Any = ...) -> _MantissaExponent: """out = frexp(input). m and e with input = m 2^e and 1/2 <= |m| < 1."""
 from rushlight.nn.functional.aten_functions import frobenius_norm as frobenius_norm
-from rushlight.creation.factories import from_dlpack as from_dlpack
+def from_dlpack(other: Any, *, device: Any = ..., copy: _bool | None = ...) -> _Tensor: ...
 from rushlight.ops.tensor.storage import from_file as from_file
 from rushlight.creation.factories import from_numpy as from_numpy
 def frombuffer(buffer: Any, *, dtype: _dtype, count: _int = ..., offset: _int = ..., requires_grad: _bool = ...) -> _Tensor: ...

@@ -78,7 +78,7 @@ class GradScaler:
             self._growth_interval, self._growth_tracker = growth_interval, zeros((), dtype=int32)
             self._scale: Tensor | None = None  # made by the first scale()
             # id(optimizer) -> (stage, whether inf or nan was found)
-            self._optimizers: dict[int, tuple[str, bool]] = {}
+            self._optimizers: dict[int, tuple[OptState, bool]] = {}
 
     def scale(self, outputs: Any) -> Any:
         """The tensor, or the tensors of an iterable, times the scale."""

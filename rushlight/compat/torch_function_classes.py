@@ -44,7 +44,7 @@ def all_classes() -> Iterator[type]:
     while left:
         cls = left.pop()
         yield cls
-        new = set(type.__subclasses__(cls)) - found
+        new: set[type] = set(type.__subclasses__(cls)) - found
         found |= new
         left += new
 
@@ -88,7 +88,7 @@ def listen() -> None:
     """Replace the function of the statement `class` by `heard`."""
     global build
     if builtins.__build_class__ is not heard:
-        build, builtins.__build_class__ = builtins.__build_class__, heard  # type: ignore[assignment]
+        build, builtins.__build_class__ = builtins.__build_class__, heard
 
 
 def stop() -> None:

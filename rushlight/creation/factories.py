@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.device import CPU, on_meta, strided
+from rushlight.base.device import CPU, on_meta, present, strided
 from rushlight.base.errors import explain, out_of_memory, overflowed, suggesting
 from rushlight.base.higher import Higher
 from rushlight.base.intp import as_int64
@@ -262,9 +262,9 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     return from_array(ndarray)
 
 
-def from_dlpack(other: Any) -> Tensor:
-    """A tensor that shares the memory of another library's array, by the DLPack protocol. Also
-    takes a DLPack capsule.
+def from_dlpack(other: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """A tensor that shares the memory of another library's array, by the DLPack protocol; a copy if
+    `copy`. Also takes a DLPack capsule. `device`: the CPU.
 
     >>> import numpy as np
     >>> a = np.zeros(2)
@@ -273,6 +273,14 @@ def from_dlpack(other: Any) -> Tensor:
     >>> x
     tensor([1., 0.], dtype=torch.float64)
     """
+    if device is not None:
+        present(device)
+    shared = on_shared_memory(other)
+    return from_array(shared._array.copy()) if copy else shared
+
+
+def on_shared_memory(other: Any) -> Tensor:
+    """A tensor on the memory of an array with `__dlpack__`, or of a capsule."""
     if isinstance(other, Tensor) and other._node is None and isinstance(other._array, np.ndarray):
         return from_array(other._array)  # NumPy has no DLPack for bfloat16
     if hasattr(other, "__dlpack__"):

@@ -48,10 +48,8 @@ class ConstraintRegistry:
 
 
 def key(constraint: Any) -> Any:
-    """The key of a constraint: its class; for instances of Constraint itself, the name ("Real")."""
-    if isinstance(constraint, type):
-        return constraint
-    return constraint.name.partition("(")[0] if type(constraint) is Constraint else type(constraint)
+    """The key of a constraint: its class."""
+    return constraint if isinstance(constraint, type) else type(constraint)
 
 
 def equals(bound: Any, number: float) -> bool:

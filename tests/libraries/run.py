@@ -55,8 +55,8 @@ that the use prints with those of torch 2.13.
 - same: within 1e-4. close: within 1e-2. runs: ends without an error, with other numbers.
 - crash: ends with an error.
 
-`make libraries` builds the environment and writes this page; the uses are in
-[tests/libraries/uses](https://github.com/rushlight-ml/rushlight/tree/main/tests/libraries/uses).
+`make libraries` builds the environment and writes this page; the uses are in `tests/libraries/uses`.
+The suite of the [Array API](array-api.md) has a page of its own.
 
 """
 
@@ -155,7 +155,8 @@ def page(rows: list[tuple[str, str, float, str]], line: str) -> str:
     """The page of the table."""
     table = ["| library | version | result |", "|---|---|---|"]
     for name, kind, _, error in rows:
-        why = f": {error}".replace("|", "\\|") if error else ""
+        cause = re.sub(r" \(/.*\)$", "", error)  # without the path of the module
+        why = f": {cause}".replace("|", "\\|") if error else ""
         table.append(f"| {name.replace('_', '-')} | {installed(name)} | {kind}{why} |")
     return f"{HEAD}{len(rows)} libraries: {line}.\n\n" + "\n".join(table) + "\n"
 

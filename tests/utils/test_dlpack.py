@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+import rushlight
 from tests.support.programs import Programs, leaf, outcome
 
 program = Programs()
@@ -29,3 +32,14 @@ def a_tensor_is_taken_by_dlpack_whatever_its_dtype(torch):
 
 
 test_program = program.test()
+
+
+def test_options_of_the_protocol():
+    x = rushlight.ones(2)
+    shared = rushlight.from_dlpack(x, device="cpu", copy=False)
+    copied = rushlight.from_dlpack(x, copy=True)
+    shared[0] = 3
+    assert x.tolist() == [3, 1]
+    assert copied.tolist() == [1, 1]
+    assert np.from_dlpack(x).tolist() == [3, 1]
+    assert x.__dlpack__(stream=None) is not None

@@ -68,10 +68,20 @@ def __array_wrap__(
 
 
 @method
-def __dlpack__(self: Tensor, **options: Any) -> Any:
+def __dlpack__(
+    self: Tensor,
+    *,
+    stream: Any = -1,
+    max_version: tuple[int, int] | None = None,
+    dl_device: Any = None,
+    copy: bool | None = None,
+) -> Any:
     if self._node is not None:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    return self._array.__dlpack__(**options)
+    # older versions of NumPy know none of these
+    options = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
+    given = {name: value for name, value in options.items() if value is not None}
+    return self._array.__dlpack__(**given)
 
 
 @method

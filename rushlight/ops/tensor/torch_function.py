@@ -18,11 +18,12 @@ from contextvars import ContextVar
 from functools import cache, wraps
 from importlib import import_module
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeGuard
 
 from rushlight.base import lazy
-from rushlight.base.errors import PACKAGE, explain
+from rushlight.base.errors import explain
 from rushlight.base.text import GENERATED, define
+from rushlight.base.tracebacks import PACKAGE
 from rushlight.core.build import offered
 from rushlight.core.tensor import Tensor
 from rushlight.ops.tensor.tensor_copy_pickle import disabled
@@ -391,7 +392,7 @@ def make_gated_class() -> type:
     return gated_classes[0]
 
 
-def ours(f: Any) -> bool:
+def ours(f: Any) -> TypeGuard[FunctionType]:
     """Whether `f` is a function of rushlight. A program may have patched another one in."""
     return isinstance(f, FunctionType) and f.__code__.co_filename.startswith((PACKAGE, GENERATED))
 
