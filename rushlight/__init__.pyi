@@ -101,7 +101,8 @@ IntStorage: _type[Any]
 IntTensor: _type[Any]
 LongStorage: _type[Any]
 LongTensor: _type[Any]
-from rushlight import OutOfMemoryError as OutOfMemoryError
+OutOfMemoryError: _type[Any]
+from rushlight.compat.names._C import PyTorchFileReader as PyTorchFileReader
 QInt32Storage: _type[Any]
 QInt8Storage: _type[Any]
 QUInt2x4Storage: _type[Any]
@@ -118,6 +119,7 @@ from rushlight.types import SymFloat as SymFloat
 from rushlight.types import SymInt as SymInt
 from rushlight.autograd.custom_ops import Tag as Tag
 from rushlight.core.tensor import Tensor as Tensor
+from rushlight.compat.names._C import TensorType as TensorType
 from rushlight.ops.tensor.storage_classes import TypedStorage as TypedStorage
 from rushlight.ops.tensor.storage_classes import UntypedStorage as UntypedStorage
 __version__: _str
@@ -269,6 +271,7 @@ complex32: _dtype
 complex64: _dtype
 def concat(tensors: Sequence[_Tensor], dim: _int = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
 def concatenate(tensors: Sequence[_Tensor], dim: _int = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
+from rushlight.ops.tensor.control_flow import cond as cond
 from rushlight.ops.math.complex import conj as conj
 from rushlight.ops.math.complex import conj_physical as conj_physical
 def conj_physical_(input: _Tensor, *args: Any, **kwargs: Any) -> _Tensor: ...
@@ -359,6 +362,7 @@ def expand_copy(input: Any, size: Any, *, implicit: Any = ..., out: Any = ...) -
 from rushlight.viz.chain_rule import explain as explain
 def expm1(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = exp(input) - 1. exp(input) - 1, exact also near 0."""
 def expm1_(input: _Tensor) -> _Tensor: """out = exp(input) - 1. exp(input) - 1, exact also near 0."""
+from rushlight.compat.names import export as export
 def eye(n: _int, m: _int | None = ..., *, out: _Tensor | None = ..., dtype: _dtype | None = ..., layout: Any = ..., device: Any = ..., requires_grad: _bool = ...) -> _Tensor: ...
 def feature_alpha_dropout(input: _Tensor, p: _float = ..., training: _bool = ..., inplace: _bool = ...) -> _Tensor: ...
 from rushlight.nn.functional.aten_functions import feature_alpha_dropout_ as feature_alpha_dropout_
@@ -404,6 +408,7 @@ def full_like(input: _Tensor, fill_value: Any, *, dtype: _dtype | None = ..., de
 from rushlight import func as func
 from rushlight import functional as functional
 from rushlight import futures as futures
+from rushlight import fx as fx
 def gather(input: _Tensor, dim: _int, index: _Tensor, *, sparse_grad: _bool = ..., out: _Tensor | None = ...) -> _Tensor: ...
 def gcd(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = gcd(input, other). The greatest whole number that divides both; of 0 and 0 it is 0."""
 def gcd_(input: _Tensor, other: _Operand) -> _Tensor: """out = gcd(input, other). The greatest whole number that divides both; of 0 and 0 it is 0."""
@@ -667,6 +672,7 @@ from rushlight import optim as optim
 def orgqr(A: _Tensor, tau: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: ...
 def ormqr(input: _Tensor, tau: _Tensor, other: _Tensor, left: _bool = ..., transpose: _bool = ..., *, out: _Tensor | None = ...) -> _Tensor: ...
 from rushlight.ops.linalg.matmul_api import outer as outer
+from rushlight import overrides as overrides
 def pairwise_distance(x1: _Tensor, x2: _Tensor, p: _float = ..., eps: _float = ..., keepdim: _bool = ...) -> _Tensor: ...
 def pca_lowrank(A: _Tensor, q: _int | None = ..., center: _bool = ..., niter: _int = ...) -> _tuple[Any, ...]: ...
 from rushlight.nn.functional.linear import pdist as pdist
@@ -830,6 +836,14 @@ def svd(input: _Tensor, some: _bool = ..., compute_uv: _bool = ..., *, out: Any 
 def svd_lowrank(A: _Tensor, q: _int | None = ..., niter: _int | None = ..., M: _Tensor | None = ...) -> _tuple[Any, ...]: ...
 from rushlight.ops.shape.flip_roll import swapaxes as swapaxes
 def swapdims(input: _Tensor, dim0: _int, dim1: _int) -> _Tensor: """out = transpose(input, dim0, dim1). Two dimensions swapped."""
+from rushlight.ops.tensor.control_flow import sym_float as sym_float
+from rushlight.ops.tensor.control_flow import sym_int as sym_int
+from rushlight.ops.tensor.control_flow import sym_ite as sym_ite
+from rushlight.ops.tensor.control_flow import sym_max as sym_max
+from rushlight.ops.tensor.control_flow import sym_min as sym_min
+from rushlight.ops.tensor.control_flow import sym_not as sym_not
+from rushlight.ops.tensor.control_flow import sym_sqrt as sym_sqrt
+from rushlight.ops.tensor.control_flow import sym_sum as sym_sum
 from rushlight.ops.linalg.matmul_api import t as t
 def t_copy(input: Any, *, out: Any = ...) -> Any: ...
 from rushlight.ops.index.take_put import take as take
@@ -910,6 +924,7 @@ def vstack(tensors: Sequence[_Tensor], *, out: _Tensor | None = ...) -> _Tensor:
 def where(condition: _Tensor, input: _Operand, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: ...
 @_overload
 def where(condition: _Tensor) -> _tuple[_Tensor, ...]: ...
+from rushlight.ops.tensor.control_flow import while_loop as while_loop
 def xlogy(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = input * log(other). input * log(other), and 0 where `input` is 0."""
 def xlogy_(input: _Tensor, other: _Operand) -> _Tensor: """out = input * log(other). input * log(other), and 0 where `input` is 0."""
 from rushlight.compat.names import xpu as xpu

@@ -33,7 +33,7 @@ class _USV(_NamedTuple):
 _Number: _TypeAlias = _bool | _int | _float | _complex
 _Operand: _TypeAlias = _Tensor | _Number | _np.ndarray
 
-from rushlight.linalg import LinAlgError as LinAlgError
+from rushlight.base.errors import LinAlgError as LinAlgError
 from rushlight.ops.linalg.decompose_api import linalg_cholesky as _linalg_cholesky
 cholesky = _linalg_cholesky
 def cholesky_ex(A: _Tensor, *, upper: _bool = ..., check_errors: _bool = ..., out: Any = ...) -> Any: ...

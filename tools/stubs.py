@@ -371,11 +371,17 @@ def everything() -> dict[str, Any]:
     return found
 
 
+# classes whose `__module__` is the module that users know
+DEFINED_IN = {
+    "Tensor": "rushlight.core.tensor",
+    "LinAlgError": "rushlight.base.errors",
+    "OutOfMemoryError": "rushlight.compat.names.cuda",
+}
+
+
 def entry(name: str, value: Any) -> Iterator[str]:
     """The line for one name of the package; none for what is not for users."""
-    module = getattr(value, "__module__", None) or "rushlight"
-    if value is Tensor:  # whose `__module__` names the package
-        module = "rushlight.core.tensor"
+    module = DEFINED_IN.get(name) or getattr(value, "__module__", None) or "rushlight"
     if (
         name.startswith("_")
         and name != "__version__"
