@@ -39,4 +39,6 @@ def importable(home: str, *names: str) -> None:
     for name in names:
         thing = getattr(module, name)
         full = f"{home}.{name}"
-        sys.modules[full] = thing if isinstance(thing, ModuleType) else Module(full, thing)
+        found = thing if isinstance(thing, ModuleType) else Module(full, thing)
+        sys.modules[full] = found
+        setattr(module, name, found)

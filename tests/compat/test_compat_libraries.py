@@ -10,7 +10,7 @@ import rushlight
 from rushlight import distributed, distributions, nn, optim
 from rushlight.autograd import custom_ops as library
 from rushlight.autograd import gradcheck
-from rushlight.distributed.fsdp import FullyShardedDataParallel, MixedPrecision, fully_shard
+from rushlight.distributed.fsdp import FullyShardedDataParallel, fully_shard
 from rushlight.distributed.optim import ZeroRedundancyOptimizer
 from rushlight.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
 from rushlight.futures import Future, collect_all, wait_all
@@ -443,12 +443,6 @@ def test_names_that_lightning_imports():
     )
     assert rushlight.overrides.is_tensor_like(rushlight.ones(1))
     assert not rushlight.overrides.has_torch_function((rushlight.ones(1),))
-
-
-def test_sharded_modules_do_not_pretend_to_compute_in_another_dtype():
-    assert MixedPrecision(param_dtype=rushlight.float32).param_dtype is rushlight.float32
-    with pytest.raises(NotImplementedError, match="bfloat16.*dtype of their parameters"):
-        MixedPrecision(param_dtype=rushlight.bfloat16)
 
 
 def test_names_that_graph_networks_import():
