@@ -135,6 +135,7 @@ ENVIRONMENT = """\
 | variable | effect |
 |---|---|
 | `RUSHLIGHT_FAST=0` | leaves all work to the NumPy reference kernels, as `rushlight.fast.off()` |
+| `RUSHLIGHT_LOOPS=wait` | waits for loops that must be compiled, instead of working with NumPy meanwhile |
 | `RUSHLIGHT_CACHE` | the folder of compiled loops; default: `rushlight` in the cache folder |
 | `RUSHLIGHT_TRACEBACK=full` | tracebacks show the frames inside rushlight, too |
 | `OPENBLAS_NUM_THREADS`, `MKL_NUM_THREADS` | threads of matrix products at the start |

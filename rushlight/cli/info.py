@@ -27,6 +27,7 @@ PACKAGES = {
 }  # package -> the extra that brings it
 VARIABLES = (
     "RUSHLIGHT_FAST",
+    "RUSHLIGHT_LOOPS",
     "RUSHLIGHT_CACHE",
     "RUSHLIGHT_TRACEBACK",
     "OPENBLAS_NUM_THREADS",
