@@ -127,6 +127,8 @@ def uneven(data: Any) -> Exception | None:
     level = [data]
     for dim, n in enumerate(sizes):
         for part in level:
+            if hasattr(part, "tolist"):  # a tensor or an array
+                part = part.tolist()
             if not isinstance(part, (list, tuple)):
                 return (
                     None

@@ -138,12 +138,16 @@ class _BatchNorm(_NormBase):
         by_batch = self.training or (mean is None and var is None)
         if self.training and not self.track_running_stats:
             mean = var = None
-        result = F.batch_norm(
-            input, mean, var, self.weight, self.bias, by_batch, factor or 0.0, self.eps
-        )
-        if count is not None:  # after all that can fail: a batch that was refused does not count
+        if count is not None:  # before the result: a checkpoint ends its second run there
             count.add_(1)
-        return result
+        try:
+            return F.batch_norm(
+                input, mean, var, self.weight, self.bias, by_batch, factor or 0.0, self.eps
+            )
+        except (RuntimeError, TypeError, ValueError):
+            if count is not None:  # a batch that was refused does not count
+                count.sub_(1)
+            raise
 
 
 def dimensions(*allowed: int) -> Any:

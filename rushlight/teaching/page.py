@@ -21,7 +21,7 @@ rushlight run --teach train.py
 
 In a program or a notebook:
 
-```python
+```py
 import rushlight
 
 rushlight.teach()          # on
@@ -70,7 +70,7 @@ def section(check: type[Check]) -> str:
 
 {prose(check.why)} To fix it, {prose(check.fix)}
 
-```python
+```py
 # wrong
 {check.wrong}
 # right

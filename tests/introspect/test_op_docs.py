@@ -32,7 +32,7 @@ def test_a_notebook_shows_mathematics():
 def test_functions_made_of_ops_show_their_code():
     text = repr(rushlight.docs.std)
     assert "Made of ops, whose gradients are its own, in " in text
-    assert "var(" in text.split("Made of ops")[1]
+    assert "spread(" in text.split("Made of ops")[1]
     assert rushlight.docs.std.formula is None
     assert rushlight.docs.std.rules == {}
 

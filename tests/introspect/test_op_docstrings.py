@@ -28,6 +28,7 @@ from rushlight.core import build
 from rushlight.core.mode import Watcher, current, mode
 from rushlight.core.table import TABLE
 from rushlight.introspect import op_docstrings
+from rushlight.kernels.elementwise import scipy_function
 from tests.support.paths import ROOT
 
 
@@ -303,6 +304,7 @@ def test_reading_leaves_the_random_stream_alone():
 
 
 def test_an_example_without_scipy_is_left_out(monkeypatch):
+    scipy_function.cache_clear()
     monkeypatch.setitem(sys.modules, "scipy", None)
     assert "Gradient" in rushlight.erf.__doc__
     assert ">>>" not in rushlight.erf.__doc__

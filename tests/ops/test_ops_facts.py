@@ -15,7 +15,12 @@ from rushlight.func import batching_families
 
 ROOT = Path(__file__).parents[2]
 # kernels know no ops: names there are those of kernels; ways are registered by op and derivative
-ALLOWED = ("ops/", "kernels/", "fast/", "autograd/aten.py")
+ALLOWED = (
+    *("ops/", "kernels/", "fast/", "autograd/aten.py"),
+    # texts for readers, and warnings: no result depends on them
+    *("viz/reasons.py", "teaching/", "compile/lower/page_text.py"),
+    "core/tensor.py",  # FUNCTIONS_ONLY: functions that torch has no method for
+)
 complete()
 
 

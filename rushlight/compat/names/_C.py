@@ -40,7 +40,11 @@ class PyTorchFileReader:
 
 
 class TensorType:
-    """The type of tensors in scripted graphs: for annotations and isinstance, as nothing is one."""
+    """The type of tensors in scripted graphs: for annotations and isinstance, as nothing is one.
+
+    >>> isinstance(rushlight.ones(2), rushlight.TensorType)
+    False
+    """
 
     @staticmethod
     def get() -> TensorType:

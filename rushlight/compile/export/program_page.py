@@ -16,28 +16,11 @@ from typing import Any
 from rushlight.compile.lower.page_text import MARK, Page, Shown, Statement
 from rushlight.core.tensor import Tensor
 from rushlight.nn.module import Module
+from rushlight.ops.result_names import RESULT_NAMES
 
 WIDTH = 100
 MAX_OPS_IN_NAME = 3
 MAX_PLACES = 3  # statements of the user that are named over a statement
-ARITHMETIC = {
-    "add": "added",
-    "sub": "difference",
-    "mul": "product",
-    "div": "quotient",
-    "neg": "negative",
-    "mm": "product",
-    "sum": "total",
-    "amax": "largest",
-    "amin": "least",
-    "exp": "exponential",
-    "log": "logarithm",
-    "pow": "power",
-    "sqrt": "root",
-    "where": "chosen",
-    "eq": "equal",
-    "ne": "unequal",
-}
 HEAD = '''"""{title}
 
 For reading: the program that runs, with other names. A loop stands here as a function of whole
@@ -235,7 +218,7 @@ class Sheet:
         if calls == ["step"] and len(self.state.optimizers) == 1:
             kind = type(self.state.optimizers[0]).__name__.lower()
             return f"{kind}_factors" if s.on_numbers else kind
-        plain = all(op in ARITHMETIC for op in s.ops)
+        plain = all(op in RESULT_NAMES for op in s.ops)
         if len(s.ops) <= MAX_OPS_IN_NAME and not (plain and any(calls)):
             name = "_".join(s.ops)
         else:
@@ -275,7 +258,7 @@ class Sheet:
         for mark in MARK.findall("\n".join([*first.lines, *first.returned])):
             if mark not in local:
                 op = self.page.values[int(mark[1:])].op
-                give(mark, ARITHMETIC.get(op, f"{op}_value"))
+                give(mark, RESULT_NAMES.get(op, f"{op}_value"))
         lines = [replaced(line, local) for line in first.lines]
         if first.returned:
             lines.append(f"return {', '.join(replaced(r, local) for r in first.returned)}")

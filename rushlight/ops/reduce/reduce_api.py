@@ -205,7 +205,7 @@ def in_single(
 
 
 def floats_only(input: Tensor, name: str) -> None:
-    if input._array.dtype.kind not in "fcV":
+    if not (input.dtype.is_floating_point or input.dtype.is_complex):
         raise RuntimeError(
             explain(
                 f"{name}: only support floating point and complex dtypes",

@@ -90,7 +90,7 @@ def test_a_folder_answers_as_the_model_does(tmp_path):
     weights = torch.load(place / "weights.safetensors")
     assert set(weights) >= {"conv.weight", "norm.running_mean", "line.bias"}
     assert (
-        len((place / "program.py").read_text()) < 206_000
+        len((place / "program.py").read_text()) < 207_000
     )  # six ways of convolution, most with loops; products; halves
 
 
