@@ -74,7 +74,7 @@ def test_tensors_of_many_numbers_are_no_numbers():
         rushlight.tensor([rushlight.tensor([1, 2])])
     with pytest.raises(TypeError, match="not a sequence"):
         rushlight.tensor([[1.0], rushlight.tensor(1.0)])
-    with pytest.raises(ValueError, match="expected sequences of equal length"):
+    with pytest.raises(ValueError, match="expected sequence of length 1 at dim 1"):
         rushlight.tensor([[1.0], rushlight.ones(2)])
     with pytest.raises(RuntimeError, match="Integers to negative integer powers are not allowed"):
         rushlight.tensor([2, 3]) ** -1
