@@ -97,4 +97,4 @@ def parsed(record: np.ndarray) -> np.ndarray:
     if dtype.hasobject or math.prod(shape) * dtype.itemsize != len(content):
         raise ValueError(f"an array of shape {shape} and {dtype} in {len(content)} bytes")
     array = np.ndarray(shape, dtype, content, order="F" if fortran else "C")
-    return np.require(array, dtype.newbyteorder("="), "CAW")
+    return np.require(array, dtype.newbyteorder("="), ["C", "A", "W"])
