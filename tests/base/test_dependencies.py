@@ -164,3 +164,12 @@ def test_all_layers_run_without_numba():
     done = subprocess.run([sys.executable, "-c", WITHOUT_NUMBA], capture_output=True, text=True)
     assert not done.returncode, done.stderr
     assert done.stdout == "False\n"
+
+
+def test_transforms_without_scipy_are_numpys():
+    """In single precision, too."""
+    printed = alone("""
+x = torch.arange(8.0)
+print(torch.fft.fft(x).dtype, torch.fft.irfft(torch.fft.rfft(x)).round().tolist())
+""")
+    assert printed == "torch.complex64 [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]\n"

@@ -33,7 +33,8 @@ class Inputs:
         return self.leaves[-1]
 
     def fixed(self, array):
-        return self.lib.tensor(np.asarray(array))
+        array = np.asarray(array)  # NumPy's own integers have 32 bits on some machines
+        return self.lib.tensor(array.astype(np.int64) if array.dtype.kind == "i" else array)
 
     def n(self, classes, *shape):
         return self.fixed(self.random.integers(0, classes, shape))
