@@ -48,8 +48,9 @@ class TrainingModeInEvaluation(Check):
     right = "model.eval()   # before it, and model.train() before the next training step"
     limit = (
         "a model that was trained before runs under no_grad in training mode, and a loss or argmax "
-        "reads its output itself: twice between two steps, or at the end of the program. The mean "
-        "of many dropout samples is no finding."
+        "reads its output itself: twice between two steps, or at the end of a program with four "
+        "training steps or more for each evaluation. The mean of many dropout samples is no "
+        "finding."
     )
 
     def __init__(self, report: Any):

@@ -86,6 +86,51 @@ def leaves(nodes: list[Node]) -> Iterator[Tensor]:
             yield tensor
 
 
+class Reached:
+    """A parameter or an optimizer: `since`: backward() gave a gradient since the last step;
+    `steps`: steps in a row without the gradients."""
+
+    since = False
+    steps = 0
+
+
+class ClearedTooEarly(Check):
+    name = "gradients-cleared-before-step"
+    title = "gradients are cleared between backward() and step()"
+    why = "step() finds no gradient and changes nothing: the loss stays as it is."
+    fix = "call optimizer.zero_grad() before backward(), or after step()."
+    wrong = "loss.backward(); optimizer.zero_grad(); optimizer.step()"
+    right = "optimizer.zero_grad(); loss.backward(); optimizer.step()"
+    limit = (
+        "backward() reached parameters of the optimizer, and .grad of all its parameters was None "
+        "at the step after it, three steps in a row."
+    )
+    STEPS = 3
+
+    def __init__(self, report: Any):
+        super().__init__(report)
+        self.notes = Notes(Reached)
+
+    def on_backward(self, roots: Iterable[Node], nodes: list[Node]) -> None:
+        for p in leaves(nodes):
+            self.notes.of(p).since = True
+
+    def on_step_start(self, optimizer: Any) -> None:
+        params = parameters_of(optimizer)
+        reached = sum(self.notes.of(p).since for p in params)
+        note = self.notes.of(optimizer)
+        note.steps = note.steps + 1 if reached and all(p._grad is None for p in params) else 0
+        if note.steps == self.STEPS:
+            self.hint(
+                f"in {self.STEPS} steps in a row, backward() gave {reached} parameters a gradient, "
+                "and step() found none."
+            )
+
+    def on_step_end(self, optimizer: Any) -> None:
+        for p in parameters_of(optimizer):
+            self.notes.of(p).since = False
+
+
 class Use:
     """A parameter: `called` if its module ran with grad mode on; `steps` of its optimizer;
     `reached` by a gradient."""
@@ -266,4 +311,4 @@ def modules_in(value: Any) -> list[Module]:
     return [m for m in parts if isinstance(m, Module)] if type(value) in (list, tuple, dict) else []
 
 
-CHECKS = (NotCleared, NoGradient, NoOptimizer, PlainList)
+CHECKS = (ClearedTooEarly, NotCleared, NoGradient, NoOptimizer, PlainList)

@@ -44,6 +44,18 @@ for xb, yb in DataLoader(TensorDataset(x, y), batch_size=32, shuffle=True):
     optimizer.step()
 """,
     ),
+    "zero_grad between backward and step": (
+        "gradients-cleared-before-step",
+        """
+model = classifier()
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for i in range(40):
+    loss = F.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.zero_grad()
+    optimizer.step()
+""",
+    ),
     "mse_loss of (N, 1) and (N,)": (
         "loss-that-broadcasts",
         "train(nn.Linear(8, 1), lambda m, p: F.mse_loss(m(x[p]), t[p]))",
