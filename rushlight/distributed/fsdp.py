@@ -542,7 +542,7 @@ class FSDPModule:
         return UnshardHandle() if async_op else None
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
-        """Whether whole parameters are let go after forward."""
+        """Whether whole parameters are freed after forward."""
         for unit in units_of(self) if recurse else [self._sharded_by]:  # type: ignore[arg-type]
             unit.reshard = reshard_after_forward
 

@@ -1,4 +1,4 @@
-"""Maxima of windows where nobody asks where they stood: of few numbers by a table of the places in
+"""Maxima of windows, without their places: of few numbers by a table of the places in
 each window, else one call of NumPy for each tap."""
 
 from __future__ import annotations

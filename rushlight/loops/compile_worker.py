@@ -15,7 +15,7 @@ def main() -> None:
 
     Ends with the input. A loop that fails is left to the other process, which shows the error."""
     answers = os.dup(1)
-    os.dup2(2, 1)  # what compiling prints is no answer
+    os.dup2(2, 1)  # answers go to the old standard output alone
     if hasattr(os, "nice"):
         os.nice(LOW_PRIORITY)
     from rushlight.loops.background import background

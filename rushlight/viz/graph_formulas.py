@@ -84,17 +84,17 @@ class Symbols:
         )
 
     def step(self, node: Node) -> str:
-        """The op as text, in the names of its inputs; "?" for an unknown constant."""
+        """The op as text, in the names of its inputs; "constant" for a number that is not kept."""
         made = self.forward(node, {})
         if made is not None:
             return str(made)
-        inputs = [self.names[edge] if edge is not None else "?" for edge in node.edges]
+        inputs = [self.names[edge] if edge is not None else "constant" for edge in node.edges]
         if node.op is not None and node.op.elementwise and not node.op.settings:
             symbols = {
                 name: Formula("name", text) for name, text in zip(ruled_inputs(node.op), inputs)
             }
             return str(self.applied(node.op.forward, symbols))
-        return f"{node.op.called if node.op is not None else node.name()}({', '.join(n for n in inputs if n != '?')})"  # noqa: E501
+        return f"{node.op.called if node.op is not None else node.name()}({', '.join(n for n in inputs if n != 'constant')})"  # noqa: E501
 
     def local(self, node: Node, slot: int, inputs: dict[Node, Formula], out: Formula) -> Any:
         """d result / d input number `slot` of an elementwise op: its rule with g = 1. None if it

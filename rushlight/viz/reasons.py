@@ -179,15 +179,19 @@ def scalar_chain(formulas: NamedFormulas, step: Step, arrival: Arrival, local: s
     shown = written(derivative)
     equals = f"{local} = {shown}" if local != shown else local
     gets = f"{into}.grad" if arrival.target.leaf else into
-    if node.edges.count(arrival.target) > 1:
-        place = PLACES[min(node.edges[: arrival.slot].count(arrival.target), len(PLACES) - 1)]
-        slope = f"the derivative by the {place} {into} alone is {equals}"
-    else:
-        slope = f"so {quotient(out, into)} = {equals}"
     return (
-        f"{written(step.incoming)} arrives: {out} = {formulas.step(node)}, {slope}; "
+        f"{written(step.incoming)} arrives: {out} = {formulas.step(node)}, "
+        f"{slope_text(node, arrival, out, into, equals)}; "
         f"{gets} gets {written(step.incoming)} · {factor(derivative)} = {written(arrival.gives)}."
     )
+
+
+def slope_text(node: Node, arrival: Arrival, out: str, into: str, derivative: str) -> str:
+    """`so do/dn = 1 - o²`; of a * a, the derivative by one of the two inputs alone."""
+    if node.edges.count(arrival.target) == 1:
+        return f"so {quotient(out, into)} = {derivative}"
+    place = PLACES[min(node.edges[: arrival.slot].count(arrival.target), len(PLACES) - 1)]
+    return f"the derivative by the {place} {into} alone is {derivative}"
 
 
 def array_chain(formulas: NamedFormulas, node: Node, arrival: Arrival, local: str | None) -> str:
@@ -200,7 +204,8 @@ def array_chain(formulas: NamedFormulas, node: Node, arrival: Arrival, local: st
         start = f"{out} = {formulas.step(node)}"
         rule = formulas.gradient_rule(node, arrival.slot)
         product = squares(rule) if rule is not None else f"g · ({local})"
-        return f"{many}{start}, so {quotient(out, into)} = {local}: {into} gets {product}."
+        slope = slope_text(node, arrival, out, into, local)
+        return f"{many}{start}, {slope}: {into} gets {product}."
     if op is None:
         return f"{into} gets what the backward of {node.name()} returns."
     if op.elementwise:

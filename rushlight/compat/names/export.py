@@ -109,7 +109,7 @@ def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[D
 
 
 def refused(name: str) -> Callable[..., Any]:
-    """A function that raises NotImplementedError: programs of torch are no files here."""
+    """A function that raises NotImplementedError: this library has no files of programs."""
 
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(
