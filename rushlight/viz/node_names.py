@@ -173,13 +173,23 @@ def node_names(
     oldest_first = [*dict.fromkeys(leaves), *ops]  # leaves in the order of their first use
     found = users_names(oldest_first, params, seen, places)
     names = numbered(oldest_first, {n: found[n] for n in oldest_first if n in found})
-    taken = {*names.values(), *seen}
+    taken = {*names.values(), *seen, *written_names(ops)}
     fresh = (name for name in letters() if name not in taken)
     unnamed = (f"leaf{i}" for i in count(1) if f"leaf{i}" not in taken)
     for node in oldest_first:
         if node not in names:
             names[node] = next(unnamed if node.leaf else fresh)
     return names
+
+
+def written_names(ops: list[Node]) -> set[str]:
+    """The names in the functions that made the ops: a letter would be taken for one of them."""
+    codes = {node.where[0] for node in ops if node.where is not None}
+    return {
+        name
+        for code in codes
+        for name in (*code.co_varnames, *code.co_names, *code.co_cellvars, *code.co_freevars)
+    }
 
 
 def users_names(
@@ -243,7 +253,9 @@ def of_modules(oldest_first: list[Node], params: Params) -> dict[Node, str]:
     paths = {t._node: name.rpartition(".")[0] for name, t in pairs(params) if t._node is not None}
     for node in oldest_first:
         owners = {paths[edge] for edge in node.edges if edge in paths}
-        if node not in found and len(owners) == 1 and (path := owners.pop()) and node.op:
+        if node in found or node.op is None or node.op.elementwise:  # as p * p in a regularizer
+            continue
+        if len(owners) == 1 and (path := owners.pop()):
             found[node] = result_name(path, node.op.called)
     return found
 
