@@ -200,9 +200,9 @@ class Module(Bundle):
         )
         if "stay" in inner:
             deep = closure(inner["stay"])
+            kernel = getattr(deep["kernel"], "reference", deep["kernel"])  # without its faster way
             return (
-                f"{self.need(OURS, 'staying')}("
-                f"{self.function(name, in_full(without_ways(deep['kernel'])))}, "
+                f"{self.need(OURS, 'staying')}({self.function(name, in_full(kernel))}, "
                 f"{deep['last']})"
             )
         if "op" in inner and "kernel" in inner:
@@ -430,11 +430,6 @@ def loop_names() -> set[str]:
 def in_full(kernel: Any) -> Any:
     """The kernel without its care for 16-bit floats (kernels/float16.py)."""
     return getattr(kernel, "in_full", kernel)
-
-
-def without_ways(kernel: Any) -> Any:
-    """The reference kernel of an op with faster ways."""
-    return getattr(kernel, "reference", kernel)
 
 
 def closure(function: Any) -> dict[str, Any]:
