@@ -199,8 +199,9 @@ class Module(Bundle):
         )
         if "stay" in inner:
             deep = closure(inner["stay"])
+            kernel = getattr(deep["kernel"], "reference", deep["kernel"])  # without its faster way
             return (
-                f"{self.need(OURS, 'staying')}({self.function(name, in_full(deep['kernel']))}, "
+                f"{self.need(OURS, 'staying')}({self.function(name, in_full(kernel))}, "
                 f"{deep['last']})"
             )
         if "op" in inner and "kernel" in inner:
