@@ -21,6 +21,12 @@ class NotReady(Exception):
     """A way's loop is still being compiled (loops/background.py): the reference kernel runs."""
 
 
+def falls_back(function: Any) -> Callable:
+    """The decorator of functions that catch NotReady."""
+    FALLING_BACK.add(function.__code__)
+    return function
+
+
 def plugged(module: str) -> Any:
     """This module of `rushlight.fast`; None without the package."""
     try:
@@ -64,8 +70,7 @@ def site(reference: Callable) -> Callable:
             made = None
         return reference(*args) if made is None else made
 
-    FALLING_BACK.add(run.__code__)  # type: ignore[attr-defined]
-    return run
+    return falls_back(run)
 
 
 def name_of(kernel: Callable) -> str:

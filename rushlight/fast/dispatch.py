@@ -9,11 +9,10 @@ from typing import Any
 
 from numpy import ndarray
 
-from rushlight.base.faster import NotReady
+from rushlight.base.faster import NotReady, falls_back
 from rushlight.fast.index import WAYS, way_of
 from rushlight.fast.policy import charge
 from rushlight.loops import budget
-from rushlight.loops.background import falls_back
 
 
 @falls_back

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from queue import SimpleQueue
 from threading import Lock, Thread, local
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +27,6 @@ WORKER = """import pickle, sys
 sys.path[:] = pickle.load(sys.stdin.buffer)
 from rushlight.loops.compile_worker import main
 main()"""
-
-
-def falls_back(function: Callable) -> Callable:
-    """The decorator of functions that catch NotReady."""
-    FALLING_BACK.add(function.__code__)
-    return function
 
 
 class ThreadState(local):
@@ -65,63 +59,57 @@ class Background:
         )
         self.lock = Lock()
         self.worker: subprocess.Popen | None = None
-        self.sent: dict[Any, bool] = {}  # (key of the loop, signature) -> whether it was compiled
+        self.listener: Thread | None = None
+        self.queue: SimpleQueue = SimpleQueue()  # of ((key, signature), job)
+        self.done: dict[Any, bool] = {}  # (key of the loop, signature) -> whether it was compiled
 
     def ready(self, loop: Any, signature: Any) -> bool:
-        """Whether this signature of the loop was compiled; sends it to the worker the first time.
+        """Whether this signature of the loop was compiled; puts it into the queue the first time.
 
         True, too, if the worker has failed: then this process compiles the loop."""
-        import pickle
-
-        job = loop.text_key, signature
+        key = loop.text_key, signature
         with self.lock:
-            if job not in self.sent:
-                self.send(job, pickle.dumps((recipe(loop), signature)))
-            return self.sent[job]
+            if key not in self.done:
+                self.done[key] = False
+                self.queue.put((key, (recipe(loop), signature)))
+                if self.listener is None:
+                    self.listener = Thread(target=self.serve, daemon=True, name="rushlight worker")
+                    self.listener.start()
+            return self.done[key]
 
-    def send(self, job: Any, message: bytes) -> None:
-        """Give the worker a job; starts the worker with the first."""
-        self.sent[job] = False
-        try:
-            if self.worker is None:
-                self.start()
-            assert self.worker is not None
-            assert self.worker.stdin is not None
-            self.worker.stdin.write(message)
-            self.worker.stdin.flush()
-        except (OSError, ValueError):  # no process can be started, or it has ended
-            self.stop()
-
-    def start(self) -> None:
+    def serve(self) -> None:
+        """The listener's work: give the worker one job after the other, and note what is done."""
         import pickle
         import subprocess
 
-        self.worker = subprocess.Popen(
-            [sys.executable, "-c", WORKER],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C is for the program; the worker ends when stdin does
-        )
-        assert self.worker.stdin is not None
-        self.worker.stdin.write(pickle.dumps(sys.path))
-        Thread(
-            target=self.listen, args=(self.worker,), daemon=True, name="rushlight compiled loops"
-        ).start()
-
-    def listen(self, worker: subprocess.Popen) -> None:
-        """Note what the worker has compiled: a line for each job, in the order of the jobs."""
-        for _ in worker.stdout:  # type: ignore[union-attr]
-            with self.lock:
-                first = next((job for job, done in self.sent.items() if not done), None)
-                self.sent[first] = True
-        with self.lock:
-            self.stop()
+        try:
+            self.worker = subprocess.Popen(
+                [sys.executable, "-c", WORKER],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,  # Ctrl-C is for the program alone
+            )
+            to, answers = self.worker.stdin, self.worker.stdout
+            assert to is not None
+            assert answers is not None
+            to.write(pickle.dumps(sys.path))
+            while True:
+                key, job = self.queue.get()
+                to.write(pickle.dumps(job))
+                to.flush()
+                if not answers.readline():
+                    break
+                with self.lock:
+                    self.done[key] = True
+        except OSError:  # no process can be started, or it has ended
+            pass
+        self.wait()
 
     def stop(self) -> None:
         """The worker has ended: from now on this process compiles."""
         self.wanted = False
-        self.sent = dict.fromkeys(self.sent, True)
+        self.done = dict.fromkeys(self.done, True)
 
     def wait(self) -> None:
         """Compile in this process from now on."""

@@ -13,9 +13,8 @@ from math import inf
 from typing import Any
 
 from rushlight.base.dependencies import has_numba
-from rushlight.base.faster import NotReady
+from rushlight.base.faster import NotReady, falls_back
 from rushlight.loops import budget
-from rushlight.loops.background import falls_back
 from rushlight.loops.budget import CALL, ELEMENT
 
 LEAST = 0.1  # seconds before which nobody asks what compiling costs
