@@ -167,7 +167,8 @@ def test_an_empty_folder_may_be_filled(small, tmp_path, monkeypatch):
 # help and version
 
 
-def test_help_reads_well(capsys):
+def test_help_reads_well(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")  # argparse fills the width of the terminal
     for arguments, words in {
         ("--help",): ["demo", "version"],
         ("demo", "--help"): [
