@@ -11,20 +11,23 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.device import CPU, on_meta, present, strided
-from rushlight.base.errors import explain, out_of_memory, overflowed, suggesting
+from rushlight.base.errors import explain, out_of_memory, overflow, overflowed, suggesting
 from rushlight.base.higher import Higher
 from rushlight.base.intp import as_int64
 from rushlight.base.memory_format import memory_format, preserve_format, room_for, room_like
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, created, from_array, method, noticed
 from rushlight.creation.nested_sequences import (
+    INTEGERS,
     PLAIN,
     depth_of,
     dtype_of,
-    first_leaf,
+    held,
+    numbers_in,
     plain_lists,
     types_in,
     uneven,
+    unpacking,
 )
 from rushlight.creation.type_queries import (
     is_complex,
@@ -132,7 +135,7 @@ def array_of(data: Any, dtype: Dtype) -> Any:
     ):
         data = list(data)  # any other sequence: a deque, a range
     if dtype is not None and isinstance(data, (bool, int, float, complex)):
-        return dtypes.holding(data, dtypes.as_dtype(dtype))
+        return held(data, data, dtype)
     depth, given, types = depth_of(data), data, types_in(data)
     if not types <= PLAIN:  # lists of plain numbers skip the search for tensors
         data = plain_lists(data, depth)
@@ -149,25 +152,12 @@ def array_of(data: Any, dtype: Dtype) -> Any:
                 )
             )
         ) from None
-    if array.dtype.kind == "O":
-        if type(first_leaf(given)) is int:
-            raise ValueError(
-                explain(
-                    "Overflow when unpacking long long",
-                    "int64 holds -2**63 to 2**63 - 1: give a float, or dtype=torch.float64",
-                )
-            )
-        raise RuntimeError(
-            explain(f"Could not infer dtype of {type(first_leaf(given)).__name__}", "give numbers")
-        )
-    if array.dtype.kind in "USV" and array.dtype.names is None:
-        raise TypeError(
-            explain(
-                f"new(): invalid data type '{type(first_leaf(given)).__name__}'", "give numbers"
-            )
-        )
+    if array.dtype.kind in "OUSV" and array.dtype.names is None:
+        array = numbers_in(array, given, dtype)
     if dtype is not None:
-        return dtypes.holding(array, dtypes.as_dtype(dtype))
+        return held(array, given, dtype)
+    if array.dtype.kind in "uf" and types and types <= INTEGERS:
+        raise unpacking(given)
     if array.dtype.kind in "biu":
         return integers(array, types)
     return array.astype(dtype_of(given, types, array).numpy)
@@ -331,6 +321,9 @@ def shape_of(size: tuple) -> tuple[int, ...]:
         raise TypeError(
             explain(f"a size consists of integers, not {size}", "pass ints, or one tuple of ints")
         ) from None
+    if shape and not (min(shape) >= -(2**63) and max(shape) < 2**63):
+        place = next(i for i, n in enumerate(shape, 1) if not -(2**63) <= n < 2**63)
+        raise overflow("argument 'size'", place)
     if shape and min(shape) < 0:
         raise RuntimeError(
             explain(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")

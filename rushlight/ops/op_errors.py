@@ -17,6 +17,7 @@ from rushlight.base.errors import (
     not_a_tensor,
     out_of_memory,
     out_of_range,
+    overflow,
 )
 from rushlight.core.mode import mode
 from rushlight.core.table import FLOATING, PUBLIC, Op
@@ -50,6 +51,8 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
         watch.on_error(op, args, error)
     if isinstance(error, MemoryError):
         return out_of_memory(error)
+    if (overflow := beyond_int64(op, args)) is not None:
+        return overflow
     if isinstance(error, AttributeError):
         check_tensors(op, args, missed=error.obj is None)
     tensors = [a for a in args if isinstance(a, Tensor)]
@@ -106,6 +109,32 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
     if type(error) in (RuntimeError, NotImplementedError, LinAlgError):  # in torch's words already
         return type(error)(explain(what, hint, **facts))
     return error
+
+
+# Settings that torch takes as a Scalar: any number.
+SCALARS = {"value", "alpha", "beta", "p", "ord", "weight", "correction", "min", "max", "maxnorm"}
+
+
+def beyond_int64(op: Op, args: Sequence[Any]) -> Exception | None:
+    """torch's error for the first argument that is an integer of more than 64 bits, or a list with
+    one; None if all fit."""
+    names = op.inputs + op.settings
+    for i, value in enumerate(args):
+        name = names[min(i, len(names) - 1)]
+        several = name == op.options.get("variadic") or isinstance(value, (tuple, list))
+        for place, n in enumerate(flattened([value]), 1):
+            if not isinstance(n, int) or -(2**63) <= n < 2**63:
+                continue
+            facts = {"op": op.called, "argument": name}
+            if name in op.inputs or name in SCALARS:
+                return OverflowError(explain(*TOO_LARGE[n < 0], **facts))
+            listed = several and name != "key"
+            return overflow(f"{op.called}(): argument '{name}'", place * listed, **facts)
+    return None
+
+
+# Python's own words for an integer above 64 bits, and one below.
+TOO_LARGE = (("int too big to convert", "use a float"), ("can't convert negative int to unsigned",))
 
 
 def unfit_dtype(op: Op, tensors: Sequence[Tensor]) -> str:
