@@ -271,6 +271,12 @@ def holding(numbers: Any, d: dtype) -> np.ndarray:
         limits = np.iinfo(d.numpy)
         lowest = -int(limits.max) if kind == "u" and a.dtype.kind != "f" else limits.min
         wrong = wrong or not bool(((a >= lowest) & (a <= limits.max)).all())
+        if wrong and python is int and not -(2**63) <= numbers < 2**64:  # in Python's words
+            raise OverflowError(
+                "can't convert negative int to unsigned" if numbers < 0 else "int too big to convert"
+            )
+    elif a.dtype.kind == "O":  # integers of more than 64 bits
+        a = a.astype(complex if kind == "c" else float)
     if wrong:
         raise RuntimeError(
             explain(

@@ -82,7 +82,7 @@ def room(make: Callable, shape: tuple, *how: Any) -> np.ndarray:
     """make(shape, ...). RuntimeError for a shape that is too large for an address."""
     try:
         return make(shape, *how)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise overflowed(shape) from None
     except MemoryError as error:
         raise out_of_memory(error) from None
@@ -321,14 +321,20 @@ def shape_of(size: tuple) -> tuple[int, ...]:
         raise TypeError(
             explain(f"a size consists of integers, not {size}", "pass ints, or one tuple of ints")
         ) from None
-    if shape and not (min(shape) >= -(2**63) and max(shape) < 2**63):
+    if shape:
+        check_sizes(shape)
+    return shape
+
+
+def check_sizes(shape: tuple[int, ...]) -> None:
+    """TypeError for a size of more than 64 bits, RuntimeError for a negative one."""
+    if max(shape) >= 2**63 or min(shape) < -(2**63):
         place = next(i for i, n in enumerate(shape, 1) if not -(2**63) <= n < 2**63)
         raise overflow("argument 'size'", place)
-    if shape and min(shape) < 0:
+    if min(shape) < 0:
         raise RuntimeError(
             explain(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
         )
-    return shape
 
 
 def refuse(layout: Any) -> None:
@@ -627,7 +633,8 @@ def eye(
                 explain(f"{name} must be greater or equal to 0, got {size}", op="eye")
             )
     d = of_dtype(dtype, out)
-    return made(np.eye(n, m, dtype=d.numpy), None, requires_grad, device, out)
+    array = room(lambda shape: np.eye(*shape, dtype=d.numpy), (n, n if m is None else m))
+    return made(array, None, requires_grad, device, out)
 
 
 def new_like(create: Callable) -> Callable:

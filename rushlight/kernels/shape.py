@@ -31,8 +31,12 @@ KEPT_MASK_ELEMENTS = 1 << 16  # most elements of a mask that is kept for the nex
 def reshape(x: ndarray, shape: tuple) -> ndarray:
     try:
         if x.size < SHORT_ROWS_ELEMENTS or x.flags.c_contiguous or x.shape[-1] > SHORT_ROW_ELEMENTS:
-            return x.reshape(shape)
-        return without_copy(x, shape)
+            made = x.reshape(shape)
+        else:
+            made = without_copy(x, shape)
+        if made.shape != shape and min(shape) < -1:  # NumPy takes -2 for -1
+            raise ValueError
+        return made
     except ValueError:
         raise RuntimeError(
             f"{misshapen(x, shape)}; hint: the sizes must multiply to {x.size}; -1 stands for "

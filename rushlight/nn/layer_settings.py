@@ -11,7 +11,7 @@ import numpy as np
 from rushlight.base import dtypes, shown_names
 from rushlight.base.device import on_meta
 from rushlight.core.tensor import from_array
-from rushlight.creation.factories import blank, room
+from rushlight.creation.factories import blank, check_sizes, room
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
 
@@ -45,10 +45,8 @@ class FunctionModule(Module):
 
 def uninitialized(*shape: int, dtype: Any = None, device: Any = None) -> Parameter:
     """A parameter with arbitrary contents; `reset_parameters` fills it."""
-    if min(shape, default=0) < 0:
-        raise RuntimeError(
-            f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}"
-        )
+    if shape:
+        check_sizes(shape)
     d = dtypes.or_default(dtype)
     return Parameter(
         from_array(blank(shape, d.numpy) if on_meta(device) else room(np.empty, shape, d.numpy))
