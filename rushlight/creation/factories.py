@@ -4,6 +4,7 @@ creation/ranges.py."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from operator import index
 from typing import Any
 
@@ -39,6 +40,7 @@ from rushlight.creation.type_queries import (
 from rushlight.kernels.layout import Memory, lie
 
 Dtype = dtypes.dtype | None
+MAX_ELEMENTS = 2**60  # of 16 bytes: no address space has more
 
 
 meta_tensors = Higher()  # arrays without elements
@@ -327,7 +329,8 @@ def shape_of(size: tuple) -> tuple[int, ...]:
 
 
 def check_sizes(shape: tuple[int, ...]) -> None:
-    """TypeError for a size of more than 64 bits, RuntimeError for a negative one."""
+    """TypeError for a size of more than 64 bits, RuntimeError for a negative one, or for a shape of
+    more elements than an address space has."""
     if max(shape) >= 2**63 or min(shape) < -(2**63):
         place = next(i for i, n in enumerate(shape, 1) if not -(2**63) <= n < 2**63)
         raise overflow("argument 'size'", place)
@@ -335,6 +338,8 @@ def check_sizes(shape: tuple[int, ...]) -> None:
         raise RuntimeError(
             explain(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
         )
+    if prod(shape) >= MAX_ELEMENTS:
+        raise overflowed(shape)
 
 
 def refuse(layout: Any) -> None:

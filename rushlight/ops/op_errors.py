@@ -51,8 +51,8 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
         watch.on_error(op, args, error)
     if isinstance(error, MemoryError):
         return out_of_memory(error)
-    if (overflow := beyond_int64(op, args)) is not None:
-        return overflow
+    if (found := too_large(op, args, str(error))) is not None:
+        return found
     if isinstance(error, AttributeError):
         check_tensors(op, args, missed=error.obj is None)
     tensors = [a for a in args if isinstance(a, Tensor)]
@@ -115,10 +115,15 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
 SCALARS = {"value", "alpha", "beta", "p", "ord", "weight", "correction", "min", "max", "maxnorm"}
 
 
-def beyond_int64(op: Op, args: Sequence[Any]) -> Exception | None:
+def too_large(op: Op, args: Sequence[Any], text: str) -> Exception | None:
     """torch's error for the first argument that is an integer of more than 64 bits, or a list with
-    one; None if all fit."""
+    one; for a dimension of more than 32 bits, where NumPy's text says so. None if all fit."""
     names = op.inputs + op.settings
+    if "fit into a C int" in text or "greater than maximum" in text:
+        for dim in flattened(args[len(op.inputs) :]):
+            if isinstance(dim, int) and abs(dim) >= 2**31:
+                ndim = args[0]._array.ndim if isinstance(args[0], Tensor) else 0
+                return out_of_range(dim, ndim or 1, op=op.called)
     for i, value in enumerate(args):
         name = names[min(i, len(names) - 1)]
         several = name == op.options.get("variadic") or isinstance(value, (tuple, list))
