@@ -138,6 +138,12 @@ def array_of(data: Any, dtype: Dtype) -> Any:
         data = list(data)  # any other sequence: a deque, a range
     if dtype is not None and isinstance(data, (bool, int, float, complex)):
         return held(data, data, dtype)
+    return of_lists(data, dtype)
+
+
+def of_lists(data: Any, dtype: Dtype) -> np.ndarray:
+    """Nested lists of numbers as an array. torch's errors for lists of uneven length and for
+    elements that the dtype does not hold."""
     depth, given, types = depth_of(data), data, types_in(data)
     if not types <= PLAIN:  # lists of plain numbers skip the search for tensors
         data = plain_lists(data, depth)

@@ -171,7 +171,9 @@ def numbers_in(array: np.ndarray, given: Any, dtype: dtypes.dtype | None) -> np.
         raise ValueError(explain("too many dimensions 'str'", "give numbers"))
     for x in leaves(given):
         if isinstance(x, (str, bytes)):
-            raise TypeError(explain(f"new(): invalid data type '{type(x).__name__}'", "give numbers"))
+            raise TypeError(
+                explain(f"new(): invalid data type '{type(x).__name__}'", "give numbers")
+            )
         if dtype is not None and (error := refusal(x, dtypes.as_dtype(dtype))):
             raise error
         if not isinstance(x, (*NUMBERS, np.generic)):
@@ -192,8 +194,10 @@ def refusal(x: Any, d: dtypes.dtype) -> Exception | None:
     """torch's error for an element that a dtype cannot hold; None for one that `dtypes.holding`
     checks."""
     real, name = d.numpy.kind in "iufb", type(x).__name__
-    if isinstance(x, complex) and d.numpy.kind in "iuf" or not isinstance(
-        x, (*NUMBERS, np.generic, Tensor)
+    if (
+        isinstance(x, complex)
+        and d.numpy.kind in "iuf"
+        or not isinstance(x, (*NUMBERS, np.generic, Tensor))
     ):
         whole = real and d.numpy.kind != "f"
         return TypeError(
@@ -201,7 +205,9 @@ def refusal(x: Any, d: dtypes.dtype) -> Exception | None:
                 f"'{name}' object cannot be interpreted as an integer"
                 if whole
                 else f"must be real number, not {name}",
-                "give numbers; .real is the real part" if isinstance(x, complex) else "give numbers",
+                "give numbers; .real is the real part"
+                if isinstance(x, complex)
+                else "give numbers",
             )
         )
     if isinstance(x, int) and d.numpy.kind in "iu" and not -(2**63) <= x < 2**63:

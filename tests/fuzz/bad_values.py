@@ -17,14 +17,23 @@ import harness
 
 # gap -> (a good value, bad values). Values of a wrong kind ('2' or None as a size) are tests/core's.
 GAPS = {
-    "n": ("1", "2**31; 2**63; 2**64; 2**70; -2**63 - 1; -2**70; 10**400; math.inf; -math.inf; math.nan; -1; 300; 1e300"),
+    "n": (
+        "1",
+        "2**31; 2**63; 2**64; 2**70; -2**63 - 1; -2**70; 10**400; math.inf; -math.inf; math.nan; -1; 300; 1e300",
+    ),
     "s": ("2", "-1; -2; -7; 0; 2**31; 2**40; 2**62; 2**63; 2**64; 2**70; -2**70; math.nan; 1.5"),
     "i": ("0", "-1; -4; 3; 7; -7; 2**31; 2**63; 2**70; -2**70; math.nan; 1.5"),
-    "dtype": ("t.float32", "t.uint8; t.int8; t.int32; t.int64; t.bool; t.float16; t.bfloat16; t.float64; t.complex64"),
-    "v": ("1", """'text'; b'ab'; ''; None; [2**63]; [2**70, 1]; [-2**63 - 1]; [1, 'a']; [[1], [1, 2]]; [[1], 2]; [None]; {}; {1};
+    "dtype": (
+        "t.float32",
+        "t.uint8; t.int8; t.int32; t.int64; t.bool; t.float16; t.bfloat16; t.float64; t.complex64",
+    ),
+    "v": (
+        "1",
+        """'text'; b'ab'; ''; None; [2**63]; [2**70, 1]; [-2**63 - 1]; [1, 'a']; [[1], [1, 2]]; [[1], 2]; [None]; {}; {1};
     {'a': 1}; object(); [object()]; np.array(['a']); np.array([None]); np.array(2**63, np.uint64); 1j; [1j, 2**70];
     [1.0, 2**70]; [math.nan, 2**64]; (1, [2]); [[]]; [[], [1]]; [t.tensor(1), 2]; [t.ones(2), t.ones(3)]; slice(1); ...; len;
-    [b'a']; [True, 2**70]; bytearray(b'ab'); np.float64(1e300); 2**63; 2**64; 2**70; -2**63 - 1; 10**400; math.inf"""),
+    [b'a']; [True, 2**70]; bytearray(b'ab'); np.float64(1e300); 2**63; 2**64; 2**70; -2**63 - 1; 10**400; math.inf""",
+    ),
 }
 
 CALLS = """
