@@ -94,10 +94,10 @@ def index(x: ndarray, tensors: Sequence[ndarray], key: tuple) -> ndarray:
 def check_empty_masks(shape: tuple, place: tuple) -> None:
     """IndexError, in NumPy's words, for a mask without elements whose shape does not fit: NumPy
     takes it."""
-    if any([part is None or part is Ellipsis for part in place]):
-        return
     axis = 0
     for part in place:
+        if part is None or part is Ellipsis:
+            return
         if not isinstance(part, ndarray) or part.dtype.kind != "b":
             axis += 1
             continue

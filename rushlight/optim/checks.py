@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from numbers import Number
 from typing import Any
 
 from rushlight.base.errors import explain
@@ -82,3 +84,11 @@ def check_fused(fused: bool | None, foreach: bool | None, differentiable: bool) 
         raise RuntimeError(explain("`fused` does not support `differentiable`"))
     if fused and foreach:
         raise RuntimeError(explain("`fused` and `foreach` cannot be `True` together."))
+
+
+def check_numbers(group: dict, names: Sequence[str]) -> None:
+    """TypeError for a setting that is no number: before a counter moves."""
+    for name in names:
+        if not isinstance(group[name], (Number, Tensor, tuple, list)):
+            got = type(group[name]).__name__
+            raise TypeError(explain(f"{name} must be a number, not {got}", f"{name}=0.1"))
