@@ -36,7 +36,7 @@ class FunctionModule(Module):
                 c for c in type(self).__mro__ if shown_names.home(c).startswith("rushlight.")
             )
             names = tuple(
-                name for name in inspect.signature(cls).parameters if name in self.__dict__
+                name for name in inspect.signature(cls.__init__).parameters if name in self.__dict__
             )
         return ", ".join(
             f"{name}={getattr(self, name)!r}" for name in names if name != "inplace" or self.inplace

@@ -289,7 +289,7 @@ def matrix_rank(
     if not sizes.shape[-1]:
         return given(out, from_array(np.zeros(sizes.shape[:-1], np.int64)))
     least = np.maximum(absolute, relative * sizes.max(-1))
-    return given(out, from_array(np.asarray((sizes > least[..., None]).sum(-1))))
+    return given(out, from_array(np.asarray((sizes > least[..., None]).sum(-1, np.int64))))
 
 
 # -- distances -------------------------------------------------------------------------------------

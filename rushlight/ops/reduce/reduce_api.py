@@ -282,7 +282,7 @@ def norm(
 
 def check_identity(x: Tensor, p: float, axes: Any) -> None:
     """RuntimeError for the norm of no elements, where the norm is not 0."""
-    if x._array.size or (p >= 0 and p != math.inf):
+    if (p >= 0 and p != math.inf) or x._array.size:
         return
     name = f"{p:g}"
     if axes is None or any(x._array.shape[d] == 0 for d in axes):
