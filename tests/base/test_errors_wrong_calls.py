@@ -22,17 +22,12 @@ NUMBERS = "rushlight computes with integers over 64 bits as floats"
 CLASSES = "another class, as good"
 LENIENT = "rushlight takes the call"
 DIFFERENT = {
-    "torch.tensor(2**63)": "becomes torch.uint64",
-    "torch.full((2,),2**70)": CLASSES,
     "torch.ones(2)+2**70": NUMBERS,
-    "torch.zeros(2**63)": CLASSES,
-    "torch.zeros(2**70)": CLASSES,
     "torch.full(2,1)": LENIENT,
     "torch.randint(0,2)": CLASSES,
     "torch.ones(3).__setitem__(0,2**70)": NUMBERS,
     "torch.ones(3,dtype=torch.int64).__setitem__(0,2**70)": CLASSES,
     "torch.ones(3).fill_(2**70)": NUMBERS,
-    "torch.ones(3).view(-2)": LENIENT,
     "~torch.ones(3)": CLASSES,
     'torch.nonzero("a")': CLASSES,
     "torch.nn.functional.mse_loss(torch.ones(2),1.)": CLASSES,
