@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import describe, explain
 
 BOOL, INTEGER, FLOATING, COMPLEX = range(4)  # dtype.category, in the order of promotion
 
@@ -354,6 +354,14 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     ...     rushlight.float16), rushlight.can_cast(rushlight.float32, rushlight.int64)
     (True, False)
     """
+    for name, given in (("from_", from_), ("to", to)):
+        if not isinstance(given, dtype):
+            raise TypeError(
+                explain(
+                    f"can_cast(): argument '{name}' must be torch.dtype, not {describe(given)}",
+                    "a tensor has one: x.dtype",
+                )
+            )
     return from_.category <= to.category
 
 

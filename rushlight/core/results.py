@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import describe, explain
 from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor
 from rushlight.core.views import write, wrote
@@ -19,6 +19,10 @@ def into(out: Any, result: Any, *apart: Tensor) -> Any:
 
     `apart`: the tensors whose memory `out` must not share.
     """
+    if not isinstance(out, (Tensor, tuple, list)):
+        raise TypeError(
+            explain(f"argument 'out' must be Tensor, not {type(out).__name__}", got=describe(out))
+        )
     if isinstance(result, tuple):
         for o, r in zip(out, result):
             same_dtype(o, r)

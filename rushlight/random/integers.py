@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from operator import index
 
 import numpy as np
 
@@ -170,6 +171,7 @@ def randperm(stream: Stream, n: int, dtype: DType = np.int64) -> np.ndarray:
     >>> rushlight.Generator().manual_seed(0).randperm(5)
     array([4, 0, 1, 3, 2])
     """
+    n = index(n)  # TypeError for 1.5, before the stream is read
     check_count(n, np.dtype(dtype))
     partners = np.arange(n, dtype=np.int64)
     partners[:-1] += stream.words(max(n - 1, 0)) % np.arange(n, 1, -1)

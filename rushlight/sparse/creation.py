@@ -222,6 +222,7 @@ def refused(name: str, what: str = "sparse coordinate") -> None:
             )
         )
 
+    call.__name__ = call.__qualname__ = name
     call.__doc__ = "RuntimeError: only sparse tensors have it."
     method(call, name)
 
@@ -232,6 +233,7 @@ def unavailable(name: str) -> None:
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         other_layout(self, f"torch.{name.removeprefix('to_')}")
 
+    call.__name__ = call.__qualname__ = name
     call.__doc__ = "NotImplementedError: of the sparse layouts, COO, CSR and CSC are there."
     method(call, name)
 

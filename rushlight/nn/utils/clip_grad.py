@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from numpy import ndarray
 
+from rushlight.base.errors import not_a_tensor
 from rushlight.core.mode import mode, no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import tensor
@@ -91,6 +92,8 @@ def clip_grad_norm_(
     >>> w.grad
     tensor([0.6000, 0.8000])
     """
+    if not isinstance(parameters, Iterable):
+        raise not_a_tensor("clip_grad_norm_", "parameters", 0, parameters)
     kept = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     total = get_total_norm(gradients(kept), norm_type, error_if_nonfinite)
     clip_grads_with_norm_(kept, max_norm, total)

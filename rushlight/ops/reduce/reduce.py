@@ -50,6 +50,8 @@ adopt(kernels)
 
 
 def same_out(op, out, result):
+    if not isinstance(out, Tensor):
+        return into(out, result)  # raises the error
     if out.dtype is not result.dtype:
         raise RuntimeError(
             explain(
@@ -65,6 +67,8 @@ def same_out(op, out, result):
 
 
 def bool_out(op, out, result):
+    if not isinstance(out, Tensor):
+        return into(out, result)  # raises the error
     if out.dtype not in (bool_, uint8):
         raise RuntimeError(
             explain(

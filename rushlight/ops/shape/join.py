@@ -34,7 +34,7 @@ def as_stack(x: Tensor) -> Tensor:
 def at_least(n: int, bring: Callable[[Tensor], Tensor]) -> None:
     """Define atleast_nd, of one tensor or of several."""
 
-    def brought(*tensors: Any) -> Any:
+    def brought(*tensors: Tensor | Sequence[Tensor]) -> Any:
         given = tensors[0] if len(tensors) == 1 else tensors
         return bring(given) if isinstance(given, Tensor) else tuple(bring(t) for t in given)
 
@@ -128,7 +128,9 @@ def empty(like: Tensor, *shape: int) -> Tensor:
 
 
 @composite(tensor=False)
-def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
+def meshgrid(
+    *tensors: Tensor | Sequence[Tensor], indexing: str | None = None
+) -> tuple[Tensor, ...]:
     """Coordinates of a grid: one tensor for each axis, all of the grid's shape; views.
 
     `indexing`: "ij", the axes in their order, or "xy", the first two exchanged. RuntimeError for
