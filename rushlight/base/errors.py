@@ -115,6 +115,11 @@ def explain(what: str, hint: str = "", **facts: object) -> str:
     return "\n".join(lines)
 
 
+def first_line(error: BaseException) -> str:
+    """What an error of the library says, without its facts: for the message of another error."""
+    return str(error).partition("\n  at: ")[0]
+
+
 def located(error: Exception) -> bool:
     """Whether the error's message has the user's line: from `explain`, or added here to an error
     that rushlight raised without a line. False if other code raised the error."""

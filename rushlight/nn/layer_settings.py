@@ -10,6 +10,7 @@ import numpy as np
 
 from rushlight.base import dtypes, shown_names
 from rushlight.base.device import on_meta
+from rushlight.base.errors import explain
 from rushlight.core.arguments import integer
 from rushlight.core.tensor import from_array
 from rushlight.creation.factories import blank, room
@@ -50,7 +51,7 @@ def uninitialized(*shape: int, dtype: Any = None, device: Any = None) -> Paramet
         integer(size, "size")  # TypeError for a word
     if min(shape, default=0) < 0:
         raise RuntimeError(
-            f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}"
+            explain(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
         )
     d = dtypes.or_default(dtype)
     return Parameter(

@@ -267,8 +267,10 @@ class sparsetype:
             of = args[1]
             if of.dtype is not self.dtype:
                 raise TypeError(
-                    f"expected values of {self.dtype}, but got {of.dtype}: convert them, "
-                    f"v.to({self.dtype})"
+                    explain(
+                        f"expected values of {self.dtype}, but got {of.dtype}: convert them, "
+                        f"v.to({self.dtype})"
+                    )
                 )
             return sparse_coo_tensor(*args)
         size = args[0] if len(args) == 1 and isinstance(args[0], (Size, tuple, list)) else args

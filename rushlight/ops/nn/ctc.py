@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rushlight.base.errors import explain
 from rushlight.core.build import build, inner
 from rushlight.core.worlds import ARRAYS, shared
 from rushlight.kernels import ctc as kernels
@@ -43,8 +44,11 @@ def scaled_slope(g, slope):
 @shared
 def no_second_derivative(name):
     raise NotImplementedError(
-        f"derivative for {name}_backward is not implemented: {name} can be differentiated once, "
-        "as in torch"
+        explain(
+            f"derivative for {name}_backward is not implemented: {name} can be differentiated "
+            "once, "
+            "as in torch"
+        )
     )
 
 
