@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable)
 MAX_TEXT = 200  # characters of a statement in a message
+IPYTHON_INPUT = re.compile(r"<ipython-input-(\d+)-")  # the name of a cell before IPython 7.31
 CO_VARARGS = 4  # a function that takes *args
 PYTHON = os.path.dirname(os.__file__) + os.sep
 E = TypeVar("E", bound=BaseException)
@@ -77,11 +78,25 @@ def line_of(code: CodeType, lasti: int) -> int:
 
 
 def place(code: CodeType, lasti: int) -> str:
-    """`file.py:12: the statement's text`."""
-    line = line_of(code, lasti)
+    """`file.py:12: the statement's text`; in a notebook `cell 2, line 12: the statement's text`."""
+    line, cell = line_of(code, lasti), cell_of(code.co_filename)
     text = linecache.getline(code.co_filename, line).strip()
     text = text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "..."
-    return f"{code.co_filename}:{line}" + (f": {text}" if text else "")
+    where = f"{code.co_filename}:{line}" if cell is None else f"cell {cell}, line {line}"
+    return where + (f": {text}" if text else "")
+
+
+def cell_of(file: str) -> str | None:
+    """The number of the notebook's cell whose code has this `co_filename`, as in `In [2]`; None for
+    other code."""
+    if (ipython := sys.modules.get("IPython")) is None:
+        return None
+    if found := IPYTHON_INPUT.match(file):
+        return found[1]
+    shell = getattr(ipython, "get_ipython", lambda: None)()
+    label = getattr(getattr(shell, "compile", None), "format_code_name", lambda file: None)(file)
+    found = label and re.search(r"\d+", label[1])  # ("Cell", "In[2]")
+    return found[0] if found else None
 
 
 def here() -> str:
