@@ -68,6 +68,20 @@ class NoArray(NotImplementedError):
         raise self
 
 
+class Touched(RuntimeError, AttributeError, TypeError):
+    """A kernel met a `Placeholder`, which runs the op in its own way. `what`: the NumPy function,
+    for the text: it is written when somebody reads it, since each op inside a vmap raises this
+    error once."""
+
+    def __init__(self, text: str, batch: Any, what: str = ""):
+        super().__init__(text)
+        self.batch, self.what = batch, what
+
+    def __str__(self) -> str:
+        text = self.args[0]
+        return text.format(what=self.what, shape=self.batch.shape) if self.what else text
+
+
 def line_of(code: CodeType, lasti: int) -> int:
     """The line number of the instruction at byte `lasti` of `code`. Slow: called only when a place
     is shown."""
@@ -218,6 +232,7 @@ class NoCuda(RuntimeError, AssertionError):
 
 
 shown_as(NoCuda, "builtins", "AssertionError")
+shown_as(Touched, "builtins", "RuntimeError")
 
 
 # -- assigned and missing gradients ----------------------------------------------------------------
@@ -305,41 +320,66 @@ def suggesting(
     @wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
-            if spellings is not None:
-                kwargs = {
-                    word if word in (known or ()) else spellings.get(word, word): v
-                    for word, v in kwargs.items()
-                }
-            if known is not None:
-                for word in kwargs:
-                    if word not in known:
-                        raise unexpected(
-                            name or f.__name__, word, [n for n in known if n != "self"]
-                        )
+            kwargs = spelled(kwargs, known, spellings, name or f.__name__)
         try:
             return f(*args, **kwargs)
-        except MemoryError as error:
-            raise out_of_memory(error) from None
-        except AttributeError as error:
+        except CAUSES as error:
             # raised by a meta tensor, which has no elements (ops/meta/meta_tensors.py)
-            if hasattr(error, "instead"):
+            if hasattr(error, "instead") and isinstance(error, AttributeError):
                 return error.instead(f, args, kwargs)
-            check_given(f, args, kwargs)
-            if any([error.obj is value for value in (*args, *kwargs.values())]):
-                raise invalid_combination(f.__name__, args, kwargs) from None
-            raise
-        except (TypeError, ValueError, IndexError, RuntimeError) as error:
-            if isinstance(error, TypeError) and "\n  at: " in str(error):
-                raise
-            check_given(f, args, kwargs)
-            if error.__traceback__.tb_next is None:  # type: ignore[union-attr]
-                raise TypeError(explain(str(error))) from None  # f was not entered: too many
-            if of_kinds(error):
-                raise invalid_combination(f.__name__, args, kwargs) from None
+            check_call(f, args, kwargs, error)
             raise
 
     call.__module__ = home or f.__module__
     return call  # type: ignore[return-value]
+
+
+def spelled(
+    kwargs: dict, known: tuple[str, ...] | None, spellings: dict[str, str] | None, function: str
+) -> dict:
+    """The keyword arguments under the names that a function takes. TypeError for an unknown one."""
+    if spellings is not None:
+        kwargs = {
+            word if word in (known or ()) else spellings.get(word, word): v
+            for word, v in kwargs.items()
+        }
+    if known is not None:
+        for word in kwargs:
+            if word not in known:
+                raise unexpected(function, word, [n for n in known if n != "self"])
+    return kwargs
+
+
+# What a call raises because of its arguments.
+CAUSES = (MemoryError, AttributeError, TypeError, ValueError, IndexError, RuntimeError)
+
+
+def lacks(error: Exception, given: Iterable[Any]) -> bool:
+    """Whether one of the arguments given lacks the attribute that the library asked for."""
+    return (
+        isinstance(error, AttributeError)
+        and error.name is not None
+        and any([error.obj is value for value in given])
+    )
+
+
+def check_call(f: Callable, args: tuple, kwargs: dict, error: Exception) -> None:
+    """Raise an error in terms of the user's call in place of `error`, which `f` raised.
+
+    Returns where `error` is as good."""
+    if isinstance(error, MemoryError):
+        raise out_of_memory(error) from None
+    if isinstance(error, (Touched, NoArray)):  # of vmap and sparse tensors: runs in another way
+        return
+    if isinstance(error, TypeError) and "\n  at: " in str(error):
+        return
+    check_given(f, args, kwargs)
+    trace = error.__traceback__
+    if isinstance(error, TypeError) and trace is not None and trace.tb_next is None:
+        raise TypeError(explain(str(error))) from None  # f was not entered: too many arguments
+    given = (*args, *kwargs.values())
+    if of_kinds(error) or lacks(error, given):
+        raise invalid_combination(f.__name__, args, kwargs) from None
 
 
 def check_given(f: Callable, args: tuple, kwargs: dict) -> None:

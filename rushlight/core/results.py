@@ -19,14 +19,11 @@ def into(out: Any, result: Any, *apart: Tensor) -> Any:
 
     `apart`: the tensors whose memory `out` must not share.
     """
-    if not isinstance(out, (Tensor, tuple, list)):
-        raise TypeError(
-            explain(f"argument 'out' must be Tensor, not {type(out).__name__}", got=describe(out))
-        )
     if isinstance(result, tuple):
         for o, r in zip(out, result):
             same_dtype(o, r)
         return type(result)([into(o, r, *apart) for o, r in zip(out, result)])
+    check_out(out)
     if result._node is not None or (out._node is not None and mode().grad):
         raise RuntimeError(
             explain(
@@ -62,9 +59,18 @@ def filled(out: Any, result: Any) -> Any:
     return out.copy_(result) if out.is_sparse or result.is_sparse else into(out, result)
 
 
+def check_out(out: Any) -> None:
+    """TypeError unless `out` is a tensor."""
+    if not isinstance(out, Tensor):
+        raise TypeError(
+            explain(f"argument 'out' must be Tensor, not {type(out).__name__}", got=describe(out))
+        )
+
+
 def same_dtype(out: Tensor, result: Tensor) -> None:
     """RuntimeError for results of which torch converts none: values and indices, the parts of a
     decomposition."""
+    check_out(out)
     if out.dtype is not result.dtype:
         raise RuntimeError(
             explain(

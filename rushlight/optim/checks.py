@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Number
+from numbers import Real
 from typing import Any
 
 from rushlight.base.errors import explain
@@ -39,7 +39,8 @@ def check_lr(lr: Any, message: str = "Invalid learning rate: {}") -> None:
                 shape=tuple(lr.shape),
             )
         )
-    if not isinstance(lr, (Number, Tensor)):
+    a_number = isinstance(lr, (Real, Tensor))
+    if not a_number:
         raise TypeError(explain(f"the learning rate must be a number, not {type(lr).__name__}"))
     if not lr >= 0.0:
         raise ValueError(explain(message.format(lr), "use a number >= 0"))

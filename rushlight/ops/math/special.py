@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushlight.base.errors import explain
 from rushlight.core.build import build, floating, op
 from rushlight.core.worlds import adopt, shared
 from rushlight.kernels import special as kernels
@@ -280,10 +279,8 @@ def logit_gradient(g, x, eps):
 @shared
 def no_derivative(name):
     raise NotImplementedError(
-        explain(
-            f"the derivative for 'self' of '{name}' is not implemented",
-            "detach() the first argument",
-        )
+        f"the derivative for 'self' of '{name}' is not implemented; hint: detach() the first "
+        "argument"
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushlight.base.errors import explain
 from rushlight.core.build import build, inner
 from rushlight.core.worlds import ARRAYS, shared
 from rushlight.kernels import ctc as kernels
@@ -44,11 +43,8 @@ def scaled_slope(g, slope):
 @shared
 def no_second_derivative(name):
     raise NotImplementedError(
-        explain(
-            f"derivative for {name}_backward is not implemented: {name} can be differentiated "
-            "once, "
-            "as in torch"
-        )
+        f"derivative for {name}_backward is not implemented: {name} can be differentiated once, "
+        "as in torch"
     )
 
 

@@ -35,7 +35,7 @@ def at_least(n: int, bring: Callable[[Tensor], Tensor]) -> None:
     """Define atleast_nd, of one tensor or of several."""
 
     def brought(*tensors: Tensor | Sequence[Tensor]) -> Any:
-        given = tensors[0] if len(tensors) == 1 else tensors
+        given: Any = tensors[0] if len(tensors) == 1 else tensors
         return bring(given) if isinstance(given, Tensor) else tuple(bring(t) for t in given)
 
     brought.__name__ = brought.__qualname__ = f"atleast_{n}d"
@@ -140,7 +140,7 @@ def meshgrid(
     tensor([[3, 4],
             [3, 4]])
     """
-    ts = tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
+    ts: Any = tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
     check_axes(ts, indexing)
     if indexing == "xy" and len(ts) > 1:
         first, second, *rest = meshgrid(ts[1], ts[0], *ts[2:], indexing="ij")
