@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable)
 MAX_TEXT = 200  # characters of a statement in a message
-IPYTHON_INPUT = re.compile(r"<ipython-input-(\d+)-")  # the name of a cell before IPython 7.31
+IPYTHON_INPUT = r"<ipython-input-(\d+)-"  # the name of a cell before IPython 7.31
 CO_VARARGS = 4  # a function that takes *args
 PYTHON = os.path.dirname(os.__file__) + os.sep
 E = TypeVar("E", bound=BaseException)
@@ -105,7 +105,7 @@ def cell_of(file: str) -> str | None:
     other code."""
     if (ipython := sys.modules.get("IPython")) is None:
         return None
-    if found := IPYTHON_INPUT.match(file):
+    if found := re.match(IPYTHON_INPUT, file):
         return found[1]
     shell = getattr(ipython, "get_ipython", lambda: None)()
     label = getattr(getattr(shell, "compile", None), "format_code_name", lambda file: None)(file)
@@ -314,7 +314,8 @@ def suggesting(
         if known is None
         else len(f.__defaults__ or ()) + len(f.__kwdefaults__ or ()) - ("out" in known)
     )
-    if settings < 2 and not spellings and not always:
+    wrapped = known is None and hasattr(f, "__wrapped__")  # by this function, under another name
+    if settings < 2 and not spellings and (wrapped or not always):
         return f
 
     @wraps(f)
@@ -417,7 +418,7 @@ def not_a_tensor(function: str, name: str, place: int, value: Any) -> TypeError:
 
 
 # Beginnings and parts of Python's messages for a value of a wrong kind.
-OF_KINDS = re.compile(
+OF_KINDS = (  # compiled when an error is met: the import takes no time
     "not supported between|unsupported operand|must be real number|cannot be interpreted|"
     "is not iterable|has no len|could not convert string|invalid literal|values to unpack|"
     "truth value of an array|bad operand type|not subscriptable|unhashable"
@@ -433,7 +434,7 @@ def of_kinds(error: Exception) -> bool:
         step is not None
         and ours(step.tb_frame.f_code.co_filename)
         and isinstance(error, (TypeError, ValueError))
-        and OF_KINDS.search(str(error)) is not None
+        and re.search(OF_KINDS, str(error)) is not None
     )
 
 
