@@ -22,6 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SIZES = {"1 KB": 256, "1 MB": 1 << 18, "64 MB": 1 << 24}
 ROUNDS = 3
+WARM_CALLS = 30
 
 
 def best(function, dist, times):
@@ -112,40 +113,50 @@ def timed(torch, dist, model, x, y):
             at += p.numel()
         optimizer.step()
 
-    for call in (summed, alone, after):
-        for _ in range(5):
-            call()
-    return [best(call, dist, 20) * 1e3 for call in (summed, alone, after)]
+    calls = summed, alone, after
+    for call in calls * WARM_CALLS:
+        call()
+    if hasattr(torch, "fast"):
+        torch.fast.settle()  # loops of optimizers are compiled in the background
+    turns = [[best(call, dist, 5) * 1e3 for call in calls] for _ in range(6)]
+    return [min(times) for times in zip(*turns)]
 
 
-def memory(torch, dist):
-    """{way: largest bytes of arrays in a step, over the bytes of the parameters}."""
+def largest_bytes(torch, way):
+    """Largest bytes of arrays in a step with Adam, over the bytes of the parameters."""
     import tracemalloc
 
     from rushlight.distributed.fsdp import FullyShardedDataParallel, ModuleWrapPolicy
     from rushlight.distributed.optim import ZeroRedundancyOptimizer
 
-    found, nn, x = {}, torch.nn, torch.ones(2, 512)
-    for way in ("one process", "DDP and ZeRO", "FSDP"):
-        tracemalloc.start()
-        model = nn.Sequential(*[nn.Linear(512, 512) for _ in range(8)])
-        count = sum(p.numel() * 4 for p in model.parameters())
-        if way == "FSDP":
-            model = FullyShardedDataParallel(model, auto_wrap_policy=ModuleWrapPolicy([nn.Linear]))
-        if way == "DDP and ZeRO":
-            model = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
-            optimizer = ZeroRedundancyOptimizer(model.parameters(), torch.optim.Adam)
-        else:
-            optimizer = torch.optim.Adam(model.parameters())
-        for _ in range(2):
-            tracemalloc.reset_peak()
-            model(x).sum().backward()
-            optimizer.step()
-            optimizer.zero_grad()
-        found[way] = tracemalloc.get_traced_memory()[1] / count
-        tracemalloc.stop()
-        del model, optimizer
-    return found
+    nn, x = torch.nn, torch.ones(2, 512)
+    tracemalloc.start()
+    model = nn.Sequential(*[nn.Linear(512, 512) for _ in range(8)])
+    count = sum(p.numel() * 4 for p in model.parameters())
+    if way == "FSDP":
+        model = FullyShardedDataParallel(model, auto_wrap_policy=ModuleWrapPolicy([nn.Linear]))
+    if way == "DDP and ZeRO":
+        model = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
+        optimizer = ZeroRedundancyOptimizer(model.parameters(), torch.optim.Adam)
+    else:
+        optimizer = torch.optim.Adam(model.parameters())
+    for _ in range(2):
+        tracemalloc.reset_peak()
+        model(x).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak / count
+
+
+def memory(torch):
+    """{way: its largest bytes}."""
+    ways = ("one process", "DDP and ZeRO", "FSDP")
+    for way in ways:  # modules that are imported at their first use are not counted below
+        largest_bytes(torch, way)
+    torch.fast.settle()
+    return {way: largest_bytes(torch, way) for way in ways}
 
 
 def rank(library):
@@ -161,7 +172,7 @@ def rank(library):
         found["all_reduce"][name] = best(lambda x=x: dist.all_reduce(x), dist, times) * 1e3
     found["step"] = steps(torch, dist)
     if library == "rushlight":
-        found["memory"] = memory(torch, dist)
+        found["memory"] = memory(torch)
     if dist.get_rank() == 0:
         print("RESULT " + json.dumps(found), flush=True)
     dist.barrier()

@@ -10,6 +10,7 @@ import numpy as np
 
 from rushlight.base import dtypes, shown_names
 from rushlight.base.device import on_meta
+from rushlight.core.arguments import integer
 from rushlight.core.tensor import from_array
 from rushlight.creation.factories import blank, check_sizes, room
 from rushlight.nn.module import Module
@@ -45,6 +46,8 @@ class FunctionModule(Module):
 
 def uninitialized(*shape: int, dtype: Any = None, device: Any = None) -> Parameter:
     """A parameter with arbitrary contents; `reset_parameters` fills it."""
+    for size in shape:
+        integer(size, "size")  # TypeError for a word
     if shape:
         check_sizes(shape)
     d = dtypes.or_default(dtype)
