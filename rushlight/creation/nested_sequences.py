@@ -164,8 +164,8 @@ def held(numbers: Any, given: Any, dtype: dtypes.dtype) -> np.ndarray:
 
 
 def numbers_in(array: np.ndarray, given: Any, dtype: dtypes.dtype | None) -> np.ndarray:
-    """The numbers of an array of objects, of integers beyond 64 bits. torch's error for elements
-    that are no numbers."""
+    """The numbers of an array of objects, of integers beyond 64 bits. torch's error for other
+    elements."""
     first = first_leaf(given)
     if isinstance(first, str) and first and first is not given:
         raise ValueError(explain("too many dimensions 'str'", "give numbers"))

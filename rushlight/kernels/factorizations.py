@@ -71,8 +71,8 @@ def linalg_cholesky_ex(x: ndarray) -> tuple[ndarray, ndarray]:
             factor[i], info[i] = potrf(x[i], lower=True, clean=True)
     lost = np.isnan(np.diagonal(factor, axis1=-2, axis2=-1))
     if lost.any() and not notices_failures():
-        for i in np.argwhere(lost.any(-1)):
-            info[(*i,)] = first_lost(x[(*i,)])
+        for i in map(tuple, np.argwhere(lost.any(-1))):
+            info[i] = first_lost(x[i])
     elif lost.any():  # nan is not positive: OpenBLAS goes on all the same
         info[...] = np.where((info == 0) & lost.any(-1), lost.argmax(-1) + 1, info)
     return factor, info

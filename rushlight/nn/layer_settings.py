@@ -36,9 +36,9 @@ class FunctionModule(Module):
             cls = next(
                 c for c in type(self).__mro__ if shown_names.home(c).startswith("rushlight.")
             )
-            names = tuple(
-                name for name in inspect.signature(cls.__init__).parameters if name in self.__dict__
-            )
+            constructor: Any = cls.__init__  # type: ignore[misc]
+            settings = inspect.signature(constructor).parameters
+            names = tuple(name for name in settings if name in self.__dict__)
         return ", ".join(
             f"{name}={getattr(self, name)!r}" for name in names if name != "inplace" or self.inplace
         )

@@ -52,8 +52,8 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
         watch.on_error(op, args, error)
     if isinstance(error, MemoryError):
         return out_of_memory(error)
-    if (found := too_large(op, args, str(error))) is not None:
-        return found
+    if (overflowing := too_large(op, args, str(error))) is not None:
+        return overflowing
     if isinstance(error, AttributeError):
         check_tensors(op, args, missed=error.obj is None)
     if not isinstance(error, NotImplementedError):
@@ -120,7 +120,7 @@ SCALARS = {"value", "alpha", "beta", "p", "ord", "weight", "correction", "min", 
 
 def too_large(op: Op, args: Sequence[Any], text: str) -> Exception | None:
     """torch's error for the first argument that is an integer of more than 64 bits, or a list with
-    one; for a dimension of more than 32 bits, where NumPy's text says so. None if all fit."""
+    one; for a dimension of more than 32 bits if NumPy refused it. None if all fit."""
     names = op.inputs + op.settings
     if "fit into a C int" in text or "greater than maximum" in text:
         for dim in flattened(args[len(op.inputs) :]):

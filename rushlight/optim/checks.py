@@ -90,7 +90,7 @@ def check_fused(fused: bool | None, foreach: bool | None, differentiable: bool) 
 
 
 def check_numbers(group: dict, names: Sequence[str]) -> None:
-    """TypeError for a setting that is no number: before a counter moves."""
+    """TypeError for a setting of another type than a number, before a counter moves."""
     for name in names:
         if not isinstance(group[name], (Number, Tensor, tuple, list)):
             got = type(group[name]).__name__
