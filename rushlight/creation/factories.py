@@ -344,6 +344,8 @@ def shape_of(size: tuple) -> tuple[int, ...]:
 def check_sizes(shape: tuple[int, ...]) -> None:
     """TypeError for a size of more than 64 bits, RuntimeError for a negative one, or for a shape of
     more elements than an address space has."""
+    if min(shape) >= 0 and prod(shape) < MAX_ELEMENTS:
+        return
     if max(shape) >= 2**63 or min(shape) < -(2**63):
         place = next(i for i, n in enumerate(shape, 1) if not -(2**63) <= n < 2**63)
         raise overflow("argument 'size'", place)
@@ -351,8 +353,7 @@ def check_sizes(shape: tuple[int, ...]) -> None:
         raise RuntimeError(
             explain(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
         )
-    if prod(shape) >= MAX_ELEMENTS:
-        raise overflowed(shape)
+    raise overflowed(shape)
 
 
 def refuse(layout: Any) -> None:
