@@ -268,6 +268,9 @@ def simple(value: Any, truth: Callable[[Formula], bool | None]) -> Any:
             return parts[1][1 if parts[1][0] else 2]
         if name == pow.op.name:
             return power(*parts[1])
+        if name == "shared_by":  # the rule of mean: g / n
+            total, n = parts[1]
+            return over(total, int(n) if isinstance(n, float) and n.is_integer() else n)
     elif head == "if" and isinstance(parts[1], bool):
         return parts[0] if parts[1] else parts[2]
     elif head == "negative":
