@@ -37,6 +37,9 @@ class Check:
     def on_module(self, module: Any, args: tuple, output: Any, outermost: bool) -> None:
         """A module's call has returned; `outermost`: no other module's call is around it."""
 
+    def on_dropout(self) -> None:
+        """A dropout function is about to run, with `training=True` because nothing was given."""
+
     def on_decision(self, name: str, scores: Tensor) -> None:
         """`argmax`, `max` with a dimension, or a loss that is one number, is about to run on
         scores. `name`: of the function."""

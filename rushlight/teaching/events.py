@@ -32,6 +32,10 @@ LOSSES = (
 )
 
 
+DROPOUTS = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout")
+TRAINING = 2  # the place of the argument `training` of these
+
+
 class Events:
     """Sends events to checks. A check that raises an error is switched off; the program goes on."""
 
@@ -75,6 +79,8 @@ class Events:
 
         for name in LOSSES:
             self.assign(nn.functional, name, self.loss(name, getattr(nn.functional, name)))
+        for name in DROPOUTS:
+            self.assign(nn.functional, name, self.dropout(getattr(nn.functional, name)))
         self.assign(Hooked, "__call__", self.module(Hooked.__call__))
         self.assign(nn.Module, "load_state_dict", self.load(nn.Module.load_state_dict))
         engine = sys.modules["rushlight.core.backward"]
@@ -112,6 +118,15 @@ class Events:
                 self.send("on_loss", name, input, target)
                 if kwargs.get("reduction") != "none":
                     self.send("on_decision", name, input)
+            return function(*args, **kwargs)
+
+        return run
+
+    def dropout(self, function: Callable) -> Callable:
+        @wraps(function)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            if len(args) <= TRAINING and "training" not in kwargs:
+                self.send("on_dropout")
             return function(*args, **kwargs)
 
         return run

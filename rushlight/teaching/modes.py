@@ -166,4 +166,43 @@ class EvaluationModeInTraining(Check):
                     )
 
 
-CHECKS = (TrainingModeInEvaluation, EvaluationModeInTraining)
+class DropoutInEvaluation(Check):
+    name = "dropout-in-evaluation"
+    title = "F.dropout drops in evaluation mode, too"
+    why = (
+        "F.dropout(x, p) has training=True: model.eval() does not reach it, and the measured "
+        "accuracy is that of a network with removed features."
+    )
+    fix = "pass the mode, F.dropout(x, p, self.training), or use the module nn.Dropout."
+    wrong = "def forward(self, x): return self.fc(F.dropout(x, 0.5))"
+    right = "def forward(self, x): return self.fc(F.dropout(x, 0.5, self.training))"
+    limit = (
+        "F.dropout without `training` runs inside a model that is in evaluation mode, under "
+        "no_grad, and a loss or argmax reads the model's output itself. The mean of many dropout "
+        "samples is no finding."
+    )
+
+    def __init__(self, report: Any):
+        super().__init__(report)
+        self.places: list[str] = []  # in the model's call that runs now
+        self.last: tuple[Any, str] = (None, "")  # the array of the output, the first place
+
+    def on_dropout(self) -> None:
+        if not mode().grad and not self.places:
+            self.places.append(here())
+
+    def on_module(self, module: Any, args: tuple, output: Any, outermost: bool) -> None:
+        if not outermost:
+            return
+        found = self.places and not module.training and isinstance(output, Tensor)
+        self.last = (output._array, self.places[0]) if found else (None, "")
+        self.places = []
+
+    def on_decision(self, name: str, scores: Tensor) -> None:
+        array, place = self.last
+        if place and scores._array is array:
+            self.last = (None, "")
+            self.hint("the model is in evaluation mode, and `training` was not given.", place)
+
+
+CHECKS = (TrainingModeInEvaluation, EvaluationModeInTraining, DropoutInEvaluation)

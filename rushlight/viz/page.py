@@ -9,6 +9,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from html import escape
 from pathlib import Path
 from textwrap import dedent
@@ -174,7 +175,6 @@ class Content:
             self.names[node] = self.names[result]
             if result in self.values:
                 self.values[node] = self.values[result]
-        self.assigned = {name.rstrip(SUBSCRIPT_DIGITS) for name in self.names.values()}
         self.formulas = NamedFormulas(
             order, self.values, self.names, called, spoken=self.spoken_constant
         )
@@ -182,8 +182,7 @@ class Content:
         self.homes = homes_of(order, params, self.raw_names)
         for node, result in self.results.items():
             self.homes[result] = self.homes[node]
-        made = [call_of(n, params) for n in order if not (n.leaf or isinstance(n, Output))]
-        self.calls = Counter(call for call in made if call is not None)  # ops of each call
+        self.calls = ops_of_calls(order, params)
         self.numbers: dict[str, int] = {}
         self.sources: dict[str, dict] = {}
         self.edges = [
@@ -321,6 +320,11 @@ class Content:
         """The variable that was given as a constant; "" if values of the graph have its name."""
         name = self.places.argument(node, slot)
         return "" if name in self.assigned else name
+
+    @cached_property
+    def assigned(self) -> set[str]:
+        """The variables that hold values of the graph."""
+        return {name.rstrip(SUBSCRIPT_DIGITS) for name in self.names.values()}
 
     def spoken_constant(self, node: Node, slot: int) -> str:
         """The constant as the program writes it: a variable or a short expression."""
@@ -465,6 +469,12 @@ def homes_of(
         if call is not None:
             homes[node] = sliced(tuple(call.path.split("."))) if call.path else ()
     return homes
+
+
+def ops_of_calls(order: list[Node], model: Params) -> Counter[Call]:
+    """How many ops each recorded call of a module has made."""
+    calls = (call_of(n, model) for n in order if not (n.leaf or isinstance(n, Output)))
+    return Counter(call for call in calls if call is not None)
 
 
 def slices(paths: set[tuple[str, ...]]) -> Callable[[tuple[str, ...]], tuple[str, ...]]:

@@ -140,6 +140,35 @@ train(classifier(), """
         + CE
         + ")",
     ),
+    "step without brackets": (
+        "no-step",
+        """
+model = classifier()
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for i in range(40):
+    optimizer.zero_grad()
+    F.cross_entropy(model(x), y).backward()
+    optimizer.step
+""",
+    ),
+    "F.dropout without self.training": (
+        "dropout-in-evaluation",
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 3)
+    def forward(self, x):
+        return self.fc(F.dropout(x, 0.5))
+model = Net()
+train(model, """
+        + CE
+        + """)
+model.eval()
+with torch.no_grad():
+    (model(x).argmax(1) == y).sum()
+""",
+    ),
     "detach in the middle": (
         "no-gradient",
         """
@@ -300,7 +329,7 @@ for epoch in range(4):
         """
 cell, head, h = nn.RNNCell(8, 8), nn.Linear(8, 3), torch.zeros(4, 8)
 optimizer = optim.SGD([*cell.parameters(), *head.parameters()], lr=0.0)
-for i in range(20):
+for i in range(19):
     h = cell(x[4 * i : 4 * i + 4], h)
     optimizer.zero_grad()
     F.cross_entropy(head(h), y[4 * i : 4 * i + 4]).backward(retain_graph=True)
@@ -576,6 +605,40 @@ def bootstrapped(model):
     return F.mse_loss(model(x[:128]).max(1).values, t[:128] + 0.9 * value)
 for loss in (pseudo, hard, bootstrapped):
     train(classifier(nn.Dropout(0.5)), lambda m, p: loss(m), lr=0.01)
+""",
+    "gradients of images, by an optimizer that steps later": """
+model = classifier()
+optimizer = optim.SGD(model.parameters(), lr=0.05)
+norms = []
+for i in range(30):
+    optimizer.zero_grad()
+    F.cross_entropy(model(x[i : i + 1]), y[i : i + 1]).backward()
+    norms.append(model[0].weight.grad.norm().item())
+train(model, """ + CE + """, optimizer=optimizer)
+""",
+    "own update without step, zero_grad of an optimizer": """
+model = classifier()
+optimizer = optim.SGD(model.parameters(), lr=0.05)
+for i in range(30):
+    optimizer.zero_grad()
+    F.cross_entropy(model(x), y).backward()
+    with torch.no_grad():
+        for p in model.parameters():
+            p -= 0.05 * p.grad
+""",
+    "MC dropout with F.dropout, and F.dropout in training": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 3)
+    def forward(self, x, drop=None):
+        return self.fc(F.dropout(x, 0.5) if drop else F.dropout(x, 0.5, self.training))
+model = Net()
+train(model, """ + CE + """)
+model.eval()
+with torch.no_grad():
+    model(x).argmax(1), F.cross_entropy(model(x), y)
+    torch.stack([model(x, True).softmax(1) for _ in range(20)]).mean(0).argmax(1)
 """,
     "MC dropout": """
 model = classifier(nn.Dropout(0.5))
