@@ -182,7 +182,7 @@ class Sheet:
         if calls_step([v.place]) and len(self.state.optimizers) == 1:
             variable = type(self.state.optimizers[0]).__name__.lower()
         maker = variable or module_of(v.place) or v.origin
-        return f"{maker}_{op}" if maker != op else op
+        return f"{maker}_{op}" if maker and maker != op else op
 
     def input_name(self, kind: str, what: Any) -> str:
         if kind == "grad":

@@ -156,7 +156,9 @@ class PageWriter:
             line = f"{self.text(step.target)}[...] = {self.text(step.value)}"
             return self.add([step], [], [line])
         text = self.call(step)
-        if is_view(step) and (text.endswith(".T") or not {*values_in(step.args)} & self.written):
+        if MARK.fullmatch(text) and not {*values_in(step.args)} & self.written:  # x - 0
+            self.views[step.outs[0]] = text
+        elif is_view(step) and (text.endswith(".T") or not {*values_in(step.args)} & self.written):
             self.views[step.outs[0]] = text
         else:
             self.add([step], [self.text(v) for v in step.outs], [text])
