@@ -168,7 +168,8 @@ class SoftmaxOverBatch(Check):
             node = node.edges[0]
         if name != "nll_loss" or op_name(node) not in ("softmax", "log_softmax"):
             return
-        dim, classes = node._saved_dim % len(shape), min(1, len(shape) - 1)
+        dim: int = getattr(node, "_saved_dim")  # noqa: B009  (an attribute of this op's nodes)
+        dim, classes = dim % len(shape), min(1, len(shape) - 1)
         if dim != classes and shape[dim] != shape[classes]:
             self.hint(
                 f"nll_loss was given {op_name(node)} over dimension {dim} of {shape}; the classes "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from rushlight.nn.dropout import _DropoutNd
 from rushlight.nn.module import Module
 from rushlight.nn.normalization import _BatchNorm
 from rushlight.teaching.check import Check
-from rushlight.teaching.notes import Notes, array_of, listed, parameters_of
+from rushlight.teaching.notes import Notes, array_of, checksum, listed, parameters_of
 
 
 def modal(root: Module, training: bool) -> list[str]:
@@ -96,7 +95,7 @@ class TrainingModeInEvaluation(Check):
         note.place, note.layers = here(), layers
         if name != "max" and given is not None and not note.warned:  # max: also targets in RL
             held_out = note.trained_on is None or not np.may_share_memory(given, note.trained_on)
-            data = crc32(np.ascontiguousarray(given)) if held_out else 0
+            data = checksum(given) if held_out else 0
             note.repeated = note.repeated + 1 if held_out and data == note.data else 1
             note.data = data
         if note.since == 2 or note.repeated == self.REPEATED:

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 from weakref import ref
-from zlib import crc32
-
-import numpy as np
 
 from rushlight.base.errors import here
 from rushlight.core.mode import mode
@@ -18,6 +15,7 @@ from rushlight.teaching.check import Check
 from rushlight.teaching.notes import (
     Notes,
     array_of,
+    checksum,
     gradient,
     listed,
     name_in,
@@ -344,22 +342,17 @@ class NoStep(Check):
             return
         leaves = [node.variable for node in nodes if node.leaf]  # type: ignore[attr-defined]
         if self.leaf is None and leaves:
-            self.leaf, self.data = ref(leaves[0]), checksum(leaves[0])
+            self.leaf, self.data = ref(leaves[0]), checksum(array_of(leaves[0]))
         leaf = self.leaf and self.leaf()
         if leaf is None or not any(leaf is other for other in leaves) or nonzero(gradient(leaf)):
             return
         self.passes += 1
         if self.passes == self.PASSES and id(leaf) in optimized():
-            self.place = here() if checksum(leaf) == self.data else ""
+            self.place = here() if checksum(array_of(leaf)) == self.data else ""
 
     def finish(self) -> None:
         if self.place and not self.steps:
             self.hint(f"{self.PASSES} backward passes or more, and no step.", self.place)
-
-
-def checksum(tensor: Tensor) -> int:
-    array = array_of(tensor)
-    return 0 if array is None else crc32(np.ascontiguousarray(array))
 
 
 CHECKS = (ClearedTooEarly, NotCleared, NoGradient, NoOptimizer, PlainList, NoStep)

@@ -274,7 +274,8 @@ def simple(value: Any, truth: Callable[[Formula], bool | None]) -> Any:
 
 
 def simple_call(function: Any, arguments: tuple, *rest: Any) -> Any:
-    """A call as the branch that is taken, a power or a quotient, if it is one of these."""
+    """The call in a simpler form: `where` as its branch, `pow` as a power, `shared_by` as a
+    quotient."""
     name = function.parts[0] if function.head == "name" else ""
     if name == where.op.name and isinstance(arguments[0], bool):
         return arguments[1 if arguments[0] else 2]

@@ -1,10 +1,11 @@
-"""What a recorded op belongs to: a function of nn.functional, an optimizer, or the backward of an
-op. The page of a program (compile/export/program_page.py) names its loops by it."""
+"""Origins of recorded ops: a function of nn.functional, an optimizer, or the backward of an op.
+The page of a program (compile/export/program_page.py) names loops by the origins of their ops."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from inspect import unwrap
 from types import CodeType
 from typing import Any
@@ -13,6 +14,7 @@ from rushlight.base.tracebacks import PACKAGE, ours
 from rushlight.compile.graph import Line, Origin
 from rushlight.core import engine
 from rushlight.core.node import Node, Output
+from rushlight.core.tensor import Tensor
 
 OPTIMIZERS = f"{PACKAGE}optim{os.sep}"
 
@@ -24,7 +26,7 @@ class Origins:
     def __init__(self) -> None:
         self.made: dict[int, tuple[str, Line]] = {}
 
-    def of(self, op: Any, outs: tuple, line: Line) -> Origin:
+    def of(self, op: Any, outs: Sequence[Tensor], line: Line) -> Origin:
         """The origin of an op that has run just now with these results."""
         found = self.calling(op)
         for t in outs:

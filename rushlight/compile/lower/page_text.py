@@ -156,9 +156,10 @@ class PageWriter:
             line = f"{self.text(step.target)}[...] = {self.text(step.value)}"
             return self.add([step], [], [line])
         text = self.call(step)
-        if MARK.fullmatch(text) and not {*values_in(step.args)} & self.written:  # x - 0
-            self.views[step.outs[0]] = text
-        elif is_view(step) and (text.endswith(".T") or not {*values_in(step.args)} & self.written):
+        overwritten = {*values_in(step.args)} & self.written
+        transposed = is_view(step) and text.endswith(".T")
+        same = is_view(step) or MARK.fullmatch(text)  # the elements of x: a view, or x - 0
+        if transposed or same and not overwritten:
             self.views[step.outs[0]] = text
         else:
             self.add([step], [self.text(v) for v in step.outs], [text])
