@@ -43,12 +43,12 @@ function largest(i) {             // the number that has the strongest colour in
   return Math.max(0, ...array.values.map(v => Math.abs(v)).filter(Number.isFinite));
 }
 
-function shown(i, top = largest(i)) {   // array i: all its numbers, or facts and a picture of means. `top` has the strongest colour
+function shown(i, top = largest(i), digits = 4) {   // array i: all its numbers, or facts and a picture of means. `top` has the strongest colour
   if (i === null || i === undefined) return element("span", { class: "soft" }, "not kept: backward does not need it");
   const array = numbers[i];
   if (array.parts)
     return element("div", {}, ...array.parts.map(([name, j]) => element("div", {}, `output ${name}: `, shown(j))));
-  if (array.values && !array.cut) return exactly(array, top);
+  if (array.values && !array.cut) return exactly(array, top, digits);
   const facts = ["min", "mean", "max"].filter(name => name in array).map(name => `${name} ${written(array[name])}`);
   const box = element("div", { class: "numbers" },
     element("div", { class: "facts" }, ["shape " + array.shape.join("×"), ...facts].join(" · ")));
@@ -56,12 +56,12 @@ function shown(i, top = largest(i)) {   // array i: all its numbers, or facts an
   return box;
 }
 
-function exactly(array, top) {
+function exactly(array, top, digits) {
   const { shape, values } = array, rows = [];
   const columns = shape.length === 1 ? Math.min(shape[0], 8) : shape.length ? shape[shape.length - 1] : 1;   // a vector is wrapped
   for (let from = 0; from < values.length; from += columns)
     rows.push(element("tr", {}, ...values.slice(from, from + columns).map(v => element("td", {
-      style: values.length > 1 && typeof v === "number" ? shade(v / (top || 1)) : null, title: String(v) }, written(v)))));
+      style: values.length > 1 && typeof v === "number" ? shade(v / (top || 1)) : null, title: String(v) }, written(v, digits)))));
   const wide = columns > 3 ? { tabindex: 0, role: "group", "aria-label": "numbers, to scroll sideways" } : {};
   return element("div", { class: "numbers", ...wide },
     rows.length ? element("table", {}, ...rows) : element("span", { class: "soft" }, "no elements"),
