@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from math import prod
 
 import numpy as np
 
@@ -82,8 +83,9 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
             )
         )
     k, i, j = weight._array.shape
-    x = matmul(reshape(input1, (-1, i)), reshape(permute(weight, (1, 0, 2)), (i, k * j)))
-    out = r.sum(e.mul(reshape(x, (-1, k, j)), reshape(input2, (-1, 1, j))), (2,))
+    n = prod(a[:-1])
+    x = matmul(reshape(input1, (n, i)), reshape(permute(weight, (1, 0, 2)), (i, k * j)))
+    out = r.sum(e.mul(reshape(x, (n, k, j)), reshape(input2, (n, 1, j))), (2,))
     out = reshape(out, (*a[:-1], k))
     return out if bias is None else e.add(out, bias)
 
