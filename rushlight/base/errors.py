@@ -325,7 +325,7 @@ def suggesting(
         if known is None
         else len(f.__defaults__ or ()) + len(f.__kwdefaults__ or ()) - ("out" in known)
     )
-    wrapped = known is None and hasattr(f, "__wrapped__")  # by this function, under another name
+    wrapped = getattr(f, "suggests", False)  # a composite under another name
     if settings < 2 and not spellings and (wrapped or not always):
         return f
 
@@ -342,6 +342,7 @@ def suggesting(
             check_call(f, args, kwargs, error)
             raise
 
+    call.suggests = True  # type: ignore[attr-defined]
     call.__module__ = home or f.__module__
     return call  # type: ignore[return-value]
 

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from rushlight.base.dtypes import FLOATING
-from rushlight.base.errors import check_given, explain
+from rushlight.base.errors import check_kinds, explain
 from rushlight.core.arguments import promoted, wrap
 from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor, from_array
@@ -34,7 +34,14 @@ def linear(
     try:
         usual = weight._array.ndim == 2 and (bias is None or bias._array.ndim < 2)
     except AttributeError:
-        check_given(linear, (input, weight, bias), {})
+        check_kinds(
+            "linear",
+            [
+                ("input", "Tensor", input),
+                ("weight", "Tensor", weight),
+                ("bias", "Tensor | None", bias),
+            ],
+        )
         raise
     if usual:
         return product(input, weight, bias, out=out)
