@@ -30,6 +30,8 @@ HALF_ELEMENTS = 512  # 16-bit floats: NumPy takes 30 times as long as by way of 
 REDUCTION_ELEMENTS = 1 << 16  # NumPy adds up so many in 15 us
 REDUCTION_ROW_ELEMENTS = 32  # of a row, below which a loop is no faster
 REDUCTION_PARALLEL_ELEMENTS = 1 << 18  # from which all cores share reductions, scans and norms
+VARIANCE_ELEMENTS = 1 << 9  # up to which one loop in float64 takes 0.4 us, two passes of NumPy 5
+SHORT_ROWS_ELEMENTS = 1 << 9  # up to which a loop across rows of a few numbers takes 1 us
 SCAN_ELEMENTS = 1 << 12  # cumulative products of 51,200: NumPy 230 us, the loop 80 us
 DEFERRED_ELEMENTS = 1 << 18  # gradients of elementwise ops from which fresh memory is what counts
 SUM_ELEMENTS = 1 << 18  # a sum of two gradients: the pages of a new array cost more than the sum
@@ -51,7 +53,7 @@ POOL_SCATTER_ELEMENTS = (1 << 10) + 1  # gradients from which a loop is worth lo
 MEAN_PRODUCT_ELEMENTS = 1 << 10  # of a row, up to which BLAS takes a third of np.mean's time
 POOL_CORE_ELEMENTS = 1 << 16  # of planes, which are one core's work: 45 us
 POOL_OWN_LOOP_TAPS = 9  # most taps of a window with a loop of its own: 1/4 of the time
-MAX_POOL_TABLE_TAPS = 4  # of a window, from which a table is faster than a call for each: 6 us, 8
+MAX_POOL_TABLE_TAPS = 2  # of a window, from which a table is faster than a call for each: 3 us, 5
 MAX_POOL_TAPS = 16  # of a window, up to which a call of NumPy for each is soon done
 ATTENTION_PRODUCTS = 1 << 17  # from which attention counts as large: NumPy takes 0.15 ms
 # NumPy's passes over the scores that loops save; of many, a score takes NumPy 4 to 13 ns
