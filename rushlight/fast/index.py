@@ -46,6 +46,7 @@ SCATTER_ELEMENTS = 1 << 15  # numbers that land on others, from which a loop is 
 SCATTER_PASSES = 20  # of NumPy over plain numbers, that take as long as its `ufunc.at`
 # Elements, and those of a row, up to which a loop sorts by insertion: 0.5 us, 16 x 64 in 30 us
 ORDER_ELEMENTS, ORDER_ROW_ELEMENTS = 1 << 10, 64
+PLACES_ELEMENTS = 1 << 10  # of an index, up to which a loop that checks it takes 1 us
 POOL_TABLE_ELEMENTS = 1 << 12  # of all windows, up to which a table of places is faster
 PAD_TABLE_ELEMENTS = 1 << 12  # of the result, up to which a table of places takes 2 us of 6
 POOL_PRODUCTS = 1 << 17  # multiplications up to which a product adds up windows faster: 10 us
@@ -257,6 +258,10 @@ SITES: dict[str, Way] = {
     # 8 x 128 by 384 x 128: 20 us instead of 57
     "matmul.few_rows": Way("rushlight.fast.matmul"),
     "pad_modes.bordered": Way("rushlight.fast.pad_table"),
+    **{
+        f"index.{name}": Way("rushlight.fast.few_places")
+        for name in ("gathered", "placed", "added")
+    },
     "reduce.ordered": Way("rushlight.fast.few_order"),
     "sorting.most_frequent": Way("rushlight.fast.few_order"),
     "pool.max_values": Way("rushlight.fast.max_pool_values"),
