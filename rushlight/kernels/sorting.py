@@ -66,6 +66,10 @@ def nanmedian_dim(x: ndarray, dim: int, keepdim: bool = False) -> tuple[ndarray,
 
 def median_all(x: ndarray) -> ndarray:
     """The median of all elements; nan if there is none."""
+    if 0 < x.size <= SORTED_ELEMENTS and x.dtype.kind in "fiu":
+        values = ordered(x.reshape(-1), 0, False)[0]
+        last = values[-1]  # nan if there is one
+        return np.asarray(values[(x.size - 1) // 2] if last == last else last)
     return of_all(median_dim, x)
 
 
