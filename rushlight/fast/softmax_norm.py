@@ -86,6 +86,13 @@ def along_rows(name: str, of: str) -> Callable:
         if dim != -1 and dim != x.ndim - 1:
             return across(name, of, dim, *arrays)
         n = x.shape[-1] if x.ndim else 0
+        if len(arrays) == 1 and x.size < REDUCTION_PARALLEL_ELEMENTS:
+            lines = matrix(x, n)
+            if lines is None:
+                return None
+            out = room(x)
+            loop_of(name, of, "rows")(lines, out.reshape(-1, n))
+            return out
         rows = [matrix(a, n) for a in arrays]
         if arrays[0].shape != x.shape or any([a is None for a in rows]):
             return None

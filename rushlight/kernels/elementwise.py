@@ -223,9 +223,9 @@ def as_bits(condition: ndarray, x: Any, y: Any) -> tuple[np.dtype, ndarray, ndar
 
 
 try:  # the ufunc behind ndarray.clip, which takes 0.6 us longer
-    from numpy._core.umath import clip
+    from numpy._core.umath import clip  # type: ignore[attr-defined]
 except ImportError:  # a NumPy that keeps it elsewhere
-    clip = ndarray.clip  # type: ignore[assignment]
+    clip = ndarray.clip
 
 ENDS = {
     np.dtype(t): (np.asarray(-np.inf, t), np.asarray(np.inf, t))

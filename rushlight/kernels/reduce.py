@@ -363,7 +363,8 @@ def accumulated(ufunc: np.ufunc, x: ndarray, dim: int) -> ndarray:
     """What has been met so far; float32 in float64, as torch does: the error would grow with every
     step."""
     wide = np.int64 if x.dtype.kind in "iub" else np.float64 if x.dtype == np.float32 else None
-    r = ufunc.accumulate(np.atleast_1d(plain(x)), dim, wide).reshape(x.shape)
+    r = ufunc.accumulate(plain(x) if x.ndim else x.reshape(1), dim, wide)
+    r = r if x.ndim else r.reshape(())
     return r.astype(np.float32) if wide is np.float64 else r
 
 

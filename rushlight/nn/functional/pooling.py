@@ -155,9 +155,8 @@ def window(
 def window_of_numbers(
     kernel: int, stride: int | None, padding: int, dilation: int, n: int
 ) -> tuple[tuple[int, ...], ...]:
-    return window(
-        *[(a,) * n if a is not None else None for a in (kernel, stride, padding, dilation)], n
-    )
+    step = None if stride is None else (stride,) * n
+    return window((kernel,) * n, step, (padding,) * n, (dilation,) * n, n)
 
 
 @lru_cache(maxsize=256)
