@@ -58,7 +58,8 @@ class Parameter(Tensor, metaclass=Marked):
         self = new(cls)
         on_memory_of(self, data)
         self.requires_grad = requires_grad
-        return self
+        finish = getattr(type(data), "_finish_parameter", None)  # of DTensor
+        return self if finish is None else finish(data, self)
 
     if not TYPE_CHECKING:  # type checkers read the arguments of __new__
         # so a subclass whose __new__ takes more arguments needs no __init__
