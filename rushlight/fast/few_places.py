@@ -71,6 +71,8 @@ def by_loop(text: str, x: ndarray, index: ndarray, values: ndarray, dim: int) ->
 
 
 def gathered(x: ndarray, index: ndarray, dim: int) -> ndarray | None:
+    if index.size > PLACES_ELEMENTS:
+        return None
     values = np.empty(index.shape, x.dtype)
     return values if by_loop(GATHER, x, index, values, dim) else None
 
