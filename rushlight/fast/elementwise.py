@@ -165,8 +165,8 @@ def run(op: Op, of: str, kernel: Callable, *args: Any) -> ndarray:
 
 
 def few_loop(op: Op, dtype: np.dtype, *settings: Any) -> tuple[Callable, np.dtype] | None:
-    """The compiled loop for one array and settings, and the dtype of its result; None if there is
-    no loop. NotReady while it is being compiled."""
+    """The compiled loop for one array and settings, and the dtype of the results; None where NumPy
+    does the work. NotReady while the loop is being compiled."""
     if dtype not in TYPES or any([isinstance(setting, np.generic) for setting in settings]):
         return None
     kinds = ((TYPES[dtype], "each"), *[("value", setting) for setting in settings])

@@ -56,7 +56,7 @@ class Loop:
                 self.ask()
 
     def may_ask(self) -> bool:
-        """Whether it costs little to find out what compiling costs, which is not known yet."""
+        """Whether the price of compiling is not known yet and soon found out."""
         return not self.known and self.price < inf and "numba" in modules
 
     def ask(self) -> None:
