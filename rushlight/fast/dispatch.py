@@ -71,13 +71,10 @@ def few_first(
     known: dict[tuple, Any] = {}
 
     def call(x: Any, *settings: Any) -> Any:
-        if (
-            x.__class__ is not ndarray
-            or not 1 < x.size < ELEMENTWISE_ELEMENTS
-            or not x.flags.carray
-            or not budget.allowed
-        ):
+        if x.__class__ is not ndarray or x.size >= ELEMENTWISE_ELEMENTS:
             return general(x, *settings)
+        if x.size < 2 or not x.flags.carray or not budget.allowed:
+            return kernel(x, *settings)
         key = (x.dtype, *settings)
         try:
             found = known.get(key, UNKNOWN)
