@@ -81,6 +81,8 @@ def reduced_dims(dim: Any, ndim: int, empty: tuple | None = None) -> tuple[int, 
     """The dimensions to reduce; None for all. An empty list means all, or with `empty` none."""
     if dim is None:
         return None
+    if dim.__class__ is int and ndim:
+        return (dim,) if 0 <= dim < ndim else (wrap(dim, ndim),)
     if not listed(dim):
         return empty
     dims = wrap_all(dim, ndim)

@@ -90,16 +90,17 @@ def placed(array: np.ndarray, out: Tensor | None, requires_grad: bool, device: A
 MAX_CACHED = 256  # ranges of up to this many numbers are cached
 
 
-def few_or_many(count: Callable, start: Any, step: Any, n: int, d: dtypes.dtype) -> np.ndarray:
-    """count(start, step, n, d), through a cache if n is small. Not for start = 0.0, since -0.0 is
-    the same cache key."""
-    if n > MAX_CACHED or start.__class__ is float and start == 0:
-        return count(start, step, n, d)
-    return remembered(count, start, step, n, d).copy()
+def few_or_many(count: Callable, first: Any, second: Any, n: int, *how: Any) -> np.ndarray:
+    """count(first, second, n, *how), through a cache if n is small. The two numbers' signs belong
+    to the key, in which 0.0 and -0.0 are the same."""
+    if n > MAX_CACHED or first.__class__ is complex or second.__class__ is complex:
+        return count(first, second, n, *how)
+    signs = math.copysign(1, first), math.copysign(1, second)
+    return remembered(count, signs, first, second, n, *how).copy()
 
 
 @lru_cache(maxsize=64, typed=True)
-def remembered(count: Callable, *how: Any) -> np.ndarray:
+def remembered(count: Callable, signs: Any, *how: Any) -> np.ndarray:
     return count(*how)
 
 
@@ -237,7 +238,9 @@ def linspace(
     start, end, steps = check_steps("linspace", start, end, steps)
     d = dtype_between("linspace", start, end, dtype, out)
     return placed(
-        evenly_spaced(start, end, steps, numeric(d, "linspace")).astype(d.numpy),
+        few_or_many(evenly_spaced, start, end, steps, numeric(d, "linspace")).astype(
+            d.numpy, copy=False
+        ),
         out,
         requires_grad,
         device,
@@ -320,7 +323,18 @@ def triangle(
     for side, size in (("row", row), ("col", col)):
         if size < 0:
             raise RuntimeError(explain(f"{side} must be non-negative, got{size}", op=name))
-    return made(np.stack(of(row, offset, col)), dtype, False, device)
+    row, col = index(row), index(col)
+    array = (
+        triangle_of_few(of, row, index(offset), col).copy()
+        if row * col <= MAX_CACHED
+        else np.stack(of(row, offset, col))
+    )
+    return made(array, dtype, False, device)
+
+
+@lru_cache(maxsize=64)
+def triangle_of_few(of: Callable, row: int, offset: int, col: int) -> np.ndarray:
+    return np.stack(of(row, offset, col))
 
 
 def tril_indices(

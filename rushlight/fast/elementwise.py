@@ -25,6 +25,7 @@ from numpy import ndarray
 
 from rushlight.base.buffer_pool import memory
 from rushlight.base.dependencies import has_numba
+from rushlight.base.faster import NotReady
 from rushlight.core.table import BOOL, TABLE, Op
 from rushlight.fast.float16_loops import BITS, WORDS, knows_float16
 from rushlight.fast.index import (
@@ -42,7 +43,6 @@ from rushlight.kernels.float16 import APART, is_half, singly
 
 TYPES = {np.dtype(np.float32): "f4", np.dtype(np.float64): "f8", np.dtype(np.bool_): "b1"}
 TYPES_OF_HALVES = {np.dtype(np.float16): "f2", np.dtype(np.bool_): "b1"}
-SINGLE = np.dtype(np.float32)
 # what loops read their numbers with, and write them
 HALVES = {"f2": WORDS[True], "b2": WORDS[False]}
 EXACT = {
@@ -140,8 +140,6 @@ def run(op: Op, of: str, kernel: Callable, *args: Any) -> ndarray:
     """`kernel(*args)`: the op's forward (`of` is ""), or the derivative by the input `of`."""
     if of:
         args = in_full(args[0]), *args[1:]
-    elif (made := of_few(op.name, *args)) is not None:
-        return made
     if any([is_half(a) for a in args]):
         made = halves_at_once(op, of, args) if args[0].size >= HALF_ELEMENTS else None
         return singly(op.name, kernel, args) if made is None else made
@@ -166,33 +164,20 @@ def run(op: Op, of: str, kernel: Callable, *args: Any) -> ndarray:
     return kernel(*args) if made is None else made
 
 
-def of_few(name: str, x: Any, *settings: Any) -> ndarray | None:
-    """An op's forward of one small float32 array, by a loop that has been read. It skips the checks
-    of `run`: gelu of 32 numbers takes 2 us, not 3.5. None for other arrays, and before that."""
-    if (
-        x.__class__ is not ndarray
-        or x.dtype is not SINGLE
-        or not 1 < x.size < ELEMENTWISE_ELEMENTS
-        or not x.flags.carray
-    ):
+def few_loop(op: Op, dtype: np.dtype, *settings: Any) -> tuple[Callable, np.dtype] | None:
+    """The compiled loop for one array and settings, and the dtype of the results; None where NumPy
+    does the work. NotReady while the loop is being compiled."""
+    if dtype not in TYPES or any([isinstance(setting, np.generic) for setting in settings]):
         return None
-    try:
-        loop = loop_of_one(name, *settings)
-    except TypeError:  # a setting without a hash
+    kinds = ((TYPES[dtype], "each"), *[("value", setting) for setting in settings])
+    loop = loop_of(op.name, "", kinds)
+    if loop is None:
         return None
-    if loop is None or loop.function is None:
-        return None
-    out = np.empty(x.shape, SINGLE)
-    loop.function(out.reshape(-1), x.reshape(-1))
-    return out
-
-
-@lru_cache(maxsize=256)
-def loop_of_one(name: str, *settings: Any) -> Loop | None:
-    """The loop for one array of float32 and settings; None if there are other arrays."""
-    if any([isinstance(setting, ndarray | np.generic) for setting in settings]):
-        return None
-    return loop_of(name, "", (("f4", "each"), *[("value", setting) for setting in settings]))
+    loop.build()
+    function = loop.function if loop.paid is None else loop.paid.function
+    if function is None:
+        raise NotReady
+    return function, loop.dtype
 
 
 def halves_at_once(op: Op, of: str, args: tuple) -> ndarray | None:

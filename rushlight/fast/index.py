@@ -22,6 +22,7 @@ ON_AT_START = budget.allowed  # RUSHLIGHT_FAST=0: the core asks for no way at al
 
 ROW_ELEMENTS = 1 << 13  # layer norm of 8,192: NumPy 60 us, the loop 15 us
 ELEMENTWISE_ELEMENTS = 1 << 15  # gelu of 32,768: NumPy 270 us, the loop 50 us
+FEW_PASSES = 4  # of NumPy, or more, that loops over few elements save
 UFUNC_ELEMENTS = 1 << 18  # of a function that NumPy has: from here all cores are worth waking
 BROADCAST_ROW_ELEMENTS = 16  # that meet the same number, from which a loop takes broadcast rows
 HALF_PASSES = 40  # over float32, which take as long as one of NumPy over 16-bit floats
@@ -29,6 +30,8 @@ HALF_ELEMENTS = 512  # 16-bit floats: NumPy takes 30 times as long as by way of 
 REDUCTION_ELEMENTS = 1 << 16  # NumPy adds up so many in 15 us
 REDUCTION_ROW_ELEMENTS = 32  # of a row, below which a loop is no faster
 REDUCTION_PARALLEL_ELEMENTS = 1 << 18  # from which all cores share reductions, scans and norms
+VARIANCE_ELEMENTS = 1 << 9  # up to which one loop in float64 takes 0.4 us, two passes of NumPy 5
+SHORT_ROWS_ELEMENTS = 1 << 9  # up to which a loop across rows of a few numbers takes 1 us
 SCAN_ELEMENTS = 1 << 12  # cumulative products of 51,200: NumPy 230 us, the loop 80 us
 DEFERRED_ELEMENTS = 1 << 18  # gradients of elementwise ops from which fresh memory is what counts
 SUM_ELEMENTS = 1 << 18  # a sum of two gradients: the pages of a new array cost more than the sum
@@ -41,6 +44,9 @@ DISTANCE_PRODUCT_NUMBERS, DISTANCE_PRODUCT_POINTS = 96, 25
 DISTANCE_PASSES = 3  # of NumPy over the differences of all pairs of points
 SCATTER_ELEMENTS = 1 << 15  # numbers that land on others, from which a loop is worth loading
 SCATTER_PASSES = 20  # of NumPy over plain numbers, that take as long as its `ufunc.at`
+# Elements, and those of a row, up to which a loop sorts by insertion: 0.5 us, 16 x 64 in 30 us
+ORDER_ELEMENTS, ORDER_ROW_ELEMENTS = 1 << 10, 64
+PLACES_ELEMENTS = 1 << 10  # of an index, up to which a loop that checks it takes 1 us
 POOL_TABLE_ELEMENTS = 1 << 12  # of all windows, up to which a table of places is faster
 PAD_TABLE_ELEMENTS = 1 << 12  # of the result, up to which a table of places takes 2 us of 6
 POOL_PRODUCTS = 1 << 17  # multiplications up to which a product adds up windows faster: 10 us
@@ -48,7 +54,7 @@ POOL_SCATTER_ELEMENTS = (1 << 10) + 1  # gradients from which a loop is worth lo
 MEAN_PRODUCT_ELEMENTS = 1 << 10  # of a row, up to which BLAS takes a third of np.mean's time
 POOL_CORE_ELEMENTS = 1 << 16  # of planes, which are one core's work: 45 us
 POOL_OWN_LOOP_TAPS = 9  # most taps of a window with a loop of its own: 1/4 of the time
-MAX_POOL_TABLE_TAPS = 4  # of a window, from which a table is faster than a call for each: 6 us, 8
+MAX_POOL_TABLE_TAPS = 2  # of a window, from which a table is faster than a call for each: 3 us, 5
 MAX_POOL_TAPS = 16  # of a window, up to which a call of NumPy for each is soon done
 ATTENTION_PRODUCTS = 1 << 17  # from which attention counts as large: NumPy takes 0.15 ms
 # NumPy's passes over the scores that loops save; of many, a score takes NumPy 4 to 13 ns
@@ -145,6 +151,12 @@ def slow(passes: int) -> Way:
     return Way("rushlight.fast.elementwise", ELEMENTWISE_ELEMENTS, passes, small=0)
 
 
+def few() -> Way:
+    """Elementwise ops that take NumPy several calls: the generated loop takes 0.2 us of few
+    elements."""
+    return Way("rushlight.fast.elementwise", ELEMENTWISE_ELEMENTS, small=0)
+
+
 def reduced() -> Way:
     """One number from each row of float32."""
     return Way("rushlight.fast.reductions", REDUCTION_ELEMENTS, 4, dtypes="f")
@@ -190,6 +202,19 @@ WAYS: dict[tuple[str, str], Way] = {
     # of 32 numbers: 1.9 us instead of 3.7
     ("elu", ""): slow(6),
     ("softplus", ""): slow(7),
+    **{
+        (name, ""): few()
+        for name in (
+            "sigmoid",
+            "silu",
+            "log_sigmoid",
+            "hardsigmoid",
+            "hardswish",
+            "hardshrink",
+            "softshrink",
+            "sign",
+        )
+    },
     **{(name, of): slow(80) for name in ("erf", "erfc") for of in ("", "x")},
 }
 
@@ -233,6 +258,12 @@ SITES: dict[str, Way] = {
     # 8 x 128 by 384 x 128: 20 us instead of 57
     "matmul.few_rows": Way("rushlight.fast.matmul"),
     "pad_modes.bordered": Way("rushlight.fast.pad_table"),
+    **{
+        f"index.{name}": Way("rushlight.fast.few_places")
+        for name in ("gathered", "placed", "added")
+    },
+    "reduce.ordered": Way("rushlight.fast.few_order"),
+    "sorting.most_frequent": Way("rushlight.fast.few_order"),
     "pool.max_values": Way("rushlight.fast.max_pool_values"),
     "pool.best_of_taps": Way("rushlight.fast.pool_loops"),
     "pool.scattered": Way("rushlight.fast.pool_loops", POOL_SCATTER_ELEMENTS),

@@ -14,7 +14,7 @@ from rushlight.fast.index import (
     MAX_POOL_TAPS,
     POOL_TABLE_ELEMENTS,
 )
-from rushlight.fast.pool_table import places
+from rushlight.fast.pool_table import by_loop, places
 from rushlight.kernels.im2col import Ints, taps, valid_windows
 from rushlight.kernels.layout import like_images
 from rushlight.kernels.pool import check_reached, pooled_size
@@ -37,8 +37,10 @@ def max_values(
     shape = (*x.shape[:2], *out)
     if prod(kernel) >= MAX_POOL_TABLE_TAPS and prod(shape) * prod(kernel) <= POOL_TABLE_ELEMENTS:
         table, _ = places(valid_windows, size, kernel, stride, padding, dilation, out)
-        windows = x.reshape(shape[0] * shape[1], -1).take(table, 1)
-        return like_images(np.maximum.reduce(windows, 2).reshape(shape), x)
+        flat = x.reshape(shape[0] * shape[1], -1)
+        made = by_loop(flat, table, False)
+        values = np.maximum.reduce(flat.take(table, 1), 2) if made is None else made[0]
+        return like_images(values.reshape(shape), x)
     r = np.full(shape, -np.inf, x.dtype)
     for tap in taps(size, kernel, stride, padding, dilation, out):
         np.maximum(r[tap.out], x[tap.input], out=r[tap.out])

@@ -7,6 +7,7 @@ The work done decides, never the clock, so a program that is run again gives the
 from __future__ import annotations
 
 from rushlight.fast.index import PRICE_PRODUCTS, PRICE_PRODUCTS_NUMBA_LOADED
+from rushlight.loops import budget
 from rushlight.loops.budget import CALL, ELEMENT, LOADING_SECONDS, NUMBA_SECONDS, Budget
 
 # The accounts, in seconds; `products` in multiplications. Only the functions below charge them.
@@ -21,6 +22,8 @@ def charge(passes: float, size: int, large: float) -> bool:
     `large`: from how many elements on the passes cost a quarter of what small arrays cost: there
     most of it is calls."""
     if size < large:
+        if small_arrays.left <= 0:
+            return budget.allowed and size > 0
         return small_arrays.charge(passes * (CALL + ELEMENT * size)) and size > 0
     return large_arrays.charge(passes / 4 * (CALL + ELEMENT * size))
 

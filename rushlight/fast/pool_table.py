@@ -7,7 +7,7 @@ Sums are a product with a matrix of 0 and 1: 3 x 3 windows in 2 x 3 planes of 8 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import product
 from math import prod
 
@@ -17,7 +17,8 @@ from numpy import ndarray
 from rushlight.base.intp import as_int64
 from rushlight.fast.index import MEAN_PRODUCT_ELEMENTS, POOL_PRODUCTS, POOL_TABLE_ELEMENTS
 from rushlight.kernels.im2col import Ints, adaptive_windows, valid_windows
-from rushlight.kernels.pool import summed
+from rushlight.kernels.pool import adaptive_pairs, summed, tap_pairs
+from rushlight.loops.tiering import Loop
 
 SUMMED = {np.dtype(np.float32), np.dtype(np.float64)}
 
@@ -39,6 +40,10 @@ def best_of_parts(x: ndarray, out: Ints) -> tuple[ndarray, ndarray] | None:
 
 
 def window_sums(x: ndarray, out: Ints, pairs: Callable, *dims: Ints) -> ndarray | None:
+    if 0 < x.size <= POOL_TABLE_ELEMENTS and x.dtype.char in "fd":
+        added = sums_by_loop(x, out, pairs, *dims)
+        if added is not None:
+            return added
     return sums(x, x.shape[2:], out, pairs, *dims)
 
 
@@ -70,7 +75,11 @@ def places(cut: Callable, size: Ints, *dims: Ints) -> tuple[ndarray, ndarray]:
 def maxima(x: ndarray, out: Ints, cut: Callable, *dims: Ints) -> tuple[ndarray, ndarray]:
     """Maxima and places of x (P, *size): the first of equals, the last NaN."""
     table, rows = places(cut, x.shape[1:], *dims)
-    windows = x.reshape(len(x), -1).take(table, 1)  # (P, O, K)
+    flat = x.reshape(len(x), -1)
+    made = by_loop(flat, table, True)
+    if made is not None:
+        return made[0].reshape(-1, *out), made[1].reshape(-1, *out)
+    windows = flat.take(table, 1)  # (P, O, K)
     best = windows.argmax(2)
     first = np.arange(0, windows.size, table.shape[1]).reshape(best.shape)
     values = windows.take(best + first)
@@ -79,6 +88,102 @@ def maxima(x: ndarray, out: Ints, cut: Callable, *dims: Ints) -> tuple[ndarray, 
         best = np.where(np.isnan(values), last, best)
     indices = table.take(best + rows)
     return values.reshape(-1, *out), as_int64(indices).reshape(-1, *out)
+
+
+# values[p, o] = the largest of x[p, table[o, k]] over all k, and its place
+MAXIMA = """def kernel(x, table, values{to_places}):
+    restrict()
+    for p in range(x.shape[0]):
+        for o in range(table.shape[0]):
+            at = table[o, 0]
+            best = x[p, at]
+            for k in range(1, table.shape[1]):
+                v = x[p, table[o, k]]
+                if v > best or v != v:
+                    best, at = v, table[o, k]
+            values[p, o] = best
+            {write_place}
+"""
+
+
+@cache
+def loop_of(dtype: np.dtype, with_places: bool) -> Loop:
+    """The loop of maxima, with or without their places. It copies numbers, so that its results are
+    NumPy's."""
+    parts = (", places", "places[p, o] = at") if with_places else ("", "")
+    text = MAXIMA.format(to_places=parts[0], write_place=parts[1])
+
+    def example() -> tuple:
+        x, table = np.zeros((1, 1), dtype), np.zeros((1, 1), np.int64)
+        return (x, table, x.copy(), table.copy()) if with_places else (x, table, x.copy())
+
+    return Loop(lambda: text, 8, example)
+
+
+def by_loop(x: ndarray, table: ndarray, with_places: bool) -> list[ndarray] | None:
+    """The maxima of x (P, elements) in windows (O, K) of places, (P, O), and their places; None
+    while NumPy is to do it."""
+    if x.dtype.char not in "fd" or table.dtype.char != "l" or not x.flags.carray:
+        return None
+    loop = loop_of(x.dtype, with_places)
+    function = loop.function
+    if function is None:
+        loop.pay(x.size)
+        return None
+    made = [np.empty((len(x), len(table)), x.dtype)]
+    if with_places:
+        made.append(np.empty(made[0].shape, np.int64))
+    function(x, table, *made)
+    return made
+
+
+# sums[p, o] = the sum of x[p, table[o, k]] from first[o] on
+SUMS = """def kernel(x, table, first, sums):
+    restrict()
+    for p in range(x.shape[0]):
+        for o in range(table.shape[0]):
+            total = x[p, table[o, first[o]]]
+            for k in range(first[o] + 1, table.shape[1]):
+                total += x[p, table[o, k]]
+            sums[p, o] = total
+"""
+
+
+@cache
+def loop_of_sums(dtype: np.dtype) -> Loop:
+    def example() -> tuple:
+        x, table = np.zeros((1, 1), dtype), np.zeros((1, 1), np.int64)
+        return x, table, table[0], x.copy()
+
+    return Loop(lambda: SUMS, 8, example)
+
+
+@lru_cache(maxsize=64)
+def summands(pairs: Callable, *dims: Ints) -> tuple[ndarray, ndarray]:
+    """Where each window's elements stand, as in `places`, and how many copies are before them."""
+    if pairs is tap_pairs:
+        size, kernel, stride, padding, out = dims
+        windows = [*map(valid_windows, size, kernel, stride, padding, (1,) * len(size), out)]
+        table, _ = places(valid_windows, size, kernel, stride, padding, (1,) * len(size), out)
+    else:
+        windows = [*map(adaptive_windows, *dims)]
+        table, _ = places(adaptive_windows, *dims)
+    counts = [prod([part.stop - part.start for part in window]) for window in product(*windows)]
+    return table, table.shape[1] - np.array(counts)
+
+
+def sums_by_loop(x: ndarray, out: Ints, pairs: Callable, *dims: Ints) -> ndarray | None:
+    """The sums of x (N, C, *size) over windows, in order; None while NumPy is to do it."""
+    loop = loop_of_sums(x.dtype)
+    function = loop.function
+    if function is None or pairs not in (tap_pairs, adaptive_pairs) or not x.flags.carray:
+        loop.pay(x.size)
+        return None
+    table, first = summands(pairs, *dims)
+    n, channels = x.shape[:2]
+    made = np.empty((n, channels, *out), x.dtype)
+    function(x.reshape(n * channels, -1), table, first, made.reshape(n * channels, -1))
+    return made
 
 
 @lru_cache(maxsize=64)

@@ -71,6 +71,7 @@ ALONG = """def kernel(x, starts, places, weights, out):
             for k in range({n}):
                 put(out, (i + k) * many + j, get(turned, j * {n} + k))
 """
+REMEMBERED = 1 << 12  # numbers from which memory is used again
 PLANES = 16  # as many as `ALONG` needs on any processor
 
 
@@ -111,14 +112,18 @@ def mixed(x: ndarray, dim: int, how: tuple, back: bool) -> ndarray | None:
     if x.dtype is not FLOAT:
         return None
     after, out = prod(x.shape[dim + 1 :]), table(how, back).out
-    flat, loop = after == 1, loop_of(after == 1)
     many = x.size // max(1, x.shape[dim] * after)
-    if not x.size or flat and many < PLANES:
+    few = many * after * max(x.shape[dim], out) < REMEMBERED
+    if not x.size or after == 1 and many < PLANES and not few:
         return None
-    if loop.function is None:
+    flat = after == 1 and many >= PLANES
+    loop = loop_of(flat)
+    function = loop.function
+    if function is None:
         loop.pay(many * after * max(x.shape[dim], out))
         return None
-    made = memory.take((*x.shape[:dim], out, *x.shape[dim + 1 :]), FLOAT)
+    shape = (*x.shape[:dim], out, *x.shape[dim + 1 :])
+    made = np.empty(shape, FLOAT) if few else memory.take(shape, FLOAT)
     tail = () if flat else (after,)
     arguments = (
         np.ascontiguousarray(x).reshape(many, -1, *tail),
@@ -126,12 +131,12 @@ def mixed(x: ndarray, dim: int, how: tuple, back: bool) -> ndarray | None:
         made.reshape(many, out, *tail),
     )
     if max(x.size, made.size) < REDUCTION_PARALLEL_ELEMENTS:
-        loop.function(*arguments)
+        function(*arguments)
         return made
     from rushlight.loops.parallel import cores, in_parts  # not where there are no threads
 
     if many < PLANES * cores():
-        loop.function(*arguments)
+        function(*arguments)
     else:
-        in_parts(loop.function, arguments, (1, 0, 0, 0, 1))
+        in_parts(function, arguments, (1, 0, 0, 0, 1))
     return made

@@ -62,6 +62,24 @@ def norms(x, out):
 
 
 @loop
+def variances(x, correction, out):
+    """out[b, k] = sum over j of (x[b, j, k] - mean)^2 / (n - correction), in float64."""
+    restrict()
+    n = f64(x.shape[1])
+    for b in range(x.shape[0]):
+        for k in range(x.shape[2]):
+            mean = f64(0)
+            for j in range(x.shape[1]):
+                mean += f64(x[b, j, k])
+            mean /= n
+            total = f64(0)
+            for j in range(x.shape[1]):
+                d = f64(x[b, j, k]) - mean
+                total += d * d
+            out[b, k] = f32(total / (n - correction))
+
+
+@loop
 def running_sums(x, out, total):
     """Along the middle dimension of three, in float64, as NumPy does; total has a number for each
     of the last."""

@@ -15,7 +15,11 @@ from numpy import ndarray
 
 from rushlight.base.buffer_pool import memory
 from rushlight.core.table import TABLE, Op, parameters
-from rushlight.fast.index import REDUCTION_PARALLEL_ELEMENTS
+from rushlight.fast.index import (
+    REDUCTION_PARALLEL_ELEMENTS,
+    SHORT_ROWS_ELEMENTS,
+    VARIANCE_ELEMENTS,
+)
 from rushlight.fast.reductions import FLOAT, loops, shared
 from rushlight.fast.row_text import loop_of
 from rushlight.kernels.layout import channels_last, like_images
@@ -82,6 +86,13 @@ def along_rows(name: str, of: str) -> Callable:
         if dim != -1 and dim != x.ndim - 1:
             return across(name, of, dim, *arrays)
         n = x.shape[-1] if x.ndim else 0
+        if len(arrays) == 1 and x.size < REDUCTION_PARALLEL_ELEMENTS:
+            lines = matrix(x, n)
+            if lines is None:
+                return None
+            out = room(x)
+            loop_of(name, of, "rows")(lines, out.reshape(-1, n))
+            return out
         rows = [matrix(a, n) for a in arrays]
         if arrays[0].shape != x.shape or any([a is None for a in rows]):
             return None
@@ -103,6 +114,7 @@ def across(name: str, of: str, dim: int, *arrays: ndarray) -> ndarray | None:
         not fits
         or not shape
         or prod(shape[dim % len(shape) + 1 :]) < SHORT
+        and arrays[-1].size > SHORT_ROWS_ELEMENTS
         or not 0 < shape[dim] <= LONG
     ):
         return None
@@ -170,7 +182,22 @@ def trailing(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> nda
     return x.reshape(-1, n) if fits and last else None
 
 
+def var_of_few(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray | None:
+    """`var` of few elements over dimensions that lie side by side, in double precision: as one loop
+    along the middle dimension of three."""
+    first, end = (0, x.ndim) if axes is None else (min(axes) % x.ndim, max(axes) % x.ndim + 1)
+    n = prod(x.shape[first:end])
+    if axes is not None and end - first != len(axes) or n <= correction or loops() is None:
+        return None
+    shape = (*x.shape[:first], *(1,) * (end - first), *x.shape[end:])
+    out, before = np.empty(shape, FLOAT), prod(x.shape[:first])
+    loops().variances(x.reshape(before, n, -1), float(correction), out.reshape(before, -1))
+    return out
+
+
 def var(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray | None:
+    if 0 < x.size <= VARIANCE_ELEMENTS and x.dtype is FLOAT and x.flags.carray and axes != ():
+        return var_of_few(x, axes, correction)
     rows, along = columns(x, axes, correction), trailing(x, axes, correction)
     if along is not None:
         out = np.empty(len(along), FLOAT)

@@ -222,6 +222,11 @@ def as_bits(condition: ndarray, x: Any, y: Any) -> tuple[np.dtype, ndarray, ndar
     return dtype, *made
 
 
+try:  # the ufunc behind ndarray.clip, which takes 0.6 us longer
+    from numpy._core.umath import clip  # type: ignore[attr-defined]
+except ImportError:  # a NumPy that keeps it elsewhere
+    clip = ndarray.clip
+
 ENDS = {
     np.dtype(t): (np.asarray(-np.inf, t), np.asarray(np.inf, t))
     for t in (np.float16, np.float32, np.float64)
@@ -240,7 +245,7 @@ def bound(ufunc: np.ufunc, low: bool) -> Callable:
         )
         if ends is None:
             return ufunc(y, x)
-        return x.clip(y, ends[1]) if low else x.clip(ends[0], y)
+        return clip(x, y, ends[1]) if low else clip(x, ends[0], y)
 
     return refusing("c", kernel, COMPLEX)
 
@@ -250,7 +255,9 @@ clamp_min, clamp_max = bound(np.maximum, True), bound(np.minimum, False)
 clamp_both = refusing(
     "c",
     lambda x, low, high: (
-        x.clip(low, high) if x.dtype.kind != "V" else minimum(high, maximum(low, x))
+        (clip(x, low, high) if x.__class__ is ndarray else x.clip(low, high))
+        if x.dtype.kind != "V"
+        else minimum(high, maximum(low, x))
     ),
     COMPLEX,
 )  # of bfloat16 clip makes float32
@@ -358,7 +365,7 @@ def logaddexp(x: ndarray, y: ndarray) -> ndarray:
             r = np.maximum(x, y) + np.log1p(np.exp(-np.abs(x - y)))
         finally:
             loud(before)
-        return np.logaddexp(x, y) if np.isnan(r).any() else r  # which takes 30 times as long
+        return np.logaddexp(x, y) if np.count_nonzero(r != r) else r  # which takes 30 times as long
     if x.dtype.kind != "c":
         return np.logaddexp(x, y)
     m = np.where(x.real >= y.real, x, y)

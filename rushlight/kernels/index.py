@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.base.faster import site
 from rushlight.base.intp import as_intp
 from rushlight.base.memory_format import order_of_strides, strides_in
 from rushlight.kernels.elementwise import where
@@ -282,12 +283,17 @@ def gather(x: ndarray, index: ndarray, dim: int) -> ndarray:
                 f"than self {list(x.shape)} apart from dimension {dim}"
             )
     line = line_of(index, x.shape, dim)
-    check_index(index if line is None else line, extent(x, dim), "gather", dim, RuntimeError)
-    return (
-        x.take(as_intp(line), dim)
-        if line is not None
-        else plain(x).reshape(-1).take(as_intp(places(x.shape, index, dim)))
-    )
+    if line is None:
+        return gathered(x, index, dim)
+    check_index(line, extent(x, dim), "gather", dim, RuntimeError)
+    return x.take(as_intp(line), dim)
+
+
+@site
+def gathered(x: ndarray, index: ndarray, dim: int) -> ndarray:
+    """`gather` for an index that differs between the places of the other dimensions."""
+    check_index(index, extent(x, dim), "gather", dim, RuntimeError)
+    return plain(x).reshape(-1).take(as_intp(places(x.shape, index, dim)))
 
 
 def scatter_add(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
@@ -303,8 +309,18 @@ def scatter_add_into(r: ndarray, index: ndarray, source: ndarray, dim: int) -> n
         check_index(index, 1, "scatter_add", dim, RuntimeError)
         r += source.reshape(-1)[: index.size].sum(dtype=r.dtype)
         return r
-    land(r, index, source[tuple([slice(n) for n in index.shape])], dim, "sum", "scatter_add")
+    added(r, index, parts_of(source, index.shape), dim)
     return r
+
+
+@site
+def added(r: ndarray, index: ndarray, source: ndarray, dim: int) -> None:
+    land(r, index, source, dim, "sum", "scatter_add")
+
+
+def parts_of(source: ndarray, shape: tuple[int, ...]) -> ndarray:
+    """The first elements of each dimension, as many as the shape has."""
+    return source if source.shape == shape else source[tuple([slice(n) for n in shape])]
 
 
 def scatter(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
@@ -317,18 +333,25 @@ def scatter_into(r: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarr
     """`scatter` into r, which lies in C order."""
     if index.size == 0:
         return r
-    part = source if source.ndim == 0 else source[tuple(slice(n) for n in index.shape)]
+    part = source if source.ndim == 0 else parts_of(source, index.shape)
     if r.ndim == 0:
         check_index(index, 1, "scatter", dim, RuntimeError)
         r[...] = part.reshape(-1)[-1] if part.ndim else part
         return r
     line = line_of(index, r.shape, dim)
-    check_index(index if line is None else line, extent(r, dim), "scatter", dim, RuntimeError)
     if line is None:
-        r.reshape(-1)[places(r.shape, index, dim)] = part
+        placed(r, index, part, dim)
     else:
+        check_index(line, extent(r, dim), "scatter", dim, RuntimeError)
         r[(slice(None),) * dim + (line,)] = part
     return r
+
+
+@site
+def placed(r: ndarray, index: ndarray, source: ndarray, dim: int) -> None:
+    """`scatter_into` for an index that differs between the places of the other dimensions."""
+    check_index(index, extent(r, dim), "scatter", dim, RuntimeError)
+    r.reshape(-1)[places(r.shape, index, dim)] = source
 
 
 def index_select(x: ndarray, index: ndarray, dim: int) -> ndarray:

@@ -10,6 +10,7 @@ from numpy import ndarray
 
 from rushlight.base import dtypes
 from rushlight.kernels.float16 import converted, is_half, single
+from rushlight.kernels.ufunc_at import all_below
 
 
 def mse_loss(x: ndarray, y: ndarray) -> ndarray:
@@ -90,9 +91,7 @@ def kept_classes(
             "convert it with .long()"
         )
     t = target if target.dtype == np.int64 else target.astype(np.int64)
-    # of which negative ones look huge
-    high = np.maximum.reduce(t.view(np.uint64).ravel()) if t.size else 0
-    if high < classes and not 0 <= ignore_index < classes:
+    if (all_below(t, classes) if t.size else classes > 0) and not 0 <= ignore_index < classes:
         return t, None if weight is None else weight[t]
     ignored = t == ignore_index
     t = np.where(ignored, 0, t)

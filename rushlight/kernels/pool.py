@@ -188,8 +188,8 @@ def adaptive_max_pool(x: ndarray, output_size: Ints) -> tuple[ndarray, ndarray]:
     op, size = f"adaptive_max_pool{len(output_size)}d", x.shape[2:]
     check_ordered(op, x)
     check_adaptive(op, x.shape, output_size)
-    if prod(output_size) and all(s % o == 0 for s, o in zip(size, output_size)):
-        kernel = tuple(s // o for s, o in zip(size, output_size))
+    kernel = even_parts(size, output_size)
+    if kernel is not None:
         first, at = max_pool(
             x if x.ndim == 4 else plain(x),
             kernel,
@@ -205,6 +205,14 @@ def adaptive_max_pool(x: ndarray, output_size: Ints) -> tuple[ndarray, ndarray]:
     return flat_like(values.reshape(shape).astype(x.dtype, copy=False), x), flat_like(
         indices.reshape(shape), x
     )
+
+
+@lru_cache(maxsize=256)
+def even_parts(size: Ints, out: Ints) -> Ints | None:
+    """The size of `out` equal parts; None where there are none."""
+    if not prod(out) or any([s % o for s, o in zip(size, out)]):
+        return None
+    return tuple([s // o for s, o in zip(size, out)])
 
 
 def flat_like(r: ndarray, x: ndarray) -> ndarray:
@@ -446,7 +454,8 @@ def divided(x: ndarray, divisor: ndarray | int, dtype: np.dtype) -> ndarray:
     """x / divisor as dtype; integers are cut off towards 0, as in C."""
     if x.dtype.kind in "iu":
         return ((x - np.fmod(x, divisor)) // divisor).astype(dtype, copy=False)
-    return np.divide(x, np.asarray(divisor, x.dtype)).astype(dtype, copy=False)
+    made = np.divide(x, np.asarray(divisor, x.dtype))
+    return made if made.dtype is dtype else made.astype(dtype, copy=False)
 
 
 def tap_pairs(size: int, kernel: int, stride: int, padding: int, out: int) -> Pairs:
@@ -571,6 +580,7 @@ def check_ordered(op: str, x: ndarray, integers: bool = True) -> None:
         raise NotImplementedError(f'"{op}" not implemented for {x.dtype}; convert with .float()')
 
 
+@lru_cache(maxsize=256)
 def check_adaptive(op: str, shape: Ints, output_size: Ints) -> None:
     if len(shape) != len(output_size) + 2:
         raise RuntimeError(

@@ -11,6 +11,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.dtypes import of
+from rushlight.base.faster import site
 from rushlight.base.intp import as_int64, as_intp
 from rushlight.kernels.elementwise import where
 from rushlight.kernels.float16 import converted, single
@@ -362,7 +363,8 @@ def accumulated(ufunc: np.ufunc, x: ndarray, dim: int) -> ndarray:
     """What has been met so far; float32 in float64, as torch does: the error would grow with every
     step."""
     wide = np.int64 if x.dtype.kind in "iub" else np.float64 if x.dtype == np.float32 else None
-    r = ufunc.accumulate(np.atleast_1d(plain(x)), dim, wide).reshape(x.shape)
+    r = ufunc.accumulate(plain(x) if x.ndim else x.reshape(1), dim, wide)
+    r = r if x.ndim else r.reshape(())
     return r.astype(np.float32) if wide is np.float64 else r
 
 
@@ -395,11 +397,18 @@ def sort(
         )
     if x.ndim == 0:
         return x.copy(), np.zeros((), np.int64)
+    values, index = ordered(x, dim, descending)
+    return (values, index) if x.flags.c_contiguous else (led(values, x), led(index, x))
+
+
+@site
+def ordered(x: ndarray, dim: int, descending: bool) -> tuple[ndarray, ndarray]:
+    """`sort` in C order, of an array with dimensions."""
     if descending:  # stable: sort the mirror image, and look at it in the mirror again
         index = mirrored(x.shape[dim] - 1 - in_order(mirrored(x, dim), dim), dim).copy()
     else:
         index = np.ascontiguousarray(in_order(x, dim))
-    return led(taken(x, index, dim), x), led(index, x)
+    return taken(x, index, dim), index
 
 
 def in_order(x: ndarray, dim: int) -> ndarray:
@@ -455,7 +464,8 @@ def topk(
     values, index = sort(x if some is None else taken(x, some, dim), dim, largest)
     if some is not None:
         return values, taken(some, index, dim)
-    return first(values, slice(k), dim).copy(), first(index, slice(k), dim).copy()
+    key = (slice(None),) * (dim % x.ndim) + (slice(k),)
+    return values[key].copy(), index[key].copy()
 
 
 def one_by_one(x: ndarray, k: int, dim: int, largest: bool) -> tuple[ndarray, ndarray] | None:

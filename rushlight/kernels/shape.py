@@ -289,8 +289,11 @@ def diagonal(x: ndarray, offset: int = 0, dim0: int = 0, dim1: int = 1) -> ndarr
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim0}, {dim1}")
     extent(x, dim0)
     extent(x, dim1)
-    r = np.diagonal(x, offset, dim0, dim1)[...]
-    with suppress(ValueError):  # NumPy hands it out read-only; of a read-only array it stays so
+    r = x.diagonal(offset, dim0, dim1)[...]
+    if x.flags.writeable:  # NumPy hands it out read-only
+        r.flags.writeable = True
+        return r
+    with suppress(ValueError):  # of a read-only array it stays so
         r.flags.writeable = True
     return r
 

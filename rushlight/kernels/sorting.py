@@ -5,13 +5,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
+from rushlight.base.faster import site
 from rushlight.base.intp import as_int64, as_intp
-from rushlight.kernels.reduce import check_dim, check_elements, chosen, in_order, refuse, taken
+from rushlight.kernels.reduce import (
+    check_dim,
+    check_elements,
+    chosen,
+    first,
+    in_order,
+    ordered,
+    refuse,
+    taken,
+)
 from rushlight.kernels.summation import add_reduce
+
+SORTED_ELEMENTS = 32  # of a row, up to which sorting takes no longer than a partition
 
 
 def kthvalue(x: ndarray, k: int, dim: int = -1, keepdim: bool = False) -> tuple[ndarray, ndarray]:
@@ -27,9 +40,11 @@ def kthvalue(x: ndarray, k: int, dim: int = -1, keepdim: bool = False) -> tuple[
 def median_dim(x: ndarray, dim: int, keepdim: bool = False) -> tuple[ndarray, ndarray]:
     """The element in the middle of those in order, the lower of two; nan, the first, where there is
     one."""
-    values, index = picked(x, (counted(x, dim, "median") - 1) // 2, dim, True)
-    if x.dtype.kind in "fV" and (lost := np.isnan(x)).any() and x.ndim:
-        index = np.where(lost.any(dim, keepdims=True), lost.argmax(dim, keepdims=True), index)
+    middle = (counted(x, dim, "median") - 1) // 2
+    if x.dtype.kind not in "fV" or not x.ndim or not np.count_nonzero(lost := x != x):
+        return picked(x, middle, dim, keepdim)
+    index = picked(x, middle, dim, True)[1]
+    index = np.where(lost.any(dim, keepdims=True), lost.argmax(dim, keepdims=True), index)
     return chosen(x, index, dim, keepdim)
 
 
@@ -51,6 +66,10 @@ def nanmedian_dim(x: ndarray, dim: int, keepdim: bool = False) -> tuple[ndarray,
 
 def median_all(x: ndarray) -> ndarray:
     """The median of all elements; nan if there is none."""
+    if 0 < x.size <= SORTED_ELEMENTS and x.dtype.kind in "fiu":
+        values = ordered(x.reshape(-1), 0, False)[0]
+        last = values[-1]  # nan if there is one
+        return np.asarray(values[(x.size - 1) // 2] if last == last else last)
     return of_all(median_dim, x)
 
 
@@ -71,6 +90,13 @@ def mode(x: ndarray, dim: int = -1, keepdim: bool = False) -> tuple[ndarray, nda
         return tuple(
             [np.zeros(add_reduce(x, dim, keepdims=keepdim).shape, t) for t in (x.dtype, np.int64)]
         )  # type: ignore
+    values, index = most_frequent(x, dim)
+    return (values, index) if keepdim else (values.squeeze(dim), index.squeeze(dim))
+
+
+@site
+def most_frequent(x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
+    """`mode` of an array that is not empty; the dimension is kept."""
     rows, n = np.moveaxis(x, dim, -1), x.shape[dim]
     values = ascending(rows)
     # whether an element begins a run of equal ones, nan being the last
@@ -90,8 +116,7 @@ def mode(x: ndarray, dim: int = -1, keepdim: bool = False) -> tuple[ndarray, nda
     if x.dtype.kind in "fV":
         there |= (rows != rows) & (found != found)
     last = n - 1 - there[..., ::-1].argmax(-1)
-    made = found[..., 0], as_int64(last)
-    return tuple([np.expand_dims(a, dim) for a in made]) if keepdim else made  # type: ignore[return-value]
+    return np.expand_dims(found[..., 0], dim), np.expand_dims(as_int64(last), dim)
 
 
 def ascending(x: ndarray) -> ndarray:
@@ -116,6 +141,10 @@ def picked(x: ndarray, place: int, dim: int, keepdim: bool) -> tuple[ndarray, nd
         return x.copy(), np.zeros((), np.int64)
     if not x.size:
         index = np.zeros([1 if d == dim else n for d, n in enumerate(x.shape)], np.int64)
+    elif x.shape[dim] <= SORTED_ELEMENTS:
+        values, index = ordered(x, dim, False)
+        here: Any = slice(place, place + 1) if keepdim else place
+        return np.array(first(values, here, dim)), np.array(first(index, here, dim))
     elif x.dtype.kind == "V":  # bfloat16 has no partition
         index = in_order(x, dim).take([place], dim)
     else:

@@ -16,6 +16,7 @@ from rushlight.base.faster import site
 from rushlight.kernels.float16 import converted, is_half, single
 
 ROWS_AT_ELEMENTS = 1 << 8  # below which np.add.at of rows is faster than of numbers: 1 us, not 3
+LISTED_PLACES = 16  # up to which Python compares sooner than NumPy does: 0.4 us, not 1.1
 KEPT_PLACES = 1 << 12  # most places that are kept for the next call: they took 6 of gather's 18 us
 
 UFUNCS = {"sum": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
@@ -92,14 +93,22 @@ def check_index(
             f"{name}(): Expected dtype int32/int64 for index but got {index.dtype}; hint: "
             "index.long()"
         )
-    unsigned = UNSIGNED.get(index.dtype, index.dtype)  # of which negative ones look huge
-    if index.size and np.maximum.reduce(index.view(unsigned), None) >= n:
+    if index.size and not all_below(index, n):
         bad = int(index.max() if index.max() >= n else index.min())
         what = "index out of range in self: " if kind is IndexError else ""
         raise kind(
             f"{what}index {bad} is out of bounds for dimension {dim} with size {n}; hint: "
             f"indices are 0 to {n - 1}"
         )
+
+
+def all_below(index: ndarray, n: int) -> bool:
+    """Whether all whole numbers, of which there is one at least, are in range(n)."""
+    if index.size <= LISTED_PLACES:
+        listed = index.ravel().tolist()
+        return min(listed) >= 0 and max(listed) < n
+    unsigned = UNSIGNED.get(index.dtype, index.dtype)  # of which negative ones look huge
+    return bool(np.maximum.reduce(index.view(unsigned), None) < n)
 
 
 def places(

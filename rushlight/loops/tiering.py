@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable
 from contextvars import ContextVar
 from math import inf
+from sys import modules
 from typing import Any
 
 from rushlight.base.dependencies import has_numba
@@ -18,6 +19,7 @@ from rushlight.loops import budget
 from rushlight.loops.budget import CALL, ELEMENT
 
 LEAST = 0.1  # seconds before which nobody asks what compiling costs
+LEAST_LOADED = 0.01  # the same once Numba has been loaded, for another loop
 MUCH = 1 << 14  # numbers from which a compiled program does not wait
 # in the first run of a compiled program
 at_once: ContextVar[bool] = ContextVar("at_once", default=False)
@@ -47,11 +49,15 @@ class Loop:
             return
         self.owed += self.calls * (CALL + ELEMENT * elements)
         now = self.price < inf and elements >= MUCH and at_once.get()
-        if now or self.owed > self.price:
+        if now or self.owed > self.price or self.owed > LEAST_LOADED and self.may_ask():
             if self.known or now:
                 self.build()
             else:
                 self.ask()
+
+    def may_ask(self) -> bool:
+        """Whether the price of compiling is not known yet and soon found out."""
+        return not self.known and self.price < inf and "numba" in modules
 
     def ask(self) -> None:
         """Find out what compiling costs; for good if it cannot be done."""

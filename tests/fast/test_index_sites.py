@@ -102,6 +102,11 @@ EXAMPLES = {
     "pool.window_sums": lambda: (normal(2, 3, 7, 8), (3, 3), adaptive_pairs, (7, 8), (3, 3)),
     "pool.window_spread": lambda: (normal(2, 3, 3, 3), (7, 8), adaptive_pairs, (7, 8), (3, 3)),
     "pool.means_of_rows": lambda: (normal(6, 50),),
+    "index.gathered": lambda: (normal(3, 5, 4), below(5, 3, 7, 4), 1),
+    "index.placed": lambda: (normal(3, 5, 4), below(5, 3, 2, 4), normal(3, 2, 4), 1),
+    "index.added": lambda: (normal(3, 5, 4), below(5, 3, 7, 4), normal(3, 7, 4), 1),
+    "reduce.ordered": lambda: (np.round(normal(3, 5, 4)), 1, True),
+    "sorting.most_frequent": lambda: (np.round(normal(3, 5, 4)), 1),
     "resize.mixed": lambda: (normal(2, 3, 8, 8), 2, ("linear", 8, 16, 0.5, False), False),
 }
 

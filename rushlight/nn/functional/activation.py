@@ -20,7 +20,7 @@ from rushlight.ops.linalg.matmul_api import in_single
 from rushlight.ops.math import activation as a
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.reduce import reduce_api
-from rushlight.ops.shape.view_functions import chunk
+from rushlight.ops.shape.view_functions import parts
 from rushlight.ops.shape.views import contiguous
 from rushlight.ops.tensor.node_names import called
 
@@ -285,12 +285,13 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     """
     if input._array.ndim == 0:
         raise RuntimeError(explain("glu does not support 0-dimensional tensors"))
-    n = input._array.shape[wrap(dim, input._array.ndim)]
+    place = wrap(dim, input._array.ndim)
+    n = input._array.shape[place]
     if n % 2:
         raise RuntimeError(
             explain(f"Halving dimension must be even, but dimension {dim} is size {n}")
         )
-    value, gate = chunk(input, 2, dim)
+    value, gate = parts(input, (n // 2, n // 2), place)
     if gate._array.size >= ELEMENTWISE_ELEMENTS:  # loops need contiguous rows
         gate = contiguous(gate)
     return called(in_single(lambda a, b: e.mul(a, e.sigmoid(b)), value, gate), "GluBackward0")

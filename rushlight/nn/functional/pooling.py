@@ -43,16 +43,7 @@ def max_pooling(n: int) -> tuple[Callable, Callable]:
         ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> Any:
-        kernel, margin, spread = (
-            each(v, n, what)
-            for v, what in (
-                (kernel_size, "kernel_size"),
-                (padding, "padding"),
-                (dilation, "dilation"),
-            )
-        )
-        step = kernel if stride is None or stride == [] else each(stride, n, "stride")
-        check_window(kernel, step, margin, spread)
+        kernel, step, margin, spread = window(kernel_size, stride, padding, dilation, n)
         x, added = batched(input, n, name)
         if not return_indices and mode().batch is None and unrecorded(x, ()):
             values = pool.max_values(x, kernel, step, margin, spread, ceil_mode)
@@ -120,11 +111,9 @@ def avg_pooling(n: int) -> Callable:
         *,
         out: Tensor | None = None,
     ) -> Tensor:
-        kernel, margin = each(kernel_size, n, "kernel_size"), each(padding, n, "padding")
-        step = (
-            kernel if stride is None or stride == [] or stride == () else each(stride, n, "stride")
+        kernel, step, margin, _ = window(
+            kernel_size, None if stride == () else stride, padding, 1, n
         )
-        check_window(kernel, step, margin, (1,) * n)
         x, added = batched(input, n, name)
         made = pool.avg_pool(
             x, kernel, step, margin, ceil_mode, count_include_pad, divisor_override
@@ -144,6 +133,30 @@ def avg_pooling(n: int) -> Callable:
     torch.Size([1, 1, {", ".join("2" * n)}])
     """,
     )
+
+
+def window(
+    kernel_size: Any, stride: Any, padding: Any, dilation: Any, n: int
+) -> tuple[tuple[int, ...], ...]:
+    """Kernel, stride, padding and dilation, n numbers each. RuntimeError for windows that cannot
+    be."""
+    if kernel_size.__class__ is padding.__class__ is dilation.__class__ is int and (
+        stride is None or stride.__class__ is int
+    ):
+        return window_of_numbers(kernel_size, stride, padding, dilation, n)
+    kernel, margin = each(kernel_size, n, "kernel_size"), each(padding, n, "padding")
+    spread = each(dilation, n, "dilation")
+    step = kernel if stride is None or stride == [] else each(stride, n, "stride")
+    check_window(kernel, step, margin, spread)
+    return kernel, step, margin, spread
+
+
+@lru_cache(maxsize=256)
+def window_of_numbers(
+    kernel: int, stride: int | None, padding: int, dilation: int, n: int
+) -> tuple[tuple[int, ...], ...]:
+    step = None if stride is None else (stride,) * n
+    return window((kernel,) * n, step, (padding,) * n, (dilation,) * n, n)
 
 
 @lru_cache(maxsize=256)
@@ -212,7 +225,7 @@ def adaptive(
             explain(f"{name}: Input dimension should be at least {n + 1}", shape=tuple(input.shape))
         )
     x, added = with_batch(input, n, name)
-    size = tuple(s if o is None else int(o) for o, s in zip(output_size, x._array.shape[2:]))
+    size = tuple([s if o is None else int(o) for o, s in zip(output_size, x._array.shape[2:])])
     if min(size) < 0:
         raise RuntimeError(
             explain(

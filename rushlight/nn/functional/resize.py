@@ -82,10 +82,14 @@ def interpolate(
     for i in reversed(range(n)):  # the last dimension first, so that the enlarged arrays come late
         scale = None if factors is None else 1 / factors[i]
         made = resized(made, i + 2, out[i], scale, mode, bool(align_corners), antialias)
+    return called(clone(input) if made is input else made, node_name(mode, n, bool(antialias)))
+
+
+@lru_cache(maxsize=64)
+def node_name(mode: str, n: int, antialias: bool) -> str:
+    """`nearest-exact` in two dimensions: UpsampleNearestExact2DBackward0."""
     kind = "".join(part.capitalize() for part in mode.split("-"))
-    return called(
-        clone(input) if made is input else made, f"Upsample{kind}{n}D{'Aa' * antialias}Backward0"
-    )
+    return f"Upsample{kind}{n}D{'Aa' * antialias}Backward0"
 
 
 def factor_used(size: int, out: int, factor: float, mode: str) -> float:
@@ -210,7 +214,7 @@ def target_size(
             )
         out, factors = whole_numbers(values), None
     else:
-        out = tuple(math.floor(float(s) * f) for s, f in zip(input._array.shape[2:], values))
+        out = tuple([math.floor(float(s) * f) for s, f in zip(input._array.shape[2:], values)])
         factors = None if recompute else [float(f) for f in values]
     if input._array.shape[1] == 0:
         raise RuntimeError(
@@ -220,7 +224,7 @@ def target_size(
                 "the input needs a channel dimension",
             )
         )
-    if any(o < 1 for o in out) or 0 in input._array.shape[2:]:
+    if min(out) < 1 or 0 in input._array.shape[2:]:
         raise RuntimeError(
             explain(
                 "Input and output sizes should be greater than 0, but got input "

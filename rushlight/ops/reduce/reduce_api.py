@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -184,6 +185,8 @@ def beyond_single(squares: Any) -> bool:
     range."""
     if squares.__class__ is not np.ndarray or mode().watch is not None or not squares.size:
         return False
+    if squares.size <= LISTED_ELEMENTS:
+        return not all([MIN_EXACT_SQUARE < square < inf for square in squares.ravel().tolist()])
     return (
         not np.minimum.reduce(squares, None) > MIN_EXACT_SQUARE
         or not np.maximum.reduce(squares, None) < np.inf
@@ -191,7 +194,8 @@ def beyond_single(squares: Any) -> bool:
 
 
 # squares above this number are normal numbers, with all digits
-MIN_EXACT_SQUARE = np.float32(2.0**-80)
+MIN_EXACT_SQUARE = 2.0**-80
+LISTED_ELEMENTS = 16  # up to which Python compares sooner than two reductions do
 
 
 def in_single(

@@ -127,8 +127,12 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
     dim = wrap(dim, tensor._array.ndim)
-    lengths = split_lengths(tensor._array.shape[dim], split_size_or_sections)
-    return pieces(s.split_sizes(tensor, lengths, dim), tensor, keys_of(lengths, dim))
+    return parts(tensor, split_lengths(tensor._array.shape[dim], split_size_or_sections), dim)
+
+
+def parts(x: Tensor, lengths: tuple[int, ...], dim: int) -> tuple[Tensor, ...]:
+    """Views of these lengths along `dim`, which counts from the front."""
+    return pieces(s.split_sizes(x, lengths, dim), x, keys_of(lengths, dim))
 
 
 def split_method(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
@@ -184,9 +188,8 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     >>> rushlight.chunk(rushlight.arange(5), 2)
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
-    return split(
-        input, chunk_lengths(input._array.shape[wrap(dim, input._array.ndim)], chunks), dim
-    )
+    dim = wrap(dim, input._array.ndim)
+    return parts(input, chunk_lengths(input._array.shape[dim], chunks), dim)
 
 
 def view(input: Tensor, *shape: Any, size: Any = None, dtype: dtypes.dtype | None = None) -> Tensor:
@@ -372,6 +375,10 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     torch.Size([3, 4, 2])
     """
     n = input._array.ndim
+    if source.__class__ is destination.__class__ is int and n:
+        order = list(range(n))
+        order.insert(wrap(destination, n), order.pop(wrap(source, n)))
+        return s.permute(input, tuple(order))
     given = [listed(d) for d in (source, destination)]
     if len(given[0]) != len(given[1]):
         raise RuntimeError(
