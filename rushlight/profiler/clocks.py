@@ -212,9 +212,16 @@ def path_of(module: Any, recorder: Recorder, event: Event) -> str:
 
 
 class Clocks:
-    """Installs and removes the timing wrappers."""
+    """Installs and removes wrappers around kernels, the engine and modules; by default the timing
+    wrappers."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        kernel: Callable = timed,
+        steps: Callable = timed_steps,
+        modules: Callable = timed_modules,
+    ) -> None:
+        self.kernel, self.steps, self.modules = kernel, steps, modules
         self.undo: list[Callable[[], None]] = []
 
     def put(self) -> None:
@@ -226,12 +233,12 @@ class Clocks:
         ]:
             cells = dict(zip(call.__code__.co_freevars, call.__closure__ or ()))
             if "kernel" in cells:
-                self.swap(cells["kernel"], timed(op.called, cells["kernel"].cell_contents))
+                self.swap(cells["kernel"], self.kernel(op.called, cells["kernel"].cell_contents))
         engine = sys.modules["rushlight.core.backward"]
-        self.assign(engine, "steps", timed_steps(engine.steps))
+        self.assign(engine, "steps", self.steps(engine.steps))
         nn = sys.modules.get("rushlight.nn.hooks")
         if nn is not None:
-            self.assign(nn.Hooked, "__call__", timed_modules(nn.Hooked.__call__))
+            self.assign(nn.Hooked, "__call__", self.modules(nn.Hooked.__call__))
 
     def swap(self, cell: Any, value: Any) -> None:
         known = cell.cell_contents
