@@ -15,6 +15,7 @@ import rushlight.core.backward  # noqa: F401  (the module; `autograd.backward` i
 from rushlight.base import lazy
 from rushlight.core.clock import tick
 from rushlight.core.table import TABLE
+from rushlight.profiler.torch_names import ACCUMULATE, profiler_name
 from rushlight.profiler.units import told
 
 
@@ -108,6 +109,7 @@ TURN = Lock()  # for starting and stopping
 
 def timed(name: str, kernel: Callable) -> Callable:
     """The kernel with its calls recorded."""
+    shown = profiler_name(name)
 
     @wraps(kernel)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -117,7 +119,7 @@ def timed(name: str, kernel: Callable) -> Callable:
         shapes = (
             [list(a.shape) for a in args if isinstance(a, np.ndarray)] if recorder.shapes else None
         )
-        event = recorder.enter(name, "op", shapes)
+        event = recorder.enter(shown if isinstance(shown, str) else shown(args), "op", shapes)
         try:
             out = kernel(*args, **kwargs)
             event.bytes = size_of(out, args)
@@ -171,7 +173,7 @@ def timed_steps(steps: Callable) -> Callable:
 
 
 def name_of(node: Any) -> str:
-    return "autograd::accumulate_grad" if node.leaf else node.name()
+    return ACCUMULATE if node.leaf else node.name()
 
 
 def timed_modules(call: Callable) -> Callable:
