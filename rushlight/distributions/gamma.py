@@ -16,6 +16,7 @@ import numpy as np
 import rushlight
 from rushlight.autograd.function import Function, once_differentiable
 from rushlight.base.dependencies import scipy_part
+from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.distributions.constraints import (
     independent,
@@ -71,6 +72,24 @@ class StandardGamma(Function):
     def backward(ctx: Any, g: Tensor) -> Tensor:
         a, x = (t._array for t in ctx.saved_tensors)
         return g * from_array(gamma_slope(a, x).astype(a.dtype))
+
+
+def _standard_gamma(self: Tensor, generator: Any = None) -> Tensor:
+    """Samples of Gamma(self, rate 1), differentiable with respect to `self`.
+
+    >>> rushlight._standard_gamma(rushlight.ones(2, 3)).shape
+    torch.Size([2, 3])
+    """
+    if generator is None:
+        return StandardGamma.apply(self)
+    if self.requires_grad:
+        raise NotImplementedError(
+            explain(
+                "_standard_gamma with a generator has no derivative",
+                "leave out generator, and call manual_seed",
+            )
+        )
+    return from_array(source(generator).standard_gamma(self._array))
 
 
 class StandardDirichlet(StandardGamma):
