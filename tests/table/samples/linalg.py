@@ -239,7 +239,15 @@ HAND = {
         Sample(x(3, 2), A, True, True),
         Sample(x(2, 1), PAIR, True, False, True),
     ],
-    "cholesky_solve": [Sample(x(3, 2), FACTOR), Sample(x(3, 2), A, True)],
+    # torch's gradient is of both triangles, and the solver reads one
+    "cholesky_solve": [
+        Sample(x(3, 2), FACTOR, smooth=False, slopes=True),
+        Sample(x(3, 2), A, True, smooth=False, slopes=True),
+    ],
+    "cholesky_solution": [
+        Sample(x(3, 2), FACTOR, False, smooth=False, slopes=True),
+        Sample(x(3, 2), A, True, smooth=False, slopes=True),
+    ],
     "cholesky_inverse": [Sample(FACTOR), Sample(A, True)],
     "linalg_lstsq": [
         Sample(TALL, x(3, 2)),
