@@ -198,7 +198,7 @@ class Dirichlet(ExponentialFamily):
 
     def __init__(self, concentration: Tensor, validate_args: bool | None = None):
         if concentration.dim() < 1:
-            raise ValueError("`concentration` parameter must be at least one-dimensional.")
+            raise ValueError(explain("`concentration` parameter must be at least one-dimensional."))
         self.concentration: Any = concentration
         super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args)
 

@@ -7,6 +7,8 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import Any
 
+from rushlight.base.errors import explain
+
 checked: ContextVar[bool] = ContextVar("checked", default=False)
 
 
@@ -43,8 +45,10 @@ class check_sparse_tensor_invariants:
     def __enter__(self) -> None:
         if self.saved_state is not None:
             raise RuntimeError(
-                "This context manager instance is already activated. Use a different context "
-                "manager instance for context nesting."
+                explain(
+                    "This context manager instance is already activated.",
+                    "use a different context manager instance for context nesting",
+                )
             )
         self.saved_state = self.is_enabled()
         checked.set(self.state)

@@ -180,7 +180,12 @@ class FlopCounterMode:
 
     def __enter__(self) -> FlopCounterMode:
         if self.clocks is not None:
-            raise RuntimeError("FlopCounterMode is entered twice; make one for each with statement")
+            raise RuntimeError(
+                explain(
+                    "FlopCounterMode is entered twice",
+                    "make one for each with statement",
+                )
+            )
         self.flop_counts.clear()
         self.calls, self.thread = ModuleCalls(), get_ident()
         self.clocks = Clocks(self.counted, self.counted_steps, self.counted_modules)

@@ -101,14 +101,17 @@ def samples(args: tuple, kwargs: dict, dim: int) -> int:
 def check(module: Any, batch_size: Any, reduction: str) -> None:
     """RuntimeError for arguments that do not fit."""
     if reduction not in ("sum", "mean"):
-        raise RuntimeError(f"Expected loss_reduction argument to be sum or mean, got {reduction}")
+        raise RuntimeError(
+            explain(f"Expected loss_reduction argument to be sum or mean, got {reduction}")
+        )
     if not isinstance(module, Module):
-        raise RuntimeError(f"Module passed must be nn.Module, got {type(module).__name__}")
+        kind = type(module).__name__
+        raise RuntimeError(explain(f"Module passed must be nn.Module, got {kind}"))
     if batch_size is not None and not isinstance(batch_size, int):
         kind = type(batch_size).__name__
-        raise RuntimeError(f"Batch size passed must be None or an integer, got {kind}")
+        raise RuntimeError(explain(f"Batch size passed must be None or an integer, got {kind}"))
     if batch_size is not None and batch_size < 1:
-        raise RuntimeError(f"Batch size must be positive, got {batch_size}")
+        raise RuntimeError(explain(f"Batch size must be positive, got {batch_size}"))
     for layer in module.modules():
         if isinstance(layer, _BatchNorm):
             raise RuntimeError(
