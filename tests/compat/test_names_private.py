@@ -110,6 +110,22 @@ def test_the_old_name_of_get_global_rank():
     assert distributed_c10d._get_global_rank is distributed_c10d.get_global_rank
 
 
+def test_checkpoints_warn_of_inputs_without_gradient():
+    check = rushlight.utils.checkpoint.check_backward_validity
+    with pytest.warns(UserWarning, match="None of the inputs have requires_grad=True"):
+        check([rushlight.ones(2), 3])
+
+
+def test_whether_a_checkpoint_is_valid():
+    valid = []
+    x = rushlight.ones(2, requires_grad=True)
+    y = x * 1
+    y.register_hook(lambda g: valid.append(rushlight.autograd._is_checkpoint_valid()))
+    y.sum().backward(retain_graph=True)
+    rushlight.autograd.grad(y.sum(), x)
+    assert valid == [True, False]
+
+
 # -- gradients of each sample ----------------------------------------------------------------------
 
 

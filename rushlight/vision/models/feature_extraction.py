@@ -157,8 +157,8 @@ class DualGraphModule(GraphModule):
             for node in graph.nodes
             if node.op in ("get_attr", "call_module")
         }
-        graphs = [copied(graph) for graph in (self.train_graph, self.eval_graph)]
-        made = DualGraphModule(parts, *graphs, class_name=self._class_name)
+        train_graph, eval_graph = copied(self.train_graph), copied(self.eval_graph)
+        made = DualGraphModule(parts, train_graph, eval_graph, self._class_name)
         return made.train(self.training)
 
     def train(self, mode: bool = True) -> DualGraphModule:
