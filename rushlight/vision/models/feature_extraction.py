@@ -49,7 +49,7 @@ class NodePathTracer(Tracer):
         """A node of the graph; an input has the name of the argument."""
         node = super().create_node(kind, target, *args, **kwargs)
         if kind == "placeholder":
-            self.node_to_qualname[node] = str(node)
+            self._give_name(node, str(node))
         return node
 
     def create_proxy(
@@ -66,11 +66,15 @@ class NodePathTracer(Tracer):
         path = self.current_module_qualname
         if kind != "call_module":
             path = f"{path}.{proxy.node}" if path else str(proxy.node)
+        self._give_name(proxy.node, path)
+        return proxy
+
+    def _give_name(self, node: Node, path: str) -> None:
+        """Set the node's name: the path, with a number if nodes before have the same path."""
         path = re.sub(r"_[0-9]+$", "", path)  # the number that is unique in the graph
         number = self.counts.get(path, 0)
         self.counts[path] = number + 1
-        self.node_to_qualname[proxy.node] = f"{path}_{number}" if number else path
-        return proxy
+        self.node_to_qualname[node] = f"{path}_{number}" if number else path
 
 
 def get_graph_node_names(
