@@ -215,6 +215,7 @@ _HOME = {
         ),
         "creation.process_settings",
     ),
+    "_standard_gamma": "distributions.gamma",
     "Generator": "random",
     "default_generator": "random",
     "manual_seed": "random",

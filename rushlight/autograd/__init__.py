@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from rushlight.base.missing_names import missing
-from rushlight.core.backward import backward, grad
+from rushlight.core.backward import backward, chosen, grad
 from rushlight.core.mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 if TYPE_CHECKING:
@@ -44,6 +44,11 @@ __all__ = [
     "set_detect_anomaly",
     "set_grad_enabled",
 ]
+
+
+def _is_checkpoint_valid() -> bool:
+    """Whether the backward that runs computes the gradients of all inputs, as `Tensor.backward`."""
+    return not chosen.get()
 
 
 def __getattr__(name: str) -> Any:

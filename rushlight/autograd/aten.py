@@ -106,6 +106,18 @@ def sparse_mm_reduce(self: Tensor, other: Tensor, reduce: str) -> tuple[Tensor, 
     )
 
 
+def unavailable(name: str) -> Callable:
+    """A function that raises NotImplementedError: the name is a key of the counts of
+    torch.utils.flop_counter."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(
+            explain(f"aten.{name} is not supported", "call the public function, and its backward")
+        )
+
+    return call
+
+
 # functions without a public name in torch; some are for certain overloads only
 OWN: dict[str, Callable] = {
     "slice": slices,
@@ -116,6 +128,14 @@ OWN: dict[str, Callable] = {
     "alias": lambda self: self.view_as(self),
     "index": lambda self, indices: self[tuple(slice(None) if i is None else i for i in indices)],
     "_unsafe_view": lambda self, size: self.reshape(size),
+    **{
+        name: unavailable(name)
+        for name in (
+            "convolution_backward",
+            "_scaled_dot_product_flash_attention",
+            "_scaled_dot_product_flash_attention_backward",
+        )
+    },
 }
 
 

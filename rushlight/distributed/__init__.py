@@ -78,6 +78,7 @@ from rushlight.comm.work import Work
 
 default_pg_timeout = DEFAULT_TIMEOUT
 all_gather_single, reduce_scatter_single = all_gather_into_tensor, reduce_scatter_tensor
+_get_global_rank = get_global_rank  # the name before torch 2.0
 _all_gather_base, _reduce_scatter_base = all_gather_into_tensor, reduce_scatter_tensor
 
 
@@ -97,6 +98,7 @@ SUBMODULES = (
     "algorithms",
     "checkpoint",
     "device_mesh",
+    "elastic",
     "fsdp",
     "launch",
     "nn",

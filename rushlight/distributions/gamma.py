@@ -74,6 +74,24 @@ class StandardGamma(Function):
         return g * from_array(gamma_slope(a, x).astype(a.dtype))
 
 
+def _standard_gamma(self: Tensor, generator: Any = None) -> Tensor:
+    """Samples of Gamma(self, rate 1), differentiable with respect to `self`.
+
+    >>> rushlight._standard_gamma(rushlight.ones(2, 3)).shape
+    torch.Size([2, 3])
+    """
+    if generator is None:
+        return StandardGamma.apply(self)
+    if self.requires_grad:
+        raise NotImplementedError(
+            explain(
+                "_standard_gamma with a generator has no derivative",
+                "leave out generator, and call manual_seed",
+            )
+        )
+    return from_array(source(generator).standard_gamma(self._array))
+
+
 class StandardDirichlet(StandardGamma):
     """Samples of Dirichlet(a), differentiable with respect to a."""
 

@@ -53,6 +53,12 @@ def is_layer(m: Any) -> bool:
     return shown_names.home(type(m)).startswith("rushlight.nn") and not isinstance(m, Sequential)
 
 
+def is_traced(module: str) -> bool:
+    """Whether calls in a Python module's functions become nodes: a program's, and those in the
+    networks of rushlight.vision."""
+    return not module.startswith("rushlight") or module.startswith("rushlight.vision.models")
+
+
 class Tracer:
     """graph = Tracer().trace(module or function). To change how, override `is_leaf_module` or
     `call_module`.
@@ -186,7 +192,7 @@ class Tracer:
             for m in self.paths
             for f in (type(m).forward, function)
             if (space := getattr(inspect.unwrap(f), "__globals__", None)) is not None
-            and not space.get("__name__", "").startswith("rushlight")
+            and is_traced(space.get("__name__", ""))
         }
         within = recorded_in_layers(take) if is_layer(root) else nullcontext()
         with recorded(take, list(namespaces.values())), within, self._watching():

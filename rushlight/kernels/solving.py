@@ -125,6 +125,14 @@ def triangular(a: ndarray, b: ndarray, upper: bool = False, unitriangular: bool 
 
 
 @_quiet
+def cholesky_solution(b: ndarray, factor: ndarray, upper: bool = False) -> ndarray:
+    """X with A X = b, where A = L L^H for the lower factor L (L^H L of the upper): two triangular
+    equations."""
+    other = factor.mT.conj()
+    lower, above = (other, factor) if upper else (factor, other)
+    return triangular(above, triangular(lower, b), True)
+
+
 def substituted(a: ndarray, b: ndarray, upper: bool, unitriangular: bool) -> ndarray:
     """`triangular` of many small matrices, row after row of all of them at once: they stand side by
     side, the innermost dimension of a (n, n, many) and r (n, k, many). 500 of 3 x 3 in 0.03 ms, one

@@ -15,6 +15,7 @@ import rushlight.core.backward  # noqa: F401  (the module; `autograd.backward` i
 from rushlight.base import lazy
 from rushlight.core.clock import tick
 from rushlight.core.table import TABLE
+from rushlight.profiler.torch_names import ACCUMULATE, profiler_name
 from rushlight.profiler.units import told
 
 
@@ -108,6 +109,7 @@ TURN = Lock()  # for starting and stopping
 
 def timed(name: str, kernel: Callable) -> Callable:
     """The kernel with its calls recorded."""
+    shown = profiler_name(name)
 
     @wraps(kernel)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -117,7 +119,7 @@ def timed(name: str, kernel: Callable) -> Callable:
         shapes = (
             [list(a.shape) for a in args if isinstance(a, np.ndarray)] if recorder.shapes else None
         )
-        event = recorder.enter(name, "op", shapes)
+        event = recorder.enter(shown if isinstance(shown, str) else shown(args), "op", shapes)
         try:
             out = kernel(*args, **kwargs)
             event.bytes = size_of(out, args)
@@ -171,7 +173,7 @@ def timed_steps(steps: Callable) -> Callable:
 
 
 def name_of(node: Any) -> str:
-    return "autograd::accumulate_grad" if node.leaf else node.name()
+    return ACCUMULATE if node.leaf else node.name()
 
 
 def timed_modules(call: Callable) -> Callable:
@@ -212,9 +214,16 @@ def path_of(module: Any, recorder: Recorder, event: Event) -> str:
 
 
 class Clocks:
-    """Installs and removes the timing wrappers."""
+    """Installs and removes wrappers around kernels, the engine and modules; by default the timing
+    wrappers."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        kernel: Callable = timed,
+        steps: Callable = timed_steps,
+        modules: Callable = timed_modules,
+    ) -> None:
+        self.kernel, self.steps, self.modules = kernel, steps, modules
         self.undo: list[Callable[[], None]] = []
 
     def put(self) -> None:
@@ -226,12 +235,12 @@ class Clocks:
         ]:
             cells = dict(zip(call.__code__.co_freevars, call.__closure__ or ()))
             if "kernel" in cells:
-                self.swap(cells["kernel"], timed(op.called, cells["kernel"].cell_contents))
+                self.swap(cells["kernel"], self.kernel(op.called, cells["kernel"].cell_contents))
         engine = sys.modules["rushlight.core.backward"]
-        self.assign(engine, "steps", timed_steps(engine.steps))
+        self.assign(engine, "steps", self.steps(engine.steps))
         nn = sys.modules.get("rushlight.nn.hooks")
         if nn is not None:
-            self.assign(nn.Hooked, "__call__", timed_modules(nn.Hooked.__call__))
+            self.assign(nn.Hooked, "__call__", self.modules(nn.Hooked.__call__))
 
     def swap(self, cell: Any, value: Any) -> None:
         known = cell.cell_contents

@@ -20,6 +20,7 @@ from rushlight.sparse.compressed import (
 from rushlight.sparse.creation import TYPES as _TYPES
 from rushlight.sparse.creation import sparse_coo_tensor, spdiags
 from rushlight.sparse.functions import log_softmax, softmax, sum
+from rushlight.sparse.invariants import check_sparse_tensor_invariants
 from rushlight.sparse.products import addmm, mm
 from rushlight.sparse.products import product as dsmm
 from rushlight.sparse.products import product as spmm
@@ -33,6 +34,7 @@ __all__ = [
     "CompressedTensor",
     "SparseTensor",
     "addmm",
+    "check_sparse_tensor_invariants",
     "dsmm",
     "log_softmax",
     "mm",

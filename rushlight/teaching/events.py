@@ -90,7 +90,7 @@ class Events:
             self.assign(Tensor, name, self.decision(name, getattr(Tensor, name)))
             public = sys.modules["rushlight"]
             self.assign(public, name, self.decision(name, getattr(public, name)))
-        for batches in (dataloader.Alone, dataloader.WorkerIterator):
+        for batches in (dataloader._SingleProcessDataLoaderIter, dataloader.WorkerIterator):
             self.assign(batches, "__next__", self.batch(batches.__next__))
         hooks = EVERYWHERE
         for kind, event in (("step_pre", "on_step_start"), ("step_post", "on_step_end")):

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rushlight.utils.model_summary import summary
 
 _LAZY = (
+    "_device",
     "_pytree",
     "benchmark",
     "checkpoint",

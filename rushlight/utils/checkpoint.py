@@ -5,7 +5,7 @@ values are not kept.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from enum import Enum
@@ -128,6 +128,18 @@ def checkpoint(
         result = function(*args, **kwargs)
     part.done = True
     return result
+
+
+def check_backward_validity(inputs: Iterable[Any]) -> None:
+    """UserWarning if none of the tensors requires a gradient.
+
+    >>> check = rushlight.utils.checkpoint.check_backward_validity
+    >>> check([rushlight.ones(2, requires_grad=True)])
+    """
+    if not any(t.requires_grad for t in inputs if isinstance(t, Tensor)):
+        warnings.warn(
+            "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2
+        )
 
 
 def checkpoint_sequential(

@@ -18,6 +18,8 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from suites import section
+
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 RECORDED = HERE / "torch.json"
@@ -158,7 +160,7 @@ def page(rows: list[tuple[str, str, float, str]], line: str) -> str:
         cause = re.sub(r" \(/.*\)$", "", error)  # without the path of the module
         why = f": {cause}".replace("|", "\\|") if error else ""
         table.append(f"| {name.replace('_', '-')} | {installed(name)} | {kind}{why} |")
-    return f"{HEAD}{len(rows)} libraries: {line}.\n\n" + "\n".join(table) + "\n"
+    return f"{HEAD}{len(rows)} libraries: {line}.\n\n" + "\n".join(table) + f"\n\n{section()}"
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The profiler: what ran, how often and how long; and nothing is left behind when it ends."""
 
 import gzip
+import importlib
 import json
 import sys
 import time
@@ -9,6 +10,7 @@ import pytest
 
 import rushlight as torch
 from rushlight import nn
+from rushlight.base import lazy
 from rushlight.core.table import TABLE
 from rushlight.profiler import (
     ProfilerAction,
@@ -18,6 +20,7 @@ from rushlight.profiler import (
     schedule,
     tensorboard_trace_handler,
 )
+from rushlight.profiler.torch_names import profiler_name
 
 backward_module = sys.modules["rushlight.core.backward"]
 
@@ -53,20 +56,22 @@ def test_calls_are_counted(step):
             step()
     rows = {row.key: row for row in prof.key_averages()}
     for name, count in {
-        "tanh": 3,
-        "linear": 6,
+        "aten::tanh": 3,
+        "aten::linear": 6,
         "TanhBackward0": 3,
         "AddmmBackward0": 6,
         "nn.Module: Linear": 6,
         "nn.Module: Sequential": 3,
-        "autograd::accumulate_grad": 12,
+        "torch::autograd::AccumulateGrad": 12,
     }.items():
         assert rows[name].count == count, name
-    assert rows["tanh"].cpu_memory_usage == 3 * 8 * 32 * 4
+    assert rows["aten::tanh"].cpu_memory_usage == 3 * 8 * 32 * 4
     assert all(row.cpu_time_total >= row.self_cpu_time_total >= 0 for row in rows.values())
     assert rows["nn.Module: Sequential"].cpu_time_total >= rows["nn.Module: Linear"].cpu_time_total
     shaped = prof.key_averages(group_by_input_shape=True)
-    assert [[8, 16], [32, 16], [32]] in [row.input_shapes for row in shaped if row.key == "linear"]
+    assert [[8, 16], [32, 16], [32]] in [
+        row.input_shapes for row in shaped if row.key == "aten::linear"
+    ]
 
 
 def test_nothing_is_left_behind(step):
@@ -127,7 +132,7 @@ def test_the_chrome_trace(step, tmp_path):
         prof.export_chrome_trace(tmp_path / name)
         raw = (tmp_path / name).read_bytes()
         trace = json.loads(gzip.decompress(raw) if name.endswith("gz") else raw)
-        assert {"linear", "tanh"} <= {event["name"] for event in trace["traceEvents"]}
+        assert {"aten::linear", "aten::tanh"} <= {event["name"] for event in trace["traceEvents"]}
         assert all(event["ph"] == "X" and event["dur"] >= 0 for event in trace["traceEvents"])
 
 
@@ -137,7 +142,7 @@ def test_a_schedule(step):
 
     def note(prof):
         ready.append(
-            (prof.step_num, len([event for event in prof.events() if event.name == "tanh"]))
+            (prof.step_num, len([event for event in prof.events() if event.name == "aten::tanh"]))
         )
 
     with profile(schedule=plan, on_trace_ready=note) as prof:
@@ -240,5 +245,60 @@ def test_views_of_fresh_memory_count_and_views_of_inputs_do_not():
         nn.functional.linear(torch.ones(2, 3, 4), x)
         x.t()
     sizes = {row.key: row.cpu_memory_usage for row in prof.key_averages()}
-    assert sizes["linear"] == 2 * 3 * 4 * 4
+    assert sizes["aten::linear"] == 2 * 3 * 4 * 4
     assert all(size == 0 for name, size in sizes.items() if name.startswith(("t", "transpose")))
+
+
+def test_the_names_of_ops_are_torchs(oracle):
+    lazy.complete()
+    for part in ("compile.api", "sparse.rows"):  # they define ops, too
+        importlib.import_module(f"rushlight.{part}")
+    names = {
+        name
+        for op in TABLE.values()
+        for call in getattr(op.call, "forms", (op.call,))
+        if "kernel" in call.__code__.co_freevars
+        and isinstance(name := profiler_name(op.called), str)
+    }
+    assert len(names) > 300
+    theirs = sorted(name for name in names if not name.startswith("rushlight::"))
+
+    def unknown(torch):
+        known = {schema.name for schema in torch._C._jit_get_all_schemas()}
+        return [name for name in theirs if name not in known]
+
+    assert oracle(unknown) == []
+
+
+def calls_of(torch):
+    f, ones = torch.nn.functional, torch.ones
+    q = ones(1, 2, 5, 4)
+    ops = [
+        lambda: f.conv1d(ones(1, 2, 5), ones(3, 2, 2)),
+        lambda: f.conv_transpose2d(ones(1, 2, 4, 4), ones(2, 3, 2, 2)),
+        lambda: f.max_pool2d(ones(1, 1, 4, 4), 2),
+        lambda: f.adaptive_avg_pool2d(ones(1, 1, 4, 4), 2),
+        lambda: f.scaled_dot_product_attention(q, q, q),
+        lambda: torch.bmm(ones(2, 3, 4), ones(2, 4, 5)),
+        lambda: ones(2, 3, 4) @ ones(4, 5),
+        lambda: f.gelu(ones(2), approximate="tanh"),
+        lambda: torch.fft.fft(ones(4, dtype=torch.complex64)),
+        lambda: torch.linalg.solve(ones(1, 1), ones(1, 1)),
+        lambda: torch.cdist(ones(2, 3), ones(2, 3)),
+        lambda: f.layer_norm(f.relu(ones(2, 4)), (4,)).log(),
+    ]
+    return ops
+
+
+def profiled(torch, call):
+    with torch.profiler.profile() as run:
+        call()
+    return sorted({row.key for row in run.key_averages() if row.key.startswith("aten::")})
+
+
+def test_the_keys_of_calls_are_torchs(oracle):
+    theirs = oracle(lambda t: [profiled(t, call) for call in calls_of(t)])
+    for call, keys in zip(calls_of(torch), theirs):
+        ours = profiled(torch, call)
+        assert ours, keys
+        assert set(ours) <= set(keys)

@@ -34,6 +34,7 @@ __all__ = [
 
 # Seldom used: loaded when first asked for.
 _MODULES = (
+    "_per_sample_grad",
     "fusion",
     "init",
     "memory_format",

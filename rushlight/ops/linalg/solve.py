@@ -69,6 +69,13 @@ triangular = inner(
     node="LinalgSolveTriangularBackward0",
     batched="matrix",
 )
+cholesky_solution = inner(
+    lambda b, factor, /, upper=False: cholesky_solution(b, factor, upper),
+    b=lambda g, factor, upper: conj(cholesky_solution(conj(g), factor, upper)),
+    factor=lambda g, factor, out, upper: conj(factor_gradient(conj(g), factor, out, upper)),
+    node="CholeskySolveBackward0",
+    batched="matrix",
+)
 inverse_of_rank = inner(
     lambda x, atol, rtol, /, hermitian=False: inverse_of_rank(x, atol, rtol, hermitian),
     x=lambda g, x, out: conj(pinv_gradient(conj(g), x, out)),
@@ -98,6 +105,14 @@ def triangular_gradient(g, x, out, upper, unitriangular):
     """-x^-T g out^T, restricted to the triangle that the solver reads."""
     g = -(triangular(x.mT, g, not upper, unitriangular) @ out.mT)
     return triu(g, int(unitriangular)) if upper else tril(g, -int(unitriangular))
+
+
+@shared
+def factor_gradient(g, factor, out, upper):
+    """-(Z X^H + X Z^H) L with A Z = g; as in torch, also where the solver does not read."""
+    one = cholesky_solution(g, factor, upper) @ adjoint(out)
+    both = one + adjoint(one)
+    return -(factor @ both) if upper else -(both @ factor)
 
 
 @shared

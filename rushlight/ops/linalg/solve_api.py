@@ -24,7 +24,7 @@ from rushlight.ops.linalg.arguments import (
     given,
     with_names,
 )
-from rushlight.ops.linalg.matmul_api import conjugate_transpose, matmul
+from rushlight.ops.linalg.matmul_api import matmul
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.reduce.norms_api import tolerances
 from rushlight.ops.reduce.reduce import sum as total
@@ -277,8 +277,7 @@ def cholesky_solve(
     check_square(L, "cholesky_solve")
     check_same(L, B, "cholesky_solve")
     check_equation(L, B, True, "cholesky_solve")
-    lower, above = (conjugate_transpose(L), L) if upper else (L, conjugate_transpose(L))
-    return given(out, s.triangular(above, s.triangular(lower, B, False), True))
+    return given(out, s.cholesky_solution(B, L, upper))
 
 
 @composite()

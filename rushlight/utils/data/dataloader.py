@@ -185,12 +185,8 @@ class DataLoader(Suggesting, Generic[B]):
 
     def __iter__(self) -> Iterator[B]:
         if self.num_workers == 0:
-            # before the seed is drawn, as in torch: a sampler may draw here
-            numbers = self._numbers()
-            drawn_seed(self.generator)  # torch draws a seed even without workers
-            batches: Iterator[Any] = Alone(self._recipe().fetcher(), numbers)
-        else:
-            batches = self._team().begin(self._numbers())
+            return _SingleProcessDataLoaderIter(self)
+        batches = self._team().begin(self._numbers())
         return Counted(self, batches) if isinstance(self.dataset, IterableDataset) else batches
 
     def __len__(self) -> int:
@@ -246,27 +242,38 @@ class DataLoader(Suggesting, Generic[B]):
         return team
 
 
-class Alone:
-    """The batches, made by the program itself. After an error the next batch follows, as with
-    workers.
+class _SingleProcessDataLoaderIter:
+    """The batches of a loader, made by the program itself. After an error the next batch follows,
+    as with workers.
     """
 
-    def __init__(self, fetch: Callable[[Any], Any], numbers: Iterator[Any]):
-        self.fetch, self.numbers = fetch, numbers
+    def __init__(self, loader: DataLoader):
+        # before the seed is drawn, as in torch: a sampler may draw here
+        self._numbers = loader._numbers()
+        drawn_seed(loader.generator)  # torch draws a seed even without workers
+        self._fetch, self._loader, self._count = loader._recipe().fetcher(), loader, 0
+        self._counts = isinstance(loader.dataset, IterableDataset)
 
     def __iter__(self) -> Iterator[Any]:
         return self
 
     def __next__(self) -> Any:
-        batch = self.fetch(next(self.numbers))
+        batch = self._fetch(next(self._numbers))
         if batch is END_OF_DATA:
-            self.numbers = iter(())
+            self._numbers = iter(())
             raise StopIteration
+        if self._counts:
+            self._count += 1
+            warn_of_length(self._loader, self._count, stacklevel=3)
         return batch
+
+    def __len__(self) -> int:
+        return len(self._loader)
 
 
 class Counted:
-    """The batches of a loader, with torch's warning if there are more than its length."""
+    """The batches of a loader with workers, with torch's warning if there are more than its
+    length."""
 
     def __init__(self, loader: DataLoader, batches: Iterator[Any]):
         self.loader, self.batches, self.count = loader, batches, 0
@@ -277,22 +284,25 @@ class Counted:
     def __next__(self) -> Any:
         batch = next(self.batches)
         self.count += 1
-        reported, loader = self.loader._reported, self.loader
-        if reported is not None and self.count > reported:
-            warnings.warn(
-                f"Length of IterableDataset {loader.dataset} was reported to be {reported}(when "
-                "accessing "
-                f"len(dataloader)), but {self.count} samples have been fetched. "
-                + (
-                    "For multiprocessing data-loading, this could be caused by not properly "
-                    "configuring the "
-                    "IterableDataset replica at each worker: see get_worker_info()."
-                    if loader.num_workers
-                    else ""
-                ),
-                stacklevel=2,
-            )
+        warn_of_length(self.loader, self.count, stacklevel=3)
         return batch
+
+
+def warn_of_length(loader: DataLoader, count: int, stacklevel: int) -> None:
+    """Warn if the data set gave more samples than its length."""
+    reported = loader._reported
+    if reported is None or count <= reported:
+        return
+    text = (
+        f"Length of IterableDataset {loader.dataset} was reported to be {reported}(when accessing "
+        f"len(dataloader)), but {count} samples have been fetched. "
+    )
+    if loader.num_workers:
+        text += (
+            "For multiprocessing data-loading, this could be caused by not properly configuring "
+            "the IterableDataset replica at each worker: see get_worker_info()."
+        )
+    warnings.warn(text, stacklevel=stacklevel)
 
 
 def slices(parts: Iterator[ndarray], size: int, drop_last: bool) -> Iterator[ndarray]:
@@ -404,6 +414,5 @@ def check_order(
 
 
 # torch's names of iterators, for isinstance
-_SingleProcessDataLoaderIter: Any = (Alone, Counted)
-_MultiProcessingDataLoaderIter = WorkerIterator
-_BaseDataLoaderIter: Any = (*_SingleProcessDataLoaderIter, WorkerIterator)
+_MultiProcessingDataLoaderIter: Any = (WorkerIterator, Counted)
+_BaseDataLoaderIter: Any = (_SingleProcessDataLoaderIter, WorkerIterator, Counted)

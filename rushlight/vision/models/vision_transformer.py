@@ -13,6 +13,7 @@ from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import empty, zeros
 from rushlight.ops.shape.view_functions import cat
+from rushlight.ops.tensor.control_flow import _assert
 from rushlight.vision.models.first import constant
 from rushlight.vision.models.weights import Trained, imagenet, model, weights
 from rushlight.vision.ops.misc import MLP, Conv2dNormActivation
@@ -109,12 +110,10 @@ class Encoder(nn.Module):
         self.ln = norm_layer(hidden_dim)
 
     def forward(self, input: Tensor) -> Tensor:
-        if input.ndim != 3:
-            raise RuntimeError(
-                explain(
-                    "Expected (batch_size, seq_length, hidden_dim) got " + str(tuple(input.shape))
-                )
-            )
+        _assert(
+            input.dim() == 3,
+            f"Expected (batch_size, seq_length, hidden_dim) got {input.shape}",
+        )
         return self.ln(self.layers(self.dropout(input + self.pos_embedding)))
 
 
@@ -226,12 +225,10 @@ class VisionTransformer(nn.Module):
 
     def _process_input(self, x: Tensor) -> Tensor:
         n, _, h, w = x.shape
-        if (h, w) != (self.image_size, self.image_size):
-            raise AssertionError(
-                explain(
-                    f"Wrong image height or width! Expected {self.image_size} but got {(h, w)}!"
-                )
-            )
+        size = self.image_size
+        # fx records the checks
+        _assert(h == size, f"Wrong image height! Expected {size} but got {h}!")
+        _assert(w == size, f"Wrong image width! Expected {size} but got {w}!")
         return self.conv_proj(x).reshape(n, self.hidden_dim, -1).permute(0, 2, 1)
 
     def forward(self, x: Tensor) -> Tensor:

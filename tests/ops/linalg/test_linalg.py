@@ -631,3 +631,22 @@ def test_which_of_several_has_no_cholesky_factor(oracle):
 
 
 test_program = program.test()
+
+
+@pytest.mark.parametrize("kind", ["float64", "complex128"])
+@pytest.mark.parametrize("upper", [False, True])
+def test_the_factor_of_cholesky_solve_has_torchs_gradient(oracle, kind, upper):
+    # of both triangles: libraries give the factor as a full matrix
+    def gradients(torch):
+        dtype = getattr(torch, kind)
+        factor = torch.arange(9.0).reshape(3, 3).to(dtype) / 9 + 2 * torch.eye(3, dtype=dtype)
+        b = torch.linspace(-1, 1, 6, dtype=torch.float64).reshape(3, 2).to(dtype)
+        factor.requires_grad_()
+        b.requires_grad_()
+        x = torch.cholesky_solve(b, factor * (1 + (1j if dtype.is_complex else 0)), upper=upper)
+        first = torch.autograd.grad((x * x.conj()).real.sum(), (factor, b), create_graph=True)
+        second = torch.autograd.grad(sum((g * g.conj()).real.sum() for g in first), (factor, b))
+        return [x.detach(), *(g.detach() for g in (*first, *second))]
+
+    for ours, theirs in zip(gradients(rushlight), oracle(gradients)):
+        rushlight.testing.assert_close(ours, rushlight.as_tensor(theirs))

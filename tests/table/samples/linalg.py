@@ -239,7 +239,15 @@ HAND = {
         Sample(x(3, 2), A, True, True),
         Sample(x(2, 1), PAIR, True, False, True),
     ],
-    "cholesky_solve": [Sample(x(3, 2), FACTOR), Sample(x(3, 2), A, True)],
+    # the factor is fixed: torch's gradient is of both triangles, and the solver reads one
+    "cholesky_solve": [
+        Sample(x(3, 2), fixed(values=FACTOR.values)),
+        Sample(x(3, 2), fixed(values=A.values), True),
+    ],
+    "cholesky_solution": [
+        Sample(x(3, 2), fixed(values=FACTOR.values), False),
+        Sample(x(3, 2), fixed(values=A.values), True),
+    ],
     "cholesky_inverse": [Sample(FACTOR), Sample(A, True)],
     "linalg_lstsq": [
         Sample(TALL, x(3, 2)),

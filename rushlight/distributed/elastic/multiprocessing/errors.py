@@ -1,0 +1,66 @@
+"""torch.distributed.elastic.multiprocessing.errors: a worker's error as a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import traceback
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+from rushlight.base.missing_names import tell as _tell
+
+F = TypeVar("F", bound=Callable)
+
+
+def record(fn: F, error_handler: Any = None) -> F:
+    """A decorator of a program's `main`: an error is written to the file that the environment
+    variable TORCHELASTIC_ERROR_FILE names, and raised again.
+
+    The file is JSON, as torch's: message, traceback and time. `error_handler`: an object with
+    `initialize()` and `record_exception(error)` that writes the error in place of that.
+
+    >>> from rushlight.distributed.elastic.multiprocessing.errors import record
+    >>> @record
+    ... def main():
+    ...     return 3
+    >>> main()
+    3
+    """
+
+    @wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if error_handler is not None:
+            error_handler.initialize()
+        try:
+            return fn(*args, **kwargs)
+        except SystemExit:
+            raise
+        except BaseException as error:
+            (write if error_handler is None else error_handler.record_exception)(error)
+            raise
+
+    return call  # type: ignore[return-value]
+
+
+def write(error: BaseException) -> None:
+    """Write the error to the file that the environment names, if it names one."""
+    path = os.environ.get("TORCHELASTIC_ERROR_FILE")
+    if not path:
+        return
+    told = {
+        "message": f"{type(error).__name__}: {error}",
+        "extraInfo": {
+            "py_callstack": "".join(traceback.format_exception(error)),
+            "timestamp": str(int(time.time())),
+        },
+    }
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"message": told}, file)
+
+
+__all__ = ["record"]
+
+_tell(__name__)
