@@ -7,7 +7,7 @@
 #   make bench   speed side by side with torch (installs torch)
 #   make docs    the documentation, into ./site
 #   make dist    source archive and wheel, checked: installed into an empty environment, which runs the README
-#   make pictures   the moving picture of README and site anew, from the step page in Chromium
+#   make pictures   the moving picture of README and site, and the pictures of errors, anew, from Chromium
 #   make stubs   write the .pyi files anew, from the op table
 #   make golden  write the golden files anew, from torch
 #   make ops     write docs/ops.md anew: every op, and how much of torch there is
@@ -77,6 +77,7 @@ dist: $(VENV)/has-release
 
 pictures: $(VENV)/has-test
 	$(BIN)/python tools/step_page_picture.py
+	$(BIN)/python tools/error_pictures.py
 
 stubs: $(VENV)/has-test
 	$(BIN)/python tools/stubs.py

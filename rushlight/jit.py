@@ -92,9 +92,12 @@ def wait(future: Future) -> Any:
 def _get_trace_graph(f: Any, *args: Any, **kwargs: Any) -> Any:
     """NotImplementedError: TorchScript graphs do not exist."""
     raise NotImplementedError(
-        "fvcore and torchprofile count operations in TorchScript graphs, which rushlight does not "
-        "have; hint: "
-        "rushlight.utils.summary(model, input) counts multiplications and additions"
+        explain(
+            "fvcore and torchprofile count operations in TorchScript graphs, which rushlight "
+            "does not "
+            "have",
+            "rushlight.utils.summary(model, input) counts multiplications and additions",
+        )
     )
 
 
@@ -222,8 +225,11 @@ def save(m: Any, f: Any, *args: Any) -> None:
     TorchScript archives are not written; save the weights: torch.save(model.state_dict(), file)
     """
     raise NotImplementedError(
-        "TorchScript archives are not written; save the weights: torch.save(model.state_dict(), "
-        "file)"
+        explain(
+            "TorchScript archives are not written; save the weights: "
+            "torch.save(model.state_dict(), "
+            "file)"
+        )
     )
 
 
@@ -237,8 +243,10 @@ def load(f: Any, *args: Any, **kwargs: Any) -> Any:
     torch.load reads weights
     """
     raise NotImplementedError(
-        "TorchScript archives are not read; load the weights: "
-        "model.load_state_dict(torch.load(file))"
+        explain(
+            "TorchScript archives are not read; load the weights: "
+            "model.load_state_dict(torch.load(file))"
+        )
     )
 
 

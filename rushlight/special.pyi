@@ -62,13 +62,12 @@ def modified_bessel_i0(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor:
 def modified_bessel_i1(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = i1(input). The modified Bessel function of the first kind of order 1."""
 def modified_bessel_k0(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = modified_bessel_k0(input). The modified Bessel function of the second kind of order 0."""
 def modified_bessel_k1(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = modified_bessel_k1(input). The modified Bessel function of the second kind of order 1."""
-from rushlight.ops.math.special_functions import mvlgamma as _mvlgamma
-multigammaln = _mvlgamma
+def multigammaln(input: _Tensor, p: _int, *, out: _Tensor | None = ...) -> _Tensor: ...
 def ndtr(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = ndtr(input). The probability that a standard normal number is at most `input`."""
 def ndtri(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = ndtri(input). The inverse of ndtr: the quantile of the standard normal distribution."""
 def polygamma(n: _int, input: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = polygamma(n, input). The n-th derivative of digamma. Needs SciPy."""
 def psi(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = digamma(input). The derivative of lgamma. Needs SciPy."""
-from rushlight.ops.math.arithmetic import round as round
+def round(input: _Tensor, *, decimals: _int = ..., out: _Tensor | None = ...) -> _Tensor: ...
 def scaled_modified_bessel_k0(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = scaled_modified_bessel_k0(input). modified_bessel_k0(input) exp(input): it does not underflow."""
 def scaled_modified_bessel_k1(input: _Tensor, *, out: _Tensor | None = ...) -> _Tensor: """out = scaled_modified_bessel_k1(input). modified_bessel_k1(input) exp(input): it does not underflow."""
 def shifted_chebyshev_polynomial_t(input: _Tensor, n: _Operand, *, out: _Tensor | None = ...) -> _Tensor: """out = chebyshev_polynomial_t(2 * input - 1, n). Chebyshev's polynomial of the first kind of degree n, at 2 input - 1; 0 for negative degrees."""

@@ -265,7 +265,7 @@ class Library:
 
     def __init__(self, ns: str, kind: str, dispatch_key: str = ""):
         if kind not in ("IMPL", "DEF", "FRAGMENT"):
-            raise ValueError(f"Unsupported library kind: {kind}")
+            raise ValueError(explain(f"Unsupported library kind: {kind}"))
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:

@@ -227,15 +227,18 @@ class Function:
         """(outputs, out_dims) for all samples at once. Override it for vmap. `info` has
         `batch_size` and `randomness`."""
         raise NotImplementedError(
-            "To use autograd.Function with vmap, you must either override the vmap staticmethod or "
-            "set generate_vmap_rule=True."
+            explain(
+                "To use autograd.Function with vmap, you must either override the vmap "
+                "staticmethod or "
+                "set generate_vmap_rule=True."
+            )
         )
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """The outputs of the op. Override it."""
         raise NotImplementedError(
-            "You must implement the forward function for custom autograd.Function."
+            explain("You must implement the forward function for custom autograd.Function.")
         )
 
     @staticmethod
@@ -243,8 +246,10 @@ class Function:
         """backward(ctx, *grads): the gradient of each input of forward, or None. Override it
         (or `vjp`)."""
         raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom "
-            "autograd.Function to use it with backward mode AD."
+            explain(
+                "You must implement either the backward or vjp method for your custom "
+                "autograd.Function to use it with backward mode AD."
+            )
         )
 
     @staticmethod
@@ -252,8 +257,10 @@ class Function:
         """The tangent of each output of forward, from the tangents of the inputs. Override it for
         forward mode."""
         raise NotImplementedError(
-            "You must implement the jvp function for custom autograd.Function to use it with "
-            "forward mode AD."
+            explain(
+                "You must implement the jvp function for custom autograd.Function to use it with "
+                "forward mode AD."
+            )
         )
 
     @classmethod

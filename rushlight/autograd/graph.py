@@ -310,7 +310,7 @@ def register_multi_grad_hook(
     2 gradients
     """
     if mode not in ("all", "any"):
-        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+        raise ValueError(explain(f"Expects mode to be one of ('all', 'any') but got {mode}"))
     nodes = [get_gradient_edge(t).key for t in tensors]
     gathering = Gathering(nodes, fn, mode == "any")
     return Handles([hooks_of(node).add("tensor", gathering) for node in dict.fromkeys(nodes)])

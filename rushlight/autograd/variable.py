@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor
 from rushlight.core.views import detached
 
@@ -22,7 +23,9 @@ class VariableType(type):
         if data is None:
             data = Tensor()
         if not isinstance(data, Tensor):
-            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+            raise TypeError(
+                explain(f"Variable data has to be a tensor, but got {type(data).__name__}")
+            )
         return detached(data).requires_grad_(requires_grad)
 
 

@@ -59,18 +59,22 @@ class device:
             kind, position = _parsed(type, index)
         elif type.__class__ is int and index is None:
             raise RuntimeError(
-                "device(): "
-                + (
-                    "Device index must not be negative"
-                    if type < 0
-                    else "Cannot access accelerator device when none is available"
+                explain(
+                    "device(): "
+                    + (
+                        "Device index must not be negative"
+                        if type < 0
+                        else "Cannot access accelerator device when none is available"
+                    )
+                    + f": {type}: use 'cpu'"
                 )
-                + f": {type}: use 'cpu'"
             )
         else:
             raise TypeError(
-                f"device(): a string such as 'cpu' or a device is needed, not {type!r}"
-                + ("" if index is None else f" with index {index!r}")
+                explain(
+                    f"device(): a string such as 'cpu' or a device is needed, not {type!r}"
+                    + ("" if index is None else f" with index {index!r}")
+                )
             )
         object.__setattr__(self, "type", kind)
         object.__setattr__(self, "index", position)
@@ -109,12 +113,14 @@ class device:
 def _parsed(text: str, index: int | None) -> tuple[str, int | None]:
     """The type and index that `device(text, index)` names."""
     if not text:
-        raise RuntimeError("device(): Device string must not be empty: use 'cpu'")
+        raise RuntimeError(explain("device(): Device string must not be empty: use 'cpu'"))
     if text in KNOWN and index is None:  # without compiling the regular expression
         return text, None
     match = re.fullmatch(DEVICE_STRING, text)
     if match is None:
-        raise RuntimeError(f"device(): Invalid device string: '{text}': use 'cpu' or 'cpu:0'")
+        raise RuntimeError(
+            explain(f"device(): Invalid device string: '{text}': use 'cpu' or 'cpu:0'")
+        )
     kind, number = match.groups()
     if kind not in KNOWN:
         raise RuntimeError(
@@ -129,15 +135,19 @@ def _parsed(text: str, index: int | None) -> tuple[str, int | None]:
         return kind, None if number is None else int(number)
     if number is not None:
         raise RuntimeError(
-            "device(): type (string) must not include an index because index was passed "
-            f"explicitly: '{text}' and {index}: drop one of them"
+            explain(
+                "device(): type (string) must not include an index because index was passed "
+                f"explicitly: '{text}' and {index}: drop one of them"
+            )
         )
     if isinstance(index, bool) or not isinstance(index, int):
         raise TypeError(
-            f"device(): argument 'index' (position 2) must be int, not {type(index).__name__}"
+            explain(
+                f"device(): argument 'index' (position 2) must be int, not {type(index).__name__}"
+            )
         )
     if index < 0:
-        raise RuntimeError(f"device(): Device index must not be negative, but is {index}")
+        raise RuntimeError(explain(f"device(): Device index must not be negative, but is {index}"))
     return kind, index
 
 

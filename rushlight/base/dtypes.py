@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import describe, explain
 
 BOOL, INTEGER, FLOATING, COMPLEX = range(4)  # dtype.category, in the order of promotion
 
@@ -61,8 +61,11 @@ class dtype:
             raise AttributeError(f"'torch.dtype' object has no attribute '{attribute}'")
         if self.name != "bfloat16":
             raise NotImplementedError(
-                f"tensors of torch.{self.name} do not exist here, only its name does: convert to "
-                "another dtype"
+                explain(
+                    f"tensors of torch.{self.name} do not exist here, only its name does: "
+                    "convert to "
+                    "another dtype"
+                )
             )
         try:
             import ml_dtypes
@@ -81,13 +84,17 @@ class dtype:
             return self
         if self is float16:
             raise RuntimeError(
-                "torch.complex32, the complex of torch.float16, does not exist here, as NumPy "
-                "has none: convert to torch.float32 first"
+                explain(
+                    "torch.complex32, the complex of torch.float16, does not exist here, as NumPy "
+                    "has none: convert to torch.float32 first"
+                )
             )
         if not self.is_floating_point:
             raise RuntimeError(
-                f"Unknown Complex ScalarType for {self.scalar_type}: convert {self} to a "
-                "floating-point dtype first"
+                explain(
+                    f"Unknown Complex ScalarType for {self.scalar_type}: convert {self} to a "
+                    "floating-point dtype first"
+                )
             )
         return complex128 if self is float64 else complex64
 
@@ -197,12 +204,18 @@ def _of_any(numpy_dtype: np.dtype) -> dtype:
     native = numpy_dtype.newbyteorder("=")
     if native in _BY_NUMPY:
         raise TypeError(
-            f"NumPy dtype {numpy_dtype.str} has a foreign byte order, which tensors cannot hold: "
-            f"convert the array with .astype('{native.name}')"
+            explain(
+                f"NumPy dtype {numpy_dtype.str} has a foreign byte order, which tensors cannot "
+                "hold: "
+                f"convert the array with .astype('{native.name}')"
+            )
         )
     raise TypeError(
-        f"NumPy dtype {numpy_dtype} has no torch dtype: convert the array with .astype() to one "
-        "of " + ", ".join(d.name for d in DTYPES)
+        explain(
+            f"NumPy dtype {numpy_dtype} has no torch dtype: convert the array with .astype() "
+            "to one "
+            "of " + ", ".join(d.name for d in DTYPES)
+        )
     )
 
 
@@ -218,8 +231,10 @@ def as_dtype(value: Any) -> dtype:
     if isinstance(value, type) and value in _BY_PYTHON:
         return _BY_PYTHON[value]
     raise TypeError(
-        f"argument 'dtype' must be torch.dtype, not {value!r} of type {type(value).__name__}: "
-        "use one such as torch.float32"
+        explain(
+            f"argument 'dtype' must be torch.dtype, not {value!r} of type {type(value).__name__}: "
+            "use one such as torch.float32"
+        )
     )
 
 
@@ -240,8 +255,10 @@ def of_scalar(value: Any) -> dtype:
     if isinstance(value, (complex, np.complexfloating)):
         return _default.to_complex()
     raise TypeError(
-        f"a number is needed, not {value!r} of type {type(value).__name__}: pass a bool, int, "
-        "float or complex"
+        explain(
+            f"a number is needed, not {value!r} of type {type(value).__name__}: pass a bool, int, "
+            "float or complex"
+        )
     )
 
 
@@ -295,14 +312,18 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     torch.float16
     """
     if not (isinstance(type1, dtype) and isinstance(type2, dtype)):
-        raise TypeError(f"promote_types(): two dtypes are needed, not {type1!r} and {type2!r}")
+        raise TypeError(
+            explain(f"promote_types(): two dtypes are needed, not {type1!r} and {type2!r}")
+        )
     if type1 is type2:
         return type1
     low, high = sorted((type1, type2), key=lambda d: (d.category, d.itemsize))
     if not _BAREBONES.isdisjoint((low, high)) and not high.is_floating_point:
         raise RuntimeError(
-            "Promotion for uint16, uint32, uint64 types is not supported, attempted to "
-            f"promote {type1.scalar_type} and {type2.scalar_type}: use .to(dtype)"
+            explain(
+                "Promotion for uint16, uint32, uint64 types is not supported, attempted to "
+                f"promote {type1.scalar_type} and {type2.scalar_type}: use .to(dtype)"
+            )
         )
     if high is complex64 and low is float64:
         return complex128
@@ -333,7 +354,7 @@ def result_dtype(pairs: Iterable[tuple[dtype, int]]) -> dtype:
 def _of_kinds(*kinds: dtype | None) -> dtype:
     found = [d for d in kinds if d is not None]
     if not found:
-        raise ValueError("result_dtype(): at least one operand is needed")
+        raise ValueError(explain("result_dtype(): at least one operand is needed"))
     return reduce(lambda later, first: _combine(first, later), reversed(found))
 
 
@@ -354,6 +375,14 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     ...     rushlight.float16), rushlight.can_cast(rushlight.float32, rushlight.int64)
     (True, False)
     """
+    for name, given in (("from_", from_), ("to", to)):
+        if not isinstance(given, dtype):
+            raise TypeError(
+                explain(
+                    f"can_cast(): argument '{name}' must be torch.dtype, not {describe(given)}",
+                    "a tensor has one: x.dtype",
+                )
+            )
     return from_.category <= to.category
 
 
@@ -386,8 +415,10 @@ def set_default_dtype(d: dtype) -> None:
     global _default
     if not isinstance(d, dtype) or not d.is_floating_point:
         raise TypeError(
-            "set_default_dtype(): only floating-point types are supported as the default type, "
-            f"not {d!r}: use one such as torch.float32"
+            explain(
+                "set_default_dtype(): only floating-point types are supported as the default type, "
+                f"not {d!r}: use one such as torch.float32"
+            )
         )
     _default = d
 
@@ -422,8 +453,11 @@ class finfo:
         real = _default if type is None else _checked(type, "finfo").to_real()
         if not real.is_floating_point:
             raise TypeError(
-                f"torch.finfo() requires a floating point input type, not {type}. Use torch.iinfo "
-                "to handle it"
+                explain(
+                    f"torch.finfo() requires a floating point input type, not {type}. Use "
+                    "torch.iinfo "
+                    "to handle it"
+                )
             )
         if real.name in _EIGHT_BITS:
             self.eps, self.max, self.min, self.tiny = _EIGHT_BITS[real.name]
@@ -459,7 +493,9 @@ class iinfo:
     def __init__(self, type: dtype) -> None:
         if _checked(type, "iinfo").category != INTEGER:
             hint = "Cast to torch.uint8" if type is bool_ else "Use torch.finfo to handle it"
-            raise TypeError(f"torch.iinfo() requires an integer input type, not {type}. {hint}")
+            raise TypeError(
+                explain(f"torch.iinfo() requires an integer input type, not {type}. {hint}")
+            )
         self.bits = 8 * type.itemsize
         self.max = 2 ** (self.bits - type.is_signed) - 1
         self.min = -self.max - 1 if type.is_signed else 0
@@ -478,8 +514,10 @@ class iinfo:
 def _checked(value: Any, function: str) -> dtype:
     if not isinstance(value, dtype):
         raise TypeError(
-            f"{function}(): argument 'type' (position 1) must be torch.dtype, not "
-            f"{type(value).__name__}"
+            explain(
+                f"{function}(): argument 'type' (position 1) must be torch.dtype, not "
+                f"{type(value).__name__}"
+            )
         )
     return value
 

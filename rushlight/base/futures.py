@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from concurrent import futures
 from typing import Any, Generic, TypeVar
 
+from rushlight.base.errors import explain
+
 T = TypeVar("T")
 
 
@@ -48,14 +50,16 @@ class Future(Generic[T]):
     def value(self) -> T:
         """The result, which must be there: RuntimeError if not."""
         if not self.inner.done():
-            raise RuntimeError("the future has no value yet; hint: wait()")
+            raise RuntimeError(explain("the future has no value yet", "wait()"))
         return self.inner.result()
 
     def set_result(self, result: T) -> None:
         """Give the result. RuntimeError if there is one already."""
         if self.inner.done():
             raise RuntimeError(
-                "Future can only be marked completed once, but this one is completed already"
+                explain(
+                    "Future can only be marked completed once, but this one is completed already"
+                )
             )
         self.inner.set_result(result)
 

@@ -5,24 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from rushlight.base.errors import shown_as
-
-
-class Touched(RuntimeError, AttributeError, TypeError):
-    """A kernel met a `Placeholder`, which runs the op in its own way. `what`: the NumPy function,
-    for the text: it is written when somebody reads it, since each op inside a vmap raises this
-    error once."""
-
-    def __init__(self, text: str, batch: Any, what: str = ""):
-        super().__init__(text)
-        self.batch, self.what = batch, what
-
-    def __str__(self) -> str:
-        text = self.args[0]
-        return text.format(what=self.what, shape=self.batch.shape) if self.what else text
-
-
-shown_as(Touched, "builtins", "RuntimeError")
+from rushlight.base.errors import Touched
 
 
 class Placeholder:

@@ -27,6 +27,7 @@ from rushlight.base.dtypes import (
     int64,
     of,
 )
+from rushlight.base.errors import explain
 
 # -- options ---------------------------------------------------------------------------------------
 
@@ -119,8 +120,10 @@ def _changed(
 ) -> _Options:
     if profile is not None and profile not in _PROFILES:
         raise ValueError(
-            f"set_printoptions(): there is no profile {profile!r}: choose one of "
-            + ", ".join(_PROFILES)
+            explain(
+                f"set_printoptions(): there is no profile {profile!r}: choose one of "
+                + ", ".join(_PROFILES)
+            )
         )
     changes: dict[str, Any] = {"sci_mode": sci_mode}
     if precision is not None:
@@ -136,7 +139,9 @@ def _changed(
 
 def _count(option: str, value: int) -> int:
     if index(value) < 0:
-        raise ValueError(f"set_printoptions(): {option} is {value}, but must be at least 0")
+        raise ValueError(
+            explain(f"set_printoptions(): {option} is {value}, but must be at least 0")
+        )
     return index(value)
 
 

@@ -119,7 +119,7 @@ def register_pytree_node(
     arguments about serialization are accepted; forms are not serialized. ValueError if the class is
     registered already."""
     if cls in KINDS:
-        raise ValueError(f"{cls} is already registered as pytree node.")
+        raise ValueError(explain(f"{cls} is already registered as pytree node."))
     keyed = flatten_with_keys_fn
     KINDS[cls] = Kind(
         flatten_fn,
@@ -212,22 +212,30 @@ class TreeSpec:
         if kind is None or not (
             type(tree) is self.type or (type(tree) in dicts and self.type in dicts)
         ):
-            raise ValueError(f"Node type mismatch; expected {self.type}, but got {type(tree)}.")
+            raise ValueError(
+                explain(f"Node type mismatch; expected {self.type}, but got {type(tree)}.")
+            )
         children, context = kind.flatten_fn(tree)
         children = list(children)
         if len(children) != self.num_children:
             raise ValueError(
-                f"Node arity mismatch; expected {self.num_children}, but got {len(children)}."
+                explain(
+                    f"Node arity mismatch; expected {self.num_children}, but got {len(children)}."
+                )
             )
         if self.type not in dicts:
             if context != self.context and self.type is not deque:
-                raise ValueError(f"Node context mismatch for custom node type {self.type}.")
+                raise ValueError(
+                    explain(f"Node context mismatch for custom node type {self.type}.")
+                )
             return children
         keys = self.context[1] if self.type is defaultdict else self.context
         if set(keys) != set(tree):
             raise ValueError(
-                f"Node keys mismatch; missing key(s): {set(keys) - set(tree)}; extra key(s): "
-                f"{set(tree) - set(keys)}."
+                explain(
+                    f"Node keys mismatch; missing key(s): {set(keys) - set(tree)}; extra key(s): "
+                    f"{set(tree) - set(keys)}."
+                )
             )
         return [tree[key] for key in keys]
 

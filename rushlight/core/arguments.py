@@ -11,7 +11,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base import dtypes
-from rushlight.base.errors import NoArray, explain, out_of_range, unexpected
+from rushlight.base.errors import NoArray, describe, explain, out_of_range, unexpected
 from rushlight.base.higher import Higher
 from rushlight.base.placeholder import Touched
 from rushlight.core.mode import mode
@@ -35,10 +35,19 @@ def wrap(dim: Any, ndim: int) -> int:
                 "name it: keepdim=True, descending=True",
             )
         )
-    dim = index(dim)
+    dim = integer(dim, "dim")
     if not -n <= dim < n:
         raise out_of_range(dim, n)
     return dim % n
+
+
+def integer(value: Any, name: str) -> int:
+    """The argument `name` as a Python int. TypeError if it is of another kind, such as a word."""
+    try:
+        return index(value)
+    except TypeError:
+        what = f"argument '{name}' must be int, not {type(value).__name__}"
+        raise TypeError(explain(what, got=describe(value))) from None
 
 
 def wrap_new(dim: Any, ndim: int) -> int:
@@ -96,7 +105,17 @@ def reordered(dims: Any, ndim: int) -> tuple[int, ...]:
 
 def sizes(shape: Any) -> tuple[int, ...]:
     """A shape as Python ints."""
-    return tuple(map(index, listed(shape)))
+    return tuple([n if n.__class__ is int and n >= -1 else size(n) for n in listed(shape)])
+
+
+def size(n: Any) -> int:
+    """One size of a shape. RuntimeError if it is negative and not -1, the size that remains."""
+    n = integer(n, "size")
+    if n < -1:
+        raise RuntimeError(
+            explain(f"invalid shape dimension {n}", "-1 stands for the remaining size")
+        )
+    return n
 
 
 # The name of a setting -> its normal form: (value, number of dimensions) -> value. vmap shifts the

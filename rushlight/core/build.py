@@ -11,7 +11,7 @@ import numpy as np
 
 from rushlight.base.docstring import introduce
 from rushlight.base.dtypes import HALVES
-from rushlight.base.errors import NoArray, keywords, suggesting
+from rushlight.base.errors import NoArray, explain, keywords, suggesting
 from rushlight.base.lazy import expect
 from rushlight.base.placeholder import Touched
 from rushlight.core import families
@@ -218,14 +218,20 @@ def inplace(one: Op) -> Callable:
     constants = name.startswith("logical_")  # torch gives the second argument no gradient
 
     def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if at_once is not None and unrecorded(input, args):
+        if at_once is not None and not kwargs and unrecorded(input, args):
             try:
                 return at_once(input, *args)
             except (TypeError, ValueError, AttributeError, NoArray):
                 pass  # promotion, broadcasting, a sparse operand, an error: the long way
         m = mode()
         if m.watch is None and m.batch is None:  # then before_write would return the input
-            made = out_of_place(input, *args, **kwargs)
+            try:
+                made = out_of_place(input, *args, **kwargs)
+            except TypeError as error:
+                if error.__traceback__.tb_next is not None:  # type: ignore[union-attr]
+                    raise
+                # the function was not entered: the arguments are not its parameters
+                raise TypeError(explain(str(error).replace("() ", "_() ", 1))) from None
         else:
             before = before_write(input, args)
             made = out_of_place(before, *[before if a is input else a for a in args], **kwargs)
@@ -324,6 +330,20 @@ def rewritten(x: Tensor, function: Callable, *args: Any, **kwargs: Any) -> Tenso
     return assign(x, function(before_write(x, args), *args, **kwargs))
 
 
+def checked_method(f: F) -> F:
+    """Make a function a method of Tensor that names an argument of a wrong kind."""
+    return method(suggesting(f, always=True))
+
+
+# Functions of one or two microseconds, whose calls a wrapper would make slower.
+QUICK = frozenset(
+    (
+        *("add", "sub", "subtract", "div", "divide", "true_divide", "mul", "matmul", "mm", "bmm"),
+        *("t", "clone", "detach", "detach_", "zero_", "fill", "masked_fill"),
+    )
+)
+
+
 def composite(
     *names: str,
     tensor: bool = True,
@@ -339,7 +359,8 @@ def composite(
 
     def register(f: F) -> F:
         own, taken = names or (f.__name__,), len(parameters(f))
-        f = suggesting(f, NUMPY if "dim" in (keywords(f) or parameters(f)) else None)
+        spellings = NUMPY if "dim" in (keywords(f) or parameters(f)) else None
+        f = suggesting(f, spellings, always=f.__name__ not in QUICK)
         if looks:
             f = sample_by_sample(f)
         if factors:

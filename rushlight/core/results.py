@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import describe, explain
 from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor
 from rushlight.core.views import write, wrote
@@ -23,6 +23,7 @@ def into(out: Any, result: Any, *apart: Tensor) -> Any:
         for o, r in zip(out, result):
             same_dtype(o, r)
         return type(result)([into(o, r, *apart) for o, r in zip(out, result)])
+    check_out(out)
     if result._node is not None or (out._node is not None and mode().grad):
         raise RuntimeError(
             explain(
@@ -58,9 +59,18 @@ def filled(out: Any, result: Any) -> Any:
     return out.copy_(result) if out.is_sparse or result.is_sparse else into(out, result)
 
 
+def check_out(out: Any) -> None:
+    """TypeError unless `out` is a tensor."""
+    if not isinstance(out, Tensor):
+        raise TypeError(
+            explain(f"argument 'out' must be Tensor, not {type(out).__name__}", got=describe(out))
+        )
+
+
 def same_dtype(out: Tensor, result: Tensor) -> None:
     """RuntimeError for results of which torch converts none: values and indices, the parts of a
     decomposition."""
+    check_out(out)
     if out.dtype is not result.dtype:
         raise RuntimeError(
             explain(

@@ -219,11 +219,13 @@ class Tensor(Methods):
         if value is not None:
             if not isinstance(value, Tensor):
                 raise TypeError(
-                    "assigned grad expected to be a Tensor or None but got grad of type "
-                    f"{type(value)}"
+                    explain(
+                        "assigned grad expected to be a Tensor or None but got grad of type "
+                        f"{type(value)}"
+                    )
                 )
             if value is self:
-                raise RuntimeError("can't assign Variable as its own grad")
+                raise RuntimeError(explain("can't assign Variable as its own grad"))
             check_assigned(value.shape, self.shape, value.dtype, self.dtype)
         self._grad = value
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.device import CPU, on_meta, present, strided
-from rushlight.base.errors import explain, out_of_memory, overflowed, suggesting
+from rushlight.base.errors import describe, explain, out_of_memory, overflowed, suggesting
 from rushlight.base.higher import Higher
 from rushlight.base.intp import as_int64
 from rushlight.base.memory_format import memory_format, preserve_format, room_for, room_like
@@ -478,6 +478,13 @@ def full(
     >>> rushlight.full((2,), 7)
     tensor([7, 7])
     """
+    if isinstance(size, int):
+        raise TypeError(
+            explain(
+                "full(): argument 'size' (position 1) must be tuple of ints, not int",
+                f"give it as a tuple: torch.full(({size},), {describe(fill_value)})",
+            )
+        )
     fill_value = number(fill_value)
     d = of_dtype(dtype, out, dtypes.of_scalar(fill_value))
     array = room(np.full, shape_of((size,)), dtypes.holding(fill_value, d), d.numpy)
@@ -656,7 +663,7 @@ for function in (zeros, ones, empty, full, tensor, empty_strided):
     method(new_like(function), f"new_{function.__name__}")
 
 FUNCTIONS = {
-    f.__name__: suggesting(f, home="rushlight")
+    f.__name__: suggesting(f, home="rushlight", always=True)
     for f in (
         tensor,
         as_tensor,

@@ -365,7 +365,7 @@ def triu_indices(
 
 MORE.update(
     {
-        f.__name__: suggesting(f, home="rushlight")
+        f.__name__: suggesting(f, home="rushlight", always=True)
         for f in (arange, linspace, logspace, tril_indices, triu_indices)
     }
     | {"range": closed_range}

@@ -11,7 +11,7 @@ from enum import Enum
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
-from rushlight.base.dtypes import dtype
+from rushlight.base.dtypes import dtype, float32
 from rushlight.base.errors import explain
 from rushlight.base.submodules import importable
 from rushlight.comm.groups import get_rank, get_world_size, member
@@ -21,8 +21,9 @@ from rushlight.core.mode import no_grad
 from rushlight.distributed.device_mesh import DeviceMesh, init_device_mesh
 from rushlight.distributed.optimizer_state import PREFIX, named_state, numbered_state
 from rushlight.distributed.pieces import piece_of
-from rushlight.distributed.sharding import Dtypes, Unit, units_of
+from rushlight.distributed.sharding import Dtypes, Unit, converted, units_of
 from rushlight.nn import Module, Parameter
+from rushlight.nn.normalization import _BatchNorm
 from rushlight.nn.parallel.module_state import broadcast_all
 from rushlight.nn.utils import clip_grad_norm_
 
@@ -124,7 +125,8 @@ class StateDictSettings:
 class MixedPrecision:
     """Dtypes to compute in: `param_dtype` of gathered parameters and of the inputs of the outermost
     module, `reduce_dtype` of sums of gradients (else `param_dtype`), `buffer_dtype` of buffers.
-    Parameters, gradients and optimizer state keep the dtype of the module."""
+    Parameters, gradients and optimizer state keep the dtype of the module. With an
+    `auto_wrap_policy`, batch norms are divided apart and compute in float32."""
 
     param_dtype: dtype | None = None
     reduce_dtype: dtype | None = None
@@ -132,7 +134,7 @@ class MixedPrecision:
     keep_low_precision_grads: bool = False
     cast_forward_inputs: bool = False
     cast_root_forward_inputs: bool = True
-    _module_classes_to_ignore: Sequence[type] = ()
+    _module_classes_to_ignore: Sequence[type] = (_BatchNorm,)
 
     def __post_init__(self) -> None:
         if self.keep_low_precision_grads:
@@ -298,8 +300,10 @@ class FullyShardedDataParallel(Module):
     def _convert_buffers(self, to: dtype) -> None:
         """Convert floating-point buffers, once; a state_dict has them in the dtype before."""
         self._buffer_dtype = None
+        inner = [m for m in self.module.modules() if isinstance(m, FullyShardedDataParallel)]
+        kept = {id(b) for m in inner if not m._precision.buffer_dtype for b in m.buffers()}
         for name, buffer in self.module.named_buffers():
-            if buffer.is_floating_point():
+            if buffer.is_floating_point() and id(buffer) not in kept:
                 self._buffers_before[name.replace(PREFIX, "")] = buffer.dtype
                 buffer.data = buffer.to(to)
 
@@ -460,6 +464,12 @@ def with_prefix(module: Any, state: dict, prefix: str, *rest: Any) -> None:
         state[prefix + PREFIX + key[len(prefix) :]] = state.pop(key)
 
 
+def compute_in_float32(module: Module, output: dtype | None) -> None:
+    """From now on the inputs of forward become float32, and its results the dtype `output`."""
+    module.register_forward_pre_hook(lambda _, args: converted(args, float32))
+    module.register_forward_hook(lambda _, args, result: converted(result, output))
+
+
 def wrap_children(module: Module, policy: Any, settings: dict[str, Any]) -> None:
     """Wrap the submodules that a policy chooses, innermost first."""
     if hasattr(policy, "chosen"):
@@ -467,7 +477,13 @@ def wrap_children(module: Module, policy: Any, settings: dict[str, Any]) -> None
     for name, child in list(module.named_children()):
         wrap_children(child, policy, settings)
         size = sum(p.numel() for p in child.parameters() if piece_of(p) is None)
-        if size and policy(module=child, recurse=False, nonwrapped_numel=size):
+        precision = settings["mixed_precision"] or MixedPrecision()
+        low = precision.param_dtype or precision.buffer_dtype
+        if low and isinstance(child, tuple(precision._module_classes_to_ignore)):
+            compute_in_float32(child, precision.param_dtype)
+            own = {**settings, "mixed_precision": None}
+            setattr(module, name, FullyShardedDataParallel(child, **own))
+        elif size and policy(module=child, recurse=False, nonwrapped_numel=size):
             setattr(module, name, FullyShardedDataParallel(child, **settings))
 
 
@@ -530,6 +546,14 @@ class FSDPModule:
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The module's forward, with whole parameters."""
         return self._sharded_by.run(super().forward, args, kwargs)  # type: ignore[misc]
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        raise AssertionError(
+            explain(
+                "FSDP does not support deepcopy. Please use state dict for serialization.",
+                "copy the module before fully_shard, or load its state_dict() into another",
+            )
+        )
 
     def reshard(self) -> None:
         """Let the whole parameters go."""

@@ -36,7 +36,9 @@ def named_state(model: Module, optimizer: Any, whole: bool) -> dict[str, Any]:
 def like(parameter: Tensor, value: Any, whole: bool) -> Any:
     """A value of the state of a parameter, which may be divided as the parameter is."""
     piece = piece_of(parameter)
-    if piece is None or not isinstance(value, Tensor) or value.shape != parameter.shape:
+    if piece is None or not isinstance(value, Tensor):
+        return value
+    if value._array.shape != parameter._array.shape:
         return value
     if whole:
         return piece.gathered(value._array)

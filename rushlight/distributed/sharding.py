@@ -306,7 +306,7 @@ def divided_states(optimizer: Any, *rest: Any) -> None:
         if (piece := piece_of(p)) is None:
             continue
         for value in state.values():
-            if type(value) is Tensor and value.shape == p.shape and value.ndim:
+            if type(value) is Tensor and value._array.shape == p._array.shape and value.ndim:
                 divided(value, piece)
 
 
@@ -339,7 +339,7 @@ def part_of_state(module: Module, state: dict, prefix: str, *rest: Any) -> None:
         if piece is None or key not in state:
             continue
         if tuple(state[key].shape) == piece.shape and piece_of(state[key]) is None:
-            state[key] = piece.part(state[key].detach())
+            state[key] = divided(piece.part(state[key].detach()), piece)
 
 
 # None: as each module says (`Unit.parts_in_state`)

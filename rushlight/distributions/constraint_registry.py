@@ -6,6 +6,7 @@ from collections.abc import Callable
 from numbers import Number
 from typing import Any
 
+from rushlight.base.errors import explain
 from rushlight.distributions import constraints as c
 from rushlight.distributions import transforms as t
 from rushlight.distributions.constraints import Constraint
@@ -32,8 +33,10 @@ class ConstraintRegistry:
             isinstance(constraint, type) and issubclass(constraint, Constraint)
         ):
             raise TypeError(
-                "Expected constraint to be either a Constraint subclass or instance, but got "
-                f"{type(constraint)}"
+                explain(
+                    "Expected constraint to be either a Constraint subclass or instance, but got "
+                    f"{type(constraint)}"
+                )
             )
         self.rules[key(constraint)] = factory
         return factory
@@ -42,7 +45,7 @@ class ConstraintRegistry:
         factory = self.rules.get(key(constraint))
         if factory is None:
             raise NotImplementedError(
-                f"Cannot transform {type(constraint).__name__} constraints ({constraint})"
+                explain(f"Cannot transform {type(constraint).__name__} constraints ({constraint})")
             )
         return factory(constraint)
 

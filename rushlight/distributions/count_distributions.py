@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import rushlight
+from rushlight.base.errors import explain
 from rushlight.core.arguments import holds
 from rushlight.core.tensor import Tensor
 from rushlight.distributions import constraints
@@ -68,9 +69,11 @@ class Geometric(OfOutcomes):
         super().__init__(self._given.shape, (), validate_args)
         if self._validate_args and probs is not None and not holds(self.probs > 0):
             raise ValueError(
-                f"Expected parameter probs (Tensor of shape {tuple(self.probs.shape)}) of "
-                "distribution "
-                f"{self!r} to be positive but found invalid values:\n{self.probs}"
+                explain(
+                    f"Expected parameter probs (Tensor of shape {tuple(self.probs.shape)}) of "
+                    "distribution "
+                    f"{self!r} to be positive but found invalid values:\n{self.probs}"
+                )
             )
 
     mean = property(lambda self: 1.0 / self.probs - 1.0, doc="1 / probs - 1.")
@@ -167,7 +170,9 @@ class Binomial(OfTrials):
 
     def entropy(self) -> Tensor:
         if not holds(self.total_count == self.total_count.max()):
-            raise NotImplementedError("Inhomogeneous total count not supported by `entropy`.")
+            raise NotImplementedError(
+                explain("Inhomogeneous total count not supported by `entropy`.")
+            )
         log_prob = self.log_prob(self.enumerate_support(False))
         return -(rushlight.exp(log_prob) * log_prob).sum(0)
 
@@ -175,7 +180,7 @@ class Binomial(OfTrials):
         n = int(self.total_count.max())
         if not holds(self.total_count.min() == n):
             raise NotImplementedError(
-                "Inhomogeneous total count not supported by `enumerate_support`."
+                explain("Inhomogeneous total count not supported by `enumerate_support`.")
             )
         return self._enumerated(rushlight.arange(1 + n, dtype=self._given.dtype), expand)
 
@@ -242,7 +247,7 @@ class Multinomial(OfCategorical):
         validate_args: bool | None = None,
     ):
         if not isinstance(total_count, int):
-            raise NotImplementedError("inhomogeneous total_count is not supported")
+            raise NotImplementedError(explain("inhomogeneous total_count is not supported"))
         self.total_count = total_count
         super().__init__(Categorical(probs, logits), validate_args)
 

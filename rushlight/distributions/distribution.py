@@ -73,7 +73,7 @@ class Distribution:
         """The default of `validate_args`: whether distributions check their arguments and
         values."""
         if value not in (True, False):
-            raise ValueError("set_default_validate_args takes True or False")
+            raise ValueError(explain("set_default_validate_args takes True or False"))
         Distribution._validate_args = value
 
     def expand(self: D, batch_shape: Any, _instance: Any = None) -> D:
@@ -127,17 +127,17 @@ class Distribution:
     @property
     def mean(self) -> Tensor:
         """The expected value."""
-        raise NotImplementedError(f"{type(self).__name__} has no mean")
+        raise NotImplementedError(explain(f"{type(self).__name__} has no mean"))
 
     @property
     def mode(self) -> Tensor:
         """The most probable value."""
-        raise NotImplementedError(f"{type(self)} does not implement mode")
+        raise NotImplementedError(explain(f"{type(self)} does not implement mode"))
 
     @property
     def variance(self) -> Tensor:
         """The expected square of the distance from the mean."""
-        raise NotImplementedError(f"{type(self).__name__} has no variance")
+        raise NotImplementedError(explain(f"{type(self).__name__} has no variance"))
 
     @property
     def stddev(self) -> Tensor:
@@ -152,7 +152,7 @@ class Distribution:
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         """Random values computed from the parameters, so that gradients flow to the parameters."""
         raise NotImplementedError(
-            f"{type(self).__name__} has no rsample: use sample, and log_prob for gradients"
+            explain(f"{type(self).__name__} has no rsample: use sample, and log_prob for gradients")
         )
 
     def sample_n(self, n: int) -> Tensor:
@@ -165,23 +165,23 @@ class Distribution:
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the density, or probability, at `value`."""
-        raise NotImplementedError(f"{type(self).__name__} has no log_prob")
+        raise NotImplementedError(explain(f"{type(self).__name__} has no log_prob"))
 
     def cdf(self, value: Tensor) -> Tensor:
         """The probability of values up to `value`."""
-        raise NotImplementedError(f"{type(self).__name__} has no cdf")
+        raise NotImplementedError(explain(f"{type(self).__name__} has no cdf"))
 
     def icdf(self, value: Tensor) -> Tensor:
         """The value x with P(X <= x) equal to this probability."""
-        raise NotImplementedError(f"{type(self).__name__} has no icdf")
+        raise NotImplementedError(explain(f"{type(self).__name__} has no icdf"))
 
     def entropy(self) -> Tensor:
         """The expected -log_prob."""
-        raise NotImplementedError(f"{type(self).__name__} has no entropy")
+        raise NotImplementedError(explain(f"{type(self).__name__} has no entropy"))
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         """All values, in the first dimension."""
-        raise NotImplementedError(f"{type(self).__name__} has no list of all its values")
+        raise NotImplementedError(explain(f"{type(self).__name__} has no list of all its values"))
 
     def perplexity(self) -> Tensor:
         """exp(entropy)."""
@@ -257,7 +257,7 @@ class ExponentialFamily(Distribution):
 
 def one_of(probs: Any, logits: Any) -> None:
     if (probs is None) == (logits is None):
-        raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+        raise ValueError(explain("Either `probs` or `logits` must be specified, but not both."))
 
 
 class computed:
@@ -362,8 +362,11 @@ def broadcast_all(*values: Any) -> tuple[Any, ...]:
     """
     if not all(isinstance(v, (Tensor, int, float)) for v in values):
         raise ValueError(
-            "Input arguments must all be instances of Number, torch.Tensor or objects implementing "
-            "__torch_function__."
+            explain(
+                "Input arguments must all be instances of Number, torch.Tensor or objects "
+                "implementing "
+                "__torch_function__."
+            )
         )
     like = next((v for v in values if isinstance(v, Tensor)), None)
     dtype = rushlight.get_default_dtype() if like is None else like.dtype

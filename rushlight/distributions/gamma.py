@@ -16,6 +16,7 @@ import numpy as np
 import rushlight
 from rushlight.autograd.function import Function, once_differentiable
 from rushlight.base.dependencies import scipy_part
+from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.distributions.constraints import (
     independent,
@@ -179,7 +180,7 @@ class Dirichlet(ExponentialFamily):
 
     def __init__(self, concentration: Tensor, validate_args: bool | None = None):
         if concentration.dim() < 1:
-            raise ValueError("`concentration` parameter must be at least one-dimensional.")
+            raise ValueError(explain("`concentration` parameter must be at least one-dimensional."))
         self.concentration: Any = concentration
         super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args)
 

@@ -169,7 +169,7 @@ def binomials(p: Binomial, q: Binomial) -> Tensor:
     """For equal counts of trials; inf if p has more."""
     if not holds(p.total_count >= q.total_count):
         raise NotImplementedError(
-            "KL between Binomials where q.total_count > p.total_count is not implemented"
+            explain("KL between Binomials where q.total_count > p.total_count is not implemented")
         )
     each = p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p()
     return rushlight.where(p.total_count > q.total_count, math.inf, p.total_count * each)
@@ -216,14 +216,16 @@ def paretos(p: Pareto, q: Pareto) -> Tensor:
 def transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
     """The same transforms change nothing."""
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
-        raise NotImplementedError("KL of distributions by different transforms is not implemented")
+        raise NotImplementedError(
+            explain("KL of distributions by different transforms is not implemented")
+        )
     return kl_divergence(p.base_dist, q.base_dist)
 
 
 @register_kl(Independent, Independent)
 def independents(p: Independent, q: Independent) -> Tensor:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
-        raise NotImplementedError("p and q have different reinterpreted_batch_ndims")
+        raise NotImplementedError(explain("p and q have different reinterpreted_batch_ndims"))
     return sum_last(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
 
 
@@ -232,8 +234,11 @@ def correlated(p: Any, q: Any) -> Tensor:
     a, b, n = p.scale_tril, q.scale_tril, p.event_shape[0]
     if p.event_shape != q.event_shape:
         raise ValueError(
-            "KL-divergence between two Multivariate Normals with different event shapes cannot be "
-            "computed"
+            explain(
+                "KL-divergence between two Multivariate Normals with different event shapes "
+                "cannot be "
+                "computed"
+            )
         )
     trace = rushlight.linalg.solve_triangular(b, a, upper=False).pow(2).sum((-2, -1))
     return log_diagonal(b) - log_diagonal(a) + 0.5 * (trace + mahalanobis(b, q.loc - p.loc) - n)

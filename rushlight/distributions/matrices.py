@@ -33,7 +33,10 @@ def only(matrices: dict[str, Any]) -> tuple[str, Tensor]:
     given = [(name, m) for name, m in matrices.items() if m is not None]
     if len(given) != 1:
         raise ValueError(
-            "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
+            explain(
+                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
+                "specified."
+            )
         )
     name, m = given[0]
     if m.dim() < 2:
@@ -129,7 +132,7 @@ class MultivariateNormal(OfMatrix):
         validate_args: bool | None = None,
     ):
         if loc.dim() < 1:
-            raise ValueError("loc must be at least one-dimensional.")
+            raise ValueError(explain("loc must be at least one-dimensional."))
         name, m = only(
             {
                 "covariance_matrix": covariance_matrix,
@@ -185,12 +188,14 @@ class LowRankMultivariateNormal(Distribution):
 
     def __init__(self, loc: Any, cov_factor: Any, cov_diag: Any, validate_args: bool | None = None):
         if loc.dim() < 1:
-            raise ValueError("loc must be at least one-dimensional.")
+            raise ValueError(explain("loc must be at least one-dimensional."))
         n = loc.shape[-1:]
         if cov_factor.dim() < 2 or cov_factor.shape[-2:-1] != n:
-            raise ValueError(f"cov_factor must be a batch of matrices with shape {n[0]} x m")
+            raise ValueError(
+                explain(f"cov_factor must be a batch of matrices with shape {n[0]} x m")
+            )
         if cov_diag.shape[-1:] != n:
-            raise ValueError(f"cov_diag must be a batch of vectors with shape {tuple(n)}")
+            raise ValueError(explain(f"cov_diag must be a batch of vectors with shape {tuple(n)}"))
         batch = rushlight.broadcast_shapes(
             loc.shape[:-1], cov_factor.shape[:-2], cov_diag.shape[:-1]
         )
@@ -283,7 +288,9 @@ class Wishart(OfMatrix, ExponentialFamily):
         df = rushlight.as_tensor(df, dtype=m.dtype)
         batch, n = rushlight.broadcast_shapes(df.shape, m.shape[:-2]), m.shape[-1]
         if not holds(df > n - 1):
-            raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {n - 1}.")
+            raise ValueError(
+                explain(f"Value of df={df} expected to be greater than ndim - 1 = {n - 1}.")
+            )
         self.df = df.expand(batch)
         self.__dict__[name] = m.expand(*batch, n, n)
         super().__init__(batch, (n, n), validate_args)
@@ -391,7 +398,9 @@ class LKJCholesky(Distribution):
     def __init__(self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None):
         if dim < 2:
             raise ValueError(
-                f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}."
+                explain(
+                    f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}."
+                )
             )
         self.dim = dim
         self.concentration = rushlight.as_tensor(concentration) + 0.0

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import rushlight
+from rushlight.base.errors import explain
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor
 from rushlight.distributions import constraints
@@ -31,13 +32,17 @@ class MixtureSameFamily(Distribution):
     ):
         if not isinstance(mixture_distribution, Categorical):
             raise ValueError(
-                " The Mixture distribution needs to be an  instance of "
-                "torch.distributions.Categorical"
+                explain(
+                    " The Mixture distribution needs to be an  instance of "
+                    "torch.distributions.Categorical"
+                )
             )
         if not isinstance(component_distribution, Distribution):
             raise ValueError(
-                "The Component distribution need to be an instance of "
-                "torch.distributions.Distribution"
+                explain(
+                    "The Component distribution need to be an instance of "
+                    "torch.distributions.Distribution"
+                )
             )
         self._mixture_distribution, self._component_distribution = (
             mixture_distribution,
@@ -47,16 +52,21 @@ class MixtureSameFamily(Distribution):
         for a, b in zip(reversed(mixture_distribution.batch_shape), reversed(batch)):
             if a != 1 and b != 1 and a != b:
                 raise ValueError(
-                    f"`mixture_distribution.batch_shape` ({mixture_distribution.batch_shape}) is "
-                    "not "
-                    f"compatible with `component_distribution.batch_shape`({batch})"
+                    explain(
+                        "`mixture_distribution.batch_shape` "
+                        f"({mixture_distribution.batch_shape}) is "
+                        "not "
+                        f"compatible with `component_distribution.batch_shape`({batch})"
+                    )
                 )
         n = mixture_distribution._num_events
         if n != component_distribution.batch_shape[-1]:
             raise ValueError(
-                f"`mixture_distribution component` ({n}) does not equal "
-                "`component_distribution.batch_shape[-1]` "
-                f"({component_distribution.batch_shape[-1]})"
+                explain(
+                    f"`mixture_distribution component` ({n}) does not equal "
+                    "`component_distribution.batch_shape[-1]` "
+                    f"({component_distribution.batch_shape[-1]})"
+                )
             )
         super().__init__(batch, component_distribution.event_shape, validate_args)
 

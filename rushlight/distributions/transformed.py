@@ -87,7 +87,9 @@ class Independent(Distribution):
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         if self.reinterpreted_batch_ndims > 0:
-            raise NotImplementedError("Enumeration over cartesian product is not implemented")
+            raise NotImplementedError(
+                explain("Enumeration over cartesian product is not implemented")
+            )
         return self.base_dist.enumerate_support(expand)
 
     def __repr__(self) -> str:
@@ -112,15 +114,19 @@ class TransformedDistribution(Distribution):
         self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
         if not all(isinstance(t, Transform) for t in self.transforms):
             raise ValueError(
-                f"transforms must be a Transform or a list of Transforms, but was {transforms}"
+                explain(
+                    f"transforms must be a Transform or a list of Transforms, but was {transforms}"
+                )
             )
         whole = ComposeTransform(self.transforms)
         base_shape = base_distribution.batch_shape + base_distribution.event_shape
         if len(base_shape) < whole.domain.event_dim:
             raise ValueError(
-                "base_distribution needs to have shape with size at least "
-                f"{whole.domain.event_dim}, but got "
-                f"{base_shape}."
+                explain(
+                    "base_distribution needs to have shape with size at least "
+                    f"{whole.domain.event_dim}, but got "
+                    f"{base_shape}."
+                )
             )
         shape = whole.forward_shape(base_shape)
         expanded = whole.inverse_shape(shape)

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import rushlight
+from rushlight.base.errors import explain
 from rushlight.core.mode import enable_grad
 from rushlight.core.tensor import Tensor
 from rushlight.distributions.distribution import (
@@ -47,7 +48,7 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
     """
     n = mat.shape[-1]
     if not -n <= diag < n:
-        raise ValueError(f"diag ({diag}) provided is outside [{-n}, {n - 1}].")
+        raise ValueError(explain(f"diag ({diag}) provided is outside [{-n}, {n - 1}]."))
     return of_triangle(mat, diag)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
+from rushlight.base.errors import explain
 from rushlight.core.arguments import reduced_dims
 from rushlight.core.table import Op, entries
 from rushlight.core.tensor import Tensor
@@ -233,9 +234,12 @@ def unfolded(made: Any, b: int) -> Any:
 def dynamic(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """RuntimeError: numbers decide the shape of the result, which no batch could have."""
     raise RuntimeError(
-        "vmap: We do not support batching operators that can output dynamic shape. Attempted to "
-        "vmap "
-        f"over aten::{op.called}."
+        explain(
+            "vmap: We do not support batching operators that can output dynamic shape. "
+            "Attempted to "
+            "vmap "
+            f"over aten::{op.called}."
+        )
     )
 
 
@@ -254,7 +258,10 @@ def one_by_one(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     made = [call(op, [sample(p, i) for p in parts], settings) for i in range(level.size)]
     if not made:
         raise RuntimeError(
-            f"vmap: {op.called} runs sample by sample, so its output shape is unknown for 0 samples"
+            explain(
+                f"vmap: {op.called} runs sample by sample, so its output shape is unknown for "
+                "0 samples"
+            )
         )
     stack = TENSORS["stack"]
     return (

@@ -59,7 +59,7 @@ def jvp(
         ),
     )
     if not xs:
-        raise RuntimeError(f"{JVP}: Expected primals to contain at least one Tensor.")
+        raise RuntimeError(explain(f"{JVP}: Expected primals to contain at least one Tensor."))
     for what, parts in (("primals", xs), ("tangents", ts)):
         if not all([isinstance(part, Tensor) for part in parts]):
             raise RuntimeError(

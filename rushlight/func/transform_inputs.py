@@ -162,7 +162,7 @@ def numbers_of(argnums: Any, count: int) -> tuple[int, ...]:
         raise RuntimeError(explain(f"argnums must be int or Tuple[int, ...], got: {kind}"))
     wanted = argnums if isinstance(argnums, tuple) else (argnums,)
     if not wanted:
-        raise RuntimeError("argnums must be non-empty")
+        raise RuntimeError(explain("argnums must be non-empty"))
     for n in wanted:
         if not -count <= n < count:
             raise RuntimeError(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor
 from rushlight.fx.functions import path_of
 from rushlight.fx.node import OPCODES, Node, map_arg, type_said
@@ -182,9 +183,12 @@ class Graph:
         """Take out a node. RuntimeError while it is used."""
         if to_erase.users:
             raise RuntimeError(
-                f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in "
-                "the graph: "
-                f"{to_erase.users}!"
+                explain(
+                    f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} "
+                    "users in "
+                    "the graph: "
+                    f"{to_erase.users}!"
+                )
             )
         to_erase._remove()
         to_erase._uses((), {})
@@ -225,16 +229,19 @@ class Graph:
             for used in node.all_input_nodes:
                 if used.graph is not self:
                     raise RuntimeError(
-                        f"Argument '{used}' of Node '{node}' does not belong to this Graph"
+                        explain(f"Argument '{used}' of Node '{node}' does not belong to this Graph")
                     )
                 if used not in seen:
                     raise RuntimeError(
-                        f"Argument '{used}' of Node '{node}' was used before it has been defined! "
-                        "Please "
-                        f"check that Nodes in the graph are topologically ordered\n{self}"
+                        explain(
+                            f"Argument '{used}' of Node '{node}' was used before it has been "
+                            "defined! "
+                            "Please "
+                            f"check that Nodes in the graph are topologically ordered\n{self}"
+                        )
                     )
             if node.name in names:
-                raise RuntimeError(f"Node redefined name {node.name}!")
+                raise RuntimeError(explain(f"Node redefined name {node.name}!"))
             seen.add(node)
             names.add(node.name)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import MethodType
 from typing import Any
 
+from rushlight.base.errors import explain
 from rushlight.base.text import define
 from rushlight.core.tensor import Tensor
 from rushlight.fx.functions import WHOLE, WRAPPED
@@ -251,7 +252,10 @@ class Interpreter:
         given = next(self.args_iter, self)
         if given is self and not args:
             raise RuntimeError(
-                f"Expected positional argument for parameter {target}, but one was not passed in!"
+                explain(
+                    f"Expected positional argument for parameter {target}, but one was not "
+                    "passed in!"
+                )
             )
         return args[0] if given is self else given
 

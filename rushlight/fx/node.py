@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor
 from rushlight.fx.functions import path_of
 
@@ -208,7 +209,7 @@ class Node:
         return repr(self._args[0]) if self._args else ""
 
     def __iter__(self) -> Iterator:
-        raise TypeError("a Node of a graph has no value: it cannot be iterated")
+        raise TypeError(explain("a Node of a graph has no value: it cannot be iterated"))
 
     def __repr__(self) -> str:
         return self.name

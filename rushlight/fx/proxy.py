@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor
 from rushlight.fx.node import Node
 
@@ -69,24 +70,34 @@ class Proxy:
         if step is not None and step.opname == "UNPACK_SEQUENCE":
             return iter([operator.getitem(self, i) for i in range(step.argval)])
         raise TraceError(
-            "Proxy object cannot be iterated. This can be attempted when the Proxy is used in a "
-            "loop or as a "
-            "*args or **kwargs function argument; index it instead, or unpack it: a, b = x"
+            explain(
+                "Proxy object cannot be iterated. This can be attempted when the Proxy is "
+                "used in a "
+                "loop or as a "
+                "*args or **kwargs function argument; index it instead, or unpack it: a, b = x"
+            )
         )
 
     def __bool__(self) -> bool:
-        raise TraceError("symbolically traced variables cannot be used as inputs to control flow")
+        raise TraceError(
+            explain("symbolically traced variables cannot be used as inputs to control flow")
+        )
 
     def __len__(self) -> int:
-        raise RuntimeError("'len' is not supported in symbolic tracing by default; x.shape[0] is")
+        raise RuntimeError(
+            explain("'len' is not supported in symbolic tracing by default; x.shape[0] is")
+        )
 
     def __contains__(self, item: Any) -> bool:
-        raise TraceError("'in' cannot be traced: the result depends on a value")
+        raise TraceError(explain("'in' cannot be traced: the result depends on a value"))
 
     def __index__(self) -> int:
         raise TraceError(
-            "a value that is unknown during tracing cannot be used as a number, such as an index "
-            "or size"
+            explain(
+                "a value that is unknown during tracing cannot be used as a number, such as "
+                "an index "
+                "or size"
+            )
         )
 
     __hash__ = object.__hash__

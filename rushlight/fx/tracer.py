@@ -13,7 +13,7 @@ from typing import Any
 
 from rushlight.base import dtypes, shown_names
 from rushlight.base.device import Layout, device
-from rushlight.base.errors import warn
+from rushlight.base.errors import explain, warn
 from rushlight.base.memory_format import memory_format
 from rushlight.core.tensor import Tensor
 from rushlight.fx.functions import recorded, recorded_in_layers
@@ -146,7 +146,7 @@ class Tracer:
             return self.create_node("get_attr", self._name_of(a), (), {})
         if isinstance(a, PLAIN) or callable(a):
             return a
-        raise NotImplementedError(f"argument of type: {type(a)}")
+        raise NotImplementedError(explain(f"argument of type: {type(a)}"))
 
     def _name_of(self, a: Tensor) -> str:
         """The place of a parameter or buffer in the root; another tensor gets one."""
@@ -204,7 +204,9 @@ class Tracer:
         """The value of a function's argument in the trace, and its name for a keyword argument."""
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise TraceError(
-                f"*{parameter.name}: the number of arguments must be known; name each argument"
+                explain(
+                    f"*{parameter.name}: the number of arguments must be known; name each argument"
+                )
             )
         name, default = (
             parameter.name,
@@ -273,8 +275,10 @@ class GraphAppendingTracer(Tracer):
     def _name_of(self, a: Tensor) -> str:
         """NotImplementedError: a graph has no module to keep a tensor in."""
         raise NotImplementedError(
-            f"argument of type: {type(a)}: make it an attribute of the module, and use "
-            "Proxy(graph.get_attr(name), tracer)"
+            explain(
+                f"argument of type: {type(a)}: make it an attribute of the module, and use "
+                "Proxy(graph.get_attr(name), tracer)"
+            )
         )
 
 

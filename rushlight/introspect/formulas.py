@@ -17,6 +17,7 @@ from itertools import groupby
 from math import log, pi, sqrt
 from typing import Any
 
+from rushlight.base.errors import explain
 from rushlight.core.table import parameters
 from rushlight.core.worlds import rebind
 
@@ -86,7 +87,7 @@ class Formula:
         return Formula("item", self, key)
 
     def __iter__(self) -> Iterator:
-        raise TypeError(f"{self} is a formula: it has no elements to loop over")
+        raise TypeError(explain(f"{self} is a formula: it has no elements to loop over"))
 
     def __bool__(self) -> bool:
         """The branch of an `if`: chosen by the walk through the branches (see `branches`)."""

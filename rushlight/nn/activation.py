@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn import init
@@ -55,7 +56,10 @@ class Hardtanh(FunctionModule):
         )
         if min_val >= max_val:
             raise ValueError(
-                f"max_val must be larger than min_val, got min_val={min_val} and max_val={max_val}"
+                explain(
+                    f"max_val must be larger than min_val, got min_val={min_val} and "
+                    f"max_val={max_val}"
+                )
             )
         super().__init__(min_val=min_val, max_val=max_val, inplace=inplace)
 
@@ -424,6 +428,6 @@ class Softmax2d(Module):
     def forward(self, input: Tensor) -> Tensor:
         if input.dim() not in (3, 4):
             raise ValueError(
-                f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead"
+                explain(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
             )
         return F.softmax(input, -3)

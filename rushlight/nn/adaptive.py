@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor, created, from_array, noticed
 from rushlight.nn.containers import ModuleList, Sequential
 from rushlight.nn.linear import Linear
@@ -93,8 +94,10 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         places = target._array
         if places.size and not 0 <= places.min() <= places.max() < self.n_classes:
             raise RuntimeError(
-                f"Target values should be in [0, {self.n_classes - 1}], but values in range "
-                f"[{places.min()}, {places.max()}] were found. "
+                explain(
+                    f"Target values should be in [0, {self.n_classes - 1}], but values in range "
+                    f"[{places.min()}, {places.max()}] were found. "
+                )
             )
         cluster = np.searchsorted(self.cutoffs, places, side="right")  # 0: in the short list
         at = np.where(cluster == 0, places, self.shortlist_size + cluster - 1)
@@ -132,7 +135,7 @@ def picked(logs: Tensor, at: np.ndarray) -> Tensor:
 def check_cutoffs(cutoffs: list, n_classes: int) -> None:
     """ValueError, in torch's words, for cutoffs that do not rise from 1 to n_classes - 1."""
     if not cutoffs:
-        raise ValueError("cutoffs should be a sequence of length larger than 0")
+        raise ValueError(explain("cutoffs should be a sequence of length larger than 0"))
     rising = all(a < b for a, b in zip(cutoffs, cutoffs[1:]))
     if (
         not rising
@@ -141,9 +144,11 @@ def check_cutoffs(cutoffs: list, n_classes: int) -> None:
         or any(int(c) != c for c in cutoffs)
     ):
         raise ValueError(
-            "cutoffs should be a sequence of unique, positive integers sorted in an increasing "
-            "order, "
-            "where each value is between 1 and n_classes-1"
+            explain(
+                "cutoffs should be a sequence of unique, positive integers sorted in an increasing "
+                "order, "
+                "where each value is between 1 and n_classes-1"
+            )
         )
 
 
@@ -152,17 +157,23 @@ def check_batch(input: Tensor, target: Tensor) -> None:
     x, t = input._array.shape, target._array.shape
     if len(t) == 1:
         if x[:1] != t:
-            raise RuntimeError("Input and target should have the same size in the batch dimension.")
+            raise RuntimeError(
+                explain("Input and target should have the same size in the batch dimension.")
+            )
         if len(x) != 2:
             raise RuntimeError(
-                "1D target tensor expects 2D input tensors, but found inputs with size "
-                f"{input.shape}"
+                explain(
+                    "1D target tensor expects 2D input tensors, but found inputs with size "
+                    f"{input.shape}"
+                )
             )
     elif not t:
         if len(x) != 1:
             raise RuntimeError(
-                "0D target tensor expects 1D input tensors, but found inputs with size "
-                f"{input.shape}"
+                explain(
+                    "0D target tensor expects 1D input tensors, but found inputs with size "
+                    f"{input.shape}"
+                )
             )
     else:
-        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+        raise RuntimeError(explain("0D or 1D target tensor expected, multi-target not supported"))

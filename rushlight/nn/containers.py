@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from operator import index
 from typing import Any, TypeVar
 
+from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor
 from rushlight.nn.module import Module, indented
 from rushlight.nn.parameter import Parameter
@@ -24,7 +25,7 @@ class Row(Module):
         names = list(self._modules)
         i = index(i)
         if not -len(names) <= i < len(names):
-            raise IndexError(f"index {i} is out of range")
+            raise IndexError(explain(f"index {i} is out of range"))
         return names[i]
 
     def _refill(self, modules: Iterable[Any]) -> None:
@@ -73,7 +74,7 @@ class Row(Module):
         """Put a module in front of position i."""
         held = list(self._modules.values())
         if not -len(held) <= i <= len(held):
-            raise IndexError(f"Index out of range: {i}")
+            raise IndexError(explain(f"Index out of range: {i}"))
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
         held.insert(i, module)
@@ -117,16 +118,22 @@ class Sequential(Row):
     def __add__(self, other: Any) -> Sequential:
         if not isinstance(other, Sequential):
             raise ValueError(
-                f"add operator supports only objects of Sequential class, but {type(other)} is "
-                "given."
+                explain(
+                    f"add operator supports only objects of Sequential class, but {type(other)} is "
+                    "given."
+                )
             )
         return Sequential(*self, *other)
 
     def __mul__(self, times: int) -> Sequential:
         if not isinstance(times, int):
-            raise TypeError(f"unsupported operand type(s) for *: {type(self)} and {type(times)}")
+            raise TypeError(
+                explain(f"unsupported operand type(s) for *: {type(self)} and {type(times)}")
+            )
         if times <= 0:
-            raise ValueError(f"Non-positive multiplication factor {times} for {type(self)}")
+            raise ValueError(
+                explain(f"Non-positive multiplication factor {times} for {type(self)}")
+            )
         return Sequential(*list(self) * times)
 
     __rmul__ = __mul__
@@ -152,8 +159,10 @@ class ModuleList(Row):
         """Append modules. Returns the list. TypeError if `modules` is not iterable."""
         if not isinstance(modules, Iterable):
             raise TypeError(
-                "ModuleList.extend should be called with an iterable, but got "
-                f"{type(modules).__name__}"
+                explain(
+                    "ModuleList.extend should be called with an iterable, but got "
+                    f"{type(modules).__name__}"
+                )
             )
         return super().extend(modules)
 
@@ -247,8 +256,10 @@ def pairs(values: Any, owner: str) -> list[tuple[str, Any]]:
     """
     if not isinstance(values, Iterable):
         raise TypeError(
-            f"{owner}.update should be called with an iterable of key/value pairs, but got "
-            f"{type(values).__name__}"
+            explain(
+                f"{owner}.update should be called with an iterable of key/value pairs, but got "
+                f"{type(values).__name__}"
+            )
         )
     if isinstance(values, (Mapping, ModuleDict, ParameterDict)):
         return list(values.items())
@@ -256,12 +267,18 @@ def pairs(values: Any, owner: str) -> list[tuple[str, Any]]:
     for i, pair in enumerate(found):
         if not isinstance(pair, Iterable):
             raise TypeError(
-                f"{owner} update sequence element #{i} should be Iterable; is {type(pair).__name__}"
+                explain(
+                    f"{owner} update sequence element #{i} should be Iterable; is "
+                    f"{type(pair).__name__}"
+                )
             )
         found[i] = tuple(pair)
         if len(found[i]) != 2:
             raise ValueError(
-                f"{owner} update sequence element #{i} has length {len(found[i])}; 2 is required"
+                explain(
+                    f"{owner} update sequence element #{i} has length {len(found[i])}; 2 is "
+                    "required"
+                )
             )
     return found
 
@@ -299,7 +316,7 @@ class ParameterList(Module):
     def _key(self, i: Any) -> str:
         i = index(i)
         if not -len(self) <= i < len(self):
-            raise IndexError(f"index {i} is out of range")
+            raise IndexError(explain(f"index {i} is out of range"))
         return str(i % len(self))
 
     def __getitem__(self, i: Any) -> Any:
@@ -329,8 +346,10 @@ class ParameterList(Module):
         """Append values. Returns the list. TypeError if `values` is not iterable."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
             raise TypeError(
-                "ParameterList.extend should be called with an iterable, but got "
-                f"{type(values).__name__}"
+                explain(
+                    "ParameterList.extend should be called with an iterable, but got "
+                    f"{type(values).__name__}"
+                )
             )
         for value in list(values):
             self.append(value)
@@ -340,7 +359,7 @@ class ParameterList(Module):
         return "\n".join(described(i, v, str(getattr(v, "dtype", ""))) for i, v in enumerate(self))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError("ParameterList should not be called.")
+        raise RuntimeError(explain("ParameterList should not be called."))
 
 
 class ParameterDict(Module):
@@ -451,14 +470,17 @@ class ParameterDict(Module):
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError("ParameterDict should not be called.")
+        raise RuntimeError(explain("ParameterDict should not be called."))
 
 
 def text(key: Any) -> str:
     """TypeError unless a key is text."""
     if not isinstance(key, str):
         raise TypeError(
-            "Index given to ParameterDict cannot be used as a key as it is not a string (type is "
-            f"'{type(key).__name__}')"
+            explain(
+                "Index given to ParameterDict cannot be used as a key as it is not a string "
+                "(type is "
+                f"'{type(key).__name__}')"
+            )
         )
     return key

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import check_kinds, explain
 from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn.layer_settings import FunctionModule
@@ -12,6 +12,7 @@ class _DropoutNd(FunctionModule):
     """Dropout with probability p. ValueError unless p is in [0, 1]."""
 
     def __init__(self, p: float = 0.5, inplace: bool = False):
+        check_kinds(type(self).__name__, [("p", "float", p)])
         if p < 0 or p > 1:
             raise ValueError(
                 explain(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn.layer_settings import FunctionModule
@@ -35,20 +36,26 @@ class Unflatten(FunctionModule):
     def __init__(self, dim: int, unflattened_size: Any):
         if not isinstance(dim, int):
             raise TypeError(
-                "unflattened_size should be tuple of ints, but found type of dim "
-                f"{type(dim).__name__}"
+                explain(
+                    "unflattened_size should be tuple of ints, but found type of dim "
+                    f"{type(dim).__name__}"
+                )
             )
         if not isinstance(unflattened_size, (tuple, list)):
             raise TypeError(
-                "unflattened_size should be a tuple of ints, but found type "
-                f"{type(unflattened_size).__name__}"
+                explain(
+                    "unflattened_size should be a tuple of ints, but found type "
+                    f"{type(unflattened_size).__name__}"
+                )
             )
         for i, n in enumerate(unflattened_size):
             if not isinstance(n, int):
                 raise TypeError(
-                    "unflattened_size must be tuple of ints, but found element of type "
-                    f"{type(n).__name__} "
-                    f"at pos {i}"
+                    explain(
+                        "unflattened_size must be tuple of ints, but found element of type "
+                        f"{type(n).__name__} "
+                        f"at pos {i}"
+                    )
                 )
         super().__init__(dim=dim, unflattened_size=unflattened_size)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 import numpy as np
 
 from rushlight.autograd.function import Function
-from rushlight.base.errors import located, warn
+from rushlight.base.errors import explain, located, warn
 from rushlight.base.missing_names import NoAttribute
 from rushlight.base.tracebacks import hide_frames
 from rushlight.core.node import Handle
@@ -386,9 +386,12 @@ def run_forward_pre_hooks(module: Hooked, args: tuple, kwargs: dict) -> tuple[tu
             if answer is not None:
                 if not isinstance(answer, tuple) or len(answer) != 2:
                     raise RuntimeError(
-                        "forward pre-hook must return None or a tuple of (new_args, new_kwargs), "
-                        "but got "
-                        f"{answer}."
+                        explain(
+                            "forward pre-hook must return None or a tuple of (new_args, "
+                            "new_kwargs), "
+                            "but got "
+                            f"{answer}."
+                        )
                     )
                 args, kwargs = answer
         else:
@@ -472,9 +475,11 @@ class Passage:
             last = self.finish((None,) * self.inputs)
             if any(g is not None for g in last):
                 raise RuntimeError(
-                    "Backward hook for Modules where no input requires gradient should always "
-                    "return None "
-                    "or None for all gradients."
+                    explain(
+                        "Backward hook for Modules where no input requires gradient should always "
+                        "return None "
+                        "or None for all gradients."
+                    )
                 )
         return filled([shown[i] for i in places], like)
 
@@ -504,8 +509,11 @@ def replaced(answer: Any, grads: tuple, kind: str, name: str) -> tuple:
     given = answer if isinstance(answer, tuple) else (answer,)
     if len(given) != len(grads):
         raise RuntimeError(
-            f"Backward {kind} returned an invalid number of {name}, got {len(given)}, but expected "
-            f"{len(grads)}"
+            explain(
+                f"Backward {kind} returned an invalid number of {name}, got {len(given)}, but "
+                "expected "
+                f"{len(grads)}"
+            )
         )
     return given
 

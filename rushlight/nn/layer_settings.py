@@ -10,6 +10,8 @@ import numpy as np
 
 from rushlight.base import dtypes, shown_names
 from rushlight.base.device import on_meta
+from rushlight.base.errors import explain
+from rushlight.core.arguments import integer
 from rushlight.core.tensor import from_array
 from rushlight.creation.factories import blank, room
 from rushlight.nn.module import Module
@@ -45,9 +47,11 @@ class FunctionModule(Module):
 
 def uninitialized(*shape: int, dtype: Any = None, device: Any = None) -> Parameter:
     """A parameter with arbitrary contents; `reset_parameters` fills it."""
+    for size in shape:
+        integer(size, "size")  # TypeError for a word
     if min(shape, default=0) < 0:
         raise RuntimeError(
-            f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}"
+            explain(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
         )
     d = dtypes.or_default(dtype)
     return Parameter(

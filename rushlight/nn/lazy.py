@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.base.errors import explain
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.nn.conv import (
@@ -55,7 +56,7 @@ class LazyModuleMixin:
         """Materialize the parameters for these arguments of forward. Every lazy class defines this
         method."""
         raise NotImplementedError(
-            f"initialize_parameters is not implemented for {type(self).__name__}"
+            explain(f"initialize_parameters is not implemented for {type(self).__name__}")
         )
 
     def has_uninitialized_params(self) -> bool:
@@ -69,9 +70,12 @@ def infer_parameters(module: Any, args: tuple, kwargs: dict) -> None:
     module.initialize_parameters(*args, **kwargs)
     if module.has_uninitialized_params():
         raise RuntimeError(
-            f"module {module._get_name()} has not been fully initialized: initialize_parameters "
-            "must "
-            "materialize every parameter and buffer"
+            explain(
+                f"module {module._get_name()} has not been fully initialized: "
+                "initialize_parameters "
+                "must "
+                "materialize every parameter and buffer"
+            )
         )
     module._initialize_hook.remove()
     del module._initialize_hook
@@ -170,9 +174,11 @@ class _LazyConv(_LazyLayer, _ConvNd):
         n, ndim = self._n, input._array.ndim
         if ndim not in (n + 1, n + 2):
             raise RuntimeError(
-                f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to "
-                f"{type(self).__name__}, "
-                f"but got input of size: {input.shape}"
+                explain(
+                    f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to "
+                    f"{type(self).__name__}, "
+                    f"but got input of size: {input.shape}"
+                )
             )
         return input._array.shape[-n - 1]
 

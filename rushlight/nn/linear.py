@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn import init
@@ -106,7 +107,7 @@ class Bilinear(Module):
     ):
         super().__init__()
         if in1_features <= 0:
-            raise ValueError(f"in1_features must be > 0, but got {in1_features}")
+            raise ValueError(explain(f"in1_features must be > 0, but got {in1_features}"))
         self.in1_features, self.in2_features, self.out_features = (
             in1_features,
             in2_features,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn.flatten_resize import PairwiseDistance
@@ -102,7 +103,7 @@ class HuberLoss(_Loss):
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0):
         if not isinstance(delta, (int, float)):
-            raise TypeError(f"delta must be a float or int, got: {type(delta)}")
+            raise TypeError(explain(f"delta must be a float or int, got: {type(delta)}"))
         super().__init__(None, None, reduction, delta=delta)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -337,11 +338,11 @@ class LinearCrossEntropyLoss(_WeightedLoss):
     ):
         if weight is not None and tuple(weight.shape) != (num_classes,):
             raise RuntimeError(
-                f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}"
+                explain(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
             )
         if not 0 <= label_smoothing <= 1:
             raise RuntimeError(
-                f"expected label_smoothing to be in range [0, 1], got {label_smoothing}"
+                explain(f"expected label_smoothing to be in range [0, 1], got {label_smoothing}")
             )
         super().__init__(
             weight,
@@ -508,7 +509,7 @@ class MultiMarginLoss(_WeightedLoss):
         reduction: str = "mean",
     ):
         if p not in (1, 2):
-            raise ValueError("only p == 1 and p == 2 supported")
+            raise ValueError(explain("only p == 1 and p == 2 supported"))
         if weight is not None and weight.dim() != 1:
             raise AssertionError(f"weight must be None or 1D, but got {weight.dim()}D")
         super().__init__(weight, size_average, reduce, reduction, p=p, margin=margin)
@@ -540,7 +541,9 @@ class TripletMarginLoss(_Loss):
     ):
         if margin <= 0:
             raise ValueError(
-                f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead"
+                explain(
+                    f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead"
+                )
             )
         super().__init__(size_average, reduce, reduction, margin=margin, p=p, eps=eps, swap=swap)
 
@@ -578,8 +581,10 @@ class TripletMarginWithDistanceLoss(_Loss):
     ):
         if margin <= 0:
             raise ValueError(
-                "TripletMarginWithDistanceLoss: expected margin to be greater than 0, got "
-                f"{margin} instead"
+                explain(
+                    "TripletMarginWithDistanceLoss: expected margin to be greater than 0, got "
+                    f"{margin} instead"
+                )
             )
         super().__init__(None, None, reduction, margin=margin, swap=swap)
         self.distance_function = (

@@ -50,7 +50,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
                 if kwargs
                 else f"{len(args) + 1} positional arguments but takes 1"
             )
-            raise TypeError(f"{type(self).__name__}.__init__() got {what}")
+            raise TypeError(explain(f"{type(self).__name__}.__init__() got {what}"))
         self.__dict__.update(
             training=True,
             _parameters={},
@@ -66,8 +66,10 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Computes the result; every subclass defines this method."""
         raise NotImplementedError(
-            f'Module [{type(self).__name__}] is missing the required "forward" function; hint: '
-            "define it in the class: def forward(self, x)"
+            explain(
+                f'Module [{type(self).__name__}] is missing the required "forward" function',
+                "define it in the class: def forward(self, x)",
+            )
         )
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
@@ -137,17 +139,21 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         elif name in self._modules:
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{type_name(value)}' as child module '{name}' "
-                    "(torch.nn.Module or None "
-                    "expected)"
+                    explain(
+                        f"cannot assign '{type_name(value)}' as child module '{name}' "
+                        "(torch.nn.Module or None "
+                        "expected)"
+                    )
                 )
             self._modules[name] = registered(self, "module", name, None)
         elif name in self._buffers:
             if value is not None and not isinstance(value, Tensor):
                 raise TypeError(
-                    f"cannot assign '{type_name(value)}' as buffer '{name}' (torch.nn.Buffer, "
-                    "torch.Tensor "
-                    "or None expected)"
+                    explain(
+                        f"cannot assign '{type_name(value)}' as buffer '{name}' (torch.nn.Buffer, "
+                        "torch.Tensor "
+                        "or None expected)"
+                    )
                 )
             self._buffers[name] = registered(self, "buffer", name, value)
         else:
@@ -191,17 +197,22 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         check_name(self, name, "parameter", "_parameters")
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
-                f"cannot assign '{type_name(param)}' object to parameter '{name}' "
-                "(torch.nn.Parameter or None "
-                "required)"
+                explain(
+                    f"cannot assign '{type_name(param)}' object to parameter '{name}' "
+                    "(torch.nn.Parameter or None "
+                    "required)"
+                )
             )
         if param is not None and param.grad_fn is not None:
             raise ValueError(
-                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be "
-                "created "
-                f"explicitly. To express '{name}' as a function of another Tensor, compute the "
-                "value in the "
-                "forward() method."
+                explain(
+                    f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters "
+                    "must be "
+                    "created "
+                    f"explicitly. To express '{name}' as a function of another Tensor, compute the "
+                    "value in the "
+                    "forward() method."
+                )
             )
         self._parameters[name] = (
             param if param is None else registered(self, "parameter", name, param)
@@ -215,8 +226,11 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         check_name(self, name, "buffer", "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
-                f"cannot assign '{type_name(tensor)}' object to buffer '{name}' (torch Tensor or "
-                "None required)"
+                explain(
+                    f"cannot assign '{type_name(tensor)}' object to buffer '{name}' (torch "
+                    "Tensor or "
+                    "None required)"
+                )
             )
         self._buffers[name] = registered(self, "buffer", name, tensor)
         (
@@ -329,24 +343,24 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         module: Any = self
         for part in target.split(".") if target else ():
             if not hasattr(module, part):
-                raise AttributeError(f"{type(module).__name__} has no attribute `{part}`")
+                raise AttributeError(explain(f"{type(module).__name__} has no attribute `{part}`"))
             module = getattr(module, part)
             if not isinstance(module, Module):
-                raise AttributeError(f"`{part}` is not an nn.Module")
+                raise AttributeError(explain(f"`{part}` is not an nn.Module"))
         return module
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
         """Put a module at a dotted name; `strict`: only an existing one."""
         path, _, name = target.rpartition(".")
         if not name:
-            raise ValueError("Cannot set the submodule without a target name!")
+            raise ValueError(explain("Cannot set the submodule without a target name!"))
         if not isinstance(module, Module):
-            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+            raise ValueError(explain(f"`module` is not an nn.Module, found {type(module)}"))
         parent = self.get_submodule(path)
         if strict and not hasattr(parent, name):
-            raise AttributeError(f"{type(parent).__name__} has no attribute `{name}`")
+            raise AttributeError(explain(f"{type(parent).__name__} has no attribute `{name}`"))
         if hasattr(parent, name) and not isinstance(getattr(parent, name), Module):
-            raise AttributeError(f"`{name}` is not an nn.Module")
+            raise AttributeError(explain(f"`{name}` is not an nn.Module"))
         setattr(parent, name, module)
 
     def get_parameter(self, target: str) -> Parameter:
@@ -370,7 +384,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         """Set training mode (dropout, batch statistics) for this module and all below. Returns the
         module."""
         if not isinstance(mode, bool):
-            raise ValueError("training mode is expected to be boolean")
+            raise ValueError(explain("training mode is expected to be boolean"))
         self.training = mode
         for module in self.children():
             module.train(mode)
@@ -439,7 +453,7 @@ def remove_name(module: Module, name: str, kept: str) -> None:
 def check_name(module: Module, name: Any, what: str, kind: str) -> None:
     """TypeError or KeyError unless a name is a free identifier."""
     if not isinstance(name, str):
-        raise TypeError(f"{what} name should be a string. Got {type_name(name)}")
+        raise TypeError(explain(f"{what} name should be a string. Got {type_name(name)}"))
     if "." in name:
         raise KeyError(
             f'{what} name can\'t contain "."' + (f", got: {name}" if what == "module" else "")
@@ -499,9 +513,9 @@ def member(module: Module, path: str, kind: str, what: str) -> Any:
     owner, _, name = path.rpartition(".")
     found = module.get_submodule(owner)
     if not hasattr(found, name):
-        raise AttributeError(f"{found._get_name()} has no attribute `{name}`")
+        raise AttributeError(explain(f"{found._get_name()} has no attribute `{name}`"))
     if name not in getattr(found, kind):
-        raise AttributeError(f"`{name}` is not {what}")
+        raise AttributeError(explain(f"`{name}` is not {what}"))
     return getattr(found, name)
 
 

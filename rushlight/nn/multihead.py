@@ -61,8 +61,11 @@ class MultiheadAttention(Module):
     ):
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(
-                f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and "
-                f"num_heads={num_heads} instead"
+                explain(
+                    "embed_dim and num_heads must be greater than 0, got "
+                    f"embed_dim={embed_dim} and "
+                    f"num_heads={num_heads} instead"
+                )
             )
         super().__init__()
         self.embed_dim = embed_dim

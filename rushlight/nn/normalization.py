@@ -166,7 +166,7 @@ def dimensions(*allowed: int) -> Any:
                 if n + 1 in allowed and n + 1 == min(allowed)
                 else f"bring the input to {words}{other}"
             )
-            raise ValueError(f"expected {words} input (got {n}D input); hint: {hint}")
+            raise ValueError(explain(f"expected {words} input (got {n}D input)", hint))
 
     return check
 
@@ -245,7 +245,9 @@ class SyncBatchNorm(_BatchNorm):
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input._array.ndim < 2:
-            raise ValueError(f"expected at least 2D input (got {input._array.ndim}D input)")
+            raise ValueError(
+                explain(f"expected at least 2D input (got {input._array.ndim}D input)")
+            )
 
     def forward(self, input: Tensor) -> Tensor:
         by_batch = self.training or self.running_mean is None
@@ -500,7 +502,9 @@ class GroupNorm(_Affine):
         super().__init__()
         if num_channels % num_groups:
             raise ValueError(
-                f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})"
+                explain(
+                    f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})"
+                )
             )
         self.num_groups, self.num_channels, self.eps, self.affine = (
             num_groups,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn.functional.size_arguments import each
@@ -23,7 +24,10 @@ class _PadNd(Module):
     def forward(self, input: Tensor) -> Tensor:
         if self._mode == "circular" and input._array.ndim not in (self._n + 1, self._n + 2):
             raise ValueError(
-                f"expected {self._n + 1}D or {self._n + 2}D input (got {input._array.ndim}D input)"
+                explain(
+                    f"expected {self._n + 1}D or {self._n + 2}D input (got "
+                    f"{input._array.ndim}D input)"
+                )
             )
         return F.pad(input, self.padding, self._mode)
 

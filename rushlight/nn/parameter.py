@@ -58,7 +58,8 @@ class Parameter(Tensor, metaclass=Marked):
         self = new(cls)
         on_memory_of(self, data)
         self.requires_grad = requires_grad
-        return self
+        finish = getattr(type(data), "_finish_parameter", None)  # of DTensor
+        return self if finish is None else finish(data, self)
 
     if not TYPE_CHECKING:  # type checkers read the arguments of __new__
         # so a subclass whose __new__ takes more arguments needs no __init__
@@ -105,12 +106,15 @@ def in_its_class(data: Tensor, requires_grad: bool) -> Any:
     made = data.detach().requires_grad_(requires_grad)
     if type(made) is not type(data):
         raise RuntimeError(
-            f"Creating a Parameter from an instance of type {type(data).__name__} requires that "
-            "detach() "
-            "returns an instance of the same type, but return type "
-            f"{type(made).__name__} was found instead. To use the type as a Parameter, please "
-            "correct the "
-            "detach() semantics defined by its __torch_dispatch__() implementation."
+            explain(
+                f"Creating a Parameter from an instance of type {type(data).__name__} requires "
+                "that "
+                "detach() "
+                "returns an instance of the same type, but return type "
+                f"{type(made).__name__} was found instead. To use the type as a Parameter, please "
+                "correct the "
+                "detach() semantics defined by its __torch_dispatch__() implementation."
+            )
         )
     made._is_param = True  # type: ignore[attr-defined]
     return made
@@ -164,12 +168,16 @@ class Uninitialized(Tensor):
     @property
     def _array(self) -> np.ndarray:
         raise ValueError(
-            "Attempted to use an uninitialized parameter in an operation. This error happens when "
-            "you are "
-            "using a `LazyModule` or explicitly manipulating "
-            "`torch.nn.parameter.UninitializedParameter` "
-            "objects. When using LazyModules Call `forward` with a dummy batch to initialize the "
-            "parameters before calling torch functions"
+            explain(
+                "Attempted to use an uninitialized parameter in an operation. This error "
+                "happens when "
+                "you are "
+                "using a `LazyModule` or explicitly manipulating "
+                "`torch.nn.parameter.UninitializedParameter` "
+                "objects. When using LazyModules Call `forward` with a dummy batch to "
+                "initialize the "
+                "parameters before calling torch functions"
+            )
         )
 
     @_array.setter
@@ -179,11 +187,15 @@ class Uninitialized(Tensor):
     @property
     def shape(self) -> Any:
         raise RuntimeError(
-            "Can't access the shape of an uninitialized parameter or buffer. This error usually "
-            "happens "
-            "in `load_state_dict` when trying to load an uninitialized parameter into an "
-            "initialized "
-            "one. Call `forward` to initialize the parameters before accessing their attributes."
+            explain(
+                "Can't access the shape of an uninitialized parameter or buffer. This error "
+                "usually "
+                "happens "
+                "in `load_state_dict` when trying to load an uninitialized parameter into an "
+                "initialized "
+                "one. Call `forward` to initialize the parameters before accessing their "
+                "attributes."
+            )
         )
 
     device = property(lambda self: CPU, doc="Where it will be: the CPU.")
@@ -225,9 +237,11 @@ class Uninitialized(Tensor):
 
     def share_memory_(self) -> Any:
         raise RuntimeError(
-            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to "
-            "initialize "
-            "the parameters before calling `module.share_memory()`."
+            explain(
+                "Can't share memory on an uninitialized parameter or buffer. Call `forward` to "
+                "initialize "
+                "the parameters before calling `module.share_memory()`."
+            )
         )
 
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn.functional.size_arguments import each
@@ -391,16 +392,19 @@ class _FractionalMaxPoolNd(Module):
         super().__init__()
         if output_size is None and output_ratio is None:
             raise ValueError(
-                f"{type(self).__name__} requires specifying either an output size, or a pooling "
-                "ratio"
+                explain(
+                    f"{type(self).__name__} requires specifying either an output size, or a "
+                    "pooling "
+                    "ratio"
+                )
             )
         if output_size is not None and output_ratio is not None:
-            raise ValueError("only one of output_size and output_ratio may be specified")
+            raise ValueError(explain("only one of output_size and output_ratio may be specified"))
         self.kernel_size, self.return_indices = several(kernel_size, self._n), return_indices
         self.output_size = None if output_size is None else several(output_size, self._n)
         self.output_ratio = None if output_ratio is None else several(output_ratio, self._n)
         if self.output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
-            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+            raise ValueError(explain(f"output_ratio must be between 0 and 1 (got {output_ratio})"))
         self.register_buffer("_random_samples", _random_samples)
 
     def forward(self, input: Tensor) -> Any:

@@ -66,7 +66,7 @@ class RNNBase(Module):
         self.bidirectional, self.proj_size = bidirectional, proj_size
         check_settings(self, dropout)
         if mode not in GATES:
-            raise ValueError("Unrecognized RNN mode: " + mode)
+            raise ValueError(explain("Unrecognized RNN mode: " + mode))
         for names in self._all_weights:
             for name, shape in zip(names, self._shapes(names[0])):
                 setattr(self, name, uninitialized(*shape, device=device, dtype=dtype))
@@ -212,12 +212,14 @@ class RNNBase(Module):
     def _check_input(self, x: Tensor, weight: Tensor, dims: int, steps: int) -> None:
         if x.dtype != weight.dtype:
             raise ValueError(
-                f"RNN input dtype ({x.dtype}) does not match weight dtype ({weight.dtype}). "
-                "Convert input: "
-                f"input.to({weight.dtype}), or convert model: model.to({x.dtype})"
+                explain(
+                    f"RNN input dtype ({x.dtype}) does not match weight dtype ({weight.dtype}). "
+                    "Convert input: "
+                    f"input.to({weight.dtype}), or convert model: model.to({x.dtype})"
+                )
             )
         if x.dim() != dims:
-            raise RuntimeError(f"input must have {dims} dimensions, got {x.dim()}")
+            raise RuntimeError(explain(f"input must have {dims} dimensions, got {x.dim()}"))
         if x.size(-1) != self.input_size:
             raise RuntimeError(
                 explain(
@@ -228,7 +230,7 @@ class RNNBase(Module):
                 )
             )
         if x.size(steps) == 0:
-            raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
+            raise RuntimeError(explain("Expected sequence length to be larger than 0 in RNN"))
 
     def _check_states(self, states: tuple, wanted: list[tuple[int, int, int]]) -> None:
         for i, (state, shape) in enumerate(zip(states, wanted)):
@@ -269,9 +271,11 @@ def check_settings(self: RNNBase, dropout: Any) -> None:
         or not 0 <= self.dropout <= 1
     ):
         raise ValueError(
-            "dropout should be a number in range [0, 1] representing the probability of an "
-            "element being "
-            "zeroed"
+            explain(
+                "dropout should be a number in range [0, 1] representing the probability of an "
+                "element being "
+                "zeroed"
+            )
         )
     if self.dropout > 0 and self.num_layers == 1:
         warnings.warn(
@@ -290,15 +294,17 @@ def check_settings(self: RNNBase, dropout: Any) -> None:
         value = getattr(self, name)
         if not isinstance(value, kind):
             raise TypeError(
-                f"{name} should be of type {kind.__name__}, got: {type(value).__name__}"
+                explain(f"{name} should be of type {kind.__name__}, got: {type(value).__name__}")
             )
     for name in ("input_size", "hidden_size", "num_layers"):
         if getattr(self, name) <= 0:
-            raise ValueError(f"{name} must be greater than zero")
+            raise ValueError(explain(f"{name} must be greater than zero"))
     if self.proj_size < 0:
-        raise ValueError("proj_size should be a positive integer or zero to disable projections")
+        raise ValueError(
+            explain("proj_size should be a positive integer or zero to disable projections")
+        )
     if self.proj_size >= self.hidden_size:
-        raise ValueError("proj_size has to be smaller than hidden_size")
+        raise ValueError(explain("proj_size has to be smaller than hidden_size"))
 
 
 def check_dims(mode: str, input: Tensor, states: tuple | None) -> None:
@@ -306,19 +312,23 @@ def check_dims(mode: str, input: Tensor, states: tuple | None) -> None:
     dims = input.dim()
     if dims not in (2, 3):
         name, tensor = ("RNN", " tensor") if mode.startswith("RNN") else (mode, "")
-        raise ValueError(f"{name}: Expected input to be 2D or 3D, got {dims}D{tensor} instead")
+        raise ValueError(
+            explain(f"{name}: Expected input to be 2D or 3D, got {dims}D{tensor} instead")
+        )
     if states is None or all(s.dim() == dims for s in states):
         return
     what = f"For {'batched' if dims == 3 else 'unbatched'} {dims}-D input, hx "
     found = [f"{s.dim()}-D" for s in states]
     if len(states) == 1:
-        raise RuntimeError(f"{what}should also be {dims}-D but got {found[0]} tensor")
-    raise RuntimeError(f"{what}and cx should also be {dims}-D but got ({', '.join(found)}) tensors")
+        raise RuntimeError(explain(f"{what}should also be {dims}-D but got {found[0]} tensor"))
+    raise RuntimeError(
+        explain(f"{what}and cx should also be {dims}-D but got ({', '.join(found)}) tensors")
+    )
 
 
 def refuse_projection(settings: dict) -> None:
     if "proj_size" in settings:
-        raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+        raise ValueError(explain("proj_size argument is only supported for LSTM, not RNN or GRU"))
 
 
 class RNN(RNNBase):
@@ -347,7 +357,7 @@ class RNN(RNNBase):
         refuse_projection(more)
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(
-                f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."
+                explain(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
             )
         super().__init__(
             "RNN_" + nonlinearity.upper(),
@@ -414,7 +424,7 @@ class LSTM(RNNBase):
                 explain("lstm expects two hidden states, but got one", "pass the tuple (h_0, c_0)")
             )
         if len(hx) > 2:
-            raise RuntimeError("lstm expects two hidden states")
+            raise RuntimeError(explain("lstm expects two hidden states"))
         return hx[0], hx[1]
 
     def _from_tuple(self, states: tuple) -> Any:
@@ -508,13 +518,18 @@ class RNNCellBase(Module):
         for other shapes."""
         name = type(self).__name__
         if input.dim() not in (1, 2):
-            raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")
+            raise ValueError(
+                explain(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")
+            )
         for i, state in enumerate(hx or ()):
             if state.dim() not in (1, 2):
                 raise ValueError(
-                    f"{name}: Expected {'hidden' if states == 1 else f'hx[{i}]'} to be 1D or 2D, "
-                    "got "
-                    f"{state.dim()}D instead"
+                    explain(
+                        f"{name}: Expected {'hidden' if states == 1 else f'hx[{i}]'} to be 1D "
+                        "or 2D, "
+                        "got "
+                        f"{state.dim()}D instead"
+                    )
                 )
         one = input.dim() == 1
         x = input.unsqueeze(0) if one else input
@@ -561,7 +576,7 @@ class RNNCell(RNNCellBase):
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         cells = {"tanh": recurrent.rnn_tanh_cell, "relu": recurrent.rnn_relu_cell}
         if self.nonlinearity not in cells:
-            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
+            raise RuntimeError(explain(f"Unknown nonlinearity: {self.nonlinearity}"))
         return self._step(cells[self.nonlinearity], input, None if hx is None else (hx,), 1)[0]
 
     def extra_repr(self) -> str:

@@ -59,15 +59,19 @@ class Stateful:
     def get_extra_state(self) -> Any:
         """Override it to save more than parameters and buffers. The key is `_extra_state`."""
         raise RuntimeError(
-            "Reached a code path in Module.get_extra_state() that should never be called: "
-            "override it"
+            explain(
+                "Reached a code path in Module.get_extra_state() that should never be called: "
+                "override it"
+            )
         )
 
     def set_extra_state(self, state: Any) -> None:
         """Override it to restore the result of `get_extra_state`."""
         raise RuntimeError(
-            "Reached a code path in Module.set_extra_state() that should never be called: "
-            "override it"
+            explain(
+                "Reached a code path in Module.set_extra_state() that should never be called: "
+                "override it"
+            )
         )
 
     def _own_state(self) -> dict[str, Tensor]:
@@ -170,11 +174,14 @@ class Stateful:
             for hook in tuple(module._load_state_dict_post_hooks.values()):
                 if hook(module, found) is not None:
                     raise RuntimeError(
-                        "Hooks registered with ``register_load_state_dict_post_hook`` are not "
-                        "expected to "
-                        "return new values, if incompatible_keys need to be modified, it should "
-                        "be done "
-                        "inplace."
+                        explain(
+                            "Hooks registered with ``register_load_state_dict_post_hook`` are not "
+                            "expected to "
+                            "return new values, if incompatible_keys need to be modified, it "
+                            "should "
+                            "be done "
+                            "inplace."
+                        )
                     )
         if errors or (strict and any(found)):
             raise failure(self, found, errors, strict)

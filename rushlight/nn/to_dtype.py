@@ -58,8 +58,10 @@ class Convertible:
             return self
         if not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(
-                "nn.Module.to only accepts floating point or complex dtypes, but got desired "
-                f"dtype={dtype}"
+                explain(
+                    "nn.Module.to only accepts floating point or complex dtypes, but got desired "
+                    f"dtype={dtype}"
+                )
             )
         return self._apply(lambda t: t.to(dtype) if t.dtype.category >= dtypes.FLOATING else t)
 

@@ -12,6 +12,7 @@ from numpy import ndarray
 from rushlight.base import dtypes
 from rushlight.base.errors import (
     LinAlgError,
+    check_kinds,
     describe,
     explain,
     not_a_tensor,
@@ -52,6 +53,8 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
         return out_of_memory(error)
     if isinstance(error, AttributeError):
         check_tensors(op, args, missed=error.obj is None)
+    if not isinstance(error, NotImplementedError):
+        check_settings(op, args)
     tensors = [a for a in args if isinstance(a, Tensor)]
     name, text = op.called, str(error)
     facts: dict[str, Any] = {"op": name, "inputs": described(op, args)}
@@ -186,16 +189,22 @@ def described(op: Op, args: Sequence[Any]) -> str:
     """`input=float32[2, 3] dim=1`: the arguments by their public names, without None and the
     settings that have their default."""
     public = {**PUBLIC, **op.options.get("names", {})}
-    names = op.inputs + op.settings
-    if (several := op.options.get("variadic")) and len(args) > len(op.inputs):
-        i = names.index(several)  # x.permute(2, 0, 1), whose dimensions were not bound yet
-        if not isinstance(args[i], (tuple, list)):
-            args = (*args[:i], tuple(args[i:]))
+    names, args = op.inputs + op.settings, gathered(op, args)
     return " ".join(
         f"{public.get(name, name)}={argument(name, value)}"
         for name, value in zip(names, args)
         if value is not None and not (name in op.settings and value is op.defaults.get(name, ...))
     )
+
+
+def gathered(op: Op, args: Sequence[Any]) -> Sequence[Any]:
+    """The arguments with x.permute(2, 0, 1), whose dimensions were not bound yet, as
+    x.permute((2, 0, 1))."""
+    if (several := op.options.get("variadic")) and len(args) > len(op.inputs):
+        i = (op.inputs + op.settings).index(several)
+        if not isinstance(args[i], (tuple, list)):
+            return (*args[:i], tuple(args[i:]))
+    return args
 
 
 def argument(name: str, value: Any) -> str:
@@ -236,6 +245,41 @@ def check_tensors(op: Op, values: Sequence[Any], missed: bool = False) -> None:
                 raise not_a_tensor(
                     op.called, {**PUBLIC, **op.options.get("names", {})}.get(name, name), i, part
                 )
+
+
+LISTS = ("dims", "shape", "new_order")
+INTEGERS = frozenset(
+    (
+        *("dim", "dim0", "dim1", "start_dim", "end_dim", "new_dim", "k", "n"),
+        *("start", "length", "index", "size", "step", "offset", "diagonal"),
+    )
+)
+
+
+def kind_of(op: Op, name: str) -> str:
+    """The type of one of the op's settings, as an annotation."""
+    default = op.defaults.get(name)
+    if name in LISTS or name == "dim" and op.family.__name__ == "reduction":
+        kind = "int | Sequence[int]"
+    elif name in INTEGERS:
+        kind = "int"
+    elif isinstance(default, bool):
+        kind = "bool"
+    elif isinstance(default, (int, float)):
+        kind = "Number"
+    else:
+        return "Any"
+    return f"{kind} | None" if name in op.defaults and default is None else kind
+
+
+def check_settings(op: Op, args: Sequence[Any]) -> None:
+    """TypeError for a setting that is not of its kind: a dimension that is a word."""
+    names, args = op.inputs + op.settings, gathered(op, args)
+    if "order" in op.options or len(args) > len(names):
+        return  # the arguments may not be in the order of the entry yet
+    public = {**PUBLIC, **op.options.get("names", {})}
+    kinds = ["Any"] * len(op.inputs) + [kind_of(op, name) for name in op.settings]
+    check_kinds(op.called, zip([public.get(name, name) for name in names], kinds, args))
 
 
 def misplaced_number(op: Op, operands: Sequence[Any], allowed: Sequence[str]) -> TypeError:

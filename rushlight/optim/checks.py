@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 from rushlight.base.errors import explain
@@ -38,6 +39,9 @@ def check_lr(lr: Any, message: str = "Invalid learning rate: {}") -> None:
                 shape=tuple(lr.shape),
             )
         )
+    a_number = isinstance(lr, (Real, Tensor))
+    if not a_number:
+        raise TypeError(explain(f"the learning rate must be a number, not {type(lr).__name__}"))
     if not lr >= 0.0:
         raise ValueError(explain(message.format(lr), "use a number >= 0"))
 

@@ -44,6 +44,7 @@ class Elementwise(PerParameter):
     is None or whether a setting is zero, so that the rule can be recorded. Global names in a rule
     are ops."""
 
+    _elementwise = True
     _rule: Callable
     _sparse = False  # whether the optimizer takes sparse gradients
 

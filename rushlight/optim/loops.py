@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.base.errors import explain
 from rushlight.core.table import TABLE
 from rushlight.loops.tiering import Loop
 from rushlight.optim.optimizer import State
@@ -119,7 +120,9 @@ class Arrays:
         present = self.present = [a for a in given if a is not None]
         if not all(a.flags.writeable for a in present):
             raise ValueError(
-                "the memory of a parameter or its state is read-only; hint: p.data = p.data.clone()"
+                explain(
+                    "the memory of a parameter or its state is read-only", "p.data = p.data.clone()"
+                )
             )
         apart = not any(
             np.may_share_memory(a, b) for i, a in enumerate(present) for b in present[:i]

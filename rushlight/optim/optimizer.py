@@ -133,6 +133,7 @@ class Optimizer(Suggesting):
     """
 
     _hooks: Any = None
+    _elementwise = False  # whether each element of a step depends on that element alone
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -227,6 +228,16 @@ class Optimizer(Suggesting):
                 explain(
                     "can't optimize a non-leaf Tensor",
                     "optimize the leaf from which it was computed, or x.detach().requires_grad_()",
+                    tensor=tuple(p.shape),
+                )
+            )
+
+        if hasattr(p, "_piece") and not self._elementwise:
+            raise NotImplementedError(
+                explain(
+                    f"{type(self).__name__} needs whole parameters, and a parameter is divided "
+                    "over the ranks",
+                    "use an elementwise optimizer (AdamW), or DistributedDataParallel",
                     tensor=tuple(p.shape),
                 )
             )

@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.base.errors import explain
 from rushlight.base.text import define, folded, indented, tupled
 from rushlight.core.worlds import ARRAYS, rebind
 
@@ -75,7 +76,7 @@ class Symbol:
     def __bool__(self) -> bool:
         if self.true is None:
             raise TypeError(
-                f"an `if` in a rule may test only settings, not {self.text or 'a result'}"
+                explain(f"an `if` in a rule may test only settings, not {self.text or 'a result'}")
             )
         return self.true
 
@@ -166,8 +167,10 @@ def program(rule: Callable, present: tuple[bool, ...], true: tuple[bool, ...]) -
     }
     if any(value in targets for value in wanted.values()):
         raise TypeError(
-            f"rule {rule.__name__}: state that becomes the old value of other state, which is "
-            "overwritten"
+            explain(
+                f"rule {rule.__name__}: state that becomes the old value of other state, which is "
+                "overwritten"
+            )
         )
     places, buffers = placed(tape, wanted)
     numbers: dict[str, str] = {}

@@ -56,14 +56,18 @@ class SparseAdam(Elementwise):
             for j, p in enumerate(group["params"]):
                 if p.is_sparse:
                     raise ValueError(
-                        f"Sparse params at indices [[{i}, {j}]]: SparseAdam requires dense "
-                        "parameter tensors"
+                        explain(
+                            f"Sparse params at indices [[{i}, {j}]]: SparseAdam requires dense "
+                            "parameter tensors"
+                        )
                     )
                 if p.is_complex():
                     raise ValueError(
-                        f"Complex params at indices [[{i}, {j}]]: SparseAdam does not support "
-                        "complex "
-                        "parameters"
+                        explain(
+                            f"Complex params at indices [[{i}, {j}]]: SparseAdam does not support "
+                            "complex "
+                            "parameters"
+                        )
                     )
 
     def _update_group(self, params: list[Any], group: Group) -> None:

@@ -16,6 +16,7 @@ from enum import Enum
 from functools import wraps
 from typing import Any
 
+from rushlight.base.errors import explain
 from rushlight.base.missing_names import tell as _tell
 from rushlight.profiler.clocks import RUNNING, TURN, Clocks, Event, Recorder
 from rushlight.profiler.tables import Average, Averages, Modules, by_module
@@ -127,7 +128,10 @@ class profile:
         with TURN:
             if RUNNING:
                 raise RuntimeError(
-                    "profiler: another profile records already; end it first, they cannot be nested"
+                    explain(
+                        "profiler: another profile records already; end it first, they cannot "
+                        "be nested"
+                    )
                 )
             try:
                 self.clocks.put()

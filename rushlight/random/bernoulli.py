@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from rushlight.base.dtypes import of
+from rushlight.base.errors import explain
 from rushlight.random.blocks import DType, Shape, blocks, empty, kind_of
 from rushlight.random.choose_loop import Loop
 
@@ -29,16 +30,20 @@ def bernoulli(stream: Stream, p: np.ndarray, dtype: DType | None = None) -> np.n
     """
     if kind_of(p.dtype) != "f":
         raise NotImplementedError(
-            f"\"bernoulli\" not implemented for '{of(p.dtype).scalar_type}': convert p to a "
-            "floating "
-            "dtype"
+            explain(
+                f"\"bernoulli\" not implemented for '{of(p.dtype).scalar_type}': convert p to a "
+                "floating "
+                "dtype"
+            )
         )
     good = (p >= 0) & (p <= 1)
     if not good.all():
         raise RuntimeError(
-            "Expected p_in >= 0 && p_in <= 1 to be true, but got false: bernoulli needs "
-            "probabilities "
-            f"in [0, 1], got {p[~good].ravel()[0]}"
+            explain(
+                "Expected p_in >= 0 && p_in <= 1 to be true, but got false: bernoulli needs "
+                "probabilities "
+                f"in [0, 1], got {p[~good].ravel()[0]}"
+            )
         )
     out, flat = empty("bernoulli", p.shape, p.dtype if dtype is None else dtype, "fiub")
     if p.dtype == np.float64:
@@ -58,7 +63,7 @@ def bernoulli_scalar(stream: Stream, p: float, shape: Shape, dtype: DType = np.b
     array([1, 1, 0, 1, 1, 0])
     """
     if not 0.0 <= p <= 1.0:
-        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+        raise RuntimeError(explain(f"bernoulli_ expects p to be in [0, 1], but got p={p}"))
     out, flat = empty("bernoulli_", shape, dtype, "fiub")
     if stream.variant == "intel":
         flat[...] = intel_uniform(int(stream.words(1)[0]), len(flat)) < p

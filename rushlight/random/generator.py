@@ -11,6 +11,7 @@ import numpy as np
 
 from rushlight.base.device import device as Device
 from rushlight.base.device import present
+from rushlight.base.errors import explain
 from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor, from_array
 
@@ -95,7 +96,7 @@ class Generator(Stream):
     def stream(self, name: str) -> None:
         if name not in STREAMS:
             raise ValueError(
-                f"Generator.stream is one of {', '.join(map(repr, STREAMS))}, not {name!r}"
+                explain(f"Generator.stream is one of {', '.join(map(repr, STREAMS))}, not {name!r}")
             )
         self.variant = name
 
@@ -107,11 +108,16 @@ class Generator(Stream):
         generator."""
         if isinstance(seed, bool) or not hasattr(seed, "__index__"):
             raise RuntimeError(
-                f"manual_seed expected a long, but got {type(seed).__name__}: pass an integer"
+                explain(
+                    f"manual_seed expected a long, but got {type(seed).__name__}: pass an integer"
+                )
             )
         if not -(2**63) <= int(seed) < 2**64:
             raise ValueError(
-                f"Overflow when unpacking long long: the seed {seed} is outside of [-2^63, 2^64)"
+                explain(
+                    f"Overflow when unpacking long long: the seed {seed} is outside of [-2^63, "
+                    "2^64)"
+                )
             )
         told()
         self.restart(int(seed))
@@ -141,14 +147,20 @@ class Generator(Stream):
         array = state._array if isinstance(state, Tensor) else np.asarray(state)
         if array.dtype != np.uint8:
             raise TypeError(
-                f"RNG state must be a torch.ByteTensor: got {array.dtype}, pass what get_state() "
-                "returned"
+                explain(
+                    f"RNG state must be a torch.ByteTensor: got {array.dtype}, pass what "
+                    "get_state() "
+                    "returned"
+                )
             )
         if array.size != STATE_BYTES:
             raise RuntimeError(
-                f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG "
-                "state "
-                f"size to be {array.size}: pass what get_state() returned"
+                explain(
+                    f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the "
+                    "input RNG "
+                    "state "
+                    f"size to be {array.size}: pass what get_state() returned"
+                )
             )
         told()
         self.restore(array)

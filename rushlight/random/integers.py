@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
+from operator import index
 
 import numpy as np
 
+from rushlight.base.errors import explain
 from rushlight.random.blocks import DType, Shape, blocks, empty, kind_of
 from rushlight.random.choose_loop import Loop
 from rushlight.random.fma import narrow
@@ -56,7 +58,9 @@ def random_(
     out, flat = empty("random_", shape, dtype, "iubf")
     kind, top = kind_of(out.dtype), top_integer(out.dtype)
     if low is None and kind == "u" and out.itemsize > 1 or kind == "u" and out.itemsize == 8:
-        raise TypeError(f"random_ is not supported for dtype {out.dtype}: use randint with bounds")
+        raise TypeError(
+            explain(f"random_ is not supported for dtype {out.dtype}: use randint with bounds")
+        )
     if low == -(2**63) and out.dtype.name in ("int64", "float64", "float32", "bfloat16"):
         for block in blocks(flat):
             block[...] = as_dtype(stream.double_words(len(block)).view(np.int64), out.dtype)
@@ -109,13 +113,15 @@ def check_range(dtype: np.dtype, low: int, high: int) -> None:
     """RuntimeError unless low < high, and low and high - 1 lie in the dtype's range."""
     if low >= high:
         raise RuntimeError(
-            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+            explain(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
         )
     least, most = ends(dtype)
     for name, bound in (("from", low), ("to - 1", high - 1)):
         if not least <= bound <= most:
             raise RuntimeError(
-                f"{name} is out of bounds for {dtype}: {bound} is outside of [{least}, {most}]"
+                explain(
+                    f"{name} is out of bounds for {dtype}: {bound} is outside of [{least}, {most}]"
+                )
             )
 
 
@@ -142,9 +148,11 @@ def inner_range(low: int, high: int, dtype: np.dtype) -> tuple[int, int]:
         high = last - last_place(high - 1, dtype)
     if low >= high:
         raise RuntimeError(
-            f"random_ expects 'from' casted to {dtype} to be less than 'to' casted to {dtype}, "
-            "but got "
-            f"from={low} >= to={high}"
+            explain(
+                f"random_ expects 'from' casted to {dtype} to be less than 'to' casted to {dtype}, "
+                "but got "
+                f"from={low} >= to={high}"
+            )
         )
     return low, high
 
@@ -170,6 +178,7 @@ def randperm(stream: Stream, n: int, dtype: DType = np.int64) -> np.ndarray:
     >>> rushlight.Generator().manual_seed(0).randperm(5)
     array([4, 0, 1, 3, 2])
     """
+    n = index(n)  # TypeError for 1.5, before the stream is read
     check_count(n, np.dtype(dtype))
     partners = np.arange(n, dtype=np.int64)
     partners[:-1] += stream.words(max(n - 1, 0)) % np.arange(n, 1, -1)
@@ -213,17 +222,23 @@ def check_count(n: int, dtype: np.dtype) -> None:
     kind = kind_of(dtype)
     if kind not in "iuf":
         raise TypeError(
-            f"randperm is not supported for dtype {dtype}: use an integer or floating dtype"
+            explain(
+                f"randperm is not supported for dtype {dtype}: use an integer or floating dtype"
+            )
         )
     if n < 0:
-        raise RuntimeError(f"randperm: n must be non-negative, but is {n}")
+        raise RuntimeError(explain(f"randperm: n must be non-negative, but is {n}"))
     if n - 1 > top_integer(dtype) and dtype.name != "bfloat16":  # whose permutation torch rounds
         raise RuntimeError(
-            f"randperm: n cannot be greater than {top_integer(dtype) + 1} for {dtype}, but is "
-            f"{n}: use int64"
+            explain(
+                f"randperm: n cannot be greater than {top_integer(dtype) + 1} for {dtype}, but is "
+                f"{n}: use int64"
+            )
         )
     if n >= _LARGEST_PERMUTATION:
         raise RuntimeError(
-            f"randperm: n must be less than {_LARGEST_PERMUTATION}, but is {n}: permute blocks "
-            "instead"
+            explain(
+                f"randperm: n must be less than {_LARGEST_PERMUTATION}, but is {n}: permute blocks "
+                "instead"
+            )
         )

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rushlight.base.dtypes import of
+from rushlight.base.errors import explain
 from rushlight.random.blocks import kind_of
 from rushlight.random.choose_loop import Loop
 from rushlight.random.fma import narrow
@@ -31,11 +32,14 @@ def check(op: str, values: np.ndarray, good: np.ndarray, wanted: str, half: bool
     unless all are `good`."""
     if kind_of(values.dtype) != "f" or (values.itemsize < 4 and not half):
         raise NotImplementedError(
-            f"\"{op}\" not implemented for '{of(values.dtype).scalar_type}': convert to float32 or "
-            "float64"
+            explain(
+                f"\"{op}\" not implemented for '{of(values.dtype).scalar_type}': convert to "
+                "float32 or "
+                "float64"
+            )
         )
     if not good.all():
-        raise RuntimeError(f"{op} needs {wanted}, got {values[~good].ravel()[0]}")
+        raise RuntimeError(explain(f"{op} needs {wanted}, got {values[~good].ravel()[0]}"))
 
 
 def _sampled(stream: Stream, one: Callable, x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -102,7 +106,10 @@ def binomial(stream: Stream, count: np.ndarray, p: np.ndarray) -> np.ndarray:
     """
     if p.dtype != count.dtype:
         raise TypeError(
-            f"binomial: count is {count.dtype} and p is {p.dtype}: convert one to the other's dtype"
+            explain(
+                f"binomial: count is {count.dtype} and p is {p.dtype}: convert one to the "
+                "other's dtype"
+            )
         )
     check(
         "binomial",
@@ -148,7 +155,9 @@ def dirichlet(stream: Stream, alpha: np.ndarray) -> np.ndarray:
     """
     if alpha.ndim == 0:
         raise RuntimeError(
-            "dirichlet: alpha needs a dimension, of an element per category; got a 0-d array"
+            explain(
+                "dirichlet: alpha needs a dimension, of an element per category; got a 0-d array"
+            )
         )
     gammas = standard_gamma(stream, alpha.astype(np.float64))
     shares = (gammas / gammas.sum(-1, keepdims=True)).astype(alpha.dtype)

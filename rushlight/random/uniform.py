@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 
+from rushlight.base.errors import explain
 from rushlight.random.blocks import DType, Shape, blocks, empty
 from rushlight.random.choose_loop import Loop
 from rushlight.random.fma import fma32, fma64, narrow
@@ -69,16 +70,26 @@ def check_bounds(dtype: np.dtype, low: float, high: float) -> None:
     for name, bound in (("from", low), ("to", high)):
         if not abs(bound) <= limit:
             raise RuntimeError(
-                f"{name} is out of bounds for {dtype}: {bound} is outside of [{-limit}, {limit}]"
+                explain(
+                    f"{name} is out of bounds for {dtype}: {bound} is outside of [{-limit}, "
+                    f"{limit}]"
+                )
             )
     if low > high:
         raise RuntimeError(
-            f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
+            explain(
+                f"uniform_ expects to return a [from, to) range, but found from={low:g} > "
+                f"to={high:g}"
+            )
         )
     if high - low > limit:
         raise RuntimeError(
-            f"uniform_ expects to-from <= {limit}, the largest {dtype}, but found to={high} and "
-            f"from={low} which result in to-from to exceed the limit: draw from [0, 1) and scale it"
+            explain(
+                f"uniform_ expects to-from <= {limit}, the largest {dtype}, but found "
+                f"to={high} and "
+                f"from={low} which result in to-from to exceed the limit: draw from [0, 1) and "
+                "scale it"
+            )
         )
 
 

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
+from rushlight.base.errors import explain
 from rushlight.base.missing_names import tell as _tell
 from rushlight.ops.tensor.storage_classes import TypedStorage
 from rushlight.serialization.allowed_globals import (
@@ -87,7 +88,7 @@ def save(
     tensor([0, 1, 2])
     """
     if pickle_module is not pickle:
-        raise NotImplementedError("save supports only Python's pickle: omit pickle_module")
+        raise NotImplementedError(explain("save supports only Python's pickle: omit pickle_module"))
     if isinstance(f, (str, os.PathLike)) and os.fspath(f).endswith(SUFFIX):
         return save_file(obj, f)
     pickler = pickled(obj, not _use_new_zipfile_serialization)
@@ -100,7 +101,10 @@ def save(
             f.flush()
     else:
         raise TypeError(
-            f"save(): f must be a path or a binary file open for writing, not {type(f).__name__}"
+            explain(
+                "save(): f must be a path or a binary file open for writing, not "
+                f"{type(f).__name__}"
+            )
         )
 
 
@@ -155,7 +159,7 @@ def load(
     {'a': tensor([0.])}
     """
     if pickle_module not in (None, pickle):
-        raise NotImplementedError("load supports only Python's pickle: omit pickle_module")
+        raise NotImplementedError(explain("load supports only Python's pickle: omit pickle_module"))
     check_location(map_location)
     unpickler = AnyUnpickler if weights_only is False else WeightsUnpickler
     if isinstance(f, (str, os.PathLike)):
@@ -164,7 +168,7 @@ def load(
                 return load_file(f)
             return read(file, os.fspath(f), unpickler, bool(mmap))
     if mmap:
-        raise ValueError("f must be a file path in order to use the mmap argument")
+        raise ValueError(explain("f must be a file path in order to use the mmap argument"))
     if not (hasattr(f, "read") and hasattr(f, "seek") and hasattr(f, "tell")):
         raise AttributeError(
             "load(): f must be a path or a binary file that can seek, not "
@@ -186,7 +190,9 @@ def check_location(location: Any) -> None:
     if location is None or callable(location) or isinstance(location, dict):
         return
     if str(location).partition(":")[0] != "cpu":
-        raise RuntimeError(f"map_location={str(location)!r}: the only device of rushlight is 'cpu'")
+        raise RuntimeError(
+            explain(f"map_location={str(location)!r}: the only device of rushlight is 'cpu'")
+        )
 
 
 def read(file: IO[bytes], name: str, unpickler: Callable[..., Any], mapped: bool) -> Any:
@@ -202,16 +208,21 @@ def read(file: IO[bytes], name: str, unpickler: Callable[..., Any], mapped: bool
         )
     if legacy.is_tar(start):
         raise RuntimeError(
-            f"{name} is of a torch before 0.1.10, in a tar format that rushlight does not read: "
-            "load it "
-            "in torch and torch.save it again"
+            explain(
+                f"{name} is of a torch before 0.1.10, in a tar format that rushlight does not "
+                "read: "
+                "load it "
+                "in torch and torch.save it again"
+            )
         )
     if not legacy.is_pickle(start):
         hint = ": it looks like safetensors; give load() its path" if start[8:9] == b"{" else ""
-        raise RuntimeError(f"{name} is not a file that torch.save wrote" + hint)
+        raise RuntimeError(explain(f"{name} is not a file that torch.save wrote" + hint))
     if mapped:
         raise RuntimeError(
-            "mmap can only be used with files saved in torch's zip format: torch.save it again"
+            explain(
+                "mmap can only be used with files saved in torch's zip format: torch.save it again"
+            )
         )
     return LegacyReader(file, name, unpickler).load(where)
 
@@ -220,9 +231,9 @@ def checked_id(pid: Any) -> tuple[StorageType, str, int]:
     """The type, key and number of elements in a persistent id of a zip file."""
     kind, type, key, _, elements = pid
     if kind.__class__ is not str or kind != "storage" or not isinstance(type, StorageType):
-        raise ValueError("an unknown persistent id")
+        raise ValueError(explain("an unknown persistent id"))
     if not isinstance(key, str) or not isinstance(elements, int) or elements < 0:
-        raise ValueError("a storage has a name and 0 or more elements")
+        raise ValueError(explain("a storage has a name and 0 or more elements"))
     return type, key, elements
 
 

@@ -14,6 +14,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from rushlight.base.errors import explain
+
 try:
     import fcntl
 except ImportError:  # Windows, where an open file cannot be removed
@@ -32,7 +34,9 @@ def replacing_path(filename: str | os.PathLike) -> Iterator[Path]:
     """
     path = Path(os.path.realpath(filename))
     if not path.parent.is_dir():
-        raise RuntimeError(f"Parent directory {path.parent} does not exist: create it first")
+        raise RuntimeError(
+            explain(f"Parent directory {path.parent} does not exist: create it first")
+        )
     if path.exists() and not stat.S_ISREG(path.stat().st_mode):
         yield path
         return

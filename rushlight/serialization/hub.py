@@ -75,7 +75,9 @@ def load(
     tensor([2., 2.])
     """
     if source not in ("github", "local"):
-        raise ValueError(f'Unknown source: "{source}". Allowed values: "github" | "local".')
+        raise ValueError(
+            explain(f'Unknown source: "{source}". Allowed values: "github" | "local".')
+        )
     if source == "github":
         raise NotImplementedError(
             explain(

@@ -10,6 +10,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from rushlight.base.errors import explain
 from rushlight.serialization.name_map import StorageType
 
 from .archive import Damaged, fill, swap
@@ -55,9 +56,12 @@ class LegacyReader:
         magic, protocol, info = (self.unpickle() for _ in range(3))
         if magic != MAGIC or protocol != PROTOCOL:
             raise RuntimeError(
-                f"{self.name} is not a file that torch.save wrote: it holds another pickle. Load "
-                "it "
-                "with the module pickle if you trust it"
+                explain(
+                    f"{self.name} is not a file that torch.save wrote: it holds another "
+                    "pickle. Load "
+                    "it "
+                    "with the module pickle if you trust it"
+                )
             )
         little = not isinstance(info, dict) or info.get("little_endian", True)
         begin = self.file.tell()
@@ -86,9 +90,9 @@ class LegacyReader:
             return pid[1]  # a class with its source text, which is ignored
         kind, type, key, _, elements, view = pid
         if kind.__class__ is not str or kind != "storage" or not isinstance(type, StorageType):
-            raise ValueError("an unknown persistent id")
+            raise ValueError(explain("an unknown persistent id"))
         if not isinstance(key, str) or not isinstance(elements, int):
-            raise ValueError("a storage has a name and a number of elements")
+            raise ValueError(explain("a storage has a name and a number of elements"))
         item = type.itemsize
         if key not in self.memories:
             if not 0 <= elements * item <= self.bytes_left:
@@ -101,7 +105,7 @@ class LegacyReader:
         if view is not None:
             _, offset, length = view
             if not 0 <= offset <= offset + length <= len(memory) // item:
-                raise ValueError("a view of a storage reaches outside the storage")
+                raise ValueError(explain("a view of a storage reaches outside the storage"))
             memory = memory[offset * item : (offset + length) * item]
         return storage_on(memory, type)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from rushlight.base import dtypes, shown_names
 from rushlight.base.device import device
+from rushlight.base.errors import explain
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor
 
@@ -31,7 +32,7 @@ class Name:
 
     def __call__(self, *args: Any) -> None:
         """Never called: pickle requires a callable for writing a call."""
-        raise NotImplementedError(f"{self.module}.{self.name} is a name, to be written")
+        raise NotImplementedError(explain(f"{self.module}.{self.name} is a name, to be written"))
 
 
 class StorageType:
@@ -93,7 +94,9 @@ def encode(text: str, encoding: str = "latin1") -> bytes:
     """Bytes from text: pickles before protocol 3 write bytes as a call of this function."""
     if not isinstance(text, str) or encoding != "latin1":
         raise ValueError(
-            f"bytes are written as text in latin1, not as {type(text).__name__} in {encoding!r}"
+            explain(
+                f"bytes are written as text in latin1, not as {type(text).__name__} in {encoding!r}"
+            )
         )
     return text.encode(encoding)
 
@@ -104,7 +107,9 @@ def make_bytearray(content: Any = b"", encoding: str = "latin1") -> bytearray:
     if isinstance(content, str):
         content = encode(content, encoding)
     if not isinstance(content, (bytes, list)):
-        raise ValueError(f"a bytearray is written as bytes, not as {type(content).__name__}")
+        raise ValueError(
+            explain(f"a bytearray is written as bytes, not as {type(content).__name__}")
+        )
     return bytearray(content)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, first_line
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.serialization.atomic_write import replacing
 
@@ -82,7 +82,7 @@ def load_npz(filename: str | os.PathLike) -> dict[str, Tensor]:
     except (FileNotFoundError, PermissionError, IsADirectoryError, Damaged):
         raise
     except Exception as error:  # NumPy's parser of headers raises errors of many classes
-        raise damaged(str(error)) from error
+        raise damaged(first_line(error)) from error
 
 
 def parsed(record: np.ndarray) -> np.ndarray:
@@ -91,10 +91,10 @@ def parsed(record: np.ndarray) -> np.ndarray:
     header = io.BytesIO(record[:MAX_HEADER_BYTES].tobytes())
     version = np.lib.format.read_magic(header)
     if version not in HEADERS:
-        raise ValueError(f"an array in version {version} of the format")
+        raise ValueError(explain(f"an array in version {version} of the format"))
     shape, fortran, dtype = HEADERS[version](header)
     content = record[header.tell() :]
     if dtype.hasobject or math.prod(shape) * dtype.itemsize != len(content):
-        raise ValueError(f"an array of shape {shape} and {dtype} in {len(content)} bytes")
+        raise ValueError(explain(f"an array of shape {shape} and {dtype} in {len(content)} bytes"))
     array = np.ndarray(shape, dtype, content, order="F" if fortran else "C")
     return np.require(array, dtype.newbyteorder("="), ["C", "A", "W"])

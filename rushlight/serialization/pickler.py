@@ -14,6 +14,7 @@ import numpy as np
 from rushlight.base import dtypes, shown_names
 from rushlight.base.array_memory import address, extent
 from rushlight.base.device import Layout, device
+from rushlight.base.errors import explain
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.ops.tensor.storage_classes import Storage, UntypedStorage
@@ -172,9 +173,11 @@ class Pickler(PurePickler):
         )
         if memory.dtype is not dtype:
             raise RuntimeError(
-                "Cannot save multiple tensors or storages that view the same data as different "
-                "types: "
-                f"{memory.dtype} and {dtype}: save a .clone() of one of them"
+                explain(
+                    "Cannot save multiple tensors or storages that view the same data as different "
+                    "types: "
+                    f"{memory.dtype} and {dtype}: save a .clone() of one of them"
+                )
             )
         item = array.itemsize
         return memory, (start - low) // item, tuple(s // item for s in array.strides)

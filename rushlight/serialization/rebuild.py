@@ -10,6 +10,7 @@ import numpy as np
 from rushlight.base import dtypes
 from rushlight.base.array_memory import owner
 from rushlight.base.device import device, sparse_coo, strided
+from rushlight.base.errors import explain
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor
 from rushlight.ops.meta.meta_tensors import Meta
@@ -31,9 +32,11 @@ def check_sizes(size: Any, stride: Any) -> None:
         if not isinstance(numbers, (tuple, list)) or not all(
             isinstance(n, int) and n >= 0 for n in numbers
         ):
-            raise ValueError("a tensor has sizes and strides of 0 or more")
+            raise ValueError(explain("a tensor has sizes and strides of 0 or more"))
     if len(size) != len(stride):
-        raise ValueError(f"a tensor of {len(size)} sizes and {len(stride)} strides cannot be")
+        raise ValueError(
+            explain(f"a tensor of {len(size)} sizes and {len(stride)} strides cannot be")
+        )
 
 
 def check_elements(*tensors: Tensor) -> None:
@@ -41,7 +44,7 @@ def check_elements(*tensors: Tensor) -> None:
     for tensor in tensors:
         array = tensor._array
         if array.nbytes > MAX_EXPANDED_BYTES and array.nbytes > owner(array).nbytes:
-            raise ValueError("a sparse tensor has more elements than its memory holds")
+            raise ValueError(explain("a sparse tensor has more elements than its memory holds"))
 
 
 def tensor_on(
@@ -56,10 +59,10 @@ def tensor_on(
     """A tensor on the storage's memory; offset and strides in elements. ValueError if it reaches
     outside the storage."""
     if not isinstance(storage, TypedStorage):
-        raise ValueError(f"a tensor needs a storage, not a {type(storage).__name__}")
+        raise ValueError(explain(f"a tensor needs a storage, not a {type(storage).__name__}"))
     check_sizes(size, stride)
     if not isinstance(offset, int) or offset < 0:
-        raise ValueError("a tensor has an offset of 0 or more")
+        raise ValueError(explain("a tensor has an offset of 0 or more"))
     item = dtype.itemsize
     strides = tuple(s * item for s in stride)
     array = np.ndarray(tuple(size), dtype.numpy, storage.untyped().cells, offset * item, strides)
@@ -85,7 +88,7 @@ def rebuild_tensor_v2(
 ) -> Tensor:
     """A tensor of the storage's own dtype."""
     if not isinstance(storage, TypedStorage):
-        raise ValueError(f"a tensor needs a storage, not a {type(storage).__name__}")
+        raise ValueError(explain(f"a tensor needs a storage, not a {type(storage).__name__}"))
     return tensor_on(storage, storage.dtype, storage_offset, size, stride, requires_grad, metadata)
 
 
@@ -108,7 +111,7 @@ def rebuild_meta_tensor(
 ) -> Tensor:
     """A tensor on the device "meta", without elements."""
     if not isinstance(dtype, dtypes.dtype):
-        raise ValueError(f"a tensor has a dtype, not a {type(dtype).__name__}")
+        raise ValueError(explain(f"a tensor has a dtype, not a {type(dtype).__name__}"))
     check_sizes(size, stride)
     array: Any = Meta(tuple(size), dtype.numpy, tuple(step * dtype.itemsize for step in stride))
     return rebuild(Tensor, array, bool(requires_grad), None, {})
@@ -128,7 +131,7 @@ def rebuild_sparse_tensor(kind: Any, parts: Sequence[Any]) -> Tensor:
     """A sparse tensor from indices, values and size. All are checked, and so is the flag
     `coalesced`."""
     if kind is not sparse_coo:
-        raise ValueError("sparse tensors of this layout are not supported")
+        raise ValueError(explain("sparse tensors of this layout are not supported"))
     indices, values, size, *coalesced = parts
     check_sizes(size, size)
     check_elements(indices, values)
@@ -141,7 +144,7 @@ def rebuild_from_type_v2(
 ) -> Tensor:
     """A tensor with attributes, or of a subclass."""
     if function not in TENSOR_MAKERS:
-        raise ValueError("only tensors are rebuilt with a type")
+        raise ValueError(explain("only tensors are rebuilt with a type"))
     made = function(*args)
     attributes = state if isinstance(state, Mapping) else {}
     if type is Tensor or not issubclass(type, Tensor):
@@ -163,7 +166,7 @@ def layout(name: str) -> Any:
         "torch.sparse_coo": sparse_coo,
     }.get(name)
     if not found:
-        raise ValueError("the file refers to a layout that is not supported")
+        raise ValueError(explain("the file refers to a layout that is not supported"))
     return found
 
 

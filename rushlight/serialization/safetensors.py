@@ -147,7 +147,9 @@ def in_order(arrays: Mapping[str, np.ndarray]) -> list[str]:
     """The names, in the package's order: by dtype, largest elements first, then by name."""
     for name, array in arrays.items():
         if of(array.dtype) not in TYPES:
-            raise RuntimeError(f"the tensor {name!r} is {of(array.dtype)}, which the format lacks")
+            raise RuntimeError(
+                explain(f"the tensor {name!r} is {of(array.dtype)}, which the format lacks")
+            )
     ranks = {dtype: rank for rank, dtype in enumerate(TYPES)}
     return sorted(arrays, key=lambda name: (ranks[of(arrays[name].dtype)], name.encode()))
 
@@ -239,4 +241,4 @@ def _clear(package: Any, name: str) -> Iterator[None]:
                 "again, or save it "
                 "anew"
             ) from error
-        raise RuntimeError(f"{name}: {text}") from error
+        raise RuntimeError(explain(f"{name}: {text}")) from error

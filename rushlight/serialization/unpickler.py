@@ -13,6 +13,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from typing import IO, Any
 
+from rushlight.base.errors import first_line
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor
 from rushlight.serialization.allowed_globals import user_globals
@@ -161,7 +162,7 @@ class WeightsUnpickler(PureUnpickler):
             raise
         except DAMAGE as error:
             raise pickle.UnpicklingError(
-                f"the file is damaged, or was not written by torch.save: {error}"
+                f"the file is damaged, or was not written by torch.save: {first_line(error)}"
             ) from error
 
     def find_class(self, module: str, name: str) -> Any:

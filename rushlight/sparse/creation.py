@@ -222,6 +222,7 @@ def refused(name: str, what: str = "sparse coordinate") -> None:
             )
         )
 
+    call.__name__ = call.__qualname__ = name
     call.__doc__ = "RuntimeError: only sparse tensors have it."
     method(call, name)
 
@@ -232,6 +233,7 @@ def unavailable(name: str) -> None:
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         other_layout(self, f"torch.{name.removeprefix('to_')}")
 
+    call.__name__ = call.__qualname__ = name
     call.__doc__ = "NotImplementedError: of the sparse layouts, COO, CSR and CSC are there."
     method(call, name)
 
@@ -265,8 +267,10 @@ class sparsetype:
             of = args[1]
             if of.dtype is not self.dtype:
                 raise TypeError(
-                    f"expected values of {self.dtype}, but got {of.dtype}: convert them, "
-                    f"v.to({self.dtype})"
+                    explain(
+                        f"expected values of {self.dtype}, but got {of.dtype}: convert them, "
+                        f"v.to({self.dtype})"
+                    )
                 )
             return sparse_coo_tensor(*args)
         size = args[0] if len(args) == 1 and isinstance(args[0], (Size, tuple, list)) else args

@@ -92,8 +92,10 @@ def any_(input: SparseTensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether any element is not 0."""
     if dim is not None:
         raise NotImplementedError(
-            "any of a sparse tensor over some dimensions is not supported: use "
-            "x.to_dense().any(dim)"
+            explain(
+                "any of a sparse tensor over some dimensions is not supported: use "
+                "x.to_dense().any(dim)"
+            )
         )
     return input.coalesce()._of.any()
 
@@ -522,8 +524,10 @@ def norm(
     """The norm of all elements."""
     if dim is not None:
         raise NotImplementedError(
-            "norm of a sparse tensor over some dimensions is not supported: use "
-            "x.to_dense().norm(p, dim)"
+            explain(
+                "norm of a sparse tensor over some dimensions is not supported: use "
+                "x.to_dense().norm(p, dim)"
+            )
         )
     return input.coalesce()._of.norm(p)
 

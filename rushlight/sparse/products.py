@@ -156,8 +156,11 @@ def mm(sparse: Tensor, dense: Tensor, reduce: str = "sum") -> Tensor:
     """
     if reduce != "sum":
         raise NotImplementedError(
-            f"torch.sparse.mm with reduce={reduce!r} is not supported: for a mean, scale the rows "
-            "of the sum"
+            explain(
+                f"torch.sparse.mm with reduce={reduce!r} is not supported: for a mean, scale "
+                "the rows "
+                "of the sum"
+            )
         )
     return (
         product(sparse, dense)

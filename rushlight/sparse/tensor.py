@@ -178,7 +178,9 @@ class SparseTensor(Tensor):
         return self.to_dense().item()
 
     def numpy(self, *, force: bool = False) -> Any:
-        raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
+        raise TypeError(
+            explain("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
+        )
 
     def tolist(self) -> Any:
         return self.to_dense().tolist()
@@ -266,9 +268,11 @@ class SparseTensor(Tensor):
             return other_layout(self, layout)
         if sparse_dim not in (None, self.sparse_dim()):
             raise NotImplementedError(
-                "to_sparse: the number of sparse dimensions of a sparse tensor stays; make it "
-                "dense "
-                "first, x.to_dense().to_sparse(n)"
+                explain(
+                    "to_sparse: the number of sparse dimensions of a sparse tensor stays; make it "
+                    "dense "
+                    "first, x.to_dense().to_sparse(n)"
+                )
             )
         return self
 

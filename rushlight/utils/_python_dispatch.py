@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from rushlight.base.errors import explain
+
 
 class TorchDispatchMode:
     """The base of contexts that would see each op below autograd: NotImplementedError where one is
@@ -13,8 +15,10 @@ class TorchDispatchMode:
 
     def __enter__(self) -> TorchDispatchMode:
         raise NotImplementedError(
-            "TorchDispatchMode: rushlight has no level of ops below autograd; hint: use "
-            "torch.overrides.TorchFunctionMode, which sees function calls"
+            explain(
+                "TorchDispatchMode: rushlight has no level of ops below autograd",
+                "use torch.overrides.TorchFunctionMode, which sees function calls",
+            )
         )
 
     def __exit__(self, *exc: object) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.dtypes import dtype as Dtype
-from rushlight.base.errors import warn
+from rushlight.base.errors import explain, warn
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.creation.factories import made, tensor
 from rushlight.ops.reduce.reduce_api import isclose
@@ -116,8 +116,10 @@ def assert_close(
     """
     if (rtol is None) != (atol is None):
         raise ValueError(
-            "Both 'rtol' and 'atol' must be either specified or omitted, but got no "
-            + ("rtol." if rtol is None else "atol.")
+            explain(
+                "Both 'rtol' and 'atol' must be either specified or omitted, but got no "
+                + ("rtol." if rtol is None else "atol.")
+            )
         )
     settings = Settings(
         allow_subclasses,
@@ -210,7 +212,9 @@ def compared(a: Any, b: Any, path: Path, settings: Settings) -> list:
         isinstance(a, Mapping) and isinstance(b, Mapping)
     ):
         raise TypeError(
-            f"No comparison pair was able to handle inputs of type {type(a)} and {type(b)}."
+            explain(
+                f"No comparison pair was able to handle inputs of type {type(a)} and {type(b)}."
+            )
         )
     return []
 
@@ -344,13 +348,18 @@ def make_tensor(
     whole = dtype.category < dtypes.FLOATING
     if noncontiguous and memory_format is not None:
         raise ValueError(
-            "The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got "
-            f"{noncontiguous=} and {memory_format=}"
+            explain(
+                "The parameters `noncontiguous` and `memory_format` are mutually exclusive, "
+                "but got "
+                f"{noncontiguous=} and {memory_format=}"
+            )
         )
     if requires_grad and whole:
         raise ValueError(
-            "`requires_grad=True` is not supported for boolean and integral dtypes, but got "
-            f"{dtype=}"
+            explain(
+                "`requires_grad=True` is not supported for boolean and integral dtypes, but got "
+                f"{dtype=}"
+            )
         )
     least, most = interval(dtype, low, high)
     apart = noncontiguous and math.prod(size) > 1
@@ -375,7 +384,7 @@ def interval(dtype: Dtype, low: float | None, high: float | None) -> tuple[float
         bottom, top, usual = dtypes.finfo(dtype).min, dtypes.finfo(dtype).max, (-9, 9)
     low, high = usual[0] if low is None else low, usual[1] if high is None else high
     if low != low or high != high:
-        raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
+        raise ValueError(explain(f"`low` and `high` cannot be NaN, but got {low=} and {high=}"))
     if low == high and dtype.category >= dtypes.FLOATING:
         warnings.warn(
             "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is "
@@ -385,12 +394,14 @@ def interval(dtype: Dtype, low: float | None, high: float | None) -> tuple[float
             stacklevel=3,
         )
     elif low >= high:
-        raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
+        raise ValueError(explain(f"`low` must be less than `high`, but got {low} >= {high}"))
     elif high < bottom or low >= top:
         raise ValueError(
-            f"The value interval specified by `low` and `high` is [{low}, {high}), but {dtype} "
-            "only supports "
-            f"[{bottom}, {top})"
+            explain(
+                f"The value interval specified by `low` and `high` is [{low}, {high}), but {dtype} "
+                "only supports "
+                f"[{bottom}, {top})"
+            )
         )
     low, high = (min(max(bound, bottom), top) for bound in (low, high))
     return (math.ceil(low), math.ceil(high)) if dtype.category < dtypes.FLOATING else (low, high)

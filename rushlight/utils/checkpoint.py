@@ -210,7 +210,7 @@ def create_selective_checkpoint_contexts(
     TypeError for a policy that is neither a function nor a list of ops.
     """
     if not (callable(policy_fn_or_list) or isinstance(policy_fn_or_list, list)):
-        raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
+        raise TypeError(explain("policy_fn_or_list must be either a function or a list of ops."))
     return noop_context_fn()
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from rushlight.base.errors import explain
+
 
 class FlopCounterMode:
     """A context that would count operations. Entering it raises NotImplementedError.
@@ -21,8 +23,11 @@ class FlopCounterMode:
 
     def __enter__(self) -> FlopCounterMode:
         raise NotImplementedError(
-            "torch.utils.flop_counter is not supported; hint: rushlight.utils.summary(model, "
-            "input) counts multiplications and additions; rushlight.profiler measures times"
+            explain(
+                "torch.utils.flop_counter is not supported",
+                "rushlight.utils.summary(model, "
+                "input) counts multiplications and additions; rushlight.profiler measures times",
+            )
         )
 
     def __exit__(self, *exc: object) -> None:

@@ -363,9 +363,12 @@ def called(model: Module, args: list, kwargs: dict, mode: str) -> list[Row]:
             model(*args, **kwargs)
     except Exception as error:
         raise RuntimeError(
-            "Failed to run torchinfo. See above stack traces for more details. Executed layers up "
-            "to: "
-            f"{[f'{type(r.module).__name__}: {r.depth}' for r in rows if r.output_size]}"
+            explain(
+                "Failed to run torchinfo. See above stack traces for more details. Executed "
+                "layers up "
+                "to: "
+                f"{[f'{type(r.module).__name__}: {r.depth}' for r in rows if r.output_size]}"
+            )
         ) from error
     finally:
         for handle in handles:

@@ -461,10 +461,13 @@ class SummaryWriter:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("add_"):
             raise NotImplementedError(
-                f"SummaryWriter.{name} is not supported; supported are add_scalar, add_scalars, "
-                "add_histogram, add_text, add_image, add_images, add_figure, add_audio, "
-                "add_hparams, "
-                "add_pr_curve, add_pr_curve_raw and add_embedding"
+                explain(
+                    f"SummaryWriter.{name} is not supported; supported are add_scalar, "
+                    "add_scalars, "
+                    "add_histogram, add_text, add_image, add_images, add_figure, add_audio, "
+                    "add_hparams, "
+                    "add_pr_curve, add_pr_curve_raw and add_embedding"
+                )
             )
         raise AttributeError(f"'SummaryWriter' object has no attribute '{name}'")
 

@@ -68,9 +68,12 @@ def check_image(image: Any) -> None:
     """TypeError unless `image` is an image."""
     if not (is_pillow(image) or isinstance(image, (Tensor, ndarray))):
         raise TypeError(
-            f"Unexpected type {type(image)}: an image is a PIL image, a tensor (..., H, W) or an "
-            "array "
-            "(H, W) or (H, W, C)"
+            explain(
+                f"Unexpected type {type(image)}: an image is a PIL image, a tensor (..., H, W) "
+                "or an "
+                "array "
+                "(H, W) or (H, W, C)"
+            )
         )
 
 

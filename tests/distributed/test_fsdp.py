@@ -68,7 +68,8 @@ def train(torch, dist, how):
     state = {k.removeprefix("module."): whole(v) for k, v in model.state_dict().items()}
     fresh = network(torch)
     fresh.load_state_dict(state)
-    return [losses, norms, fresh(x).sum().item(), sum(p.numel() for p in model.parameters())]
+    held = sum(p._array.size for p in model.parameters())
+    return [losses, norms, fresh(x).sum().item(), held]
 
 
 @sizes
@@ -111,7 +112,7 @@ def states(torch, dist):
     return [
         list(whole) == list(network(torch).state_dict()),
         [list(whole[k].shape) for k in ("2.weight", "5.bias")],
-        [list(parts[k].shape) for k in ("2.weight", "5.bias")],
+        [list(parts[k].to_local().shape) for k in ("2.weight", "5.bias")],
         same,
         list(moments["2.weight"]["exp_avg"].shape),
         shape,
@@ -342,7 +343,7 @@ def settings(torch, dist):
         found = [len(model.state_dict())]
     found.append(len(model.state_dict()))
     FSDP.set_state_dict_type(model, StateDictType.SHARDED_STATE_DICT)
-    found.append(list(model.state_dict()["5.weight"].shape))
+    found.append(list(model.state_dict()["5.weight"].to_local().shape))
     model(torch.ones(2, 5).long()).sum().backward()
     with FSDP.summon_full_params(model, with_grads=True):
         found.append(list(model.module[5].weight.grad.shape))
@@ -358,3 +359,59 @@ def test_settings_of_states_and_summoned_parameters():
         [9, 9, [2, 17], [3, 17], 357.0],
         [0, 9, [1, 17], [3, 17], 357.0],
     ]
+
+
+def batch_norms(torch, dist):
+    from rushlight.distributed import fsdp
+
+    seen = {}
+
+    class Looking(torch.nn.BatchNorm1d):
+        def forward(self, x):
+            seen["inside"] = [x.dtype, self.weight.dtype, self.running_mean.dtype]
+            return super().forward(x)
+
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), Looking(8), torch.nn.Linear(8, 1))
+    half = torch.bfloat16
+    model = fsdp.FullyShardedDataParallel(
+        model,
+        auto_wrap_policy=fsdp.ModuleWrapPolicy([torch.nn.Linear]),
+        mixed_precision=fsdp.MixedPrecision(half, half, half),
+    )
+    model.module[1].register_forward_hook(lambda _, args, out: seen.update(out=out.dtype))
+    model(torch.randn(6, 4)).sum().backward()
+    grads = {str(p.grad.dtype) for p in model.parameters()}
+    return [*map(str, seen["inside"]), str(seen["out"]), *grads]
+
+
+def test_batch_norms_compute_in_float32():
+    """As in torch, where a policy divides the modules."""
+    for found in ranks(2)(batch_norms):
+        assert found == [*["torch.float32"] * 3, "torch.bfloat16", "torch.float32"]
+
+
+def whole_shapes(torch, dist):
+    from copy import deepcopy
+
+    from rushlight.distributed.fsdp import fully_shard
+
+    model = fully_shard(torch.nn.Linear(5, 3))
+    weight = model.weight
+    refused = []
+    for make in (torch.optim.Muon, torch.optim.Adafactor, torch.optim.LBFGS):
+        with pytest.raises(NotImplementedError, match="needs whole parameters"):
+            make([weight])
+        refused.append(make.__name__)
+    with pytest.raises(AssertionError, match="does not support deepcopy"):
+        deepcopy(model)
+    assert repr(weight).startswith("DTensor(tensor([[")
+    return [
+        list(weight.shape), list(weight.size()), weight.size(0), weight.numel(), len(weight),
+        weight.ndim, list(weight.to_local().shape),
+    ]  # fmt: skip
+
+
+def test_shapes_are_those_of_the_whole_tensor():
+    first, second = ranks(2)(whole_shapes)
+    assert first == [[3, 5], [3, 5], 3, 15, 3, 2, [2, 5]]
+    assert second == [*first[:-1], [1, 5]]

@@ -87,7 +87,7 @@ class Part:
         self.shape: tuple[int, ...] | None = None
         self.offsets: tuple[int, ...] = ()
         if isinstance(value, Tensor):
-            self.shape = tuple(value.shape) if piece is None else piece.shape
+            self.shape = tuple(value.shape)
             self.offsets = (0,) * len(self.shape)
             if piece is not None and self.shape:
                 self.offsets = (piece.first, *self.offsets[1:])
@@ -95,7 +95,7 @@ class Part:
     @property
     def sizes(self) -> tuple[int, ...]:
         """The shape of the part, of a tensor without dimensions ()."""
-        return tuple(self.value.shape) if self.shape else ()
+        return self.value._array.shape if self.shape else ()
 
     def written_here(self, rank: int, size: int) -> bool:
         """Whether this rank writes the value: rows of its own, or a share of replicated values."""
@@ -255,7 +255,7 @@ class Reading:
             raise ValueError(
                 explain(f"Size mismatch between saved {there} and current: {part.shape} for {name}")
             )
-        if value.numel():
+        if value._array.size:
             self.fill(name, value._array.reshape(part.sizes), part.offsets)
         written(value)
         return value

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.errors import explain
+from rushlight.base.size import Size
 from rushlight.comm.collectives import all_reduce
 from rushlight.comm.groups import get_world_size
 from rushlight.comm.process_group import ProcessGroup
@@ -68,9 +69,9 @@ class DTensor(Tensor):
     """The rows of this rank of a tensor that is divided over the ranks of a group.
 
     `full_tensor()` is the whole tensor and `to_local()` the rows. `shape` and `numel()` are those
-    of the rows, in contrast to torch. Ops work on the rows and return plain tensors, which is right
-    for elementwise ops, in-place ops and optimizers; methods that mix rows raise
-    NotImplementedError. `norm()` is the norm of the whole tensor."""
+    of the whole tensor. Ops work on the rows and return plain tensors, which is right for
+    elementwise ops, in-place ops and optimizers; methods that mix rows raise NotImplementedError.
+    `norm()` is the norm of the whole tensor."""
 
     __slots__ = ()
     __torch_function__ = staticmethod(disabled)
@@ -82,6 +83,32 @@ class DTensor(Tensor):
         )
 
     from_local = classmethod(__new__)
+
+    def _finish_parameter(self, parameter: Parameter) -> DTensor:
+        """The parameter on the memory of this tensor, divided as this tensor is."""
+        return divided(parameter, self._piece)
+
+    @property
+    def shape(self) -> Size:
+        """The size of each dimension of the whole tensor."""
+        return Size(self._piece.shape)
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape of the whole tensor, or the size of one dimension."""
+        return self.shape if dim is None else self.shape[dim]
+
+    def numel(self) -> int:
+        """The number of elements of the whole tensor."""
+        return self.shape.numel()
+
+    nelement = numel
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
+        rows, placements = self.to_local(), self.placements
+        return f"DTensor({rows}, whole={self.shape}, placements={placements})"
 
     @property
     def device_mesh(self) -> DeviceMesh:
@@ -129,7 +156,7 @@ def refusal(name: str) -> Callable:
             explain(
                 f"DTensor.{name} needs rows of other ranks",
                 f"x.full_tensor().{name}(...), or x.to_local() for the rows of this rank",
-                rows_here=tuple(self.shape),
+                rows_here=self._array.shape,
                 whole=self._piece.shape,
             )
         )
@@ -147,7 +174,7 @@ for one in MIXING_ROWS:
     setattr(DTensor, one, refusal(one))
 
 
-class ShardedParameter(DTensor, Parameter):
+class ShardedParameter(DTensor, Parameter):  # type: ignore[misc]
     """A parameter that is divided."""
 
     __slots__ = ()

@@ -284,8 +284,10 @@ __all__ = [
     "upsample_nearest",
 ]
 
+# Activations and layers of one op: a wrapper would make their calls slower.
+_QUICK = frozenset(["gelu", "linear", "relu", "relu_", "sigmoid", "silu", "tanh"])
 globals().update(
-    (_name, _suggesting(_f, home=__name__))
+    (_name, _suggesting(_f, home=__name__, always=_name not in _QUICK))
     for _name, _f in [*globals().items()]
     if getattr(_f, "__module__", "").startswith(f"{__name__}.")
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, invalid_combination
 from rushlight.base.intp import as_intp
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, from_array
@@ -254,6 +254,8 @@ def convolution(
 
 def recurrent_function(name: str, mode: str, states: int) -> Callable:
     def call(input: Tensor, *args: Any) -> tuple[Tensor, ...]:
+        if len(args) < 8:
+            raise invalid_combination(name, (input, *args), {})
         packed = isinstance(args[0], Tensor) and isinstance(args[2], (list, tuple))
         sizes, (hx, params, has_biases, num_layers, dropout, train, bidirectional, *rest) = (
             (tuple(args[0].tolist()), args[1:]) if packed else (None, args)

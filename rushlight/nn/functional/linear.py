@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from rushlight.base.dtypes import FLOATING
-from rushlight.base.errors import explain
+from rushlight.base.errors import check_given, explain
 from rushlight.core.arguments import promoted, wrap
 from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor, from_array
@@ -30,7 +30,12 @@ def linear(
     >>> rushlight.nn.functional.linear(rushlight.ones(1, 2), rushlight.tensor([[1., 2.], [3., 4.]]))
     tensor([[3., 7.]])
     """
-    if weight._array.ndim == 2 and (bias is None or bias._array.ndim < 2):
+    try:
+        usual = weight._array.ndim == 2 and (bias is None or bias._array.ndim < 2)
+    except AttributeError:
+        check_given(linear, (input, weight, bias), {})
+        raise
+    if usual:
         return product(input, weight, bias, out=out)
     if weight._array.ndim not in (1, 2):
         raise RuntimeError(

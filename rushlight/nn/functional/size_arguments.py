@@ -4,10 +4,10 @@ paddings.
 
 from __future__ import annotations
 
-from operator import index
 from typing import Any
 
 from rushlight.base.errors import explain
+from rushlight.core.arguments import integer
 from rushlight.core.tensor import Tensor
 
 
@@ -17,8 +17,8 @@ def each(value: Any, n: int, name: str = "size") -> tuple[int, ...]:
     if value.__class__ is int:
         return (value,) * n
     if not isinstance(value, (tuple, list)):
-        return (index(value),) * n
-    found = tuple([index(v) for v in value])
+        return (integer(value, name),) * n
+    found = tuple([integer(v, name) for v in value])
     if len(found) == 1:
         return found * n
     if len(found) != n:

@@ -163,7 +163,7 @@ class DistributedDataParallel(Module, Joinable):
         """Call `hook(state, bucket)` in place of the sum of each bucket. It returns a future of the
         tensor that the bucket becomes, and divides by the number of ranks itself."""
         if not callable(hook):
-            raise TypeError("Communication hook must be callable.")
+            raise TypeError(explain("Communication hook must be callable."))
         if self.reducer.hook is not None:
             raise RuntimeError(
                 explain("register_comm_hook or register_builtin_comm_hook can only be called once.")

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from numpy import ndarray
 
+from rushlight.base.errors import explain, not_a_tensor
 from rushlight.core.mode import mode, no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import tensor
@@ -43,12 +44,14 @@ def get_total_norm(
     total = norm(stack([t.norm(norm_type) for t in given]), norm_type)
     if error_if_nonfinite and not bool(e.isfinite(total)):
         raise RuntimeError(
-            f"The total norm of order {float(norm_type)} for gradients from `parameters` is "
-            "non-finite, so "
-            "it cannot "
-            "be clipped. To disable this error and scale the gradients by the non-finite norm "
-            "anyway, set "
-            "`error_if_nonfinite=False`"
+            explain(
+                f"The total norm of order {float(norm_type)} for gradients from `parameters` is "
+                "non-finite, so "
+                "it cannot "
+                "be clipped. To disable this error and scale the gradients by the non-finite norm "
+                "anyway, set "
+                "`error_if_nonfinite=False`"
+            )
         )
     return total
 
@@ -91,6 +94,8 @@ def clip_grad_norm_(
     >>> w.grad
     tensor([0.6000, 0.8000])
     """
+    if not isinstance(parameters, Iterable):
+        raise not_a_tensor("clip_grad_norm_", "parameters", 0, parameters)
     kept = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     total = get_total_norm(gradients(kept), norm_type, error_if_nonfinite)
     clip_grads_with_norm_(kept, max_norm, total)

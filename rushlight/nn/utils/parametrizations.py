@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from rushlight import linalg
+from rushlight.base.errors import explain
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, created, from_array
 from rushlight.nn.module import Module
@@ -81,13 +82,17 @@ class _SpectralNorm(Module):
         ndim = weight._array.ndim
         if not -ndim <= dim < ndim:
             raise IndexError(
-                f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}] but "
-                f"got {dim})"
+                explain(
+                    f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}] but "
+                    f"got {dim})"
+                )
             )
         if n_power_iterations <= 0:
             raise ValueError(
-                "Expected n_power_iterations to be positive, but got "
-                f"n_power_iterations={n_power_iterations}"
+                explain(
+                    "Expected n_power_iterations to be positive, but got "
+                    f"n_power_iterations={n_power_iterations}"
+                )
             )
         self.dim, self.eps, self.n_power_iterations = dim % ndim, eps, n_power_iterations
         if ndim > 1:
@@ -136,7 +141,9 @@ def spectral_norm(
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
-        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
+        raise ValueError(
+            explain(f"Module '{module}' has no parameter or buffer with name '{name}'")
+        )
     made = _SpectralNorm(weight, n_power_iterations, rows_of(module) if dim is None else dim, eps)
     return register_parametrization(module, name, made)
 
@@ -159,7 +166,9 @@ class _Orthogonal(Module):
     def __init__(self, weight: Tensor, orthogonal_map: str, *, use_trivialization: bool = True):
         super().__init__()
         if weight.is_complex() and orthogonal_map == "householder":
-            raise ValueError("The householder parametrization does not support complex tensors.")
+            raise ValueError(
+                explain("The householder parametrization does not support complex tensors.")
+            )
         self.shape, self.orthogonal_map = weight.shape, orthogonal_map
         if use_trivialization:
             self.register_buffer("base", None)
@@ -182,9 +191,12 @@ class _Orthogonal(Module):
         """
         if Q.shape != self.shape:
             raise ValueError(
-                f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of "
-                "shape "
-                f"{Q.shape}."
+                explain(
+                    f"Expected a matrix or batch of matrices of shape {self.shape}. Got a "
+                    "tensor of "
+                    "shape "
+                    f"{Q.shape}."
+                )
             )
         rows, columns = Q._array.shape[-2:]
         q = Q.mT if rows < columns else Q
@@ -203,8 +215,10 @@ class _Orthogonal(Module):
     def _without_base(self, q: Tensor, transposed: bool) -> Tensor:
         if self.orthogonal_map != "householder":
             raise NotImplementedError(
-                "It is not possible to assign to the matrix exponential or the Cayley "
-                "parametrizations when use_trivialization=False."
+                explain(
+                    "It is not possible to assign to the matrix exponential or the Cayley "
+                    "parametrizations when use_trivialization=False."
+                )
             )
         packed, tau = np.linalg.qr(q._array, "raw")
         a = np.swapaxes(packed, -1, -2).copy()  # reflections below the diagonal; its signs are kept
@@ -283,19 +297,25 @@ def orthogonal(
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
-        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
+        raise ValueError(
+            explain(f"Module '{module}' has no parameter or buffer with name '{name}'")
+        )
     if weight._array.ndim < 2:
         raise ValueError(
-            f"Expected a matrix or batch of matrices. Got a tensor of {weight._array.ndim} "
-            "dimensions."
+            explain(
+                f"Expected a matrix or batch of matrices. Got a tensor of {weight._array.ndim} "
+                "dimensions."
+            )
         )
     if orthogonal_map is None:
         square = weight._array.shape[-2] == weight._array.shape[-1]
         orthogonal_map = "matrix_exp" if square or weight.is_complex() else "householder"
     if orthogonal_map not in MAPS:
         raise ValueError(
-            'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". '
-            f"Got: {orthogonal_map}"
+            explain(
+                'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". '
+                f"Got: {orthogonal_map}"
+            )
         )
     made = _Orthogonal(weight, orthogonal_map, use_trivialization=use_trivialization)
     return register_parametrization(module, name, made, unsafe=True)

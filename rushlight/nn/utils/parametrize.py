@@ -14,6 +14,7 @@ from copy import deepcopy
 from functools import lru_cache
 from typing import Any
 
+from rushlight.base.errors import explain
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.nn.containers import ModuleDict, ModuleList
@@ -71,7 +72,7 @@ class ParametrizationList(ModuleList):
 
     def __init__(self, modules: Sequence[Module], original: Tensor, unsafe: bool = False):
         if not modules:
-            raise ValueError("ParametrizationList requires one or more modules.")
+            raise ValueError(explain("ParametrizationList requires one or more modules."))
         super().__init__(modules)
         self.unsafe = unsafe
         shape, dtype = original.shape, original.dtype
@@ -84,9 +85,12 @@ class ParametrizationList(ModuleList):
                         new = module.right_inverse(new)
         if not isinstance(new, (Tensor, Sequence)):
             raise ValueError(
-                "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
-                "Got "
-                f"{type(new).__name__}"
+                explain(
+                    "'right_inverse' must return a Tensor or a Sequence of tensors (list, "
+                    "tuple...). "
+                    "Got "
+                    f"{type(new).__name__}"
+                )
             )
         self.is_tensor, self.ntensors = (
             isinstance(new, Tensor),
@@ -95,8 +99,10 @@ class ParametrizationList(ModuleList):
         if isinstance(new, Tensor):
             if new.dtype != dtype:
                 raise ValueError(
-                    "When `right_inverse` outputs one tensor, it may not change the dtype.\n"
-                    f"original.dtype: {dtype}\nright_inverse(original).dtype: {new.dtype}"
+                    explain(
+                        "When `right_inverse` outputs one tensor, it may not change the dtype.\n"
+                        f"original.dtype: {dtype}\nright_inverse(original).dtype: {new.dtype}"
+                    )
                 )
             put(original, new)
             register(self, "original", original)
@@ -109,9 +115,11 @@ class ParametrizationList(ModuleList):
         for i, part in enumerate(parts):
             if not isinstance(part, Tensor):
                 raise ValueError(
-                    "'right_inverse' must return a Tensor or a Sequence of tensors (list, "
-                    "tuple...). Got "
-                    f"element {i} of the sequence with type {type(part).__name__}."
+                    explain(
+                        "'right_inverse' must return a Tensor or a Sequence of tensors (list, "
+                        "tuple...). Got "
+                        f"element {i} of the sequence with type {type(part).__name__}."
+                    )
                 )
             if isinstance(original, Parameter):
                 part = Parameter(part, original.requires_grad)
@@ -129,20 +137,28 @@ class ParametrizationList(ModuleList):
             for module in reversed(list(self)):
                 if not hasattr(module, "right_inverse"):
                     raise RuntimeError(
-                        f"parametrization {type(module).__name__} does not implement right_inverse."
+                        explain(
+                            f"parametrization {type(module).__name__} does not implement "
+                            "right_inverse."
+                        )
                     )
                 value = module.right_inverse(value)
         parts: Any = [value] if self.is_tensor else value
         olds = self._originals()
         if not self.is_tensor and not isinstance(value, Sequence):
             raise ValueError(
-                f"'right_inverse' must return a sequence of tensors. Got {type(value).__name__}."
+                explain(
+                    "'right_inverse' must return a sequence of tensors. Got "
+                    f"{type(value).__name__}."
+                )
             )
         if len(parts) != self.ntensors:
             raise ValueError(
-                f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. "
-                "Got a "
-                f"sequence of length {len(parts)}."
+                explain(
+                    f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. "
+                    "Got a "
+                    f"sequence of length {len(parts)}."
+                )
             )
         for i, (part, old) in enumerate(zip(parts, olds)):
             which = (
@@ -151,11 +167,13 @@ class ParametrizationList(ModuleList):
                 else f"Tensor {i} of `right_inverse`"
             )
             if not isinstance(part, Tensor):
-                raise ValueError(f"{which}. Got {type(part).__name__}")
+                raise ValueError(explain(f"{which}. Got {type(part).__name__}"))
             if part.dtype != old.dtype:
                 raise ValueError(
-                    f"{which} may not change the dtype: it has {part.dtype}, and the original "
-                    f"{old.dtype}"
+                    explain(
+                        f"{which} may not change the dtype: it has {part.dtype}, and the original "
+                        f"{old.dtype}"
+                    )
                 )
         for part, old in zip(parts, olds):
             put(old, part)
@@ -186,16 +204,22 @@ def same_kind(
     """ValueError, in torch's words, unless the value is a tensor of this shape and dtype."""
     flag = f"unless {the}`unsafe` flag is enabled."
     if not isinstance(value, Tensor):
-        raise ValueError(f"A parametrization must return a tensor. Got {type(value).__name__}.")
+        raise ValueError(
+            explain(f"A parametrization must return a tensor. Got {type(value).__name__}.")
+        )
     if value.dtype != dtype:
         raise ValueError(
-            f"Registering a parametrization may not change the dtype of the tensor, {flag}\n"
-            f"{old}dtype: {dtype}\n{new}dtype: {value.dtype}"
+            explain(
+                f"Registering a parametrization may not change the dtype of the tensor, {flag}\n"
+                f"{old}dtype: {dtype}\n{new}dtype: {value.dtype}"
+            )
         )
     if value.shape != shape:
         raise ValueError(
-            f"Registering a parametrization may not change the shape of the tensor, {flag}\n"
-            f"{old}shape: {shape}\n{new}shape: {value.shape}"
+            explain(
+                f"Registering a parametrization may not change the shape of the tensor, {flag}\n"
+                f"{old}shape: {shape}\n{new}shape: {value.shape}"
+            )
         )
 
 
@@ -218,9 +242,12 @@ def parametrized_class(base: type, names: tuple[str, ...]) -> type:
 
     def refuse(self: Any) -> Any:
         raise RuntimeError(
-            "Serialization of parametrized modules is only supported through state_dict(). See:\n"
-            "https://pytorch.org/tutorials/beginner/saving_loading_models.html"
-            "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training"
+            explain(
+                "Serialization of parametrized modules is only supported through "
+                "state_dict(). See:\n"
+                "https://pytorch.org/tutorials/beginner/saving_loading_models.html"
+                "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training"
+            )
         )
 
     def copied(self: Any, memo: dict) -> Any:
@@ -303,9 +330,11 @@ def register_parametrization(
         reclass(module)
     else:
         raise ValueError(
-            f"Module '{module}' does not have a parameter, a buffer, or a parametrized element "
-            "with name "
-            f"'{tensor_name}'"
+            explain(
+                f"Module '{module}' does not have a parameter, a buffer, or a parametrized element "
+                "with name "
+                f"'{tensor_name}'"
+            )
         )
     return module
 
@@ -320,8 +349,10 @@ def append(module: Module, name: str, parametrization: Module, unsafe: bool) -> 
             back = parametrization.right_inverse(old)
             if not isinstance(back, Tensor):
                 raise ValueError(
-                    "parametrization.right_inverse must return a tensor. Got: "
-                    + type(back).__name__
+                    explain(
+                        "parametrization.right_inverse must return a tensor. Got: "
+                        + type(back).__name__
+                    )
                 )
             same_kind(
                 back, old.shape, old.dtype, words[0], "parametrization.right_inverse().", "the "
@@ -358,7 +389,9 @@ def remove_parametrizations(
     ['bias', 'weight']
     """
     if not is_parametrized(module, tensor_name):
-        raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
+        raise ValueError(
+            explain(f"Module {module} does not have a parametrization on {tensor_name}")
+        )
     chain = module.parametrizations[tensor_name]
     if leave_parametrized:
         with no_grad():
@@ -376,9 +409,11 @@ def remove_parametrizations(
         first = chain.original
     else:
         raise ValueError(
-            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is "
-            "parametrized in "
-            "terms of a sequence of tensors."
+            explain(
+                "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is "
+                "parametrized in "
+                "terms of a sequence of tensors."
+            )
         )
     del module.parametrizations[tensor_name]
     reclass(module)
@@ -417,7 +452,9 @@ def transfer_parametrizations_and_params(
     )
     for name in names:
         if not is_parametrized(from_module, name):
-            raise ValueError(f"Module {from_module} does not have a parametrization on {name}")
+            raise ValueError(
+                explain(f"Module {from_module} does not have a parametrization on {name}")
+            )
         if not hasattr(to_module, name):
             register(to_module, name, Parameter(getattr(from_module, name).detach().clone()))
         source = from_module.parametrizations[name]

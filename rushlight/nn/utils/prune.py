@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.creation.factories import ones_like
 from rushlight.nn.module import Module
@@ -63,7 +64,7 @@ class BasePruningMethod:
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """The mask (1: stays) for a tensor that has `default_mask` already."""
-        raise NotImplementedError("a pruning method defines compute_mask(t, default_mask)")
+        raise NotImplementedError(explain("a pruning method defines compute_mask(t, default_mask)"))
 
     def apply_mask(self, module: Module) -> Tensor:
         """The original times the mask."""
@@ -173,11 +174,13 @@ class PruningContainer(BasePruningMethod):
         another parameter.
         """
         if not isinstance(method, BasePruningMethod):
-            raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
+            raise TypeError(explain(f"{type(method)} is not a BasePruningMethod subclass"))
         if method._tensor_name != self._tensor_name:
             raise ValueError(
-                "Can only add pruning methods acting on the parameter named "
-                f"'{self._tensor_name}' to PruningContainer. Found '{method._tensor_name}'"
+                explain(
+                    "Can only add pruning methods acting on the parameter named "
+                    f"'{self._tensor_name}' to PruningContainer. Found '{method._tensor_name}'"
+                )
             )
         self._pruning_methods += (method,)
 
@@ -312,8 +315,10 @@ class CustomFromMask(BasePruningMethod):
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         if self.mask.shape != default_mask.shape:
             raise ValueError(
-                f"the mask has shape {tuple(self.mask.shape)}, the tensor "
-                f"{tuple(default_mask.shape)}"
+                explain(
+                    f"the mask has shape {tuple(self.mask.shape)}, the tensor "
+                    f"{tuple(default_mask.shape)}"
+                )
             )
         return e.mul(default_mask, self.mask.to(default_mask.dtype))
 
@@ -326,11 +331,13 @@ def check_amount(amount: Any) -> None:
     1.
     """
     if isinstance(amount, bool) or not isinstance(amount, (int, float)):
-        raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
+        raise TypeError(explain(f"Invalid type for amount: {amount}. Must be int or float."))
     if amount < 0 or (isinstance(amount, float) and amount > 1.0):
         raise ValueError(
-            f"amount={amount} should either be a float in the range [0, 1] or a non-negative "
-            "integer"
+            explain(
+                f"amount={amount} should either be a float in the range [0, 1] or a non-negative "
+                "integer"
+            )
         )
 
 
@@ -339,7 +346,10 @@ def count(amount: float, size: int) -> int:
     if isinstance(amount, int):
         if amount > size:
             raise ValueError(
-                f"amount={amount} should be smaller than the number of parameters to prune={size}"
+                explain(
+                    f"amount={amount} should be smaller than the number of parameters to "
+                    f"prune={size}"
+                )
             )
         return amount
     return round(amount * size)
@@ -351,12 +361,15 @@ def slices_of(t: Tensor, dim: int) -> int:
     """
     if t._array.ndim < 2:
         raise ValueError(
-            "Structured pruning can only be applied to multidimensional tensors. Found tensor of "
-            "shape "
-            f"{t.shape} with {t._array.ndim} dims"
+            explain(
+                "Structured pruning can only be applied to multidimensional tensors. Found "
+                "tensor of "
+                "shape "
+                f"{t.shape} with {t._array.ndim} dims"
+            )
         )
     if not -t._array.ndim <= dim < t._array.ndim:
-        raise IndexError(f"Invalid index {dim} for tensor of size {t.shape}")
+        raise IndexError(explain(f"Invalid index {dim} for tensor of size {t.shape}"))
     return t._array.shape[dim]
 
 
@@ -486,15 +499,17 @@ def global_unstructured(
     (tensor([[0., 1.]]), tensor([[0., 1.]]))
     """
     if not isinstance(parameters, Iterable):
-        raise TypeError("global_unstructured(): parameters is not an Iterable")
+        raise TypeError(explain("global_unstructured(): parameters is not an Iterable"))
     pairs = list(parameters)
     scores = {} if importance_scores is None else importance_scores
     if not isinstance(scores, dict):
-        raise TypeError("global_unstructured(): importance_scores must be of type dict")
+        raise TypeError(explain("global_unstructured(): importance_scores must be of type dict"))
     if pruning_method.PRUNING_TYPE != "unstructured":
         raise TypeError(
-            'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method '
-            f"{pruning_method} of type {pruning_method.PRUNING_TYPE}"
+            explain(
+                'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method '
+                f"{pruning_method} of type {pruning_method.PRUNING_TYPE}"
+            )
         )
     values = [scores.get((m, name), getattr(m, name)).detach() for m, name in pairs]
     masks = [getattr(m, name + "_mask", ones_like(getattr(m, name))) for m, name in pairs]
@@ -525,7 +540,10 @@ def remove(module: Module, name: str) -> Module:
     found = hook_of(module, name)
     if found is None:
         raise ValueError(
-            f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed"
+            explain(
+                f"Parameter '{name}' of module {module} has to be pruned before pruning can be "
+                "removed"
+            )
         )
     key, hook = found
     hook.remove(module)

@@ -178,33 +178,45 @@ def _check_lengths(n: ndarray, input: Tensor, batch_first: bool) -> None:
     shape = input._array.shape
     if n.ndim != 1:
         raise RuntimeError(
-            f"'lengths' argument should be a 1D CPU int64 tensor, but got {n.ndim}D cpu Long tensor"
+            explain(
+                f"'lengths' argument should be a 1D CPU int64 tensor, but got {n.ndim}D cpu "
+                "Long tensor"
+            )
         )
     if input._array.size == 0:
-        raise RuntimeError("Cannot pack empty tensors.")
+        raise RuntimeError(explain("Cannot pack empty tensors."))
     if len(shape) < 2:
         raise IndexError(
-            "Dimension out of range (expected to be in range of [-1, 0], but got 1): "
-            "pack_padded_sequence "
-            f"takes (steps, batch, *), not {len(shape)}D"
+            explain(
+                "Dimension out of range (expected to be in range of [-1, 0], but got 1): "
+                "pack_padded_sequence "
+                f"takes (steps, batch, *), not {len(shape)}D"
+            )
         )
     if len(n) != shape[1 - batch_first]:
         raise RuntimeError(
-            f"Expected `len(lengths)` to be equal to batch_size, but got {len(n)} "
-            f"(batch_size={shape[1 - batch_first]})"
+            explain(
+                f"Expected `len(lengths)` to be equal to batch_size, but got {len(n)} "
+                f"(batch_size={shape[1 - batch_first]})"
+            )
         )
     if np.any(n[1:] > n[:-1]):
         raise RuntimeError(
-            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. "
-            "You can "
-            "pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep "
-            "this "
-            "requirement if you do not need ONNX exportability."
+            explain(
+                "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. "
+                "You can "
+                "pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to "
+                "sidestep "
+                "this "
+                "requirement if you do not need ONNX exportability."
+            )
         )
     if n[-1] <= 0:
         raise RuntimeError(
-            "Length of all samples has to be greater than 0, but found an element in 'lengths' "
-            "that is <= 0"
+            explain(
+                "Length of all samples has to be greater than 0, but found an element in 'lengths' "
+                "that is <= 0"
+            )
         )
     if n[0] > shape[batch_first]:
         raise RuntimeError(
@@ -249,9 +261,11 @@ def pad_packed_sequence(
     longest, batch = len(sizes), int(sizes[0])
     if total_length is not None and total_length < longest:
         raise ValueError(
-            "Expected total_length to be at least the length of the longest sequence in input, "
-            "but got "
-            f"total_length={total_length} and max sequence length being {longest}"
+            explain(
+                "Expected total_length to be at least the length of the longest sequence in input, "
+                "but got "
+                f"total_length={total_length} and max sequence length being {longest}"
+            )
         )
     steps = longest if total_length is None else total_length
     lengths = np.count_nonzero(sizes[:, None] > np.arange(batch), axis=0)
@@ -310,8 +324,10 @@ def pad_sequence(
     """
     if not isinstance(sequences, Iterable):
         raise RuntimeError(
-            "pad_sequence: Expected iterable for input sequences, but got arg of type: "
-            f"{type(sequences)}"
+            explain(
+                "pad_sequence: Expected iterable for input sequences, but got arg of type: "
+                f"{type(sequences)}"
+            )
         )
     given = list(sequences)
     _check_sequences(given, padding_side)
@@ -330,10 +346,10 @@ def pad_sequence(
 
 def _check_sequences(given: list[Tensor], padding_side: str) -> None:
     if not given:
-        raise RuntimeError("received an empty list of sequences")
+        raise RuntimeError(explain("received an empty list of sequences"))
     if padding_side not in ("left", "right"):
         raise RuntimeError(
-            f"Expected padding_side to be one of left or right, but got {padding_side}."
+            explain(f"Expected padding_side to be one of left or right, but got {padding_side}.")
         )
     rest = given[0]._array.shape[1:]
     for t in given:
@@ -360,8 +376,11 @@ def unpad_sequence(
     found = padded_sequences.unbind(0 if batch_first else 1)
     if len(n) != len(found):
         raise ValueError(
-            f"unpad_sequence: {len(found)} sequences, but {len(n)} lengths: zip() argument 2 is "
-            f"{'longer' if len(n) > len(found) else 'shorter'} than argument 1"
+            explain(
+                f"unpad_sequence: {len(found)} sequences, but {len(n)} lengths: zip() argument "
+                "2 is "
+                f"{'longer' if len(n) > len(found) else 'shorter'} than argument 1"
+            )
         )
     return [sequence[:k] for sequence, k in zip(found, n)]
 

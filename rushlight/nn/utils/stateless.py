@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
@@ -51,16 +52,24 @@ def merged(state: Any) -> dict[str, Tensor]:
         return state  # type: ignore[return-value]  # the same dict: buffers that forward replaces are written back to it
     if not isinstance(state, (tuple, list)):
         raise ValueError(
-            "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
-            f"{type(state)}"
+            explain(
+                "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, "
+                "but got "
+                f"{type(state)}"
+            )
         )
     if not all(isinstance(one, Mapping) for one in state):
-        raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
+        raise ValueError(
+            explain("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
+        )
     names = [name for one in state for name in one]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(
-            f"{twice} appeared in multiple dictionaries; behavior of functional call is ambiguous"
+            explain(
+                f"{twice} appeared in multiple dictionaries; behavior of functional call is "
+                "ambiguous"
+            )
         )
     return {name: t for one in state for name, t in one.items()}
 
@@ -138,7 +147,7 @@ def check_names(
     """
     for value in state.values():
         if value is not None and not isinstance(value, Tensor):
-            raise TypeError(f"{value} is not an instance of torch.Tensor")
+            raise TypeError(explain(f"{value} is not an instance of torch.Tensor"))
     unknown = [name for name in state if name not in homes]
     lacking = [
         name for name, (kept, key) in homes.items() if name not in state and kept[key] is not None
@@ -150,7 +159,9 @@ def check_names(
             if names
         ]
         raise RuntimeError(
-            f"Error(s) in reparametrizing for {type(module).__name__}:\n\t" + "\n\t".join(words)
+            explain(
+                f"Error(s) in reparametrizing for {type(module).__name__}:\n\t" + "\n\t".join(words)
+            )
         )
     homes.update((full, home_of(module, full, state[full])) for full in unknown)
 
@@ -164,7 +175,7 @@ def home_of(module: Module, full: str, value: Any) -> tuple[dict, str]:
         if name in owner[kind]:
             return owner[kind], name
     if not isinstance(old := owner.get(name), Tensor | None):
-        raise TypeError(f"attribute `{name}`: {old} is not an instance of torch.Tensor")
+        raise TypeError(explain(f"attribute `{name}`: {old} is not an instance of torch.Tensor"))
     return owner["_parameters"] if isinstance(value, Parameter) and old is None else owner, name
 
 
@@ -179,9 +190,12 @@ def tied(homes: dict[str, tuple[dict, str]], state: dict[str, Tensor]) -> dict[s
         given = [name for name in group if name in state]
         if len({id(state[name]) for name in given}) > 1:
             raise ValueError(
-                f"functional_call got multiple values for keys {sorted(group)}, which are tied. "
-                "Consider "
-                "using tie_weights=False"
+                explain(
+                    f"functional_call got multiple values for keys {sorted(group)}, which are "
+                    "tied. "
+                    "Consider "
+                    "using tie_weights=False"
+                )
             )
         if given:
             values.update((name, state[given[0]]) for name in group)
@@ -201,13 +215,15 @@ def stack_module_state(models: Any) -> tuple[dict[str, Tensor], dict[str, Tensor
     """
     models = list(models)
     if not models:
-        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
+        raise RuntimeError(explain("stack_module_state: Expected at least one model, got 0."))
     if len({m.training for m in models}) > 1:
         raise RuntimeError(
-            "stack_module_state: Expected all models to have the same training/eval mode."
+            explain("stack_module_state: Expected all models to have the same training/eval mode.")
         )
     if len({type(m) for m in models}) > 1:
-        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+        raise RuntimeError(
+            explain("stack_module_state: Expected all models to be of the same class.")
+        )
     parameters = [dict(m.named_parameters()) for m in models]
     buffers = [dict(m.named_buffers()) for m in models]
     return stacked(parameters), stacked(buffers)
@@ -219,6 +235,8 @@ def stacked(states: list[dict[str, Any]]) -> dict[str, Tensor]:
     for name in states[0]:
         tensors = [state[name] for state in states]
         if len({t.requires_grad for t in tensors}) > 1:
-            raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
+            raise RuntimeError(
+                explain(f"Expected {name} from each model to have the same .requires_grad")
+            )
         made[name] = stack([t.detach() for t in tensors]).requires_grad_(tensors[0].requires_grad)
     return made

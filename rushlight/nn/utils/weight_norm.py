@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from rushlight.base import shown_names
+from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
@@ -49,7 +50,9 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
         stacklevel=2,
     )
     if find_hook(module, WeightNorm, name)[1] is not None:
-        raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
+        raise RuntimeError(
+            explain(f"Cannot register two weight_norm hooks on the same parameter {name}")
+        )
     hook = WeightNorm(name, dim)
     weight = getattr(module, name)
     del module._parameters[name]
@@ -70,7 +73,7 @@ def remove_weight_norm(module: Module, name: str = "weight") -> Module:
     """
     key, hook = find_hook(module, WeightNorm, name)
     if hook is None:
-        raise ValueError(f"weight_norm of '{name}' not found in {module}")
+        raise ValueError(explain(f"weight_norm of '{name}' not found in {module}"))
     del module._forward_pre_hooks[key]
     weight = hook.compute_weight(module)
     delattr(module, name)

@@ -234,7 +234,7 @@ def check_same_dtype(x: Tensor, value: Tensor) -> None:
 def iterate(x: Tensor) -> Iterator[Tensor]:
     """The slices along the first dimension."""
     if x._array.ndim == 0:
-        raise TypeError("iteration over a 0-d tensor")
+        raise TypeError(explain("iteration over a 0-d tensor"))
     return iter(unbind(x, 0))
 
 

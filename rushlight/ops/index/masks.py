@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.dtypes import holding
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, not_a_tensor
 from rushlight.base.intp import as_int64
 from rushlight.core.arguments import wrap
 from rushlight.core.build import composite
@@ -62,6 +62,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     >>> rushlight.tensor([1., 2.]).masked_fill(rushlight.tensor([True, False]), 0)
     tensor([0., 2.])
     """
+    if not isinstance(mask, Tensor):
+        raise not_a_tensor("masked_fill", "mask", 1, mask)
     if mask._array.dtype.kind != "b":
         raise RuntimeError(
             explain(
@@ -185,6 +187,8 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     tensor([[1],
             [2]])
     """
+    if not isinstance(input, Tensor):
+        raise not_a_tensor("nonzero", "input", 0, input)
     noticed(input)
     if out is not None and (as_tuple or out._array.dtype != np.int64):
         raise RuntimeError(

@@ -36,8 +36,8 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
         m, n = input._array.ndim, other._array.ndim
     except NoArray as sparse:
         return filled(out, sparse.instead("matmul", input, other))
-    except AttributeError as error:
-        check_given(matmul, (input, other), {}, error)
+    except AttributeError:
+        check_given(matmul, (input, other), {})
         raise
     if m >= 2 and n >= 2:
         r = product(input, other)
@@ -78,8 +78,8 @@ def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
                 )
     except NoArray as sparse:
         return filled(out, sparse.instead("mm", input, mat2))
-    except AttributeError as error:
-        check_given(mm, (input, mat2), {}, error)
+    except AttributeError:
+        check_given(mm, (input, mat2), {})
         raise
     return product(input, mat2, out=out)
 
@@ -103,8 +103,8 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
                 )
     except NoArray as sparse:
         return filled(out, sparse.instead("bmm", input, mat2))
-    except AttributeError as error:
-        check_given(bmm, (input, mat2), {}, error)
+    except AttributeError:
+        check_given(bmm, (input, mat2), {})
         raise
     if (
         input._array.shape[0] != mat2._array.shape[0]

@@ -342,7 +342,7 @@ def cdist(
         "use_mm_for_euclid_dist",
         "donot_use_mm_for_euclid_dist",
     ):
-        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+        raise ValueError(explain(f"{compute_mode} is not a valid value for compute_mode"))
     if p == 2:
         return lengths.euclidean(x1, x2)
     between = e.sub(unsqueeze(x1, -2), unsqueeze(x2, -3))

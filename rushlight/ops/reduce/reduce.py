@@ -18,7 +18,7 @@ from rushlight.core.build import (
     reduction,
 )
 from rushlight.core.mode import mode
-from rushlight.core.results import into
+from rushlight.core.results import check_out, into
 from rushlight.core.tensor import Tensor, holder
 from rushlight.core.worlds import adopt, shared
 from rushlight.kernels import reduce as kernels
@@ -50,6 +50,7 @@ adopt(kernels)
 
 
 def same_out(op, out, result):
+    check_out(out)
     if out.dtype is not result.dtype:
         raise RuntimeError(
             explain(
@@ -65,6 +66,7 @@ def same_out(op, out, result):
 
 
 def bool_out(op, out, result):
+    check_out(out)
     if out.dtype not in (bool_, uint8):
         raise RuntimeError(
             explain(

@@ -34,8 +34,8 @@ def as_stack(x: Tensor) -> Tensor:
 def at_least(n: int, bring: Callable[[Tensor], Tensor]) -> None:
     """Define atleast_nd, of one tensor or of several."""
 
-    def brought(*tensors: Any) -> Any:
-        given = tensors[0] if len(tensors) == 1 else tensors
+    def brought(*tensors: Tensor | Sequence[Tensor]) -> Any:
+        given: Any = tensors[0] if len(tensors) == 1 else tensors
         return bring(given) if isinstance(given, Tensor) else tuple(bring(t) for t in given)
 
     brought.__name__ = brought.__qualname__ = f"atleast_{n}d"
@@ -128,7 +128,9 @@ def empty(like: Tensor, *shape: int) -> Tensor:
 
 
 @composite(tensor=False)
-def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
+def meshgrid(
+    *tensors: Tensor | Sequence[Tensor], indexing: str | None = None
+) -> tuple[Tensor, ...]:
     """Coordinates of a grid: one tensor for each axis, all of the grid's shape; views.
 
     `indexing`: "ij", the axes in their order, or "xy", the first two exchanged. RuntimeError for
@@ -138,7 +140,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     tensor([[3, 4],
             [3, 4]])
     """
-    ts = tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
+    ts: Any = tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
     check_axes(ts, indexing)
     if indexing == "xy" and len(ts) > 1:
         first, second, *rest = meshgrid(ts[1], ts[0], *ts[2:], indexing="ij")

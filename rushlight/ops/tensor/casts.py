@@ -10,7 +10,7 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.device import placed
-from rushlight.base.errors import NoCuda, explain, suggesting
+from rushlight.base.errors import NoCuda, describe, explain, suggesting
 from rushlight.base.memory_format import (
     contiguous_format,
     lies_so,
@@ -37,11 +37,20 @@ def lying(input: Tensor, form: Format) -> Tensor:
     return s.laid_out(input, order_of(form, input._array.ndim))
 
 
+def check_format(form: Any) -> None:
+    """TypeError unless the argument is a memory format."""
+    if not isinstance(form, memory_format):
+        raise TypeError(
+            explain(f"argument 'memory_format' must be torch.memory_format, not {describe(form)}")
+        )
+
+
 def suggesting_format(input: Tensor, form: memory_format) -> Tensor:
     """The tensor if its strides suggest this memory format, else a copy with such strides. The
     strides of (N, 1, H, W) in C order do not suggest channels_last, though the elements are in that
     order.
     """
+    check_format(form)
     if form.ndim is None or not isinstance(input._array, np.ndarray) or suggests_last(input._array):
         return lying(input, form)
     return s.laid_out(input, order_of(form, input._array.ndim))
@@ -73,6 +82,7 @@ def contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -
                 "contiguous() or clone()",
             )
         )
+    check_format(memory_format)
     return lying(self, memory_format)
 
 
@@ -243,13 +253,14 @@ def convert(
     return s.clone(made) if made is self and (copy or flags[1:] == [True]) else made
 
 
-def caster(d: dtypes.dtype) -> Callable:
+def caster(name: str, d: dtypes.dtype) -> Callable:
     """x.float() and its like."""
 
     def cast(self: Tensor, memory_format: Format = None) -> Tensor:
         made = self if self._array.dtype == d.numpy else converted(self, d)
         return made if memory_format is None else suggesting_format(made, memory_format)
 
+    cast.__name__ = cast.__qualname__ = name
     cast.__doc__ = f"The tensor as {d}; itself if it is that already."
     return cast
 
@@ -268,9 +279,9 @@ for name, d in dtypes.NAMES.items():
         "cfloat",
         "cdouble",
     ):
-        method(caster(d), name)
-method(caster(dtypes.uint8), "byte")
-method(caster(dtypes.int8), "char")
+        method(caster(name, d), name)
+method(caster("byte", dtypes.uint8), "byte")
+method(caster("char", dtypes.int8), "char")
 
 
 @composite(function=False)

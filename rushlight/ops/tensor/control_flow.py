@@ -37,9 +37,9 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: Sequence[An
 
 def check_as(kind: type[Exception], cond: Any, message: Callable[[], str] | None) -> None:
     if not isinstance(cond, bool):
-        raise TypeError(f"cond must be a bool, but got {type(cond)}")
+        raise TypeError(explain(f"cond must be a bool, but got {type(cond)}"))
     if message is not None and not callable(message):
-        raise TypeError("message must be a callable")
+        raise TypeError(explain("message must be a callable"))
     if not cond:
         raise kind(
             explain(
@@ -80,8 +80,10 @@ def _check_tensor_all(cond: Any, message: Callable[[], str] | None = None) -> No
     True."""
     if not isinstance(cond, Tensor) or cond.dtype is not bool_:
         raise TypeError(
-            "cond must be a tensor of bool, but got "
-            f"{cond.dtype if isinstance(cond, Tensor) else type(cond)}"
+            explain(
+                "cond must be a tensor of bool, but got "
+                f"{cond.dtype if isinstance(cond, Tensor) else type(cond)}"
+            )
         )
     check_as(RuntimeError, bool(cond.all()), message)
 
@@ -98,9 +100,9 @@ def _check_tensor_all_with(
 ) -> None:
     """`_check_tensor_all` with an error of another class."""
     if not isinstance(cond, Tensor):
-        raise TypeError(f"cond must be a tensor, but got {type(cond)}")
+        raise TypeError(explain(f"cond must be a tensor, but got {type(cond)}"))
     if cond.dtype is not bool_:
-        raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
+        raise TypeError(explain(f"cond tensor must have dtype torch.bool, but got {cond.dtype}"))
     check_as(error_type, bool(cond.all()), message)
 
 

@@ -135,5 +135,7 @@ def number_of(self: Tensor) -> Any:
 @method
 def __index__(self: Tensor) -> int:
     if self._array.size != 1 or self._array.dtype.kind not in "iub":
-        raise TypeError("only integer tensors of a single element can be converted to an index")
+        raise TypeError(
+            explain("only integer tensors of a single element can be converted to an index")
+        )
     return int(self.item())

@@ -10,7 +10,7 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.errors import explain
-from rushlight.core.build import MORE, unrecorded
+from rushlight.core.build import MORE, checked_method, unrecorded
 from rushlight.core.tensor import Tensor, created, from_array, method
 from rushlight.core.views import assign, check_shape, wrote
 from rushlight.ops.tensor.storage_classes import between_processes
@@ -26,8 +26,8 @@ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ zero_
 
 def question(function: Callable) -> Callable:
     """A function of the package and a method of tensors."""
-    MORE[function.__name__] = function
-    return method(function)
+    made = MORE[function.__name__] = checked_method(function)
+    return made
 
 
 @question
@@ -104,7 +104,7 @@ def is_shared(self: Tensor) -> bool:
     return between_processes(self._array)
 
 
-@method
+@checked_method
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether both tensors have the same memory, offset, size and strides."""
     a, b = self._array, tensor._array
@@ -169,7 +169,7 @@ def apply_(self: Tensor, callable: Callable) -> Tensor:
     return made_by(self, map(callable, dtypes.plain(self._array).ravel().tolist()), "apply_")
 
 
-@method
+@checked_method
 def map_(self: Tensor, tensor: Tensor, callable: Callable) -> Tensor:
     """input_i = callable(input_i, tensor_i); slow. RuntimeError if the tensor requires grad.
 
@@ -179,7 +179,7 @@ def map_(self: Tensor, tensor: Tensor, callable: Callable) -> Tensor:
     return mapped(self, (tensor,), callable, "map_")
 
 
-@method
+@checked_method
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable) -> Tensor:
     """Each element replaced by callable(it, x's, y's); slow. RuntimeError if the tensor requires
     grad."""
@@ -219,7 +219,7 @@ def made_by(x: Tensor, values: Iterable, name: str) -> Tensor:
     return assign(x, from_array(np.array(found, x._array.dtype).reshape(x._array.shape)), name)
 
 
-@method
+@checked_method
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """The number written along the main diagonal; with `wrap` it begins again below in a tall
     matrix.

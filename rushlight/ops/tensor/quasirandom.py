@@ -11,6 +11,7 @@ from numpy import ndarray
 
 from rushlight.base.dependencies import scipy_part
 from rushlight.base.dtypes import get_default_dtype
+from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.ops.shape.view_functions import cat
 from rushlight.ops.tensor.random_tensors import randint
@@ -80,7 +81,7 @@ class SobolEngine:
     def __init__(self, dimension: int, scramble: bool = False, seed: int | None = None):
         if not 1 <= dimension <= self.MAXDIM:
             raise ValueError(
-                f"Supported range of dimensionality for SobolEngine is [1, {self.MAXDIM}]"
+                explain(f"Supported range of dimensionality for SobolEngine is [1, {self.MAXDIM}]")
             )
         self.dimension, self.scramble, self.seed = dimension, scramble, seed
         state, shift = directions(dimension, self.MAXBIT), np.zeros(dimension, np.int64)
@@ -126,10 +127,13 @@ class SobolEngine:
         total = self.num_generated + 2**m
         if total & total - 1:
             raise ValueError(
-                "The balance properties of Sobol' points require n to be a power of 2. "
-                f"{self.num_generated} points have been previously generated, then: "
-                f"n={self.num_generated}+2**{m}={total}. If you still want to do this, please use "
-                "'SobolEngine.draw()' instead."
+                explain(
+                    "The balance properties of Sobol' points require n to be a power of 2. "
+                    f"{self.num_generated} points have been previously generated, then: "
+                    f"n={self.num_generated}+2**{m}={total}. If you still want to do this, "
+                    "please use "
+                    "'SobolEngine.draw()' instead."
+                )
             )
         return self.draw(2**m, out, dtype)
 

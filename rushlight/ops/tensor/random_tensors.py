@@ -14,9 +14,9 @@ from rushlight.base.dtypes import dtype as Dtype
 from rushlight.base.errors import explain, suggesting
 from rushlight.base.memory_format import preserve_format
 from rushlight.core.arguments import holds
-from rushlight.core.build import MORE, unrecorded
+from rushlight.core.build import MORE, checked_method, unrecorded
 from rushlight.core.mode import mode, no_grad
-from rushlight.core.tensor import Tensor, from_array, holder, method, noticed
+from rushlight.core.tensor import Tensor, from_array, holder, noticed
 from rushlight.core.views import write
 from rushlight.creation.factories import empty_like, made, shape_of
 from rushlight.ops.op_errors import mismatch
@@ -442,7 +442,7 @@ def numbers_for(x: Tensor, generator: Generator | None, draw: Callable) -> Tenso
     )
 
 
-@method
+@checked_method
 def uniform_(
     self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
@@ -457,7 +457,7 @@ def uniform_(
     )
 
 
-@method
+@checked_method
 def normal_(
     self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
@@ -475,7 +475,7 @@ def normal_(
     )
 
 
-@method
+@checked_method
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill the tensor with samples of density p(x) = lambd exp(-lambd x). Returns the tensor.
 
@@ -485,7 +485,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
     return refilled(self, generator, lambda g, shape, dtype: g.exponential(shape, dtype, lambd))
 
 
-@method
+@checked_method
 def cauchy_(
     self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
@@ -498,7 +498,7 @@ def cauchy_(
     return refilled(self, generator, lambda g, shape, dtype: g.cauchy(shape, dtype, median, sigma))
 
 
-@method
+@checked_method
 def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """Fill the tensor with the number of trials up to the first success, P(k) = (1 - p)^(k - 1) p.
     Returns the tensor.
@@ -509,7 +509,7 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
     return refilled(self, generator, lambda g, shape, dtype: g.geometric(shape, p, dtype))
 
 
-@method
+@checked_method
 def log_normal_(
     self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None
 ) -> Tensor:
@@ -521,7 +521,7 @@ def log_normal_(
     return refilled(self, generator, lambda g, shape, dtype: g.log_normal(shape, dtype, mean, std))
 
 
-@method
+@checked_method
 def random_(
     self: Tensor,
     low: int | None = None,
@@ -541,7 +541,7 @@ def random_(
     return refilled(self, generator, lambda g, shape, dtype: g.randint(low, high, shape, dtype))
 
 
-@method
+@checked_method
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
     """P(input = 1) = p (a number or a tensor), else 0. Returns the tensor.
 
@@ -565,8 +565,8 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     )
 
 
-method(multinomial)
-method(bernoulli)
+checked_method(multinomial)
+checked_method(bernoulli)
 
 
 # -- the state -------------------------------------------------------------------------------------
@@ -598,7 +598,7 @@ def set_rng_state(new_state: Tensor) -> None:
 
 MORE.update(
     {
-        f.__name__: suggesting(f, home="rushlight")
+        f.__name__: suggesting(f, home="rushlight", always=True)
         for f in (
             rand,
             randn,

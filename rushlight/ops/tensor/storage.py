@@ -11,7 +11,7 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.array_memory import owner
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, invalid_combination
 from rushlight.base.size import in_order
 from rushlight.core.build import MORE
 from rushlight.core.mode import mode
@@ -110,6 +110,8 @@ def set_(
                 "detach() it, or use no_grad()",
             )
         )
+    if source is not None and not isinstance(source, (Tensor, TypedStorage, UntypedStorage)):
+        raise invalid_combination("set_", (source,), {})
     if isinstance(source, (Tensor, TypedStorage)) and source.dtype is not self.dtype:
         raise RuntimeError(
             explain(

@@ -131,11 +131,11 @@ class Timer:
 
     def repeat(self, repeat: int = -1, number: int = -1) -> None:
         """NotImplementedError, as in torch."""
-        raise NotImplementedError("See `Timer.blocked_autorange.`")
+        raise NotImplementedError(explain("See `Timer.blocked_autorange.`"))
 
     def autorange(self, callback: Callback | None = None) -> None:
         """NotImplementedError, as in torch."""
-        raise NotImplementedError("See `Timer.blocked_autorange.`")
+        raise NotImplementedError(explain("See `Timer.blocked_autorange.`"))
 
     def collect_callgrind(
         self,

@@ -37,7 +37,7 @@ class Dataset(Generic[T]):
     """
 
     def __getitem__(self, index: Any) -> T:
-        raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
+        raise NotImplementedError(explain("Subclasses of Dataset should implement __getitem__."))
 
     def __add__(self, other: Dataset) -> ConcatDataset:
         return ConcatDataset([self, other])
@@ -55,7 +55,9 @@ class IterableDataset(Dataset[T]):
     """
 
     def __iter__(self) -> Iterator[T]:
-        raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
+        raise NotImplementedError(
+            explain("Subclasses of IterableDataset should implement __iter__.")
+        )
 
     def __add__(self, other: Dataset) -> ChainDataset:  # type: ignore[override]
         return ChainDataset([self, other])

@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 import numpy as np
 
+from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import from_numpy
 
@@ -61,7 +62,7 @@ def unpacked(raw: bytes, name: str) -> bytes | bytearray:
         return content
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(
-            f"{name}: the compressed file is truncated or damaged ({error}); get it again"
+            explain(f"{name}: the compressed file is truncated or damaged ({error}); get it again")
         ) from None
 
 
@@ -69,24 +70,32 @@ def parse(raw: bytes | bytearray, name: str) -> np.ndarray:
     """The array of an IDX file, in the machine's byte order; `name` opens error messages."""
     if len(raw) < 4 or raw[:2] != b"\0\0" or raw[2] not in DTYPES:
         raise ValueError(
-            f"{name}: not an IDX file: it starts with {raw[:4].hex(' ') or 'nothing'}, "
-            f"not with 00 00, a type ({', '.join(f'{t:02x}' for t in DTYPES)}) and the number of "
-            "dimensions"
+            explain(
+                f"{name}: not an IDX file: it starts with {raw[:4].hex(' ') or 'nothing'}, "
+                f"not with 00 00, a type ({', '.join(f'{t:02x}' for t in DTYPES)}) and the "
+                "number of "
+                "dimensions"
+            )
         )
     dtype, start = np.dtype(DTYPES[raw[2]]), 4 + 4 * raw[3]
     if len(raw) < start:
         raise ValueError(
-            f"{name}: the file is truncated: it ends within its {raw[3]} sizes; get it again"
+            explain(
+                f"{name}: the file is truncated: it ends within its {raw[3]} sizes; get it again"
+            )
         )
     shape = tuple(int.from_bytes(raw[i : i + 4], "big") for i in range(4, start, 4))
     stated, there = math.prod(shape) * dtype.itemsize, len(raw) - start
     if there != stated:
         fault = "the file is truncated" if there < stated else "there is more than it states"
         raise ValueError(
-            f"{name}: {fault}: shape {shape} takes {stated} bytes, {there} follow the header; get "
-            "it again"
+            explain(
+                f"{name}: {fault}: shape {shape} takes {stated} bytes, {there} follow the "
+                "header; get "
+                "it again"
+            )
         )
     if len(shape) > MAX_DIMENSIONS:
-        raise ValueError(f"{name}: {len(shape)} dimensions are more than {MAX_DIMENSIONS}")
+        raise ValueError(explain(f"{name}: {len(shape)} dimensions are more than {MAX_DIMENSIONS}"))
     array = np.frombuffer(bytearray(raw) if isinstance(raw, bytes) else raw, dtype, offset=start)
     return array.reshape(shape).astype(dtype.newbyteorder("="), copy=False)

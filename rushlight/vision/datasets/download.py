@@ -10,6 +10,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from rushlight.base.errors import explain
+
 BLOCK_BYTES = 1 << 20
 TIMEOUT_SECONDS = 30.0  # without an answer
 
@@ -50,9 +52,11 @@ def download(urls: Sequence[str], path: Path, expected: str | None = None) -> No
         troubles.append(f"{url}: what came has the md5 {md5(part)}, not {expected}")
         part.unlink()
     raise RuntimeError(
-        f"could not download {path.name}:\n  "
-        + "\n  ".join(troubles)
-        + f"\n  hint: download the file by hand to {path}"
+        explain(
+            f"could not download {path.name}:\n  "
+            + "\n  ".join(troubles)
+            + f"\n  hint: download the file by hand to {path}"
+        )
     )
 
 

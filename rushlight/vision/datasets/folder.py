@@ -159,7 +159,7 @@ class FakeData(VisionDataset):
 
     def pair(self, index: int) -> tuple[Any, int]:
         if index >= self.size:
-            raise IndexError(f"{type(self).__name__} index out of range")
+            raise IndexError(explain(f"{type(self).__name__} index out of range"))
         with fork_rng():
             manual_seed(index + self.random_offset)
             image, target = randn(*self.image_size), randint(0, self.num_classes, (1,))

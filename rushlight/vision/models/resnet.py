@@ -68,7 +68,7 @@ class BasicBlock(nn.Module):
         if groups != 1 or base_width != 64:
             raise ValueError(explain("BasicBlock only supports groups=1 and base_width=64"))
         if dilation > 1:
-            raise NotImplementedError("Dilation > 1 not supported in BasicBlock")
+            raise NotImplementedError(explain("Dilation > 1 not supported in BasicBlock"))
         self.conv1, self.bn1 = conv3x3(inplanes, planes, stride), norm(planes)
         self.relu = nn.ReLU(inplace=True)
         self.conv2, self.bn2 = conv3x3(planes, planes), norm(planes)

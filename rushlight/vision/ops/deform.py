@@ -164,7 +164,7 @@ class DeformConv2d(nn.Module):
         super().__init__()
         for name, count in {"in_channels": in_channels, "out_channels": out_channels}.items():
             if count % groups:
-                raise ValueError(f"{name} must be divisible by groups")
+                raise ValueError(explain(f"{name} must be divisible by groups"))
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size, self.stride = each(kernel_size, 2), each(stride, 2)
         self.padding, self.dilation = each(padding, 2), each(dilation, 2)

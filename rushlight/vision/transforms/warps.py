@@ -118,7 +118,7 @@ def rotate(
         return img.rotate(angle, mode, expand, center, fillcolor=colour_of(img, fill))
     if expand:
         raise NotImplementedError(
-            "rotate: expand=True is done for PIL images only: use to_pil_image first"
+            explain("rotate: expand=True is done for PIL images only: use to_pil_image first")
         )
     return affine(img, -angle, [0, 0], 1.0, 0.0, interpolation, fill, center)
 
