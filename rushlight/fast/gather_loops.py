@@ -103,7 +103,7 @@ def fits(x: ndarray, index: ndarray) -> bool:
 
 
 def in_three(a: ndarray, dim: int) -> ndarray:
-    """The dimensions before `dim` as one, and those behind it."""
+    """The array in three dimensions: all before `dim` as one, `dim`, all after `dim` as one."""
     return a.reshape(prod(a.shape[:dim]), a.shape[dim], prod(a.shape[dim + 1 :]))
 
 
