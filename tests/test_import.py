@@ -9,6 +9,9 @@ import sys
 
 import pytest
 
+from tests.support.paths import TESTS
+
+SUPPORT = TESTS / "support"
 HEAVY = [
     "scipy",
     "numba",
@@ -183,3 +186,8 @@ print([name for name in METHODS.split() if not hasattr(Tensor, name)])
 print(hasattr(Tensor, "no_such_method"), hasattr(rushlight.ones(1), "no_such_method"), hasattr(Tensor, "__getattr__"))
 """
     assert run(code).split("\n")[:3] == ["[]", "[]", "False False False"]
+
+
+def test_trains_without_modules_that_other_machines_lack():
+    """No ctypes, fcntl, resource, ssl, sqlite3, lzma, bz2, readline, fork or processes."""
+    assert run((SUPPORT / "lean_python.py").read_text()).strip() == "torch.Size([2, 1])"

@@ -73,7 +73,11 @@ def environment(engine, args):
             THREADS="1" if args.threads > 1 else "0",
             TRAINING="1",
         )
-    paths = [HERE] + [d for name, d in args.path if name in (base, engine)] + [env.get("PYTHONPATH", "")]
+    paths = (
+        [HERE]
+        + [d for name, d in args.path if name in (base, engine)]
+        + [env.get("PYTHONPATH", "")]
+    )
     env.update(pair(setting) for name, setting in args.env if name == engine)
     env["PYTHONPATH"] = os.pathsep.join(p for p in paths if p)
     return env

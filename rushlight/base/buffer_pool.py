@@ -83,13 +83,13 @@ def give_back() -> None:
     """Free the unused arrays, and return the memory to the system if the C library can: glibc's
     allocator would keep the pages.
     """
-    import ctypes
-
     with memory.lock:
         memory.room(MAX_POOL_BYTES)
     try:
+        import ctypes
+
         ctypes.CDLL(None).malloc_trim(0)
-    except (AttributeError, OSError, TypeError):
+    except (AttributeError, ImportError, OSError, TypeError):
         return
 
 

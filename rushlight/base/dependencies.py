@@ -17,7 +17,16 @@ def has_numba() -> bool:
     """Whether loops can be compiled. Tested on first use: `importlib.util` is slow to import."""
     from importlib.util import find_spec
 
-    return not refused and find_spec("numba") is not None
+    return not refused and find_spec("numba") is not None and importable("_ctypes")
+
+
+def importable(name: str) -> bool:
+    """Whether a small module of Python's own is there: some builds lack a few."""
+    try:
+        import_module(name)
+    except ImportError:
+        return False
+    return True
 
 
 def numba_loads() -> bool:

@@ -285,9 +285,12 @@ def holding(numbers: Any, d: dtype) -> np.ndarray:
     if a_complex:
         wrong, a = bool(a.imag.any()), a.real
     if kind in "iu" and a.dtype.kind in "iufO" and a.dtype != d.numpy:
-        limits = np.iinfo(d.numpy)
-        lowest = -int(limits.max) if kind == "u" and a.dtype.kind != "f" else limits.min
-        wrong = wrong or not bool(((a >= lowest) & (a <= limits.max)).all())
+        wrong = wrong or not in_range(a, d.numpy)
+        if wrong and python is int and not -(2**63) <= numbers < 2**64:  # in Python's words
+            too = "int too big to convert", "can't convert negative int to unsigned"
+            raise OverflowError(too[numbers < 0])
+    elif a.dtype.kind == "O":  # integers of more than 64 bits
+        a = a.astype(complex if kind == "c" else float)
     if wrong:
         raise RuntimeError(
             explain(
@@ -298,6 +301,13 @@ def holding(numbers: Any, d: dtype) -> np.ndarray:
         )
     with np.errstate(all="ignore"):
         return a.astype(d.numpy)
+
+
+def in_range(a: np.ndarray, integers: np.dtype) -> bool:
+    """Whether an integer dtype holds all numbers; -k counts as 2^n - k for an unsigned one."""
+    limits = np.iinfo(integers)
+    lowest = -int(limits.max) if integers.kind == "u" and a.dtype.kind != "f" else limits.min
+    return bool(((a >= lowest) & (a <= limits.max)).all())
 
 
 @cache

@@ -203,6 +203,17 @@ def overflowed(shape: tuple[int, ...]) -> RuntimeError:
     return RuntimeError(explain(f"{what} calculation overflowed with sizes={list(shape)}"))
 
 
+def overflow(what: str, place: int = 0, **facts: Any) -> ValueError | TypeError:
+    """torch's error for an integer of more than 64 bits: a TypeError for the element `place` of a
+    list of sizes or dimensions, counted from 1; a ValueError for a single number (place 0)."""
+    words, hint = "Overflow when unpacking long long", "int64 holds -2**63 to 2**63 - 1"
+    if not place:
+        return ValueError(explain(words, hint, **facts))
+    return TypeError(
+        explain(f'{what} failed to unpack the object at pos {place} with error "{words}"', hint)
+    )
+
+
 def out_of_memory(error: MemoryError) -> RuntimeError:
     """torch's error for a tensor that no memory holds, from NumPy's MemoryError."""
     shape, dtype = getattr(error, "shape", ()), getattr(error, "dtype", None)
@@ -314,7 +325,7 @@ def suggesting(
         if known is None
         else len(f.__defaults__ or ()) + len(f.__kwdefaults__ or ()) - ("out" in known)
     )
-    wrapped = known is None and hasattr(f, "__wrapped__")  # by this function, under another name
+    wrapped = getattr(f, "suggests", False)  # a composite under another name
     if settings < 2 and not spellings and (wrapped or not always):
         return f
 
@@ -331,6 +342,7 @@ def suggesting(
             check_call(f, args, kwargs, error)
             raise
 
+    call.suggests = True  # type: ignore[attr-defined]
     call.__module__ = home or f.__module__
     return call  # type: ignore[return-value]
 
@@ -549,8 +561,10 @@ def describe(value: object) -> str:
     return text if len(text) < 60 else text[:57] + "..."
 
 
-def out_of_range(dim: int, n: int, **facts: Any) -> IndexError:
+def out_of_range(dim: int, n: int, **facts: Any) -> IndexError | ValueError | TypeError:
     """torch's error for a dimension `dim` of a tensor of `n` dimensions."""
+    if not -(2**63) <= dim < 2**63:
+        return overflow("dim", **facts)
     return IndexError(
         explain(
             f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})",

@@ -6,7 +6,6 @@ the scheduler."""
 
 from __future__ import annotations
 
-import ctypes
 import os
 import sys
 from collections.abc import Callable
@@ -40,7 +39,11 @@ def available() -> int:
 @cache
 def openblas() -> tuple[Callable[[], int], Callable[[int], None]] | None:
     """(get, set) functions for the number of threads of the OpenBLAS in NumPy's wheels; None for
-    another BLAS."""
+    another BLAS, or for a Python without ctypes."""
+    try:
+        import ctypes
+    except ImportError:
+        return None
     package = Path(np.__file__).parent
     for path in (
         *package.parent.glob("numpy.libs/*openblas*"),
@@ -73,11 +76,11 @@ def alone(f: Callable, *args: Any) -> Any:
 
 def pools() -> Any:
     """threadpoolctl's functions that read and set the thread pools of loaded BLAS libraries; None
-    without threads, as in a browser."""
+    without threads, as in a browser, or without ctypes."""
     try:
         from threadpoolctl import threadpool_info, threadpool_limits
-    except ImportError:
-        if sys.platform == "emscripten":
+    except ImportError as error:
+        if sys.platform == "emscripten" or (error.name or "").endswith("ctypes"):
             return None
         raise ImportError(
             "thread counts need threadpoolctl: pip install threadpoolctl, or set "

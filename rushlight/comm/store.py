@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from threading import Condition
 
+from rushlight.base.errors import explain
 from rushlight.comm.errors import DistStoreError
 
 Text = str | bytes
@@ -161,7 +162,14 @@ class FileStore(Store):
     def locked(self, change: Callable[[], list[tuple[bytes, bytes | None]]]) -> None:
         """Append what `change()` gives, (key, value or None for a deleted key), with the file
         locked and read to its end."""
-        import fcntl
+        try:
+            import fcntl
+        except ImportError as error:
+            raise NotImplementedError(
+                explain(
+                    "FileStore locks its file by fcntl, which this Python lacks", "use TCPStore"
+                )
+            ) from error
 
         with open(self.path, "r+b") as file:
             fcntl.lockf(file, fcntl.LOCK_EX)

@@ -10,7 +10,8 @@ Run a PyTorch program with rushlight: inside the program, `import torch` imports
 rushlight. The program is a script, a module (-m), or a notebook, whose code cells
 run in order. Arguments after the program's name are passed to the program.
 --teach warns of silent mistakes on stderr: gradients that are not cleared, softmax
-before cross_entropy, evaluation in training mode and others (docs/use/teach.md).
+before cross_entropy, evaluation in training mode and others; the list:
+https://rushlight-py.github.io/rushlight/use/teach.html
 """
 CHECK = """\
 List the names of torch that a script or notebook uses and that rushlight lacks

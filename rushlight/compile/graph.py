@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,15 @@ from rushlight.core.table import TABLE, Op
 from rushlight.ops.shape.views import clone
 
 Line = tuple[CodeType, int] | None  # a user's statement: code object and instruction
+
+
+class Origin(NamedTuple):
+    """What a step belongs to, for a reader. `name`: `linear`, `cross_entropy`, `adamw`,
+    `linear_backward`. `line`: of a step of backward, the user's statement that it is the backward
+    of."""
+
+    name: str
+    line: Line = None
 
 
 class Value:
@@ -42,9 +51,10 @@ class Call:
     without `outs` is a check.
 
     `late`: it belongs to the backward that the caller may run later; `shares`: (number of a result,
-    number of a value among the arguments) whose memory the result shows."""
+    number of a value among the arguments) whose memory the result shows. `origin`: what the call
+    belongs to; None where a pass has made it."""
 
-    __slots__ = ("args", "late", "line", "op", "outs", "shares")
+    __slots__ = ("args", "late", "line", "op", "origin", "outs", "shares")
 
     def __init__(
         self,
@@ -54,8 +64,10 @@ class Call:
         line: Line = None,
         late: bool = False,
         shares: tuple[tuple[int, int], ...] | None = None,
+        origin: Origin | None = None,
     ):
         self.op, self.args, self.outs, self.line, self.late = op, args, outs, line, late
+        self.origin = origin
         self.shares = (
             shared(op, [v._array for v in values_in(args)], [v._array for v in outs])
             if shares is None
@@ -83,7 +95,7 @@ class Store:
     value: Value
     line: Line = None
 
-    op = "store"
+    op, origin = "store", None
     entry = None
     outs = ()
     shares = ()

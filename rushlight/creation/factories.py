@@ -4,6 +4,7 @@ creation/ranges.py."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from operator import index
 from typing import Any
 
@@ -11,20 +12,30 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.device import CPU, on_meta, present, strided
-from rushlight.base.errors import describe, explain, out_of_memory, overflowed, suggesting
+from rushlight.base.errors import (
+    describe,
+    explain,
+    out_of_memory,
+    overflow,
+    overflowed,
+    suggesting,
+)
 from rushlight.base.higher import Higher
 from rushlight.base.intp import as_int64
 from rushlight.base.memory_format import memory_format, preserve_format, room_for, room_like
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, created, from_array, method, noticed
 from rushlight.creation.nested_sequences import (
+    INTEGERS,
     PLAIN,
     depth_of,
     dtype_of,
-    first_leaf,
+    held,
+    numbers_in,
     plain_lists,
     types_in,
     uneven,
+    unpacking,
 )
 from rushlight.creation.type_queries import (
     is_complex,
@@ -36,6 +47,7 @@ from rushlight.creation.type_queries import (
 from rushlight.kernels.layout import Memory, lie
 
 Dtype = dtypes.dtype | None
+MAX_ELEMENTS = 2**60  # of 16 bytes: no address space has more
 
 
 meta_tensors = Higher()  # arrays without elements
@@ -79,7 +91,7 @@ def room(make: Callable, shape: tuple, *how: Any) -> np.ndarray:
     """make(shape, ...). RuntimeError for a shape that is too large for an address."""
     try:
         return make(shape, *how)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise overflowed(shape) from None
     except MemoryError as error:
         raise out_of_memory(error) from None
@@ -132,7 +144,13 @@ def array_of(data: Any, dtype: Dtype) -> Any:
     ):
         data = list(data)  # any other sequence: a deque, a range
     if dtype is not None and isinstance(data, (bool, int, float, complex)):
-        return dtypes.holding(data, dtypes.as_dtype(dtype))
+        return held(data, data, dtype)
+    return of_lists(data, dtype)
+
+
+def of_lists(data: Any, dtype: Dtype) -> np.ndarray:
+    """Nested lists of numbers as an array. torch's errors for lists of uneven length and for
+    elements that the dtype does not hold."""
     depth, given, types = depth_of(data), data, types_in(data)
     if not types <= PLAIN:  # lists of plain numbers skip the search for tensors
         data = plain_lists(data, depth)
@@ -149,25 +167,12 @@ def array_of(data: Any, dtype: Dtype) -> Any:
                 )
             )
         ) from None
-    if array.dtype.kind == "O":
-        if type(first_leaf(given)) is int:
-            raise ValueError(
-                explain(
-                    "Overflow when unpacking long long",
-                    "int64 holds -2**63 to 2**63 - 1: give a float, or dtype=torch.float64",
-                )
-            )
-        raise RuntimeError(
-            explain(f"Could not infer dtype of {type(first_leaf(given)).__name__}", "give numbers")
-        )
-    if array.dtype.kind in "USV" and array.dtype.names is None:
-        raise TypeError(
-            explain(
-                f"new(): invalid data type '{type(first_leaf(given)).__name__}'", "give numbers"
-            )
-        )
+    if array.dtype.kind in "OUSV" and array.dtype.names is None:
+        array = numbers_in(array, given, dtype)
     if dtype is not None:
-        return dtypes.holding(array, dtypes.as_dtype(dtype))
+        return held(array, given, dtype)
+    if array.dtype.kind in "uf" and types and types <= INTEGERS:
+        raise unpacking(given)
     if array.dtype.kind in "biu":
         return integers(array, types)
     return array.astype(dtype_of(given, types, array).numpy)
@@ -331,11 +336,23 @@ def shape_of(size: tuple) -> tuple[int, ...]:
         raise TypeError(
             explain(f"a size consists of integers, not {size}", "pass ints, or one tuple of ints")
         ) from None
-    if shape and min(shape) < 0:
+    if shape:
+        check_sizes(shape)
+    return shape
+
+
+def check_sizes(shape: tuple[int, ...]) -> None:
+    """TypeError for a size of more than 64 bits, RuntimeError for a negative one, or for a shape of
+    more elements than an address space has."""
+    if max(shape) >= 2**63 or min(shape) < -(2**63):
+        place = next(i for i, n in enumerate(shape, 1) if not -(2**63) <= n < 2**63)
+        raise overflow("argument 'size'", place)
+    if min(shape) < 0:
         raise RuntimeError(
             explain(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
         )
-    return shape
+    if prod(shape) >= MAX_ELEMENTS:
+        raise overflowed(shape)
 
 
 def refuse(layout: Any) -> None:
@@ -641,7 +658,8 @@ def eye(
                 explain(f"{name} must be greater or equal to 0, got {size}", op="eye")
             )
     d = of_dtype(dtype, out)
-    return made(np.eye(n, m, dtype=d.numpy), None, requires_grad, device, out)
+    array = room(lambda shape: np.eye(*shape, dtype=d.numpy), (n, n if m is None else m))
+    return made(array, None, requires_grad, device, out)
 
 
 def new_like(create: Callable) -> Callable:

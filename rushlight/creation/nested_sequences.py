@@ -16,6 +16,7 @@ from rushlight.core.tensor import Tensor, noticed
 
 NUMBERS = (bool, int, float, complex)
 PLAIN = frozenset(NUMBERS)
+INTEGERS = frozenset((int, bool))
 MAX_NDIM = 64  # of a NumPy array
 
 
@@ -150,3 +151,77 @@ def first_leaf(data: Any) -> Any:
     while isinstance(data, (list, tuple)) and data:
         data = data[0]
     return data
+
+
+def held(numbers: Any, given: Any, dtype: dtypes.dtype) -> np.ndarray:
+    """The numbers as an array of a dtype. torch's error for the first element of `given`, the data
+    of the user, that the dtype does not hold."""
+    d = dtypes.as_dtype(dtype)
+    try:
+        return dtypes.holding(numbers, d)
+    except RuntimeError as error:
+        raise next(filter(None, (refusal(x, d) for x in leaves(given))), error) from None
+
+
+def numbers_in(array: np.ndarray, given: Any, dtype: dtypes.dtype | None) -> np.ndarray:
+    """The numbers of an array of objects, of integers beyond 64 bits. torch's error for other
+    elements."""
+    first = first_leaf(given)
+    if isinstance(first, str) and first and first is not given:
+        raise ValueError(explain("too many dimensions 'str'", "give numbers"))
+    for x in leaves(given):
+        if isinstance(x, (str, bytes)):
+            raise TypeError(
+                explain(f"new(): invalid data type '{type(x).__name__}'", "give numbers")
+            )
+        if dtype is not None and (error := refusal(x, dtypes.as_dtype(dtype))):
+            raise error
+        if not isinstance(x, (*NUMBERS, np.generic)):
+            raise RuntimeError(
+                explain(f"Could not infer dtype of {type(x).__name__}", "give numbers")
+            )
+    if types_in(given) <= INTEGERS and dtype is None:
+        raise unpacking(given)
+    return array if dtype is not None else array.astype(of_objects(given))
+
+
+def of_objects(given: Any) -> type:
+    """complex if an element is complex, else float."""
+    return complex if any(isinstance(x, complex) for x in leaves(given)) else float
+
+
+def refusal(x: Any, d: dtypes.dtype) -> Exception | None:
+    """torch's error for an element that a dtype cannot hold; None for one that `dtypes.holding`
+    checks."""
+    real, name = d.numpy.kind in "iufb", type(x).__name__
+    if (
+        isinstance(x, complex)
+        and d.numpy.kind in "iuf"
+        or not isinstance(x, (*NUMBERS, np.generic, Tensor))
+    ):
+        whole = real and d.numpy.kind != "f"
+        return TypeError(
+            explain(
+                f"'{name}' object cannot be interpreted as an integer"
+                if whole
+                else f"must be real number, not {name}",
+                "give numbers; .real is the real part"
+                if isinstance(x, complex)
+                else "give numbers",
+            )
+        )
+    if isinstance(x, int) and d.numpy.kind in "iu" and not -(2**63) <= x < 2**63:
+        return OverflowError("int too big to convert") if d is dtypes.uint64 else unpacking(x)
+    return None
+
+
+def unpacking(given: Any) -> ValueError:
+    """torch's error for a Python integer beyond int64."""
+    value = next((x for x in leaves(given) if isinstance(x, int) and not -(2**63) <= x < 2**63), 0)
+    return ValueError(
+        explain(
+            "Overflow when unpacking long long",
+            "int64 holds -2**63 to 2**63 - 1: give a float, or dtype=torch.float64",
+            got=f"{float(value):.4g}" if value.bit_length() < 1000 else "more",
+        )
+    )

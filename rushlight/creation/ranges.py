@@ -15,7 +15,7 @@ from rushlight.base import dtypes
 from rushlight.base.errors import explain, suggesting, warn
 from rushlight.core.build import MORE, sample_by_sample
 from rushlight.core.tensor import Tensor
-from rushlight.creation.factories import Dtype, made, number, of_dtype, room
+from rushlight.creation.factories import MAX_ELEMENTS, Dtype, made, number, of_dtype, room
 from rushlight.creation.nested_sequences import default
 
 # dtype -> n such that the dtype holds all integers up to n exactly
@@ -68,6 +68,8 @@ def arange(
     n = -(-(end - start) // step) if whole else math.ceil((end - start) / step)
     if d.category < dtypes.FLOATING:
         start, step = int(start), int(step)
+    if n >= MAX_ELEMENTS:
+        raise RuntimeError(explain("invalid size, possible overflow?", f"{float(n):.3g} numbers"))
     count = (
         in_registers
         if d.category == dtypes.FLOATING and d.itemsize > 1 and not exact(start, step, n, d)

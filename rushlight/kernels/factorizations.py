@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -34,6 +35,32 @@ def adjoint(x: ndarray) -> ndarray:
     return x.mT.conj() if x.dtype.kind == "c" else x.mT
 
 
+@cache
+def notices_failures() -> bool:
+    """Whether NumPy raises LinAlgError. It reads the processor's floating-point flags, which
+    WebAssembly lacks; there a failed matrix is nan."""
+    try:
+        np.linalg.inv(np.zeros((1, 1)))
+    except np.linalg.LinAlgError:
+        return True
+    return False
+
+
+def checked(r: ndarray, *given: ndarray) -> ndarray:
+    """r, the result of NumPy for the given arrays. LinAlgError where NumPy should have raised
+    it."""
+    if not notices_failures() and np.isnan(r).any() and all(np.isfinite(g).all() for g in given):
+        raise np.linalg.LinAlgError("Singular matrix")
+    return r
+
+
+def first_lost(x: ndarray) -> int:
+    """The order of the first leading minor of a matrix that has no Cholesky factor, by NumPy
+    alone."""
+    orders = range(1, len(x) + 1)
+    return next((k for k in orders if np.isnan(np.linalg.cholesky(x[:k, :k])).any()), 0)
+
+
 def linalg_cholesky_ex(x: ndarray) -> tuple[ndarray, ndarray]:
     """L, lower triangular, with L L^H = x, of which the lower triangle is read; and info."""
     try:
@@ -43,7 +70,10 @@ def linalg_cholesky_ex(x: ndarray) -> tuple[ndarray, ndarray]:
         for i in np.ndindex(info.shape):
             factor[i], info[i] = potrf(x[i], lower=True, clean=True)
     lost = np.isnan(np.diagonal(factor, axis1=-2, axis2=-1))
-    if lost.any():  # nan is not positive: OpenBLAS goes on all the same
+    if lost.any() and not notices_failures():
+        for i in map(tuple, np.argwhere(lost.any(-1))):
+            info[i] = first_lost(x[i])
+    elif lost.any():  # nan is not positive: OpenBLAS goes on all the same
         info[...] = np.where((info == 0) & lost.any(-1), lost.argmax(-1) + 1, info)
     return factor, info
 

@@ -16,6 +16,18 @@ from rushlight.kernels.im2col import Ints
 NAMES = {2: ("height", "width"), 3: ("time", "height", "width")}
 
 
+def check_windows(size: Ints, kernel: Ints, out: Ints) -> None:
+    """RuntimeError where the windows do not fit."""
+    room = 1 if len(size) == 3 else 0  # an element must be left over, in torch's 3d
+    for name, n, k, o in zip(NAMES[len(size)], size, kernel, out):
+        if o + k - 1 > n - room:
+            raise RuntimeError(
+                f"fractional_max_pool{len(size)}d(): pool {name} {k} too large relative to input "
+                f"{name} "
+                f"{n}; hint: kernel_size + output_size may be at most {n + 1 - room}"
+            )
+
+
 def fractional_max_pool(
     x: ndarray, samples: ndarray, kernel: Ints, out: Ints
 ) -> tuple[ndarray, ndarray]:
@@ -25,14 +37,7 @@ def fractional_max_pool(
     *out). Of equal elements the first is taken, of several NaN the last. RuntimeError where the
     windows do not fit."""
     size = x.shape[2:]
-    room = 1 if len(size) == 3 else 0  # an element must be left over, in torch's 3d
-    for name, n, k, o in zip(NAMES[len(size)], size, kernel, out):
-        if o + k - 1 > n - room:
-            raise RuntimeError(
-                f"fractional_max_pool{len(size)}d(): pool {name} {k} too large relative to input "
-                f"{name} "
-                f"{n}; hint: kernel_size + output_size may be at most {n + 1 - room}"
-            )
+    check_windows(size, kernel, out)
     planes = x.reshape(x.shape[0] * x.shape[1], prod(size))
     drawn = samples[: len(x)].reshape(len(planes), len(size)).T
     # torch's order: (width, height), (time, height, width)

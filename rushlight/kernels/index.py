@@ -87,7 +87,28 @@ def index(x: ndarray, tensors: Sequence[ndarray], key: tuple) -> ndarray:
         r = taken(x, last, whole)
     else:
         r = plain(x[place])
+    if not r.size:
+        check_empty_masks(x.shape, place)
     return r if x.flags.c_contiguous or r.ndim < 2 or not r.size else in_order_of(r, x, place)
+
+
+def check_empty_masks(shape: tuple, place: tuple) -> None:
+    """IndexError, in NumPy's words, for a mask without elements whose shape does not fit: NumPy
+    takes it."""
+    axis = 0
+    for part in place:
+        if part is None or part is Ellipsis:
+            return
+        if not isinstance(part, ndarray) or part.dtype.kind != "b":
+            axis += 1
+            continue
+        for n in part.shape:
+            if n == 0 and shape[axis] != n:
+                raise IndexError(
+                    f"boolean index did not match indexed array along axis {axis}; size of axis is "
+                    f"{shape[axis]} but size of corresponding boolean axis is {n}"
+                )
+            axis += 1
 
 
 def in_order_of(r: ndarray, x: ndarray, place: tuple) -> ndarray:
@@ -222,6 +243,8 @@ def put_into(
 ) -> ndarray:
     """`value` written into r, or added, at `key`."""
     place = merged(key, tensors)
+    if 0 in [p.size for p in tensors]:
+        check_empty_masks(r.shape, place)
     at = mask_alone(r.shape, place)
     if at is not None:
         rows = rows_of(r, place[0].ndim)

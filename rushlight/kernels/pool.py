@@ -582,7 +582,7 @@ def check_adaptive(op: str, shape: Ints, output_size: Ints) -> None:
             f"{op}: elements of output_size must be greater than or equal to 0 but received "
             f"{tuple(output_size)}"
         )
-    if not prod(shape[2 if "avg" in op else 1 :]):
+    if not prod(shape[2:]):  # torch takes an image without channels, not a batch of them
         raise RuntimeError(
             f"{op}(): Expected input to have non-zero size for non-batch dimensions, but input has "
             f"sizes {list(shape)}; drop the empty input"

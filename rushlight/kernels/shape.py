@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from rushlight.base.errors import overflowed
 from rushlight.base.faster import site
 from rushlight.base.memory_format import copy_of, room_like, strides_in
 from rushlight.kernels.elementwise import where
@@ -26,14 +27,19 @@ from rushlight.kernels.layout import (
 )
 from rushlight.kernels.summation import added
 
+MAX_ELEMENTS = 2**60  # of 16 bytes: no address space has more
 KEPT_MASK_ELEMENTS = 1 << 16  # most elements of a mask that is kept for the next call
 
 
 def reshape(x: ndarray, shape: tuple) -> ndarray:
     try:
         if x.size < SHORT_ROWS_ELEMENTS or x.flags.c_contiguous or x.shape[-1] > SHORT_ROW_ELEMENTS:
-            return x.reshape(shape)
-        return without_copy(x, shape)
+            made = x.reshape(shape)
+        else:
+            made = without_copy(x, shape)
+        if made.shape != shape and min(shape) < -1:  # NumPy takes -2 for -1
+            raise ValueError
+        return made
     except ValueError:
         raise RuntimeError(
             f"{misshapen(x, shape)}; hint: the sizes must multiply to {x.size}; -1 stands for "
@@ -209,6 +215,7 @@ def flatten(x: ndarray, start_dim: int = 0, end_dim: int = -1) -> ndarray:
     end = end_dim % (x.ndim or 1)
     if x.ndim:
         extent(x, start_dim)
+        extent(x, max(end_dim, 0))
     if start_dim > end:
         raise ValueError("flatten() has invalid args: start_dim cannot come after end_dim")
     if x.ndim and start_dim == end:
@@ -221,6 +228,8 @@ def unflatten(x: ndarray, dim: int, shape: tuple) -> ndarray:
     if not shape:
         raise RuntimeError("unflatten: sizes must be non-empty")
     try:
+        if min(shape) < -1:
+            raise ValueError
         part = np.empty(extent(x, dim), bool).reshape(shape).shape
     except ValueError:
         raise RuntimeError(
@@ -480,6 +489,8 @@ def repeat(x: ndarray, shape: tuple) -> ndarray:
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
             "tensor"
         )
+    if x.size * prod(shape) >= MAX_ELEMENTS:  # np.tile counts with overflow, and crashes
+        raise overflowed(shape)
     return plain(np.tile(x, shape))
 
 

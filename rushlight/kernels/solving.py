@@ -8,7 +8,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.dependencies import scipy_part
-from rushlight.kernels.factorizations import adjoint, codes, lapack, lu_core
+from rushlight.kernels.factorizations import adjoint, checked, codes, lapack, lu_core
 
 SUBSTITUTION_ROWS = 16  # most rows and columns of triangles that are solved side by side
 DOUBLE_EXP_ROWS = 64  # most rows for which exp is computed in double: 1.3 times as long for 64
@@ -73,7 +73,7 @@ def linalg_inv_ex(x: ndarray) -> tuple[ndarray, ndarray]:
     if not x.size:
         return x.copy(), codes(x)
     try:
-        return np.linalg.inv(x), codes(x)
+        return checked(np.linalg.inv(x), x), codes(x)
     except np.linalg.LinAlgError:
         info = failed(x)
         good, r = info == 0, np.full_like(x, np.inf)
@@ -89,7 +89,7 @@ def solution(a: ndarray, b: ndarray) -> tuple[ndarray, ndarray]:
         batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
         return np.zeros((*batch, *b.shape[-2:]), b.dtype), codes(a)
     try:
-        return np.linalg.solve(a, b), codes(a)
+        return checked(np.linalg.solve(a, b), a, b), codes(a)
     except np.linalg.LinAlgError:
         info = failed(a)
         singular = info[..., None, None] != 0

@@ -162,7 +162,7 @@ def _polynomial(name: str, most: dict[str, int] | None = None) -> Callable:
     as in torch."""
 
     def evaluate(x: ndarray, n: ndarray) -> ndarray:
-        degree = np.where(n > -1, n, -1).astype(np.int64)  # nan is none
+        degree = np.where(n > -1, n, -1).astype("l")  # nan is none; SciPy takes C's long
         values = np.where(degree < 0, 0, scipy_function(name)(np.maximum(degree, 0), x))
         return values if most is None else np.where(degree > most[x.dtype.name], np.nan, values)
 

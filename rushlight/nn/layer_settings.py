@@ -10,10 +10,9 @@ import numpy as np
 
 from rushlight.base import dtypes, shown_names
 from rushlight.base.device import on_meta
-from rushlight.base.errors import explain
 from rushlight.core.arguments import integer
 from rushlight.core.tensor import from_array
-from rushlight.creation.factories import blank, room
+from rushlight.creation.factories import blank, check_sizes, room
 from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
 
@@ -37,9 +36,9 @@ class FunctionModule(Module):
             cls = next(
                 c for c in type(self).__mro__ if shown_names.home(c).startswith("rushlight.")
             )
-            names = tuple(
-                name for name in inspect.signature(cls).parameters if name in self.__dict__
-            )
+            constructor: Any = cls.__init__  # type: ignore[misc]
+            settings = inspect.signature(constructor).parameters
+            names = tuple(name for name in settings if name in self.__dict__)
         return ", ".join(
             f"{name}={getattr(self, name)!r}" for name in names if name != "inplace" or self.inplace
         )
@@ -49,10 +48,8 @@ def uninitialized(*shape: int, dtype: Any = None, device: Any = None) -> Paramet
     """A parameter with arbitrary contents; `reset_parameters` fills it."""
     for size in shape:
         integer(size, "size")  # TypeError for a word
-    if min(shape, default=0) < 0:
-        raise RuntimeError(
-            explain(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
-        )
+    if shape:
+        check_sizes(shape)
     d = dtypes.or_default(dtype)
     return Parameter(
         from_array(blank(shape, d.numpy) if on_meta(device) else room(np.empty, shape, d.numpy))

@@ -18,6 +18,7 @@ from rushlight.base.errors import (
     not_a_tensor,
     out_of_memory,
     out_of_range,
+    overflow,
 )
 from rushlight.core.mode import mode
 from rushlight.core.table import FLOATING, PUBLIC, Op
@@ -51,6 +52,8 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
         watch.on_error(op, args, error)
     if isinstance(error, MemoryError):
         return out_of_memory(error)
+    if (overflowing := too_large(op, args, str(error))) is not None:
+        return overflowing
     if isinstance(error, AttributeError):
         check_tensors(op, args, missed=error.obj is None)
     if not isinstance(error, NotImplementedError):
@@ -109,6 +112,37 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
     if type(error) in (RuntimeError, NotImplementedError, LinAlgError):  # in torch's words already
         return type(error)(explain(what, hint, **facts))
     return error
+
+
+# Settings that torch takes as a Scalar: any number.
+SCALARS = {"value", "alpha", "beta", "p", "ord", "weight", "correction", "min", "max", "maxnorm"}
+
+
+def too_large(op: Op, args: Sequence[Any], text: str) -> Exception | None:
+    """torch's error for the first argument that is an integer of more than 64 bits, or a list with
+    one; for a dimension of more than 32 bits if NumPy refused it. None if all fit."""
+    names = op.inputs + op.settings
+    if "fit into a C int" in text or "greater than maximum" in text:
+        for dim in flattened(args[len(op.inputs) :]):
+            if isinstance(dim, int) and abs(dim) >= 2**31:
+                ndim = args[0]._array.ndim if isinstance(args[0], Tensor) else 0
+                return out_of_range(dim, ndim or 1, op=op.called)
+    for i, value in enumerate(args):
+        name = names[min(i, len(names) - 1)]
+        several = name == op.options.get("variadic") or isinstance(value, (tuple, list))
+        for place, n in enumerate(flattened([value]), 1):
+            if not isinstance(n, int) or -(2**63) <= n < 2**63:
+                continue
+            facts = {"op": op.called, "argument": name}
+            if name in op.inputs or name in SCALARS:
+                return OverflowError(explain(*TOO_LARGE[n < 0], **facts))
+            listed = several and name != "key"
+            return overflow(f"{op.called}(): argument '{name}'", place * listed, **facts)
+    return None
+
+
+# Python's own words for an integer above 64 bits, and one below.
+TOO_LARGE = (("int too big to convert", "use a float"), ("can't convert negative int to unsigned",))
 
 
 def unfit_dtype(op: Op, tensors: Sequence[Tensor]) -> str:

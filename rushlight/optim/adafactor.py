@@ -7,7 +7,7 @@ from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor
 from rushlight.core.views import assign
 from rushlight.creation.factories import zeros, zeros_like
-from rushlight.optim.checks import check_lr
+from rushlight.optim.checks import check_lr, check_numbers
 from rushlight.optim.optimizer import Group, Params, PerParameter, State, new_step, settings
 
 
@@ -68,6 +68,7 @@ class Adafactor(PerParameter):
         }
 
     def _update(self, p: Tensor, g: Tensor, state: State, group: Group) -> None:
+        check_numbers(group, ("lr", "weight_decay", "d", "beta2_decay"))
         lr, (eps1, eps2) = group["lr"], group["eps"]
         eps1 = finfo(p.dtype).eps if eps1 is None else eps1
         g = -g if group["maximize"] else g

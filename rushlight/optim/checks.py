@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from collections.abc import Sequence
+from numbers import Number, Real
 from typing import Any
 
 from rushlight.base.errors import explain
@@ -86,3 +87,11 @@ def check_fused(fused: bool | None, foreach: bool | None, differentiable: bool) 
         raise RuntimeError(explain("`fused` does not support `differentiable`"))
     if fused and foreach:
         raise RuntimeError(explain("`fused` and `foreach` cannot be `True` together."))
+
+
+def check_numbers(group: dict, names: Sequence[str]) -> None:
+    """TypeError for a setting of another type than a number, before a counter moves."""
+    for name in names:
+        if not isinstance(group[name], (Number, Tensor, tuple, list)):
+            got = type(group[name]).__name__
+            raise TypeError(explain(f"{name} must be a number, not {got}", f"{name}=0.1"))

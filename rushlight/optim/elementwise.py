@@ -21,7 +21,7 @@ from rushlight.creation.factories import zeros_like
 from rushlight.loops.tiering import Loop
 from rushlight.ops.math.complex import view_as_complex, view_as_real
 from rushlight.optim import loops
-from rushlight.optim.checks import check_settings
+from rushlight.optim.checks import check_numbers, check_settings
 from rushlight.optim.optimizer import (
     Group,
     Params,
@@ -174,6 +174,8 @@ class Elementwise(PerParameter):
         arrays, settings = names_of(rule)
         counters = self._counters(settings)
         values = [group[name] for name in settings[len(counters) :]]
+        if any([v.__class__ not in NUMBERS for v in values]):
+            check_numbers(group, settings[len(counters) :])
         return (
             rule,
             arrays[2:],
@@ -203,12 +205,14 @@ class Elementwise(PerParameter):
         rule = type(self)._rule
         arrays, settings = names_of(rule)
         counters = self._counters(settings)
+        values = [group[name] for name in settings[len(counters) :]]
+        check_numbers(group, settings[len(counters) :])
         if counters:
             assign(state["step"], state["step"] + 1)
         pieces = [p, *(state.get(name) for name in arrays[2:])]
         numbers = [
             *(state[name].to(float64) for name in counters),
-            *(group[n] for n in settings[len(counters) :]),
+            *values,
         ]
         given = [*as_real([p, g, *pieces[1:]]), *numbers]
         if group.get("differentiable"):  # backward reads the values that are overwritten below

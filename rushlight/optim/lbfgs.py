@@ -89,9 +89,10 @@ class LBFGS(Optimizer):
         state.setdefault("n_iter", 0)
 
         def evaluate() -> Any:
-            state["func_evals"] += 1
             with enable_grad():
-                return closure()
+                loss = closure()
+            state["func_evals"] += 1
+            return loss
 
         first_loss = evaluate()
         here = Point(0.0, float(first_loss), flat_gradient(params), 0.0)

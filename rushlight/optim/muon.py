@@ -9,7 +9,7 @@ from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor
 from rushlight.core.views import assign
 from rushlight.creation.factories import zeros_like
-from rushlight.optim.checks import check_lr
+from rushlight.optim.checks import check_lr, check_numbers
 from rushlight.optim.optimizer import Group, Params, PerParameter, State, settings
 
 # How the learning rate grows with the shape (n, m) of a matrix.
@@ -82,6 +82,7 @@ class Muon(PerParameter):
         return {"momentum_buffer": zeros_like(p)}
 
     def _update(self, p: Tensor, g: Tensor, state: State, group: Group) -> None:
+        check_numbers(group, ("momentum", "lr", "weight_decay"))
         momentum, lr = group["momentum"], group["lr"]
         b = assign(
             state["momentum_buffer"], state["momentum_buffer"] * momentum + (1 - momentum) * g

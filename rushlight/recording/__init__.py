@@ -24,6 +24,7 @@ class Steps:
         background.wait()  # loops that take over when they are ready would change last bits
         self.loader, self.every, self.epochs, self.objects = loader, every, epochs, objects
         self.step = self.epoch = self.index = 0
+        self.last_epoch_of: int | None = None  # the step whose epoch is the last one
         self.batches: Iterator[Any] | None = None
         self.began: dict[str, Any] = {}  # the random states before this epoch's first batch
 
@@ -43,6 +44,8 @@ class Steps:
                 self.batches, self.index, self.epoch = None, 0, self.epoch + 1
                 continue
             self.step, self.index = self.step + 1, self.index + 1
+            if self.last_epoch_of is not None and self.step > self.last_epoch_of:
+                self.epochs, self.last_epoch_of = self.epoch + 1, None
             return self.step - 1, batch
         raise StopIteration
 
@@ -55,6 +58,7 @@ class Steps:
         """What a checkpoint holds."""
         return {
             "every": self.every,
+            "epochs": self.epochs,
             "epoch": self.epoch,
             "index": self.index,
             "began": self.began,
@@ -189,9 +193,9 @@ def replay(
     True
     """
     content = checkpoint.read(Path(folder), step)
-    steps = Steps(
-        loader, content["every"], content["epoch"] + 1 if epochs is None else epochs, objects
-    )
+    recorded = content["epoch"] + 1 if step is None else content.get("epochs", content["epoch"] + 1)
+    steps = Steps(loader, content["every"], recorded if epochs is None else epochs, objects)
+    steps.last_epoch_of = step if epochs is None else None
     warn_of_persistent_workers(loader)
     steps.restore(content)
     while step is not None and body is not None and steps.step < step:

@@ -9,6 +9,7 @@ import numpy as np
 from rushlight.base import dtypes
 from rushlight.base.device import present, sparse_coo
 from rushlight.base.errors import explain
+from rushlight.base.intp import as_int64
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor, from_array, method
 from rushlight.creation.factories import as_tensor
@@ -153,6 +154,7 @@ def to_sparse(
     if not 0 < n <= self.ndim:
         raise RuntimeError(explain(f"sparse_dim must be in [1, {self.ndim}], got {n}"))
     places = np.stack(np.nonzero((a != 0).any(tuple(range(n, a.ndim))) if n < a.ndim else a != 0))
+    places = as_int64(places)  # of 32 bits on 32-bit systems
     values = self[tuple(from_array(row) for row in places)]
     return made(from_array(places), values, a.shape, True)
 

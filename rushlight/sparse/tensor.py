@@ -15,6 +15,7 @@ import numpy as np
 
 from rushlight.base.device import CPU, sparse_coo, sparse_csc, sparse_csr
 from rushlight.base.errors import NoArray, explain
+from rushlight.base.intp import as_int64
 from rushlight.base.printing import format_sparse
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor, from_array, new
@@ -424,7 +425,7 @@ def unique_places(at: np.ndarray, size: tuple) -> tuple[np.ndarray, np.ndarray |
     if (flat[1:] > flat[:-1]).all():
         return at, None
     places, where = np.unique(flat, return_inverse=True)
-    return np.stack(np.unravel_index(places, size)), where
+    return as_int64(np.stack(np.unravel_index(places, size))), where
 
 
 def other_layout(x: Any, layout: Any) -> Any:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import atexit
 from typing import Any
 
-from rushlight.teaching import gradients, graphs, labels, losses, modes, parameters
+from rushlight.teaching import (
+    gradients,
+    graphs,
+    labels,
+    losses,
+    modes,
+    parameters,
+    schedules,
+)
 from rushlight.teaching.check import Check
 from rushlight.teaching.events import Events
 from rushlight.teaching.hints import Hint, Report
@@ -16,6 +24,7 @@ CHECKS: tuple[type[Check], ...] = (
     *modes.CHECKS,
     *labels.CHECKS,
     *gradients.CHECKS,
+    *schedules.CHECKS,
     *graphs.CHECKS,
 )
 RUNNING: list[Teaching] = []  # at most one

@@ -37,11 +37,16 @@ class Check:
     def on_module(self, module: Any, args: tuple, output: Any, outermost: bool) -> None:
         """A module's call has returned; `outermost`: no other module's call is around it."""
 
-    def on_decision(self, scores: Tensor) -> None:
-        """`argmax`, or `max` with a dimension, is about to run on scores."""
+    def on_dropout(self) -> None:
+        """A dropout function is about to run, with `training=True` because nothing was given."""
 
-    def on_batch(self, batch: list[Tensor]) -> None:
-        """A DataLoader has made a batch of these tensors."""
+    def on_decision(self, name: str, scores: Tensor) -> None:
+        """`argmax`, `max` with a dimension, or a loss that is one number, is about to run on
+        scores. `name`: of the function."""
+
+    def on_batch(self, batches: Any, batch: list[Tensor]) -> None:
+        """`batches`, the iterator of one pass over a DataLoader, has made a batch of these
+        tensors."""
 
     def on_backward(self, roots: Iterable[Node], nodes: list[Node]) -> None:
         """Backward is about to begin at `roots`; `nodes`: the graph below them, newest first."""
@@ -51,6 +56,9 @@ class Check:
 
     def on_step_end(self, optimizer: Any) -> None:
         """An optimizer's step has ended."""
+
+    def on_schedule(self, scheduler: Any) -> None:
+        """A scheduler's step has set the rates of its optimizer."""
 
     def on_load(self, module: Any) -> None:
         """A module is about to load a state dict."""

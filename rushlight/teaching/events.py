@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
 
+import numpy as np
+
 import rushlight.core.backward  # noqa: F401  (the module; autograd.backward is the function)
 from rushlight.core.engine import reachable
 from rushlight.core.mode import mode
@@ -28,6 +30,10 @@ LOSSES = (
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
 )
+
+
+DROPOUTS = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout")
+TRAINING = 2  # the place of the argument `training` of these
 
 
 class Events:
@@ -68,10 +74,13 @@ class Events:
     def start(self) -> None:
         from rushlight import nn
         from rushlight.nn.hooks import Hooked
+        from rushlight.optim.lr_scheduler import LRScheduler
         from rushlight.utils.data import dataloader
 
         for name in LOSSES:
             self.assign(nn.functional, name, self.loss(name, getattr(nn.functional, name)))
+        for name in DROPOUTS:
+            self.assign(nn.functional, name, self.dropout(getattr(nn.functional, name)))
         self.assign(Hooked, "__call__", self.module(Hooked.__call__))
         self.assign(nn.Module, "load_state_dict", self.load(nn.Module.load_state_dict))
         engine = sys.modules["rushlight.core.backward"]
@@ -87,6 +96,7 @@ class Events:
         for kind, event in (("step_pre", "on_step_start"), ("step_post", "on_step_end")):
             handle = hooks.add(kind, self.step(event))
             self.undo.append(handle.remove)
+        self.assign(LRScheduler, "step", self.schedule(LRScheduler.step))
 
     def stop(self) -> None:
         while self.undo:
@@ -106,6 +116,17 @@ class Events:
             target = args[1] if len(args) > 1 else kwargs.get("target")
             if isinstance(input, Tensor) and isinstance(target, Tensor):
                 self.send("on_loss", name, input, target)
+                if kwargs.get("reduction") != "none":
+                    self.send("on_decision", name, input)
+            return function(*args, **kwargs)
+
+        return run
+
+    def dropout(self, function: Callable) -> Callable:
+        @wraps(function)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            if len(args) <= TRAINING and "training" not in kwargs:
+                self.send("on_dropout")
             return function(*args, **kwargs)
 
         return run
@@ -140,7 +161,7 @@ class Events:
         def run(outputs: Any, grads: Any, create_graph: bool) -> Any:
             one = outputs[0] if len(outputs) == 1 else None
             array = getattr(one, "_array", None)
-            self.report.root_value = array if getattr(array, "size", 0) == 1 else None
+            self.report.root_array = array if isinstance(array, np.ndarray) else None
             return seed(outputs, grads, create_graph)
 
         return run
@@ -159,7 +180,7 @@ class Events:
         def run(*args: Any, **kwargs: Any) -> Any:
             one_of_many = name == "argmax" or len(args) > 1 or "dim" in kwargs
             if one_of_many and args and isinstance(args[0], Tensor):
-                self.send("on_decision", args[0])
+                self.send("on_decision", name, args[0])
             return function(*args, **kwargs)
 
         return run
@@ -168,8 +189,17 @@ class Events:
         @wraps(advance)
         def run(batches: Any) -> Any:
             batch = advance(batches)
-            self.send("on_batch", [*tensors_of(batch)])
+            self.send("on_batch", batches, [*tensors_of(batch)])
             return batch
+
+        return run
+
+    def schedule(self, function: Callable) -> Callable:
+        @wraps(function)
+        def run(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
+            result = function(scheduler, *args, **kwargs)
+            self.send("on_schedule", scheduler)
+            return result
 
         return run
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from rushlight.base.errors import here
 from rushlight.teaching.check import Check
 
-PAGE = "docs/use/teach.md"
+PAGE = "https://rushlight-py.github.io/rushlight/use/teach.html"
 WIDTH = 100  # columns of a hint
 
 
@@ -32,14 +32,8 @@ class Hint(NamedTuple):
             f"rushlight teach: {self.title}",
             *textwrap.wrap(self.seen, WIDTH, initial_indent="  ", subsequent_indent="  "),
             f"  at: {self.place}",
-            *textwrap.wrap(
-                f"hint: {self.fix} ({PAGE}#{self.name})",
-                WIDTH,
-                initial_indent="  ",
-                subsequent_indent="  ",
-                break_long_words=False,
-                break_on_hyphens=False,
-            ),
+            *textwrap.wrap(f"hint: {self.fix}", WIDTH, initial_indent="  ", subsequent_indent="  "),
+            f"  see {PAGE}#{self.name}",
         ]
         return "\n".join(lines)
 
@@ -50,7 +44,7 @@ class Report:
     def __init__(self, quiet: bool = False):
         self.hints: list[Hint] = []
         self.quiet = quiet
-        self.root_value: Any = None  # the array of the number that backward begins at
+        self.root_array: Any = None  # of the one tensor that backward begins at
         self.known: set[tuple[str, str]] = set()
 
     def add(self, check: Check, seen: str, place: str = "") -> None:
@@ -61,6 +55,11 @@ class Report:
         self.known.add((hint.name, hint.line))
         self.hints.append(hint)
         self.say(str(hint))
+
+    @property
+    def root_value(self) -> Any:
+        """The number that backward begins at, as an array; None if it begins at several."""
+        return self.root_array if getattr(self.root_array, "size", 0) == 1 else None
 
     def say(self, text: str) -> None:
         if not self.quiet:

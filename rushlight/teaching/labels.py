@@ -33,8 +33,8 @@ class SortedLabels(Check):
     wrong = "loader = DataLoader(data, batch_size=32)                 # sorted by class"
     right = "loader = DataLoader(data, batch_size=32, shuffle=True)"
     limit = (
-        "the labels of 6 batches in a row never fall, and 3 classes fill whole batches (of two "
-        "classes: 10 batches). A loader without shuffling is no finding by itself."
+        "the labels of 6 batches in a row come in ascending order, and 3 classes fill whole "
+        "batches (of two classes: 10 batches). A loader without shuffling is no finding by itself."
     )
     BATCHES, CLASSES, BATCHES_OF_TWO, SIZE = 6, 3, 10, 4
 
@@ -61,8 +61,8 @@ class SortedLabels(Check):
         if len(run.pure) >= 2 and run.batches >= needed:
             classes = ", ".join(map(str, sorted(run.pure)))
             self.hint(
-                f"in {run.batches} batches the labels never fell; whole batches had class "
-                f"{classes}."
+                f"the labels of {run.batches} batches in a row came in ascending order; whole "
+                f"batches had only class {classes}."
             )
 
 
@@ -83,7 +83,7 @@ class ConstantLabels(Check):
         self.batches = self.samples = 0
         self.varies = False
 
-    def on_batch(self, batch: list[Tensor]) -> None:
+    def on_batch(self, batches: Any, batch: list[Tensor]) -> None:
         self.batch = batch
 
     def on_loss(self, name: str, input: Tensor, target: Tensor) -> None:

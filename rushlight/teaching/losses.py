@@ -145,6 +145,38 @@ class NoLogBeforeNll(Activated):
     op, losses = "softmax", ("nll_loss",)
 
 
+class SoftmaxOverBatch(Check):
+    name = "softmax-over-the-batch"
+    title = "log_softmax over the batch, not over the classes"
+    why = (
+        "nll_loss takes one distribution over the classes for each sample. With dim=0 the "
+        "probabilities of one class add up to 1 over the samples of the batch: samples compete "
+        "with each other, and the loss depends on the batch."
+    )
+    fix = "normalize over the dimension of the classes: log_softmax(scores, dim=1)."
+    wrong = "loss = F.nll_loss(model(x).log_softmax(dim=0), y)"
+    right = "loss = F.nll_loss(model(x).log_softmax(dim=1), y)"
+    limit = (
+        "the op before nll_loss is log_softmax, or log of softmax, over another dimension than "
+        "the classes. As many samples as classes (each sample is its own class) are no finding."
+    )
+    static = True
+
+    def on_loss(self, name: str, input: Tensor, target: Tensor) -> None:
+        node, shape = input._node, input._array.shape
+        if op_name(node) == "log" and node is not None and node.edges:
+            node = node.edges[0]
+        if name != "nll_loss" or op_name(node) not in ("softmax", "log_softmax"):
+            return
+        dim: int = getattr(node, "_saved_dim")  # noqa: B009  (an attribute of this op's nodes)
+        dim, classes = dim % len(shape), min(1, len(shape) - 1)
+        if dim != classes and shape[dim] != shape[classes]:
+            self.hint(
+                f"nll_loss was given {op_name(node)} over dimension {dim} of {shape}; the classes "
+                f"are dimension {classes}."
+            )
+
+
 class SigmoidBeforeLogits(Activated):
     name = "sigmoid-before-bce-with-logits"
     title = "sigmoid before binary_cross_entropy_with_logits"
@@ -177,8 +209,8 @@ class NanLoss(Check):
 
     def on_backward(self, roots: Iterable[Node], nodes: list[Node]) -> None:
         self.count += 1
-        value = self.report.root_value
-        if self.done or value is None or not np.isnan(value).any():
+        value = self.report.root_array
+        if self.done or value is None or value.dtype.kind not in "fc" or not np.isnan(value).any():
             return
         self.done = True
         from rushlight.autograd.nan_check import beginning
@@ -192,6 +224,7 @@ CHECKS = (
     SoftmaxBeforeCrossEntropy,
     LogSoftmaxTwice,
     NoLogBeforeNll,
+    SoftmaxOverBatch,
     SigmoidBeforeLogits,
     NanLoss,
 )

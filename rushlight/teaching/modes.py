@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from rushlight.base.errors import here
 from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor
@@ -11,7 +13,7 @@ from rushlight.nn.dropout import _DropoutNd
 from rushlight.nn.module import Module
 from rushlight.nn.normalization import _BatchNorm
 from rushlight.teaching.check import Check
-from rushlight.teaching.notes import Notes, listed, parameters_of
+from rushlight.teaching.notes import Notes, array_of, checksum, listed, parameters_of
 
 
 def modal(root: Module, training: bool) -> list[str]:
@@ -28,9 +30,12 @@ def modal(root: Module, training: bool) -> list[str]:
 
 class Calls:
     """Calls of a model: `evaluated`: outputs that a loss or argmax read under no_grad; `since` the
-    last step; `trained`: steps in training mode; `place`, `layers`: of the last evaluation."""
+    last step; `trained`: steps in training mode; `place`, `layers`: of the last evaluation;
+    `data`: a checksum of its input; `repeated`: evaluations in a row of the same input, with a
+    step between them."""
 
-    evaluated = since = trained = wrong = 0
+    evaluated = since = trained = wrong = data = repeated = 0
+    trained_on: Any = None  # the array that the last training call was given
     warned = was_eval = False
     place = ""
     layers: list[str] = []
@@ -48,22 +53,28 @@ class TrainingModeInEvaluation(Check):
     right = "model.eval()   # before it, and model.train() before the next training step"
     limit = (
         "a model that was trained before runs under no_grad in training mode, and a loss or argmax "
-        "reads its output itself: twice between two steps, or at the end of a program with four "
-        "training steps or more for each evaluation. The mean of many dropout samples is no "
-        "finding."
+        "reads its output itself: twice between two steps; or on the same held-out numbers 10 "
+        "times, with steps between them; or at the end of a program with four training steps or "
+        "more for each evaluation. The mean of many dropout samples is no finding, nor are the "
+        "losses of single samples (reduction='none')."
     )
+    REPEATED = 10
 
     def __init__(self, report: Any):
         super().__init__(report)
         self.models = Notes(Calls)
-        self.last: tuple[Any, Any] = (None, None)  # model, the array of its output
+        # model, the array of its output, the array of its input
+        self.last: tuple[Any, Any, Any] = (None, None, None)
 
     def on_module(self, module: Any, args: tuple, output: Any, outermost: bool) -> None:
         if not outermost:
             return
         note = self.models.of(module)
+        given = array_of(args[0]) if args and isinstance(args[0], Tensor) else None
+        if mode().grad:
+            note.trained_on = given
         known = not mode().grad and note.trained and module.training and isinstance(output, Tensor)
-        self.last = (module, output._array) if known else (None, None)
+        self.last = (module, output._array, given) if known else (None, None, None)
 
     def on_step_end(self, optimizer: Any) -> None:
         owned = {id(p) for p in parameters_of(optimizer)}
@@ -71,22 +82,24 @@ class TrainingModeInEvaluation(Check):
             if any(id(p) in owned for p in model.parameters()):
                 note.trained, note.since = note.trained + 1, 0
 
-    def on_decision(self, scores: Tensor) -> None:
-        model, array = self.last
+    def on_decision(self, name: str, scores: Tensor) -> None:
+        model, array, given = self.last
         if model is None or mode().grad or scores._array is not array:
             return
-        self.last = (None, None)
+        self.last = (None, None, None)
         layers = modal(model, True)
         if not layers:
             return
         note = self.models.of(model)
         note.evaluated, note.since = note.evaluated + 1, note.since + 1
         note.place, note.layers = here(), layers
-        if note.since == 2:
+        if name != "max" and given is not None and not note.warned:  # max: also targets in RL
+            held_out = note.trained_on is None or not np.may_share_memory(given, note.trained_on)
+            data = checksum(given) if held_out else 0
+            note.repeated = note.repeated + 1 if held_out and data == note.data else 1
+            note.data = data
+        if note.since == 2 or note.repeated == self.REPEATED:
             self.tell(model, note)
-
-    def on_loss(self, name: str, input: Tensor, target: Tensor) -> None:
-        self.on_decision(input)
 
     def tell(self, model: Module, note: Calls) -> None:
         if not note.warned:
@@ -152,4 +165,43 @@ class EvaluationModeInTraining(Check):
                     )
 
 
-CHECKS = (TrainingModeInEvaluation, EvaluationModeInTraining)
+class DropoutInEvaluation(Check):
+    name = "dropout-in-evaluation"
+    title = "F.dropout drops in evaluation mode, too"
+    why = (
+        "F.dropout(x, p) has training=True: model.eval() does not reach it, and the measured "
+        "accuracy is that of a network with removed features."
+    )
+    fix = "pass the mode, F.dropout(x, p, self.training), or use the module nn.Dropout."
+    wrong = "def forward(self, x): return self.fc(F.dropout(x, 0.5))"
+    right = "def forward(self, x): return self.fc(F.dropout(x, 0.5, self.training))"
+    limit = (
+        "F.dropout without `training` runs inside a model that is in evaluation mode, under "
+        "no_grad, and a loss or argmax reads the model's output itself. The mean of many dropout "
+        "samples is no finding."
+    )
+
+    def __init__(self, report: Any):
+        super().__init__(report)
+        self.places: list[str] = []  # in the model's call that runs now
+        self.last: tuple[Any, str] = (None, "")  # the array of the output, the first place
+
+    def on_dropout(self) -> None:
+        if not mode().grad and not self.places:
+            self.places.append(here())
+
+    def on_module(self, module: Any, args: tuple, output: Any, outermost: bool) -> None:
+        if not outermost:
+            return
+        found = self.places and not module.training and isinstance(output, Tensor)
+        self.last = (output._array, self.places[0]) if found else (None, "")
+        self.places = []
+
+    def on_decision(self, name: str, scores: Tensor) -> None:
+        array, place = self.last
+        if place and scores._array is array:
+            self.last = (None, "")
+            self.hint("the model is in evaluation mode, and `training` was not given.", place)
+
+
+CHECKS = (TrainingModeInEvaluation, EvaluationModeInTraining, DropoutInEvaluation)

@@ -39,7 +39,8 @@ A hint has what was measured, your statement, and what to do:
 rushlight teach: gradients are not cleared between steps
   in 3 steps in a row, 4 of 4 gradients still contained the gradient of the step before.
   at: train.py:12: optimizer.step()
-  hint: call optimizer.zero_grad() before backward(). (docs/use/teach.md#gradients-not-cleared)
+  hint: call optimizer.zero_grad() before backward().
+  see https://rushlight-py.github.io/rushlight/use/teach.html#gradients-not-cleared
 ```
 
 - **Silence proves nothing.** A check warns only if it is sure: a mistaken alarm is worse than

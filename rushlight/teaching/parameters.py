@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from weakref import ref
 
+from rushlight.base.errors import here
 from rushlight.core.mode import mode
 from rushlight.core.node import Node
 from rushlight.core.tensor import Tensor
@@ -13,6 +14,8 @@ from rushlight.nn.module import Module
 from rushlight.teaching.check import Check
 from rushlight.teaching.notes import (
     Notes,
+    array_of,
+    checksum,
     gradient,
     listed,
     name_in,
@@ -311,4 +314,45 @@ def modules_in(value: Any) -> list[Module]:
     return [m for m in parts if isinstance(m, Module)] if type(value) in (list, tuple, dict) else []
 
 
-CHECKS = (ClearedTooEarly, NotCleared, NoGradient, NoOptimizer, PlainList)
+class NoStep(Check):
+    name = "no-step"
+    title = "gradients are computed, but no optimizer makes a step"
+    why = "Parameters change in optimizer.step() only: the loss stays where it began."
+    fix = "call optimizer.step() after backward(), with the brackets."
+    wrong = "loss.backward(); optimizer.step"
+    right = "loss.backward(); optimizer.step()"
+    limit = (
+        "an optimizer exists, one of its parameters got a new gradient in 20 backward passes and "
+        "was cleared between them, its numbers are still the same, and at the end of the program "
+        "no optimizer has made a step."
+    )
+    PASSES = 20
+
+    def __init__(self, report: Any):
+        super().__init__(report)
+        self.steps = self.passes = self.data = 0
+        self.leaf: Any = None  # a weak reference to a parameter of the first pass
+        self.place = ""
+
+    def on_step_start(self, optimizer: Any) -> None:
+        self.steps += 1
+
+    def on_backward(self, roots: Iterable[Node], nodes: list[Node]) -> None:
+        if self.steps or self.place:
+            return
+        leaves = [node.variable for node in nodes if node.leaf]  # type: ignore[attr-defined]
+        if self.leaf is None and leaves:
+            self.leaf, self.data = ref(leaves[0]), checksum(array_of(leaves[0]))
+        leaf = self.leaf and self.leaf()
+        if leaf is None or not any(leaf is other for other in leaves) or nonzero(gradient(leaf)):
+            return
+        self.passes += 1
+        if self.passes == self.PASSES and id(leaf) in optimized():
+            self.place = here() if checksum(array_of(leaf)) == self.data else ""
+
+    def finish(self) -> None:
+        if self.place and not self.steps:
+            self.hint(f"{self.PASSES} backward passes or more, and no step.", self.place)
+
+
+CHECKS = (ClearedTooEarly, NotCleared, NoGradient, NoOptimizer, PlainList, NoStep)

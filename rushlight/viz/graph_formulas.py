@@ -263,11 +263,7 @@ def simple(value: Any, truth: Callable[[Formula], bool | None]) -> Any:
         answer = truth(Formula(head, *parts))
         return Formula(head, *parts) if answer is None else answer
     if head == "call":
-        name = parts[0].parts[0] if parts[0].head == "name" else ""
-        if name == where.op.name and isinstance(parts[1][0], bool):
-            return parts[1][1 if parts[1][0] else 2]
-        if name == pow.op.name:
-            return power(*parts[1])
+        return simple_call(*parts)
     elif head == "if" and isinstance(parts[1], bool):
         return parts[0] if parts[1] else parts[2]
     elif head == "negative":
@@ -275,6 +271,20 @@ def simple(value: Any, truth: Callable[[Formula], bool | None]) -> Any:
     elif len(parts) == 2 and head in REDUCED:
         return REDUCED[head](*parts)
     return Formula(head, *parts)
+
+
+def simple_call(function: Any, arguments: tuple, *rest: Any) -> Any:
+    """The call in a simpler form: `where` as its branch, `pow` as a power, `shared_by` as a
+    quotient."""
+    name = function.parts[0] if function.head == "name" else ""
+    if name == where.op.name and isinstance(arguments[0], bool):
+        return arguments[1 if arguments[0] else 2]
+    if name == pow.op.name:
+        return power(*arguments)
+    if name == "shared_by":  # the rule of mean: g / n
+        total, n = arguments
+        return over(total, int(n) if isinstance(n, float) and n.is_integer() else n)
+    return Formula("call", function, arguments, *rest)
 
 
 def negated(value: Any) -> Any:

@@ -1,7 +1,7 @@
 // Layered layout of the boxes that are open now, after Sugiyama, Tagawa and Toda (1981): the algorithm of layout.py.
-const LAYOUT = { gap: 30, row: 62, margin: 18, sweeps: 12, visits: 400000, points: 20000 };
+const LAYOUT = { gap: 30, sweeps: 12, visits: 400000, points: 20000 };
 
-function layered(sizes, inputs) {        // sizes: [width, height]; inputs[i]: the boxes below box i. Returns points and routes
+function layered(sizes, inputs, { row: between, margin }) {   // sizes: [width, height]; inputs[i]: the boxes below box i. Returns points and routes
   const depth = depthsOf(inputs);
   const points = sizes.map(([width, height], i) => ({ width, height, layer: depth[i], up: [], down: [], x: 0, y: 0 }));
   const ends = inputs.flatMap((targets, i) => targets.map(j => [i, j]));
@@ -13,11 +13,11 @@ function layered(sizes, inputs) {        // sizes: [width, height]; inputs[i]: t
   for (const row of rows) {
     const height = Math.max(...row.map(i => points[i].height), 0);
     for (const i of row) points[i].y = top + height / 2;
-    top += height + LAYOUT.row;
+    top += height + between;
   }
-  const left = Math.min(...points.map(p => p.x - p.width / 2)) - LAYOUT.margin;
-  for (const p of points) { p.x -= left; p.y += LAYOUT.margin; }
-  return { points, routes, width: Math.max(...points.map(p => p.x + p.width / 2)) + LAYOUT.margin, height: top - LAYOUT.row + 2 * LAYOUT.margin };
+  const left = Math.min(...points.map(p => p.x - p.width / 2)) - margin;
+  for (const p of points) { p.x -= left; p.y += margin; }
+  return { points, routes, width: Math.max(...points.map(p => p.x + p.width / 2)) + margin, height: top - between + 2 * margin };
 }
 
 function topological(inputs) {           // boxes before their inputs; without boxes on or below a cycle

@@ -20,7 +20,8 @@ from rushlight.viz.graph_formulas import letters
 from rushlight.viz.module_calls import Call, call_of
 
 Span = tuple[int, int, int, int]  # first line, last line, first column, end column
-SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+SUBSCRIPT_DIGITS = "₀₁₂₃₄₅₆₇₈₉"
+SUBSCRIPTS = str.maketrans("0123456789", SUBSCRIPT_DIGITS)
 MAX_PARSED_FILES = 16
 
 
@@ -94,17 +95,32 @@ class Places:
 
     def argument(self, node: Node, slot: int) -> str:
         """The variable that was given as input number `slot`; "" for another expression."""
+        made = self.given(node, slot)
+        return "" if made is None else name_in(made)
+
+    def written(self, node: Node, slot: int) -> str:
+        """The short expression that was given as input number `slot`: `mask == 0`."""
+        made = self.given(node, slot)
+        text = "" if made is None or isinstance(made, ast.Starred) else ast.unparse(made)
+        return text if len(text) <= MAX_EXPRESSION_LETTERS else ""
+
+    def given(self, node: Node, slot: int) -> ast.AST | None:
+        """The expression that was given as input number `slot`; None if it is not known."""
         found = self.find(node)
         made = None if found is None else found[0].expressions.get(found[1])
         given: list[Any] = []
         if isinstance(made, ast.BinOp):
             given = [made.left, made.right]
-            if any(isinstance(side, ast.Constant) for side in given):  # 3 * a is a.__rmul__(3)
-                given = [side for side in given if not isinstance(side, ast.Constant)] * 2
+            numbers = [side for side in given if is_number(side)]
+            if len(numbers) == 1:  # 3 * a is a.__rmul__(3): the slots say nothing of the order
+                (other,) = [side for side in given if side is not numbers[0]]
+                return numbers[0] if node.edges[slot] is None else other
         elif isinstance(made, ast.Call):
             method = isinstance(made.func, ast.Attribute) and is_value(made.func)
             given = [*([made.func.value] if method else []), *made.args]  # type: ignore[attr-defined]
-        return name_in(given[slot]) if slot < len(given) else ""
+        order = ARGUMENT_ORDER.get(node.op.name) if node.op is not None else None
+        place = slot if order is None else order[slot]
+        return given[place] if place < len(given) else None
 
 
 def name_in(expression: ast.AST) -> str:
@@ -119,11 +135,20 @@ def name_in(expression: ast.AST) -> str:
     return ""
 
 
+def is_number(expression: ast.AST) -> bool:
+    """Whether it is a number, or minus a number."""
+    if isinstance(expression, ast.UnaryOp):
+        expression = expression.operand
+    return isinstance(expression, ast.Constant)
+
+
 def is_value(function: ast.Attribute) -> bool:
     """Whether `a` in `a.f(b)` may be a tensor: a name, but neither a module nor `self`."""
     return isinstance(function.value, ast.Name) and function.value.id not in MODULES
 
 
+MAX_EXPRESSION_LETTERS = 24  # in place of a name
+ARGUMENT_ORDER = {"masked": (1, 2, 0)}  # of the op's inputs in masked_fill(input, mask, value)
 MODULES = {"torch", "rushlight", "F", "nn", "np", "self"}
 
 

@@ -18,11 +18,11 @@ function filled(made, attributes, children) {
   return made;
 }
 
-function written(value, digits = 6) {
+function written(value, digits = 4) {    // reasons.py writes the same
   if (typeof value !== "number") return String(value);
   const size = Math.abs(value);
   if (Number.isInteger(value) && size < 1e6) return String(value);
-  return size >= 1e-4 && size < 1e7 ? String(Number(value.toPrecision(digits)))
+  return size >= 1e-4 && size < 1e7 ? String(Number(value.toPrecision(Math.max(digits, Math.floor(Math.log10(size)) + 1))))
     : value.toExponential(digits - 1).replace(/\.?0*e\+?/, "e");
 }
 
@@ -43,13 +43,13 @@ function largest(i) {             // the number that has the strongest colour in
   return Math.max(0, ...array.values.map(v => Math.abs(v)).filter(Number.isFinite));
 }
 
-function shown(i, top = largest(i), digits = 6) {   // array i: all its numbers, or facts and a picture of means. `top` has the strongest colour
+function shown(i, top = largest(i), digits = 4) {   // array i: all its numbers, or facts and a picture of means. `top` has the strongest colour
   if (i === null || i === undefined) return element("span", { class: "soft" }, "not kept: backward does not need it");
   const array = numbers[i];
   if (array.parts)
     return element("div", {}, ...array.parts.map(([name, j]) => element("div", {}, `output ${name}: `, shown(j))));
   if (array.values && !array.cut) return exactly(array, top, digits);
-  const facts = ["min", "mean", "max"].filter(name => name in array).map(name => `${name} ${written(array[name], 4)}`);
+  const facts = ["min", "mean", "max"].filter(name => name in array).map(name => `${name} ${written(array[name])}`);
   const box = element("div", { class: "numbers" },
     element("div", { class: "facts" }, ["shape " + array.shape.join("×"), ...facts].join(" · ")));
   if (array.cells) box.append(...pictured(array, top));
@@ -72,14 +72,14 @@ function pictured(array, top) {   // the cells of a large array, what one cell i
   const { cells, table } = array, rows = cells.length, columns = cells[0].length;
   const averaged = table[0] > rows || table[1] > columns;
   const text = averaged ? `${table.join("×")} numbers, averaged to ${rows}×${columns} cells` : `${rows}×${columns}, one cell each`;
-  const label = `picture of ${text}; the strongest colour is ±${written(top, 3)}`;
+  const label = `picture of ${text}; the strongest colour is ±${written(top)}`;
   return [
     element("div", { class: "shades", role: "img", "aria-label": label, style: `--columns: ${columns}` },
       ...cells.flatMap(row => [...row].map(letter => {
         const mean = level(letter) * array.top;
         return element("i", { style: shade(top ? mean / top : 0, 0.9), title: `${averaged ? "mean " : ""}about ${written(mean, 2)}` });
       }))),
-    element("div", { class: "facts bar", "aria-hidden": "true" }, written(-top, 3), element("i", {}), "0", element("i", { class: "up" }), written(top, 3)),
+    element("div", { class: "facts bar", "aria-hidden": "true" }, written(-top), element("i", {}), "0", element("i", { class: "up" }), written(top)),
     element("div", { class: "facts" }, text)];
 }
 
@@ -89,10 +89,10 @@ function brief(i, gradient = false) {   // one short line: of many numbers the m
   if (array.parts) return array.parts.length + " outputs";
   const { shape, values } = array, whole = values && !array.cut;
   if (whole && values.length <= 3) {
-    const all = values.map(v => written(v, values.length > 1 ? 3 : 5)).join(", ");
+    const all = values.map(v => written(v)).join(", ");
     return shape.length ? `[${all}]` : all;
   }
   const fact = gradient ? whole ? Math.max(...values.map(Math.abs)) : Math.max(Math.abs(array.min), Math.abs(array.max))
     : whole ? values.reduce((a, b) => a + b, 0) / values.length : array.mean;
-  return shape.join("×") + (Number.isFinite(fact) ? `  ${gradient ? "|max|" : "mean"} ${written(fact, 3)}` : "");
+  return shape.join("×") + (Number.isFinite(fact) ? `  ${gradient ? "|max|" : "mean"} ${written(fact)}` : "");
 }

@@ -2,7 +2,8 @@
 // Time k: 0 is the start; 1 to F the forward steps; F + 1 the gradient of the output; then the B steps of backward.
 const { nodes, edges, steps, groups } = data;
 const F = data.forward.length, LAST = F + 1 + steps.length;
-const LETTER = 7.85, BOX_HEIGHT = 64, MAX_BOX_WIDTH = 330;     // of text of 13 px
+const LETTER = 7.85, MAX_BOX_WIDTH = 330;     // of text of 13 px
+const SPACINGS = [{ box: 64, row: 62, margin: 18 }, { box: 64, row: 40, margin: 18 }, { box: 43, row: 22, margin: 8 }];   // px; the last has value and gradient on one line
 const MIN_SCALE = 10 / 13;       // letters of at least 10 px after "fit"
 const MAX_LEAVES = 100;          // in the list of leaves
 const MAX_OPEN_BOXES = 40;       // a larger graph opens with its modules closed
@@ -104,19 +105,23 @@ function boxText(box) {                  // [name, kind of the box]
   return [`▸ ${name}${kind ? ": " + kind : ""}`, "group"];
 }
 
-function widthOf(box) {                  // for its name, and for a line with numbers
+function widthOf(box, dense) {           // for its name, and for a line with numbers
   const node = nodes[resultOf(box)], count = node.shape.reduce((a, b) => a * b, 1);
-  const line = count <= 3 ? 10 * count + 1 : node.shape.join("×").length + 16;
-  return Math.min(MAX_BOX_WIDTH, Math.max(boxText(box)[0].length, line + 6) * LETTER + 20);
+  const line = count === 1 ? 8 : count <= 3 ? 9 * count + 1 : node.shape.join("×").length + 16;
+  return Math.min(MAX_BOX_WIDTH, Math.max(boxText(box)[0].length, dense ? 2 * line + 2 : line + 6) * LETTER + 20);
 }
 
 function build() {                       // lay out and draw the boxes that are there now
   view = acyclic(closed);
-  const sizes = view.boxes.map(box => [widthOf(box), BOX_HEIGHT]), inputs = view.boxes.map(() => []), order = [];
+  const inputs = view.boxes.map(() => []), order = [];
   view.links.forEach((link, n) => inputs[link.from].push([link.to, n]));
   inputs.forEach(list => list.forEach(([, n]) => order.push(n)));
-  const laid = layered(sizes, inputs.map(list => list.map(([to]) => to)));
-  Object.assign(view, { points: laid.points, width: laid.width, height: laid.height });
+  const below = inputs.map(list => list.map(([to]) => to)), layers = 1 + Math.max(...depthsOf(below));
+  const placed = spacing => layered(view.boxes.map(box => [widthOf(box, spacing.box < 64), spacing.box]), below, spacing);
+  const high = ({ box, row, margin }) => layers * (box + row) - row + 2 * margin;
+  let spacing = SPACINGS.find(s => high(s) * MIN_SCALE <= at("room").clientHeight) || SPACINGS[0], laid = placed(spacing);
+  if (laid.width * MIN_SCALE > at("room").clientWidth && spacing !== SPACINGS[0]) laid = placed(spacing = SPACINGS[0]);   // too wide to be seen whole
+  Object.assign(view, { points: laid.points, width: laid.width, height: laid.height, dense: spacing.box < 64 });
   edgeStops(laid.points, laid.routes).forEach((stops, n) => { view.links[order[n]].stops = stops; });
   view.linkOf = new Map(view.links.flatMap(link => link.edges.map(e => [e, link])));
   draw();
@@ -138,12 +143,19 @@ function draw() {
 
 function drawnBox(box, b) {
   const { x, y, width, height } = view.points[b], [name, kind] = boxText(box);
-  box.words = ["name", "value", "grad"].map((word, row) => drawn("text", { class: word, x, y: y - height / 2 + 20 + row * 17, "text-anchor": "middle" }));
-  box.words[0].textContent = name.length * LETTER > width - 10 ? name.slice(0, Math.floor((width - 24) / LETTER)) + "…" : name;
+  const line = (word, row) => drawn("text", { class: word, x, y: y - height / 2 + (view.dense ? 17 : 20) + row * 17, "text-anchor": "middle" });
+  const title = line("name", 0);
+  let numbersOf;
+  if (view.dense) {                      // value and gradient side by side
+    box.value = drawn("tspan", { class: "value" });
+    box.grad = drawn("tspan", { class: "grad" });
+    numbersOf = [filled(line("", 1), {}, [box.value, box.grad])];
+  } else numbersOf = [box.value = line("value", 1), box.grad = line("grad", 2)];
+  title.textContent = name.length * LETTER > width - 10 ? name.slice(0, Math.floor((width - 24) / LETTER)) + "…" : name;
   box.shape = drawn("g", { class: `node ${kind}`, tabindex: 0, role: "button", "data-box": b,
     "data-node": box.node, "data-group": box.path, onclick: () => press(b), onpointerenter: event => point(event, b),
     onpointerleave: hide, onfocus: hide, onkeydown: event => boxKey(event, b) },
-  drawn("rect", { x: x - width / 2, y: y - height / 2, width, height, rx: kind === "leaf" ? 16 : 7 }), ...box.words);
+  drawn("rect", { x: x - width / 2, y: y - height / 2, width, height, rx: kind === "leaf" ? 16 : 7 }), title, ...numbersOf);
   return box.shape;
 }
 
@@ -208,6 +220,8 @@ function zoom(by) {
   follow();
 }
 function fit() {                         // the whole graph; where its letters would be too small, modules close instead
+  build();
+  render();
   for (let depth = deepest; wholeScale() < MIN_SCALE && depth > 0; depth--) {
     if ([...closedFrom(depth)].every(path => closed.has(path))) continue;
     closed = new Set([...closed, ...closedFrom(depth)]);
@@ -391,9 +405,10 @@ function render() {
     const own = now !== null && view.ofNode[now] === b, leaf = node.kind === "leaf" && box.path === null;
     box.shape.setAttribute("class", `node ${boxText(box)[1]}` + (own ? ` now ${backward() ? "back" : "fore"}` : backward() && node.kind !== "constant" && box.members.every(m => known[m].visited || nodes[m].kind === "constant") ? " went" : "")
       + (box.members.includes(chosen) ? " chosen" : "") + (computed ? "" : " waiting"));
-    box.words[1].textContent = computed ? ` ${brief(node.value) || node.shape.join("×")}` : "";   // the space parts the words for screen readers
+    box.value.textContent = computed ? ` ${brief(node.value) || node.shape.join("×")}` : "";   // the space parts the words for screen readers
     const shownGrad = leaf && (visited || arrived === null) ? grad : arrived;
-    box.words[2].textContent = shownGrad === null ? "" : (leaf && shownGrad === grad ? " .grad " : " grad ") + brief(shownGrad, true);
+    const said = view.dense ? " g " : leaf && shownGrad === grad ? " .grad " : " grad ";
+    box.grad.textContent = shownGrad === null ? "" : said + brief(shownGrad, true);
   });
   pills(step ? step.arrivals : []);
   panel();

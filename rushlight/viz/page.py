@@ -9,6 +9,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from html import escape
 from pathlib import Path
 from textwrap import dedent
@@ -29,6 +30,7 @@ from rushlight.viz.graph import Box, Graph, Params, check_recorded, pairs
 from rushlight.viz.module_calls import Call, call_of
 from rushlight.viz.modules import modules_of
 from rushlight.viz.node_names import (
+    SUBSCRIPT_DIGITS,
     SUBSCRIPTS,
     Places,
     node_names,
@@ -42,6 +44,7 @@ from rushlight.viz.reasons import (
     arrival_reason,
     forward_reason,
     squares,
+    written,
 )
 
 HERE = Path(__file__).parent
@@ -120,7 +123,7 @@ def headline(output: Tensor, found: dict[str, Any]) -> str:
     """The output in the page's title: `loss = 0.7071`, or `y, shape (2, 3)`."""
     name = found["nodes"][found["output"]]["name"]
     if output._array.size == 1:
-        return f"{name} = {output._array.item():.5g}"
+        return f"{name} = {written(output._array)}"
     return f"{name}, shape {tuple(output.shape)}"
 
 
@@ -172,11 +175,14 @@ class Content:
             self.names[node] = self.names[result]
             if result in self.values:
                 self.values[node] = self.values[result]
-        self.formulas = NamedFormulas(order, self.values, self.names, called)
+        self.formulas = NamedFormulas(
+            order, self.values, self.names, called, spoken=self.spoken_constant
+        )
         self.made_by: dict[Node, Node] = {result: n for n, result in self.results.items()}
         self.homes = homes_of(order, params, self.raw_names)
         for node, result in self.results.items():
             self.homes[result] = self.homes[node]
+        self.calls = ops_of_calls(order, params)
         self.numbers: dict[str, int] = {}
         self.sources: dict[str, dict] = {}
         self.edges = [
@@ -248,8 +254,11 @@ class Content:
             "rules": self.rules(node),
             "home": ".".join(self.homes[node]),
             "inputs": [
-                [self.input_name(node, i, input), self.number(value)]
-                for i, (input, value) in enumerate(inputs.items())
+                *(
+                    [self.input_name(node, i, input), self.number(value)]
+                    for i, (input, value) in enumerate(inputs.items())
+                ),
+                *([name, None] for name in self.lost_inputs(node, inputs)),
             ],
             "source": self.source(node),
         }
@@ -260,8 +269,8 @@ class Content:
             return name
         called = node.op.called if node.op is not None else node.name()
         if isinstance(node, Output):
-            return f"{name}: {title_of(node, None)}"
-        if call is not None and call.path:
+            return f"{name} = {self.formulas.step(node)}"
+        if call is not None and call.path and self.calls[call] == 1:
             return f"{name}: {call.kind}"
         formula = self.forward(node)
         if formula is not None and len(formula) + len(name) <= MAX_LABEL_LETTERS:
@@ -294,10 +303,36 @@ class Content:
         edge = node.edges[slot]
         return self.names[edge] if edge is not None else self.constant_name(node, slot)
 
+    def lost_inputs(self, node: Node, known: dict[str, Any]) -> list[str]:
+        """The names of the inputs whose values backward does not need and nothing has kept."""
+        op = node.op
+        if op is None or op.inputs == ("tensors",) or isinstance(node, Output) or not node.saved:
+            return []
+        edges = zip(ruled_inputs(op), node.edges)
+        return [self.names[e] for name, e in edges if e is not None and name not in known]
+
     def constant_name(self, node: Node, slot: int) -> str:
         """The user's variable, the letter that the formulas use, or the number itself."""
         made = self.formulas.given(node, {}).get(ruled_inputs(node.op)[slot])
         return str(made)
+
+    def variable(self, node: Node, slot: int) -> str:
+        """The variable that was given as a constant; "" if values of the graph have its name."""
+        name = self.places.argument(node, slot)
+        return "" if name in self.assigned else name
+
+    @cached_property
+    def assigned(self) -> set[str]:
+        """The variables that hold values of the graph."""
+        return {name.rstrip(SUBSCRIPT_DIGITS) for name in self.names.values()}
+
+    def spoken_constant(self, node: Node, slot: int) -> str:
+        """The constant as the program writes it: a variable or a short expression."""
+        name = self.places.argument(node, slot)
+        if name:
+            return self.variable(node, slot)
+        text = self.places.written(node, slot)
+        return text if re.fullmatch(r"[-\w.]*|[\w.]+\(.*\)", text) else f"({text})"
 
     def constants(self) -> Iterator[dict[str, Any]]:
         """A box for each array without a gradient that an op has saved as an input, such as the
@@ -306,9 +341,11 @@ class Content:
         uses: Counter[str] = Counter()
         for i, node in enumerate(self.order):
             for slot, name, array in constant_inputs(node):
-                called = self.formulas.called.get(id(array)) or self.places.argument(node, slot)
+                called = self.formulas.called.get(id(array)) or self.variable(node, slot)
                 if not array.ndim and (not called or called in self.formulas.taken):
                     continue
+                if node.op is not None and name == "condition":
+                    called = called or self.places.written(node, slot)
                 called = called or ("" if name in ("x", "y") else name)
                 place = found.get(id(array))
                 if place is None:
@@ -432,6 +469,12 @@ def homes_of(
         if call is not None:
             homes[node] = sliced(tuple(call.path.split("."))) if call.path else ()
     return homes
+
+
+def ops_of_calls(order: list[Node], model: Params) -> Counter[Call]:
+    """How many ops each recorded call of a module has made."""
+    calls = (call_of(n, model) for n in order if not (n.leaf or isinstance(n, Output)))
+    return Counter(call for call in calls if call is not None)
 
 
 def slices(paths: set[tuple[str, ...]]) -> Callable[[tuple[str, ...]], tuple[str, ...]]:

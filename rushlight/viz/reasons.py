@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from math import prod
+from math import floor, log10, prod
 from typing import Any
 
 import numpy as np
@@ -31,19 +31,35 @@ ARITHMETIC = {
 HELPER = re.compile(r"\w+_(grad|back|slope|spatial|zeros|repeats)\(|\bgs\b")
 LONG_NUMBER = re.compile(r"\d+\.\d{6,}")
 INDEXING = ("index", "getitem")
+CALL_ORDER = {"masked": ("y", "condition", "x")}  # of masked_fill(input, mask, value)
+CALLED = {"split_sizes": "split"}  # op -> what programs call
 PLACES = ("first", "second", "third", "last")  # of an input that an op uses several times
+DIGITS = 4  # of a number on the page; pointing at it shows all
 MAX_FORMULA_LETTERS = 90  # of a formula in a sentence or a box; a longer one stays out
 
 
 class NamedFormulas(Symbols):
     """Formulas of nodes in the names of their inputs: no formula is expanded into leaves."""
 
-    def __init__(self, *given: Any):
+    def __init__(self, *given: Any, spoken: Callable[[Node, int], str]):
         self.texts: dict[Node, str] = {}
+        self.spoken = spoken  # what the program calls input number `slot` of a node; or ""
         super().__init__(*given)
+
+    def given(self, node: Node, inputs: dict[Node, Formula]) -> dict[str, Any]:
+        """As `Symbols.given`; an unknown constant has the text of the program."""
+        found = super().given(node, inputs)
+        if node.op is not None and node.op.elementwise:
+            for slot, name in enumerate(ruled_inputs(node.op)):
+                if found.get(name) is None:
+                    found[name] = Formula("name", self.spoken(node, slot) or "constant")
+        return found
 
     def in_leaves(self, node: Node) -> Formula:
         return self.name(node)
+
+    def applied(self, function: Any, given: dict[str, Any]) -> Any:
+        return spread_out(super().applied(function, given))
 
     def constant(self, array: np.ndarray) -> Any:
         """A constant by the user's variable; a number without one as a number."""
@@ -64,21 +80,29 @@ class NamedFormulas(Symbols):
 
     def written_step(self, node: Node) -> str:
         op = node.op
-        if op is None or isinstance(node, Output) or op.name in ARITHMETIC:
+        if isinstance(node, Output):
+            return f"{self.names[node.source()[0]]}[{node.number}]"
+        if op is None or op.name in ARITHMETIC:
             return super().step(node)
         if "tensors" in op.inputs:
             names = [self.names[edge] for edge in node.edges if edge is not None]
             listed = ", ".join(names)
             return f"{listed}[…]" if op.name in INDEXING else f"{op.called}([{listed}])"
         given = self.given(node, {})
-        inputs = [str(given[n]) for n in op.inputs if given.get(n) is not None]
+        called = CALL_ORDER.get(op.name, op.inputs)
+        inputs = [str(given[n]) for n in called if given.get(n) is not None]
         if op.name in INDEXING:
             return f"{inputs[0]}[…]"
-        if op.name == "linear" and len(inputs) >= 2:
-            return " + ".join([f"{inputs[0]} @ {inputs[1]}.T", *inputs[2:]])
+        if op.name == "linear":
+            x, weight = (
+                self.spoken(node, slot) or name if given.get(name) is None else given[name]
+                for slot, name in enumerate(op.inputs[:2])
+            )
+            bias = given.get("bias")
+            return f"{x} @ {weight}.T" + (f" + {bias}" if bias is not None else "")
         dim = given.get("dim")
         inputs += [f"dim={dim}"] if dim is not None and not isinstance(dim, Formula) else []
-        return f"{op.called}({', '.join(inputs)})"
+        return f"{CALLED.get(op.name, op.called)}({', '.join(inputs)})"
 
     def gradient_rule(self, node: Node, slot: int) -> str | None:
         """The rule of an input in the user's names, with g for the gradient that arrived."""
@@ -88,6 +112,8 @@ class NamedFormulas(Symbols):
         rule = op.rules[ruled_inputs(op)[slot]]
         if rule is None:
             return None
+        if op.name == "linear" and len(node.shape or ()) != 2 and slot:
+            return self.rows_rule(node, slot)
         given = {**self.given(node, {}), "g": Formula("name", "g"), "out": self.name(node)}
         made = self.applied(rule, given)
         text = str(made) if isinstance(made, (Formula, int, float)) else None
@@ -96,6 +122,14 @@ class NamedFormulas(Symbols):
         flat = all(edge is None or len(edge.shape or ()) <= 2 for edge in node.edges)
         return text.replace(".mT", ".T") if flat else text
 
+    def rows_rule(self, node: Node, slot: int) -> str:
+        """The rule of a linear layer's weight or bias: the gradients as a table of rows."""
+        g = f"g.reshape(-1, {(node.shape or (1,))[-1]})"
+        weight = node.saved[0]._array if node.saved else None
+        columns = -1 if weight is None else weight.shape[-1]
+        x = f"{self.given(node, {})['x']}.reshape(-1, {columns})"
+        return f"{g}.sum(0)" if slot == 2 else f"{g}.T @ {x}"
+
     def derivative(self, node: Node, slot: int) -> str | None:
         """The elementwise derivative by an input, such as `1 - o²`; None if it has no formula."""
         edge = node.edges[slot]
@@ -103,8 +137,20 @@ class NamedFormulas(Symbols):
             return None
         made = self.local(node, slot, {}, self.name(node))
         text = "" if made is None else squares(str(made))
-        text = LONG_NUMBER.sub(lambda number: f"{float(number[0]):.5g}", text)
+        text = LONG_NUMBER.sub(lambda number: written(float(number[0])), text)
         return text if 0 < len(text) <= MAX_FORMULA_LETTERS and not HELPER.search(text) else None
+
+
+def spread_out(value: Any) -> Any:
+    """The formula without `expand`: a number that is repeated stands for itself."""
+    if isinstance(value, (tuple, list)):
+        return type(value)([spread_out(part) for part in value])
+    if not isinstance(value, Formula):
+        return value
+    parts = [spread_out(part) for part in value.parts]
+    if value.head == "call" and str(parts[0]) == "expand":
+        return parts[1][0]
+    return Formula(value.head, *parts)
 
 
 def squares(text: str) -> str:
@@ -114,13 +160,21 @@ def squares(text: str) -> str:
 
 
 def written(value: Any) -> str:
-    """A number with up to five digits."""
+    """A number with four digits, or all digits before the point; numbers.js writes the same."""
     number = np.asarray(value).reshape(-1)[0]
     if isinstance(number, (np.bool_, np.integer)):
         return str(number)
     if np.iscomplexobj(number):
         return f"{number:.4g}"
-    return f"{float(number):.5g}"
+    real = float(number)
+    size = abs(real)
+    if real.is_integer() and size < 1e6:
+        return str(int(real))
+    if 1e-4 <= size < 1e7:
+        digits = max(DIGITS, floor(log10(size)) + 1)
+        return f"{float(f'{real:.{digits}g}'):.9f}".rstrip("0").rstrip(".")
+    mantissa, e, exponent = f"{real:.{DIGITS - 1}e}".partition("e")
+    return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}" if e else mantissa
 
 
 def factor(value: Any) -> str:
@@ -251,6 +305,8 @@ def broadcast(formulas: NamedFormulas, arrival: Arrival) -> str:
     if before is None or before == arrival.part.shape:
         return ""
     name, count = formulas.names[arrival.target], np.size(arrival.gives) // np.size(arrival.part)
+    if count == 1:
+        return ""
     return f" {name} was used {count} times by broadcasting, so these {count} gradients are added."
 
 
@@ -292,7 +348,7 @@ def largest(out: str, into: str, n: int, rule: str | None) -> str:
 MOVES = ("reshape", "flatten", "unflatten", "squeeze", "unsqueeze", "transpose", "permute")
 MOVES_TOO = ("view_as_shape", "flip", "rolled", "contiguous", "clone", "unpermute", "cat", "stack")
 PICKS = ("index", "narrow", "select", "getitem", "diagonal", "unbind", "tril", "triu")
-CHOICES = ("max_pool", "max_dim", "min_dim", "topk")
+CHOICES = ("max_dim", "min_dim", "topk")
 
 # (op, input) -> sentence; ("op", "") is for every input. g is the gradient that arrived.
 BACKWARD: dict[tuple[str, str], Sentence] = {
@@ -300,12 +356,25 @@ BACKWARD: dict[tuple[str, str], Sentence] = {
         f"{into} gets {rule}: each number of {into} gets g times the weights that it went through."
     ),
     ("linear", "weight"): lambda out, into, n, rule: (
-        f"{into} gets {rule}: weight [i, j] multiplied column j into column i of {out}, so it gets "
-        "the sum over the rows of g[:, i] times column j."
+        f"{into} gets {rule}: in each row of the input, {into}[i, j] multiplies number j, and the "
+        f"product is added to number i of {out}. So {into}[i, j] gets the sum over the rows of "
+        "g[row, i] times input[row, j]."
     ),
     ("linear", "bias"): lambda out, into, n, rule: (
         f"{into} gets {rule}: it was added to each row of {out}, so its gradient is the sum over "
         "the rows."
+    ),
+    ("mm", "x"): lambda out, into, n, rule: (
+        f"{into} gets {rule}: {into}[i, j] was multiplied by element [j, k] of the right matrix "
+        f"and added into {out}[i, k]. So it gets the sum over k of g[i, k] times this element."
+    ),
+    ("mm", "y"): lambda out, into, n, rule: (
+        f"{into} gets {rule}: {into}[j, k] was multiplied by element [i, j] of the left matrix and "
+        f"added into {out}[i, k]. So it gets the sum over i of this element times g[i, k]."
+    ),
+    ("max_pool", ""): lambda out, into, n, rule: (
+        f"Only the largest number of each window went into {out}: it gets the gradient, the others "
+        "get 0."
     ),
     ("sum", ""): lambda out, into, n, rule: (
         f"Each element of {into} is a term of {out} with the factor 1: each gets g."

@@ -56,13 +56,14 @@ function parameter({ name }, i) {
       element("div", {}, element("p", { class: "soft" }, "value"), picture("values", i)),
       element("div", {}, element("p", { class: "soft" }, "gradient"), picture("grads", i))),
     typeof ratio === "number" ? element("p", { class: "facts" }, `update : value = ${written(ratio, 3)}`,
-      ratio === 0 ? " (it did not move)" : ratio > 0.03 ? " (large: about 0.001 is usual)" : ratio < 3e-5 ? " (small: about 0.001 is usual)" : "") : null);
+      ratio === 0 ? " (it did not move)" : ratio < 3e-5 ? " (small: large networks have about 0.001)" : ratio > 0.3 ? " (large: large networks have about 0.001)" : "") : null);
 }
 
 function render() {
   const record = records[k];
   at("said").textContent = `Step ${record.step} of ${data.steps}` + (typeof record.loss === "number" ? `: loss = ${written(record.loss, 5)}.` : ".")
-    + " Values before the update; gradients as the optimizer used them.";
+    + " Values before the update; gradients as the optimizer used them."
+    + " update : value is the root mean square of the update, divided by that of the values.";
   at("parameters").replaceChildren(...parameters.map(parameter));
   const drawing = at("losses").querySelector("svg");
   if (drawing) drawing.move(record);

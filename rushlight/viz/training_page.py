@@ -4,7 +4,6 @@ loss."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -205,7 +204,11 @@ def number(loss: Any) -> float | None:
 
 
 def ratio(update: np.ndarray, data: np.ndarray) -> float | None:
-    """std(update) / std(data), or of a single number |update| / |data|; None where data is 0."""
-    size: Callable[[np.ndarray], Any] = np.std if data.size > 1 else np.abs
-    below = float(np.max(size(data))) if data.size else 0.0
-    return float(f"{float(np.max(size(update))) / below:.4g}") if below > 0 else None
+    """rms(update) / rms(data), the root mean squares; None where data is 0."""
+    below = rms(data)
+    return float(f"{rms(update) / below:.4g}") if below > 0 else None
+
+
+def rms(array: np.ndarray) -> float:
+    """The root of the mean of the squares."""
+    return float(np.sqrt(np.mean(np.abs(array.astype(np.complex128)) ** 2))) if array.size else 0.0

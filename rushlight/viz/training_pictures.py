@@ -547,6 +547,12 @@ def columns_of(log: Any) -> dict[str, np.ndarray]:
             rows = list(csv.DictReader(file))
     else:
         rows = list(getattr(log, "rows", log))
+        for row in rows:
+            if not isinstance(row, Mapping):
+                raise TypeError(
+                    f"viz.training: a step of the log is of type {type(row).__name__}; hint: give "
+                    'a dict for each step: [{"loss": 0.3}, {"loss": 0.2}]'
+                )
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: np.array([number_of(row.get(name)) for row in rows]) for name in names}
 

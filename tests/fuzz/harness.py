@@ -129,6 +129,7 @@ class Outcome:
 
     leaves: list = field(default_factory=list)
     error: str = ""
+    raised: str = ""  # the built-in class of the error
 
 
 NAMESPACES = ("t", "F", "func", "math", "np")
@@ -172,7 +173,8 @@ def run(text: str, side: Side | ModuleType) -> Outcome:
             return Outcome(list(leaves(scope["program"](side.lib))))
         except Exception as error:
             line = (str(error).splitlines() or [""])[0]
-            return Outcome(error=f"{type(error).__name__}: {line[:160]}")
+            raised = next(c for c in type(error).__mro__ if c.__module__ == "builtins")
+            return Outcome([], f"{type(error).__name__}: {line[:160]}", raised.__name__)
 
 
 def leaves(made: Any) -> Iterator[Any]:

@@ -91,14 +91,9 @@ def written(rng: random.Random, value: Any, lines: list[str], names: list[str]) 
         if value.layout is not torch.strided:
             raise TypeError("no strided tensor")
         names.append(f"x{len(names)}")
+        keep = not value.is_floating_point() or rng.random() < 0.7
         shape = tuple(value.shape)
-        flat = value.detach().flatten().tolist()
-        items = [f"{v:.4g}" if isinstance(v, float) else str(v) for v in flat]
-        text = "[" + ", ".join(items).replace("inf", "math.inf").replace("nan", "math.nan") + "]"
-        values = f"t.tensor({text}, dtype={value.dtype}).reshape({shape})".replace("torch.", "t.")
-        lines += memory_layouts.laid(
-            rng, names[-1], values, shape, keep=not value.is_floating_point() or rng.random() < 0.7
-        )
+        lines += memory_layouts.laid(rng, names[-1], literal(value), shape, keep=keep)
         return names[-1]
     if isinstance(value, (list, tuple)):
         inside = ", ".join(written(rng, v, lines, names) for v in value)
@@ -110,3 +105,11 @@ def written(rng: random.Random, value: Any, lines: list[str], names: list[str]) 
     if isinstance(value, (float, complex)):
         return repr(value).replace("inf", "math.inf").replace("nan", "math.nan")
     raise TypeError(f"no text for {type(value)}")
+
+
+def literal(x: Any) -> str:
+    """A call of t.tensor that makes a tensor of four digits."""
+    items = [f"{v:.4g}" if isinstance(v, float) else str(v) for v in x.detach().flatten().tolist()]
+    text = ", ".join(items).replace("inf", "math.inf").replace("nan", "math.nan")
+    dtype = str(x.dtype).replace("torch.", "t.")
+    return f"t.tensor([{text}], dtype={dtype}).reshape({tuple(x.shape)})"

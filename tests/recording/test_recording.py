@@ -62,7 +62,7 @@ def test_without_body_the_loop_makes_the_steps_from_the_checkpoint(tmp_path):
     assert [step for step, _ in recording] == [*range(14)]
     steps = rushlight.replay(tmp_path, data, step=8, model=model)
     assert (steps.step, steps.epoch) == (6, 0)
-    assert [step for step, _ in steps] == [6]
+    assert [step for step, _ in steps] == [*range(6, 14)]  # the epoch of step 8 ends
     assert [s for s, _ in rushlight.replay(tmp_path, data, model=model)] == [12, 13]
 
 
@@ -96,6 +96,17 @@ def test_generators_of_the_loader(tmp_path):
     whole = order(rushlight.record, every=5)
     assert order(rushlight.replay, step=11) == whole[10:]
     assert len(whole) == 21
+
+
+def test_a_step_of_a_later_epoch_than_that_of_the_checkpoint(tmp_path):
+    model, _ = small()
+    data = [rushlight.ones(1, 2) * i for i in range(5)]
+    steps = [*rushlight.record(tmp_path, data, every=100, epochs=4, model=model)]
+    replayed = rushlight.replay(tmp_path, data, step=12, body=lambda x: None, model=model)
+    assert [step for step, _ in replayed] == [12, 13, 14]  # to the end of the epoch of step 12
+    replayed = rushlight.replay(tmp_path, data, step=10, model=model)
+    assert [step for step, _ in replayed] == list(range(15))
+    assert len(steps) == 20
 
 
 def test_files_hold_no_classes_of_the_program(tmp_path):

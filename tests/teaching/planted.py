@@ -81,6 +81,44 @@ for i in range(40):
         "no-log-before-nll-loss",
         "train(classifier(), lambda m, p: F.nll_loss(F.softmax(m(x[p]), 1), y[p]))",
     ),
+    "log_softmax over the batch": (
+        "softmax-over-the-batch",
+        "train(classifier(), lambda m, p: F.nll_loss(m(x[p]).log_softmax(dim=0), y[p]))",
+    ),
+    "log of softmax over the batch, module": (
+        "softmax-over-the-batch",
+        "train(classifier(), lambda m, p: nn.NLLLoss()(nn.Softmax(0)(m(x[p])).log(), y[p]))",
+    ),
+    "StepLR for epochs, stepped per batch": (
+        "scheduler-steps-once-per-batch",
+        """
+model, loader = classifier(), DataLoader(TensorDataset(x, y), batch_size=16, shuffle=True)
+optimizer = optim.SGD(model.parameters(), lr=0.05)
+scheduler = optim.lr_scheduler.StepLR(optimizer, step_size=5, gamma=0.1)
+for epoch in range(10):
+    for xb, yb in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(xb), yb).backward()
+        optimizer.step()
+        scheduler.step()
+""",
+    ),
+    "CosineAnnealingLR for epochs, stepped per batch, in a function": (
+        "scheduler-steps-once-per-batch",
+        """
+def main(epochs=10):
+    model, loader = classifier(), DataLoader(TensorDataset(x, y), batch_size=16, shuffle=True)
+    optimizer = optim.SGD(model.parameters(), lr=0.05)
+    scheduler = optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=epochs)
+    for epoch in range(epochs):
+        for xb, yb in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(xb), yb).backward()
+            optimizer.step()
+            scheduler.step()
+main()
+""",
+    ),
     "sigmoid before BCEWithLogitsLoss": (
         "sigmoid-before-bce-with-logits",
         "loss = nn.BCEWithLogitsLoss()\n"
@@ -92,6 +130,43 @@ for i in range(40):
 p = torch.tensor([0.5, 0.5, 0.0], requires_grad=True)
 loss = (p * p.log()).sum()
 loss.backward()
+""",
+    ),
+    "nan of a feature, and ReLUs": (
+        "loss-is-nan",
+        """
+x[:, 0] = float("nan")
+train(classifier(), """
+        + CE
+        + ")",
+    ),
+    "step without brackets": (
+        "no-step",
+        """
+model = classifier()
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for i in range(40):
+    optimizer.zero_grad()
+    F.cross_entropy(model(x), y).backward()
+    optimizer.step
+""",
+    ),
+    "F.dropout without self.training": (
+        "dropout-in-evaluation",
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 3)
+    def forward(self, x):
+        return self.fc(F.dropout(x, 0.5))
+model = Net()
+train(model, """
+        + CE
+        + """)
+model.eval()
+with torch.no_grad():
+    (model(x).argmax(1) == y).sum()
 """,
     ),
     "detach in the middle": (
@@ -162,6 +237,16 @@ train(model, """
         + """)
 with torch.inference_mode():
     F.cross_entropy(model(x), y)
+""",
+    ),
+    "no eval(), full batches": (
+        "training-mode-in-evaluation",
+        """
+model = classifier(nn.Dropout(0.5))
+for epoch in range(12):
+    train(model, lambda m, p: F.cross_entropy(m(x[:192]), y[:192]), steps=1)
+    with torch.no_grad():
+        (model(x[192:]).argmax(1) == y[192:]).float().mean()
 """,
     ),
     "no train() after eval()": (
@@ -244,7 +329,7 @@ for epoch in range(4):
         """
 cell, head, h = nn.RNNCell(8, 8), nn.Linear(8, 3), torch.zeros(4, 8)
 optimizer = optim.SGD([*cell.parameters(), *head.parameters()], lr=0.0)
-for i in range(20):
+for i in range(19):
     h = cell(x[4 * i : 4 * i + 4], h)
     optimizer.zero_grad()
     F.cross_entropy(head(h), y[4 * i : 4 * i + 4]).backward(retain_graph=True)
@@ -442,6 +527,118 @@ for epoch in range(3):
     "a whole sorted data set in each step": """
 order = y.argsort()
 train(classifier(), lambda m, p: F.cross_entropy(m(x[order]), y[order]))
+""",
+    "log_softmax over the samples of a square of similarities": """
+net = nn.Linear(8, 16)
+optimizer = optim.SGD(net.parameters(), lr=0.01)
+for i in range(20):
+    optimizer.zero_grad()
+    scores = net(x[:32]) @ net(x[:32] + 0.1 * torch.randn(32, 8)).T
+    F.nll_loss(scores.log_softmax(0), torch.arange(32)).backward()
+    optimizer.step()
+""",
+    "log_softmax over classes: last dimension, one sample, images": """
+net = nn.Linear(8, 3)
+F.nll_loss(net(x).log_softmax(-1), y).backward()
+F.nll_loss(net(x[0]).log_softmax(0), y[0]).backward()
+F.nll_loss(net(x).T.log_softmax(0).T, y).backward()
+F.nll_loss(net(x[:24].view(2, 3, 4, 8)).permute(0, 3, 1, 2).log_softmax(1), y[:24].view(2, 3, 4)).backward()
+""",
+    "schedules in epochs and in batches": """
+S = optim.lr_scheduler
+EPOCHS, BATCHES = 8, 16
+per_batch = [
+    lambda o: S.OneCycleLR(o, max_lr=0.05, total_steps=EPOCHS * BATCHES),
+    lambda o: S.CosineAnnealingLR(o, T_max=EPOCHS * BATCHES),
+    lambda o: S.LambdaLR(o, lambda i: min(1.0, (i + 1) / 20)),
+    lambda o: S.PolynomialLR(o, total_iters=EPOCHS * BATCHES),
+    lambda o: S.StepLR(o, step_size=2 * BATCHES),
+    lambda o: S.ExponentialLR(o, gamma=0.98),
+    lambda o: S.MultiStepLR(o, [2 * BATCHES, 6 * BATCHES]),
+    lambda o: S.CosineAnnealingLR(o, T_max=BATCHES),
+    lambda o: S.SequentialLR(o, [S.LinearLR(o, 0.1, total_iters=8), S.CosineAnnealingLR(o, 120)], [8]),
+    lambda o: S.LinearLR(o, start_factor=0.1, total_iters=EPOCHS),
+]
+per_epoch = [
+    lambda o: S.StepLR(o, step_size=2),
+    lambda o: S.CosineAnnealingLR(o, T_max=EPOCHS),
+    lambda o: S.ExponentialLR(o, gamma=0.1),
+]
+for make in [*per_batch, *per_epoch]:
+    model, loader = nn.Linear(8, 3), DataLoader(TensorDataset(x, y), batch_size=256 // BATCHES, shuffle=True)
+    optimizer = optim.SGD(model.parameters(), lr=0.05)
+    scheduler = make(optimizer)
+    for epoch in range(EPOCHS):
+        for xb, yb in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(xb), yb).backward()
+            optimizer.step()
+            if make in per_batch:
+                scheduler.step()
+        if make in per_epoch:
+            scheduler.step()
+""",
+    "one full batch for each epoch, stepped in each": """
+model, loader = nn.Linear(8, 3), DataLoader(TensorDataset(x, y), batch_size=256)
+optimizer = optim.SGD(model.parameters(), lr=0.05)
+scheduler = optim.lr_scheduler.StepLR(optimizer, step_size=5)
+for epoch in range(100):
+    for xb, yb in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(xb), yb).backward()
+        optimizer.step()
+        scheduler.step()
+""",
+    "pseudo-labels, hard examples or targets of the model itself": """
+def pseudo(model):
+    new = torch.randn(64, 8)
+    with torch.no_grad():
+        labels = model(new).argmax(1)
+    return F.cross_entropy(model(new), labels)
+def hard(model):
+    with torch.no_grad():
+        some = F.cross_entropy(model(x), y, reduction="none").topk(64).indices
+    return F.cross_entropy(model(x[some]), y[some])
+def bootstrapped(model):
+    with torch.no_grad():
+        value = model(x[128:]).max(1).values
+    return F.mse_loss(model(x[:128]).max(1).values, t[:128] + 0.9 * value)
+for loss in (pseudo, hard, bootstrapped):
+    train(classifier(nn.Dropout(0.5)), lambda m, p: loss(m), lr=0.01)
+""",
+    "gradients of images, by an optimizer that steps later": """
+model = classifier()
+optimizer = optim.SGD(model.parameters(), lr=0.05)
+norms = []
+for i in range(30):
+    optimizer.zero_grad()
+    F.cross_entropy(model(x[i : i + 1]), y[i : i + 1]).backward()
+    norms.append(model[0].weight.grad.norm().item())
+train(model, """ + CE + """, optimizer=optimizer)
+""",
+    "own update without step, zero_grad of an optimizer": """
+model = classifier()
+optimizer = optim.SGD(model.parameters(), lr=0.05)
+for i in range(30):
+    optimizer.zero_grad()
+    F.cross_entropy(model(x), y).backward()
+    with torch.no_grad():
+        for p in model.parameters():
+            p -= 0.05 * p.grad
+""",
+    "MC dropout with F.dropout, and F.dropout in training": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 3)
+    def forward(self, x, drop=None):
+        return self.fc(F.dropout(x, 0.5) if drop else F.dropout(x, 0.5, self.training))
+model = Net()
+train(model, """ + CE + """)
+model.eval()
+with torch.no_grad():
+    model(x).argmax(1), F.cross_entropy(model(x), y)
+    torch.stack([model(x, True).softmax(1) for _ in range(20)]).mean(0).argmax(1)
 """,
     "MC dropout": """
 model = classifier(nn.Dropout(0.5))

@@ -550,6 +550,103 @@ def test_words_of_the_page_do_not_cover_each_other(browser, tmp_path):
     page.close()
 
 
+def a_neuron_of_16_ops():
+    x = [torch.tensor(v, requires_grad=True) for v in (2.0, 0.0, 1.0)]
+    w = [torch.tensor(v, requires_grad=True) for v in (-3.0, 1.0, 0.5)]
+    b = torch.tensor(6.3813735, requires_grad=True)
+    n = x[0] * w[0] + x[1] * w[1] + x[2] * w[2] + b
+    e = torch.exp(-2 * n)
+    o = (1 - e) / (1 + e)
+    y = o * 0.5 + 0.5
+    return (y - 1.0) ** 2
+
+
+def test_a_neuron_of_16_ops_is_seen_without_scrolling(browser, tmp_path):
+    torch.viz.html(a_neuron_of_16_ops(), tmp_path / "page.html")
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.goto((tmp_path / "page.html").as_uri())
+    last = page.evaluate("LAST")
+    for k in (0, 5, last // 2, last):
+        page.evaluate(f"go({k})")
+        room = "document.getElementById('room')"
+        assert page.evaluate(f"{room}.scrollHeight <= {room}.clientHeight")
+        assert page.evaluate(f"{room}.scrollWidth <= {room}.clientWidth")
+        assert page.evaluate(LAPS)[1] is False
+    assert page.evaluate("scale * 13") >= 10  # px: the height of letters
+    page.close()
+
+
+def test_a_number_has_one_form_in_sentences_boxes_and_tables(browser, tmp_path):
+    from rushlight.viz.reasons import written
+
+    torch.viz.html(a_neuron_of_16_ops(), tmp_path / "page.html")
+    page = browser.new_page()
+    page.goto((tmp_path / "page.html").as_uri())
+    numbers = [0.881373587, -0.5, 3.0, 12345.678, 1e6, 2.5e-5, -1.23456e-7, 123456789.0, 0.1 + 0.2]
+    numbers += [99999.9999, 1e-4, 0.00012345678, 9.99996, 1e7 - 0.5]
+    numbers += np.random.default_rng(0).standard_cauchy(200).tolist()
+    assert page.evaluate("ns => ns.map(n => written(n))", numbers) == [written(n) for n in numbers]
+    page.close()
+
+
+@columns
+def test_constants_have_the_text_of_the_program():
+    y = torch.ones(4, 1)
+    x = torch.randn(4, 1, requires_grad=True)
+    score = x * 2
+    score = score.clamp(min=-5)
+    out = score * 0.1
+    mask = torch.tensor([[1.0], [0.0], [1.0], [1.0]])
+    kept = out.masked_fill(mask == 0, -1.0)
+    loss = ((kept - y) ** 2).mean()
+    nodes = nodes_of(torch.viz.html(loss))
+    forward = {name: node["forward"] for name, node in nodes.items()}
+    assert forward["out"] == "0.1 * score₂"
+    assert forward["kept"] == "masked_fill(out, mask == 0, -1.0)"
+    assert "kept - y" in forward.values()
+    assert "mask == 0" in nodes
+
+
+def test_rules_read_as_a_person_writes_them():
+    lin = nn.Linear(4, 6)
+    out = lin(torch.randn(2, 3, 4, requires_grad=True))
+    data = data_of(torch.viz.html(out.mean(), None, lin))
+    rules = {node["name"]: [rule for _, rule in node["rules"]] for node in data["nodes"]}
+    assert ["g / 36"] in rules.values()
+    (linear,) = [found for found in rules.values() if len(found) == 3]
+    assert linear[1].startswith("g.reshape(-1, 6).T @ ")
+    assert linear[1].endswith(".reshape(-1, 4)")
+    assert linear[2] == "g.reshape(-1, 6).sum(0)"
+    said = [a["said"] for step in data["steps"] for a in step["arrivals"]]
+    assert not [text for text in said if "used 1 times" in text]
+
+
+@columns
+def test_a_freed_linear_layer_keeps_its_arguments_in_order():
+    lin, x = nn.Linear(2, 1), torch.randn(3, 2)
+    loss = lin(x).square().mean()
+    loss.backward()
+    data = data_of(torch.viz.html(loss, None, lin))
+    assert any((node["forward"] or "").endswith(" @ weight.T + bias") for node in data["nodes"])
+
+
+def test_ops_inside_a_module_of_several_ops_have_the_names_of_ops():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(2, 3)
+
+        def forward(self, x):
+            return (self.fc(x).relu() * 2).exp()
+
+    outer = nn.Sequential(Net(), nn.Linear(3, 1))
+    with viz.module_calls(outer):
+        loss = outer(torch.ones(4, 2)).sum()
+    labels = [node["label"] for node in data_of(torch.viz.html(loss, None, outer))["nodes"]]
+    assert [label for label in labels if label.endswith(": Linear")] != []
+    assert not [label for label in labels if label.endswith(": Net")]
+
+
 @pytest.mark.origin("newcomers")
 def test_a_page_of_a_model_that_nobody_holds():
     page = torch.viz.html(nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))(torch.ones(1, 2)).sum())

@@ -59,6 +59,8 @@ def test_a_log_without_numbers():
         viz.training([{"note": "a"}])
     with pytest.raises(ValueError, match="no numbers"):
         viz.training([])
+    with pytest.raises(TypeError, match="of type float; hint: give a dict for each step"):
+        viz.training([0.3, 0.2])
 
 
 @pytest.fixture

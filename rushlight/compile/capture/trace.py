@@ -18,6 +18,7 @@ from rushlight.base import dtypes
 from rushlight.base.errors import LinAlgError
 from rushlight.base.text import GENERATED
 from rushlight.base.tracebacks import PACKAGE, ours, user_frame
+from rushlight.compile.capture.origins import Origins
 from rushlight.compile.graph import Call, Graph, Store, Value, is_random, shared, values_in
 from rushlight.compile.report import Break, where
 from rushlight.core.clock import tick
@@ -105,6 +106,7 @@ class Tracer(Watcher):
         # values of the function's own tensors that decide the shape of a result -> (tensor, its
         # bytes)
         self.deciding: dict[Value, tuple[Tensor, bytes]] = {}
+        self.origins = Origins()
 
     # -- events ------------------------------------------------------------------------------------
 
@@ -128,7 +130,9 @@ class Tracer(Watcher):
             self.stop("makes a tensor whose shape depends on numbers")
         name, values, arrays = self.as_recorded(op, args, values, made)
         shares = shared(name, arrays, [t._array for t in outs])
-        self.steps.append(Call(name, values, made, line(), self.late, shares))
+        here = line()
+        origin = self.origins.of(op, outs, here)
+        self.steps.append(Call(name, values, made, here, self.late, shares, origin))
 
     def as_recorded(self, op: Any, args: tuple, values: tuple, made: tuple) -> tuple:
         """(name, values, arrays) of the call that a program makes in place of an op's."""

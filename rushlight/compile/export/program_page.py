@@ -19,14 +19,14 @@ from rushlight.nn.module import Module
 from rushlight.ops.result_names import RESULT_NAMES
 
 WIDTH = 100
-MAX_OPS_IN_NAME = 3
+MAX_ORIGINS_IN_NAME = 4
+BACKWARD = "_backward"  # the end of the name of a backward, such as linear_backward
 MAX_PLACES = 3  # statements of the user that are named over a statement
 HEAD = '''"""{title}
 
 For reading: the program that runs, with other names. A loop stands here as a function of whole
 arrays; it runs as machine code, element by element, in memory that is planned once.
-It returns the results, and the gradients that become `.grad`.
-compiler.source(f, full=True) is the text that runs.
+It returns results and gradients (`.grad`). compiler.source(f, full=True) is the text that runs.
 
 {inputs}
 """'''
@@ -175,13 +175,14 @@ class Sheet:
             return f"{self.input_name(*v.leaf)}_grad"
         variables, op = variables_of(v.place), v.op
         if is_backward(v.place):
-            return f"grad_{op}"
+            return f"grad_{v.origin.removesuffix(BACKWARD) or op}"
         if v.last and v.slot < len(variables):
             return variables[v.slot]
         variable = variables[0] if len(variables) == 1 else ""
         if calls_step([v.place]) and len(self.state.optimizers) == 1:
             variable = type(self.state.optimizers[0]).__name__.lower()
-        return f"{variable or call_of(v.place) or 'value'}_{op}"
+        maker = variable or module_of(v.place) or v.origin
+        return f"{maker}_{op}" if maker and maker != op else op
 
     def input_name(self, kind: str, what: Any) -> str:
         if kind == "grad":
@@ -201,9 +202,11 @@ class Sheet:
         own = {*self.arguments}
         parameters = {p for o in self.state.optimizers for p in o.state}
         for i, v in enumerate(self.page.values):
+            name = self.names.get(f"§{i}", "")
             if v.source is None:
+                if v.op == "constant" and name:
+                    yield f"{name}: {v.what}, a constant"
                 continue
-            name = self.names[f"§{i}"]
             known = isinstance(v.source[1], Tensor) and v.source[1] in parameters
             if name in own or known or not parameters:
                 yield f"{name}: {v.what}"
@@ -214,16 +217,15 @@ class Sheet:
             yield f"and {rest} arrays of {kinds or 'other state'}"
 
     def loop_name(self, s: Statement) -> str:
-        calls = [call_of(p) for p in s.places if not is_backward(p)]
-        if calls == ["step"] and len(self.state.optimizers) == 1:
-            kind = type(self.state.optimizers[0]).__name__.lower()
-            return f"{kind}_factors" if s.on_numbers else kind
-        plain = all(op in RESULT_NAMES for op in s.ops)
-        if len(s.ops) <= MAX_OPS_IN_NAME and not (plain and any(calls)):
-            name = "_".join(s.ops)
-        else:
-            name = next(filter(None, reversed(calls)), "backward")
-        return (name or "copy") + "_rows" * s.by_rows
+        """`linear_gelu`, `cross_entropy_rows`, `gelu_backward`, `adamw`, `adamw_factors`."""
+        whole = all(origin.endswith(BACKWARD) for origin in s.origins)
+        names = [o.removesuffix(BACKWARD) for o in s.origins]
+        if not whole:  # a loop of both passes has the names of the forward pass
+            names = [o for o, own in zip(s.origins, names) if o == own or own not in s.origins]
+        if len(names) > MAX_ORIGINS_IN_NAME:
+            names = [names[0], "to", names[-1]]
+        name = "_".join(names) + BACKWARD * whole if names else "copy"
+        return name + "_rows" * s.by_rows + "_factors" * s.on_numbers
 
     # -- text --------------------------------------------------------------------------------------
 
@@ -384,6 +386,19 @@ def call_of(place: str) -> str:
         if isinstance(node, ast.Call):
             return getattr(node.func, "attr", getattr(node.func, "id", ""))
     return ""
+
+
+def module_of(place: str) -> str:
+    """The module that the user's statement calls: `fc2` for `return self.fc2(h)`; "" if it calls
+    several."""
+    value = getattr(statement_of(place), "value", None)
+    calls = [n.func for n in ast.walk(value) if isinstance(n, ast.Call)] if value else []
+    found = {
+        f.attr
+        for f in calls
+        if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name) and f.value.id == "self"
+    }
+    return found.pop() if len(found) == 1 else ""
 
 
 def identifier(text: str) -> str:

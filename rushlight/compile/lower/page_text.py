@@ -23,12 +23,14 @@ from rushlight.core.table import TABLE
 from rushlight.fast.rule_text import ATOM, PRODUCT, SHORT, NotFused, Scalar, expression
 from rushlight.loops import scalar_math
 from rushlight.ops.linalg.matmul import mm, mv
+from rushlight.ops.math.elementwise import sub
 from rushlight.ops.reduce import reduce
 from rushlight.ops.shape.views import transpose
 
 REDUCED = {reduce.sum.op: "sum", reduce.amax.op: "max", reduce.amin.op: "min"}
 MAX_CHARACTERS = 60  # a longer expression gets a variable of its own
 MAX_LITERAL = 8  # a constant of up to this many elements is written as numbers
+BACKWARD_OF = "backward of "  # before the statement of the user
 MARK = re.compile(r"§\d+")
 NUMBER = re.compile(r"\b(?:f32|f64|i64)\((-?(?:\d[\d.]*(?:e[+-]?\d+)?|inf|nan))\)")
 OF_FLOAT64 = re.compile(rf"\b({'|'.join(sorted(scalar_math.NAMES))})64\(")
@@ -36,7 +38,8 @@ OF_FLOAT64 = re.compile(rf"\b({'|'.join(sorted(scalar_math.NAMES))})64\(")
 
 @dataclass
 class Shown:
-    """A value of the page. `source`: of an input; `leaf`: the tensor whose gradient the value is.
+    """A value of the page. `origin`: what its step belongs to (graph.Origin); `source`: of an
+    input; `leaf`: the tensor whose gradient the value is.
     `last`: whether it is a result of the last op that its statement of the user computes; `slot`:
     the number of this result."""
 
@@ -47,17 +50,19 @@ class Shown:
     leaf: Any = None
     last: bool = False
     slot: int = 0
+    origin: str = ""
 
 
 @dataclass
 class Statement:
     """`outs` = `lines[0]`; or a call of a function with the statements `lines`, if `arguments` is
-    not None: it takes `arguments`, writes into some of them, and returns `returned`."""
+    not None: it takes `arguments`, writes into some of them, and returns `returned`. `places`: the
+    user's statements; `origins`: the names of what the steps belong to (graph.Origin)."""
 
     places: list[str]
     outs: list[str]
     lines: list[str]
-    ops: list[str] = field(default_factory=list)
+    origins: list[str] = field(default_factory=list)
     arguments: list[str] | None = None
     returned: list[str] = field(default_factory=list)
     by_rows: bool = False
@@ -100,7 +105,8 @@ class PageWriter:
                 place = place_of(step.line) if step.line else ""
                 # a conversion has the name of what it converts
                 ops[v] = ops.get(step.args[0], step.op) if step.op == "to" else step.op
-                self.value(v, Shown(kind(v), ops[v], place, None, leaves.get(v), last, slot))
+                shown = Shown(kind(v), ops[v], place, None, leaves.get(v), last, slot, origin(step))
+                self.value(v, shown)
         for item in items:
             if isinstance(item, Cluster):
                 self.loop(item)
@@ -133,9 +139,15 @@ class PageWriter:
         return self.value(v, Shown(kind(v), "constant"))
 
     def add(self, steps: list[Any], outs: list[str], lines: list[str], **more: Any) -> None:
-        places = dict.fromkeys(place_of(s.line) for s in steps if s.line)
-        ops = dict.fromkeys(s.op for s in steps if not (is_view(s) or s.op in ("store", "to")))
-        self.page.statements.append(Statement([*places], outs, lines, [*ops], **more))
+        places = [*dict.fromkeys(shown_place(s) for s in steps if s.line)]
+        places = [
+            p
+            for p in places
+            if p.removeprefix(BACKWARD_OF) == p or p.removeprefix(BACKWARD_OF) not in places
+        ]
+        own = [s for s in steps if not (is_view(s) or s.op in ("store", "to"))]
+        names = dict.fromkeys(map(origin, own))
+        self.page.statements.append(Statement(places, outs, lines, [*names], **more))
 
     # -- single steps ------------------------------------------------------------------------------
 
@@ -144,7 +156,10 @@ class PageWriter:
             line = f"{self.text(step.target)}[...] = {self.text(step.value)}"
             return self.add([step], [], [line])
         text = self.call(step)
-        if is_view(step) and (text.endswith(".T") or not {*values_in(step.args)} & self.written):
+        overwritten = {*values_in(step.args)} & self.written
+        transposed = is_view(step) and text.endswith(".T")
+        same = is_view(step) or MARK.fullmatch(text)  # the elements of x: a view, or x - 0
+        if transposed or same and not overwritten:
             self.views[step.outs[0]] = text
         else:
             self.add([step], [self.text(v) for v in step.outs], [text])
@@ -331,6 +346,18 @@ class LoopText:
         return v.shape != self.cluster.space
 
 
+def origin(step: Call | Store) -> str:
+    """The name of what the step belongs to; its op for a step that a pass has made."""
+    return step.op if step.origin is None else step.origin.name
+
+
+def shown_place(step: Call | Store) -> str:
+    """The user's statement; of a step of backward the statement that it is the backward of."""
+    if step.origin is not None and step.origin.line:
+        return BACKWARD_OF + place_of(step.origin.line)
+    return place_of(step.line)
+
+
 def marks(text: str) -> set[str]:
     return {*MARK.findall(text)}
 
@@ -362,6 +389,8 @@ def axes_text(axes: Iterable[int]) -> str:
 def written(step: Call, given: list[Any]) -> Scalar | None:
     """The expression for an elementwise op: its formula, or its name if the formula is long. None
     for an op without a formula."""
+    if step.runs(sub) and isinstance(step.args[1], Value) and uniform(step.args[1]) == 0:
+        return given[0] if step.args[0].shape == step.outs[0].shape else None
     try:
         made = expression(TABLE[step.op], tuple(given), step.outs[0].dtype)
     except (NotFused, KeyError, TypeError):

@@ -59,13 +59,13 @@ class Builder:
 
     def __init__(self, like: Call):
         self.steps: list[Call] = []
-        self.line, self.late = like.line, like.late
+        self.line, self.late, self.origin = like.line, like.late, like.origin
 
     def call(self, op: Any, *args: Any, shape: tuple, dtype: np.dtype | None = None) -> Value:
         first = next(a for a in args if isinstance(a, Value))
         out = Value(np.broadcast_to(np.zeros((), dtype or first.dtype), shape))
         name = getattr(op, "op", op).name
-        self.steps.append(Call(name, args, (out,), self.line, self.late))
+        self.steps.append(Call(name, args, (out,), self.line, self.late, None, self.origin))
         return out
 
     def element(self, op: Any, *args: Any, dtype: np.dtype | None = None) -> Value:
@@ -87,7 +87,7 @@ class Builder:
 
     def check(self, name: str, *args: Any) -> None:
         """A check of the data, which raises eager's error."""
-        self.steps.append(Call(name, args, (), self.line, self.late))
+        self.steps.append(Call(name, args, (), self.line, self.late, None, self.origin))
 
     def kept(self, target: Value, classes: int, ignore_index: int) -> Value:
         """Whether a column is the class of its row (N,), and the row is not ignored."""

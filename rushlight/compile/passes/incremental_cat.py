@@ -98,7 +98,13 @@ class Extension:
             {v: self.constant(v._array) for v in values_in(step.args) if v.kind == "constant"}
         )
         call = Call(
-            step.op, replaced(step.args, self.same), step.outs, step.line, step.late, step.shares
+            step.op,
+            replaced(step.args, self.same),
+            step.outs,
+            step.line,
+            step.late,
+            step.shares,
+            step.origin,
         )
         if (found := places(call)) is not None and self.reads_all(call, found):
             return [call]

@@ -70,7 +70,7 @@ def part_of(step: Call, box: Box, cut: Cut) -> Call | None:
         Value(np.broadcast_to(np.zeros((), v.dtype), v._array[box[: len(v.shape)]].shape))
         for v in step.outs
     ]
-    return Call(step.op, args, tuple(outs), step.line, step.late, step.shares)
+    return Call(step.op, args, tuple(outs), step.line, step.late, step.shares, step.origin)
 
 
 def of_turned(step: Call, box: Box, touched: list[int], cut: Cut) -> tuple:

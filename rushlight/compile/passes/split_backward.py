@@ -166,7 +166,9 @@ def own_constants(values: Iterable[Value]) -> dict[Value, Value]:
 def with_values(step: Call | Store, by: dict[Value, Value]) -> Call:
     """The same call on other values: `by` has all results, and the arguments that change."""
     outs = tuple([by[v] for v in step.outs])
-    return Call(step.op, replaced(step.args, by), outs, step.line, shares=step.shares)
+    return Call(
+        step.op, replaced(step.args, by), outs, step.line, shares=step.shares, origin=step.origin
+    )
 
 
 def without(graph: Graph, absent: set[int], seeds: list[set[int]]) -> tuple[Graph, list[bool]]:

@@ -441,6 +441,7 @@ def gumbel_softmax(
     tensor([[0., 0., 1.],
             [0., 1., 0.]])
     """
+    dim = wrap(dim, logits._array.ndim)  # before the draw: a refused call draws nothing
     noise = empty_like(logits.detach(), memory_format=contiguous_format).exponential_().log()
     soft = reduce_api.softmax(e.div(e.sub(logits, noise), tau), dim)
     if not hard:

@@ -8,6 +8,7 @@ from typing import Any
 
 from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor
+from rushlight.kernels.fractional_pool import check_windows
 from rushlight.nn.functional.size_arguments import each, with_batch, without_batch
 from rushlight.ops.nn import pool
 from rushlight.ops.tensor.node_names import called
@@ -49,6 +50,7 @@ def fractional_max_pooling(n: int) -> tuple[Callable, Callable]:
             output_size = tuple(int(s * float(r)) for s, r in zip(x._array.shape[2:], ratios))
         out = whole(output_size, n, name, "output_size")
         check(x, kernel, name)
+        check_windows(x._array.shape[2:], kernel, out)  # before the draw
         samples = (
             rand(*x._array.shape[:2], n, dtype=x.dtype)
             if _random_samples is None

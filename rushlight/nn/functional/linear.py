@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from math import prod
 
 import numpy as np
 
 from rushlight.base.dtypes import FLOATING
-from rushlight.base.errors import check_given, explain
+from rushlight.base.errors import check_kinds, explain
 from rushlight.core.arguments import promoted, wrap
 from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor, from_array
@@ -33,7 +34,14 @@ def linear(
     try:
         usual = weight._array.ndim == 2 and (bias is None or bias._array.ndim < 2)
     except AttributeError:
-        check_given(linear, (input, weight, bias), {})
+        check_kinds(
+            "linear",
+            [
+                ("input", "Tensor", input),
+                ("weight", "Tensor", weight),
+                ("bias", "Tensor | None", bias),
+            ],
+        )
         raise
     if usual:
         return product(input, weight, bias, out=out)
@@ -75,8 +83,9 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
             )
         )
     k, i, j = weight._array.shape
-    x = matmul(reshape(input1, (-1, i)), reshape(permute(weight, (1, 0, 2)), (i, k * j)))
-    out = r.sum(e.mul(reshape(x, (-1, k, j)), reshape(input2, (-1, 1, j))), (2,))
+    n = prod(a[:-1])
+    x = matmul(reshape(input1, (n, i)), reshape(permute(weight, (1, 0, 2)), (i, k * j)))
+    out = r.sum(e.mul(reshape(x, (n, k, j)), reshape(input2, (n, 1, j))), (2,))
     out = reshape(out, (*a[:-1], k))
     return out if bias is None else e.add(out, bias)
 

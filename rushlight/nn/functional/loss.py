@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -580,7 +581,8 @@ def soft_cross_entropy(
         r.sum(times(e.mul(logs, target), along_classes(weight, logs._array.ndim, dim)), (dim,))
     )
     if reduction == "mean":
-        return e.div(r.sum(loss), loss._array.size)  # of nothing nan, as in torch
+        n = loss._array.size if classes else 0
+        return e.div(r.sum(loss), n)  # of nothing nan, as in torch
     return reduced(loss, reduction)
 
 
@@ -627,7 +629,7 @@ def linear_cross_entropy(
     check_linear(input, linear_weight, linear_bias, target, weight, ignore_index, label_smoothing)
     *classes, features = linear_weight._array.shape
     flat_bias = None if linear_bias is None else reshape(linear_bias, (-1,))
-    logits = linear(input, reshape(linear_weight, (-1, features)), flat_bias)
+    logits = linear(input, reshape(linear_weight, (prod(classes), features)), flat_bias)
     logits = reshape(logits, (*input._array.shape[:-1], *classes))
     return cross_entropy(
         logits,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.dtypes import float32
-from rushlight.base.errors import explain, warn
+from rushlight.base.errors import explain, overflowed, warn
 from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor
 from rushlight.kernels.layout import suggests_last
@@ -28,6 +28,7 @@ from rushlight.ops.shape.views import clone, permute, reshape, to, transpose
 from rushlight.ops.tensor.node_names import called
 
 MODES = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3, "lanczos": 2}
+MAX_ELEMENTS = 2**58  # of one image: no address space has more
 
 
 def interpolate(
@@ -226,6 +227,8 @@ def target_size(
                 f"{list(input._array.shape[2:])} and output {list(out)}"
             )
         )
+    if math.prod(out) >= MAX_ELEMENTS:
+        raise overflowed((*input._array.shape[:2], *out))
     return out, factors
 
 

@@ -297,6 +297,13 @@ def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) ->
         raise RuntimeError(
             explain(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
         )
+    if tau._array.shape[:-1] != A._array.shape[:-2]:
+        raise RuntimeError(
+            explain(
+                f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but "
+                f"got {list(tau._array.shape[:-1])}"
+            )
+        )
     if recorded(A, (tau,)):
         return given(out, reflect(A, tau, overwrite(A, eye(m, n, dtype=A.dtype))))
     return given(out, from_array(reflected(A._array, tau._array)))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.errors import NoArray, check_given, explain
+from rushlight.base.errors import NoArray, check_kinds, explain
 from rushlight.core.build import composite
 from rushlight.core.mode import mode
 from rushlight.core.results import filled, into
@@ -37,7 +37,7 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     except NoArray as sparse:
         return filled(out, sparse.instead("matmul", input, other))
     except AttributeError:
-        check_given(matmul, (input, other), {})
+        check_kinds("matmul", [("input", "Tensor", input), ("other", "Tensor", other)])
         raise
     if m >= 2 and n >= 2:
         r = product(input, other)
@@ -79,7 +79,7 @@ def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     except NoArray as sparse:
         return filled(out, sparse.instead("mm", input, mat2))
     except AttributeError:
-        check_given(mm, (input, mat2), {})
+        check_kinds("mm", [("input", "Tensor", input), ("mat2", "Tensor", mat2)])
         raise
     return product(input, mat2, out=out)
 
@@ -104,7 +104,7 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     except NoArray as sparse:
         return filled(out, sparse.instead("bmm", input, mat2))
     except AttributeError:
-        check_given(bmm, (input, mat2), {})
+        check_kinds("bmm", [("input", "Tensor", input), ("mat2", "Tensor", mat2)])
         raise
     if (
         input._array.shape[0] != mat2._array.shape[0]

@@ -41,6 +41,8 @@ def cov(
         x = to(x, dtypes.get_default_dtype())
     w = weights(x, fweights, aweights)
     n: Any = float(x._array.shape[1]) if w is None else total(w)
+    if w is not None and (numbers(n) == 0).any():
+        raise RuntimeError(explain("cov(): weights sum to zero, can't be normalized"))
     if x._array.size == 0 or w is None:
         means = e.div(total(x, (1,)), n)
     else:

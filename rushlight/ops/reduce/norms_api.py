@@ -25,6 +25,7 @@ from rushlight.ops.math import elementwise as e
 from rushlight.ops.math.arithmetic import writing
 from rushlight.ops.reduce import reduce as r
 from rushlight.ops.reduce import vector_norm as lengths
+from rushlight.ops.reduce.reduce_api import check_identity
 from rushlight.ops.shape.views import contiguous, permute, to, unsqueeze
 from rushlight.ops.tensor.node_names import called
 
@@ -91,21 +92,6 @@ def in_dtype(x: Tensor, dtype: Any, name: str) -> Tensor:
             )
         )
     return to(x, wanted)
-
-
-def check_identity(x: Tensor, p: float, axes: Any) -> None:
-    """RuntimeError for the norm of no elements, where the norm is not 0."""
-    if x._array.size or (p >= 0 and p != math.inf):
-        return
-    name = f"{p:g}"
-    if axes is None or any(x._array.shape[d] == 0 for d in axes):
-        raise RuntimeError(
-            explain(
-                f"linalg.vector_norm cannot compute the {name} norm on an empty tensor because the "
-                "operation does not have an identity",
-                shape=tuple(x.shape),
-            )
-        )
 
 
 # -- of matrices -----------------------------------------------------------------------------------
@@ -303,7 +289,7 @@ def matrix_rank(
     if not sizes.shape[-1]:
         return given(out, from_array(np.zeros(sizes.shape[:-1], np.int64)))
     least = np.maximum(absolute, relative * sizes.max(-1))
-    return given(out, from_array(np.asarray((sizes > least[..., None]).sum(-1))))
+    return given(out, from_array(np.asarray((sizes > least[..., None]).sum(-1, np.int64))))
 
 
 # -- distances -------------------------------------------------------------------------------------

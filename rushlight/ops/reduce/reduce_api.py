@@ -4,6 +4,7 @@ norms.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -273,8 +274,25 @@ def norm(
         )
     else:
         dims = None if dim is None else reduced_dims(dim, x._array.ndim)
-        made = vector_norm(x, 2.0 if p in ("fro", None) else float(p), dims, keepdim)
+        order = 2.0 if p in ("fro", None) else float(p)
+        check_identity(x, order, dims)
+        made = vector_norm(x, order, dims, keepdim)
     return made if out is None else into(out, made)
+
+
+def check_identity(x: Tensor, p: float, axes: Any) -> None:
+    """RuntimeError for the norm of no elements, where the norm is not 0."""
+    if (p >= 0 and p != math.inf) or x._array.size:
+        return
+    name = f"{p:g}"
+    if axes is None or any(x._array.shape[d] == 0 for d in axes):
+        raise RuntimeError(
+            explain(
+                f"linalg.vector_norm cannot compute the {name} norm on an empty tensor because the "
+                "operation does not have an identity",
+                shape=tuple(x.shape),
+            )
+        )
 
 
 def running(name: str, input: Tensor, dim: int, dtype: Any, out: Tensor | None) -> Tensor:

@@ -172,7 +172,13 @@ def hash_tensor(
                 "the reduction dim with the 'dim' argument."
             )
         )
-    made = hashed(input, reduced_dims(dim, input._array.ndim), keepdim)
+    dims = reduced_dims(dim, input._array.ndim)
+    for d in dims or ():
+        if input._array.shape[d : d + 1] == (0,):
+            raise IndexError(
+                explain(f"hash_tensor: Expected reduction dim {d} to have non-zero size.")
+            )
+    made = hashed(input, dims, keepdim)
     return made if out is None else into(out, made)
 
 

@@ -428,6 +428,8 @@ def repeat_interleave(
                 "pass one number, or one for each element",
             )
         )
+    if times.size and times.min() < 0:
+        raise RuntimeError(explain("Repeats must be non-negative", f"the least is {times.min()}"))
     places = np.repeat(np.arange(x._array.shape[d]), as_intp(times))
     return x.index_select(d, created(from_array(places)))
 

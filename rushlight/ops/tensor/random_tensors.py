@@ -64,7 +64,10 @@ def drawn(
     return t
 
 
-def float_dtype(dtype: Dtype | None) -> np.dtype:
+def float_dtype(dtype: Dtype | None, out: Tensor | None = None) -> np.dtype:
+    """The dtype to draw in: `dtype`, else that of `out`, else the default."""
+    if dtype is None and out is not None:
+        return out._array.dtype
     return dtypes.or_default(dtype).numpy
 
 
@@ -94,7 +97,7 @@ def rand(
     tensor([0.8823, 0.9150, 0.3829])
     """
     return drawn(
-        source(generator, device).uniform(given(shape, size), float_dtype(dtype)),
+        source(generator, device).uniform(given(shape, size), float_dtype(dtype, out)),
         None,
         requires_grad,
         device,
@@ -121,7 +124,7 @@ def randn(
     tensor([ 1.5410, -0.2934, -2.1788])
     """
     return drawn(
-        source(generator, device).normal(given(shape, size), float_dtype(dtype)),
+        source(generator, device).normal(given(shape, size), float_dtype(dtype, out)),
         None,
         requires_grad,
         device,

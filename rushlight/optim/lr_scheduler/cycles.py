@@ -159,9 +159,6 @@ class CyclicLR(WithMomentum):
                 )
             )
         low = for_each_group("base_lr", base_lr, optimizer)
-        if last_epoch == -1:
-            for group, lr in zip(optimizer.param_groups, low):
-                set_value(group, "lr", lr)
         self.max_lrs = for_each_group("max_lr", max_lr, optimizer)
         up, down = (
             float(step_size_up),
@@ -177,7 +174,10 @@ class CyclicLR(WithMomentum):
             self._check_momentum()
             self.base_momentums = for_each_group("base_momentum", base_momentum, optimizer)
             self.max_momentums = for_each_group("max_momentum", max_momentum, optimizer)
-            if last_epoch == -1:
+        if last_epoch == -1:  # after all checks: a schedule that is refused changes no group
+            for group, lr in zip(optimizer.param_groups, low):
+                set_value(group, "lr", lr)
+            if cycle_momentum:
                 self._start_momentum(self.max_momentums, self.base_momentums)
         super().__init__(optimizer, last_epoch)
         self.base_lrs = low

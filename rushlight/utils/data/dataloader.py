@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 import numpy as np
 from numpy import ndarray
 
+from rushlight.base.dependencies import importable
 from rushlight.base.errors import Suggesting, explain
 from rushlight.random import Generator
 from rushlight.utils.data.collate import default_collate, default_convert
@@ -29,7 +30,7 @@ from rushlight.utils.data.worker import Job
 from rushlight.utils.data.worker_pool import WorkerIterator, check_context
 
 _collate_fn_t = Callable[[list], Any]  # torch's name of the type of collate functions
-HAS_PROCESSES = sys.platform not in ("emscripten", "wasi")
+HAS_PROCESSES = sys.platform not in ("emscripten", "wasi") and importable("_multiprocessing")
 FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 
 

@@ -107,6 +107,11 @@ CASES = {
 }
 
 
+def functions(page):
+    """The names of the functions that the page defines."""
+    return re.findall(r"^def (\w+)\(", page, re.M)
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_the_page_computes_what_the_program_computes(case):
     torch.manual_seed(1)
@@ -149,20 +154,80 @@ def test_the_page_of_an_mlp():
         "def train_step(x, y):",
         "    check_classes(y, classes=10, ignore_index=-100)",
         "    h_mm = x @ fc1_weight.T",
-        "    h_add, h = add_gelu(h_mm, fc1_bias)",
+        "    h_add, h = linear_gelu(h_mm, fc1_bias)",
         "    fc2_mm = h @ fc2_weight.T",
     ]
-    at = lines.index("def add_gelu(h_mm, fc1_bias):")
+    at = lines.index("def linear_gelu(h_mm, fc1_bias):")
     assert lines[at + 1 : at + 3] == [
         "    h_add = h_mm + fc1_bias",
         "    return h_add, gelu(h_add)",
     ]
-    assert any(line.startswith("def cross_entropy_rows(") for line in lines)
-    assert any(line.startswith("def adamw(") for line in lines)
+    assert functions(page) == [
+        "linear_gelu",
+        "linear_cross_entropy_rows",
+        "cross_entropy",
+        "cross_entropy_backward_rows",
+        "adamw_factors",
+        "adamw",
+        "train_step",
+    ]
     above = lines[lines.index("    h_mm = x @ fc1_weight.T") - 1]
     assert above.endswith("h = F.gelu(self.fc1(x))")
     assert "test_program_page.py:" in above
     assert "    # AdamW: lr=0.01, betas=(0.9, 0.999), eps=1e-08, weight_decay=0.01" in lines
+
+
+class Block(nn.Module):
+    """A residual add in front of a layer norm, and functions of nn.functional."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc1, self.fc2 = nn.Linear(20, 20), nn.Linear(20, 10)
+        self.norm = nn.LayerNorm(20)
+
+    def forward(self, x):
+        x = x + self.fc1(x)
+        return self.fc2(F.silu(self.norm(x)))
+
+
+def test_loops_have_the_names_of_the_functions_that_they_compute():
+    torch.manual_seed(1)
+    step, *_ = trained(Block(), torch.randn(16, 20), torch.optim.SGD)
+    page = compiler.source(step)
+    assert functions(page) == [
+        "linear_add_layer_norm_silu_rows",
+        "linear_cross_entropy_rows",
+        "cross_entropy",
+        "cross_entropy_backward_rows",
+        "silu_layer_norm_backward_rows",
+        "train_step",
+    ]
+
+
+def test_statements_of_backward_have_the_line_that_they_are_the_backward_of():
+    torch.manual_seed(1)
+    step, *_ = trained(*CASES["mlp"]())
+    lines = compiler.source(step).splitlines()
+    (above,) = [i for i, line in enumerate(lines) if "fc2_weight_grad = " in line]
+    comment = next(line for line in reversed(lines[:above]) if line.startswith("    #"))
+    assert re.fullmatch(r"    # backward of test_program_page.py:\d+ return self.fc2\(h\)", comment)
+    assert not any("backward()" in line for line in lines)
+
+
+def test_a_constant_of_the_program_is_named_with_its_shape():
+    mask = torch.tensor([float(i % 2) for i in range(20)])
+
+    @torch.compile
+    def masked(x):
+        return (x * mask).tanh() + torch.arange(20.0).flip(0)
+
+    for _ in range(3):
+        masked(torch.randn(4, 20))
+    page = compiler.source(masked)
+    names = re.findall(r"(\w+): float32\[20\], a constant", page)
+    assert names
+    for name in names:
+        assert re.search(rf"\b{name}\b", page[page.index("def ") :])
 
 
 def test_full_is_the_text_that_runs():

@@ -1,0 +1,163 @@
+"""Programs beside torch, in forks: torch itself crashes on some empty tensors and impossible sizes.
+
+A group is a name and its programs (harness.py). Each group runs in a process of its own; the parent
+reads what the process wrote, so that a crash costs the rest of one group."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pickle
+import random
+import re
+import resource
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+import harness
+
+CALL_SECONDS, GROUP_SECONDS = 20, 120
+MEMORY_BYTES = 5 * 2**30
+
+
+class Result(NamedTuple):
+    """A program, how its answers differ ('same' if they do not), and both answers."""
+
+    group: str
+    text: str
+    kind: str
+    torch: str
+    ours: str
+
+
+# (how the answers differ, the group's name, why that is right)
+Allowed = tuple[tuple[str, str, str], ...]
+Compare = Callable[[harness.Outcome, harness.Outcome], str]
+
+
+def results(
+    groups: Iterable[tuple[str, Callable[[], list[str]]]],
+    compare: Compare = harness.compared,
+    seconds: float = float("inf"),
+    programs: int = 10**9,
+    allowed: Allowed = (),
+) -> Iterator[Result]:
+    """The result of each program, until so many seconds have passed; a crash is one, too. Its kind
+    is 'on purpose' where `allowed` gives a reason."""
+    sides, end = harness.torch_and_ours(), time.monotonic() + seconds
+    for group, texts in groups:
+        if time.monotonic() > end:
+            return
+        received, sent = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(received)
+            work(sent, group, texts, compare, sides, programs)
+        os.close(sent)
+        for result in read(received, child, group):
+            why = any(k == result.kind and re.match(g, group) for k, g, _ in allowed)
+            yield result._replace(kind="on purpose") if why else result
+
+
+def work(sent, group, texts, compare, sides, programs) -> None:
+    """The child: a record before each call, and one after both. Never returns."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # torch writes warnings of its own
+    with os.fdopen(sent, "wb") as file:
+
+        def tell(*record: str) -> None:
+            pickle.dump(record, file)
+            file.flush()
+
+        begin = time.monotonic()
+        signal.alarm(GROUP_SECONDS)
+        for text in texts()[:programs]:
+            if time.monotonic() - begin > GROUP_SECONDS / 2:
+                break
+            signal.alarm(CALL_SECONDS)
+            outcomes = []
+            for side in sides:
+                tell(side.name, text)
+                outcomes.append(harness.run(text, side))
+            kind = compare(*outcomes)
+            if kind != "same" and harness.allowed(text):
+                kind = "same"
+            tell("done", text, kind, *(brief(made) for made in outcomes))
+    os._exit(0)
+
+
+def brief(made: harness.Outcome) -> str:
+    return (made.error or str(made.leaves).replace("\n", " "))[:300]
+
+
+def read(received: int, child: int, group: str) -> Iterator[Result]:
+    """The results of a child; one of kind 'torch crashed' or 'rushlight crashed' if a signal ended
+    it."""
+    running: tuple[str, ...] = ("samples", "")
+    with os.fdopen(received, "rb") as file:
+        while True:
+            try:
+                record = pickle.load(file)
+            except (EOFError, pickle.UnpicklingError):
+                break
+            if record[0] == "done":
+                yield Result(group, *record[1:])
+            running = record
+    status = os.waitpid(child, 0)[1]
+    if os.WIFSIGNALED(status):
+        how = signal.Signals(os.WTERMSIG(status)).name
+        yield Result(group, running[1], f"{running[0]} crashed", how, "")
+
+
+FINE = ("same", "on purpose")
+
+
+def printed(found: Iterable[Result], show: int = 40) -> int:
+    """Print one program, the shortest, of each class of divergences; how many programs ours got
+    wrong."""
+    counts: Counter = Counter()
+    classes: dict[tuple[str, str], list[Result]] = {}
+    begin = time.monotonic()
+    for result in found:
+        counts[result.kind] += 1
+        if result.kind not in FINE:
+            classes.setdefault((result.kind, result.group.split()[0]), []).append(result)
+    for (kind, group), those in sorted(classes.items())[:show]:
+        one = min(those, key=lambda result: len(result.text))
+        print(f"\n{kind} x{len(those)}: {group}")
+        print("\n".join(f"    {line}" for line in one.text.split("\n")))
+        print(f"  torch: {one.torch}\n  rushlight: {one.ours}")
+    seconds = time.monotonic() - begin
+    print(
+        f"{sum(counts.values())} programs, {seconds:.0f} s, {len(classes)} classes, {dict(counts)}"
+    )
+    faults = {kind: n for kind, n in counts.items() if kind not in (*FINE, "torch crashed")}
+    return sum(faults.values())
+
+
+Groups = Callable[[int, str], Iterable[tuple[str, Callable[[], list[str]]]]]
+
+
+def main(
+    name: str,
+    about: str,
+    groups: Groups,
+    compare: Compare = harness.compared,
+    allowed: Allowed = (),
+) -> int:
+    """The command of a fuzzer whose `groups(seed, pattern)` has all groups of matching names."""
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=None, help="a fresh one by default")
+    parser.add_argument("--only", default="", help="a regular expression of operators or calls")
+    parser.add_argument("--programs", type=int, default=10**9, help="of one operator or call")
+    parser.add_argument("--show", type=int, default=40, help="how many classes are shown")
+    args = parser.parse_args()
+    seed = random.SystemRandom().randrange(10**9) if args.seed is None else args.seed
+    print(f"{name}: seed {seed}", flush=True)
+    found = results(groups(seed, args.only), compare, args.seconds, args.programs, allowed)
+    return int(printed(found, args.show) > 0)
