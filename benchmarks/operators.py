@@ -244,6 +244,10 @@ def serve(threads: int) -> None:
 
         for account in (policy.small_arrays, policy.large_arrays, policy.products):
             account.settle()
+        # loops with accounts of their own are built when first asked for
+        from rushlight.loops.tiering import at_once
+
+        at_once.set(True)
     except (ImportError, AttributeError):  # a commit without the page of policies
         pass
     engines = {"rushlight": Engine(rushlight), "torch": Engine(torch)}

@@ -15,6 +15,7 @@ from mpmath import (
     cos,
     erf,
     erfc,
+    erfinv,
     exp,
     expm1,
     lu_solve,
@@ -117,6 +118,12 @@ def exp_tail(r: mpf) -> mpf:
     return (expm1(r) - r) / r**2
 
 
+def erfinv_of(w: mpf) -> mpf:
+    """erfinv(x) / x where w = -log(1 - x^2)."""
+    x = sqrt(-expm1(-w))
+    return erfinv(x) / x
+
+
 # name: f, low, high, weight, degree in float32, degree in float64 (0: not needed)
 TABLE = {
     # exp(r) = 1 + r + r^2 p(r), expm1(r) = r + r^2 p(r): the error counts relative to expm1
@@ -139,6 +146,25 @@ TABLE = {
     "ERF_FAR": (lambda x: -ln(erfc(x + 1)), 0, 3, lambda x: erfc(x + 1), 8, 0),
     # erfc(x) = exp(-x^2) p(t), t = 1 / (1 + x / 2), for float32 but evaluated in float64
     "ERFC": (tail, 1 / (1 + mpf("10.1") / 2), 1, lambda t: 1 / tail(t), 0, 11),
+    # erfinv(x) = x p(w), w = -log(1 - x^2); from w = 5.5 on x p(sqrt(w)). For float32, in float64
+    "ERFINV_NEAR": (erfinv_of, TINY, 5.5, lambda w: 1 / erfinv_of(w), 0, 14),
+    "ERFINV_FAR": (
+        lambda s: erfinv_of(s * s),
+        sqrt(mpf("5.5")),
+        4.1,
+        lambda s: 1 / erfinv_of(s * s),
+        0,
+        12,
+    ),
+    # |t| <= 1/2: sin(pi t) = t p(t^2)
+    "SIN_PI": (
+        lambda z: sin(pi * sqrt(z)) / sqrt(z),
+        TINY,
+        0.2501,
+        lambda z: sqrt(z) / sin(pi * sqrt(z)),
+        0,
+        7,
+    ),
 }
 
 

@@ -370,5 +370,7 @@ def worth_while(names: set[str], wide: bool) -> bool:
     sines."""
     from rushlight.loops.scalar_math import LIBM
 
-    slow = {*LIBM, "sin", "cos", "tan", "pow"} | ({"erf", "erfc", "hypot"} if wide else set())
+    slow = {*LIBM, "sin", "cos", "tan", "pow"} | (
+        {"erf", "erfc", "hypot", "lgamma"} if wide else set()
+    )
     return not names & slow

@@ -15,6 +15,7 @@ from numpy import ndarray
 from rushlight.base.dependencies import has_numba
 from rushlight.fast.index import REDUCTION_PARALLEL_ELEMENTS, REDUCTION_ROW_ELEMENTS
 from rushlight.fast.row_text import loop_of
+from rushlight.kernels.summation import added
 
 Dims = tuple[int, ...] | int | None
 FLOAT = np.dtype(np.float32)
@@ -48,7 +49,23 @@ def reduced(
 
 
 def sums(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray | None:
-    return reduced(x, dims, keepdim, loop_of, "sum", "", "blocks")
+    """Of an expanded array each element is added once, and the sum multiplied by the count."""
+    if 0 not in x.strides:
+        return reduced(x, dims, keepdim, loop_of, "sum", "", "blocks")
+    once, count = without_copies(x, dims)
+    if count == 1:
+        return None
+    made = reduced(once, dims, keepdim, loop_of, "sum", "", "blocks")
+    return (added(once, dims, keepdim) if made is None else made) * FLOAT.type(count)
+
+
+def without_copies(x: ndarray, dims: Dims) -> tuple[ndarray, int]:
+    """x with size 1 in the dimensions that are summed and repeat the same elements; how often each
+    element stands there."""
+    summed = range(x.ndim) if dims is None else (dims,) if isinstance(dims, int) else dims
+    repeated = [d % x.ndim for d in summed if not x.strides[d] and x.shape[d] > 1]
+    key = tuple([slice(1) if d in repeated else slice(None) for d in range(x.ndim)])
+    return x[key], prod([x.shape[d] for d in repeated])
 
 
 def products(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray | None:
@@ -65,7 +82,7 @@ def smallest(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray | 
 
 
 def means(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray | None:
-    total = reduced(x, dims, keepdim, loop_of, "sum", "", "blocks")
+    total = sums(x, dims, keepdim)
     return None if total is None else total / FLOAT.type(x.size // max(total.size, 1))
 
 

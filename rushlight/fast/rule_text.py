@@ -265,6 +265,12 @@ def gelu_slope(x: Scalar) -> Scalar:
     return where(x > 0, 1 - h, h) + x * bell * 0.3989422804014327
 
 
+def erfinv(x: Scalar) -> Scalar:
+    if x.dtype != REALS[0]:  # SciPy's, in double precision
+        raise NotFused
+    return call("erfinv", x)
+
+
 def lerp(x: Scalar, y: Scalar, weight: Any) -> Scalar:
     """From the nearer end, as the kernel does it; a weight for each element may be of both
     sorts."""
@@ -282,6 +288,7 @@ SPECIAL: dict[str, Callable] = {
     "softplus": softplus,
     "pow": power,
     "lerp": lerp,
+    "erfinv": erfinv,
     "expm1": lambda x: call("expm1", x),
     "abs": abs,
     "log1p": lambda x: call("log1p", x),

@@ -35,8 +35,16 @@ EACH = """def kernel(r, index, g):
     for b in range(r.shape[0]):
         for i in range(index.shape[1]):
             for j in range(g.shape[2]):
-                k = index[b, i, j]
+                k = u64(index[b, i, j])
                 r[b, k, j] = {met}
+"""
+EACH_OF_ROWS = """def kernel(r, index, g):
+    restrict()
+    j = 0
+    for b in range(r.shape[0]):
+        for i in range(index.shape[1]):
+            k = u64(index[b, i, j])
+            r[b, k, j] = {met}
 """
 
 
@@ -67,6 +75,8 @@ def by_loop(text: str, r: ndarray, index: ndarray, g: ndarray, dim: int, how: st
             f"index out of range: an index is out of bounds for dimension {dim} with size "
             f"{r.shape[dim]}"
         )
+    if text is EACH and after == 1:
+        text = EACH_OF_ROWS
     loop_of(text, how, r.dtype.char == "d")(
         r.reshape(before, -1, after),
         at if text is SLICES else at.reshape(before, many, after),

@@ -465,6 +465,12 @@ def nan_to_num(
     return np.nan_to_num(copy_of(x), copy=False, nan=nan or 0.0, posinf=posinf, neginf=neginf)
 
 
+@site
+def add_multiple(a: ndarray, b: ndarray, factor: Any) -> None:
+    """a += factor b, in place, for arrays of one dtype."""
+    np.add(a, b * factor, out=a)
+
+
 def elu(x: ndarray, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> ndarray:
     """The entry's formula without its products by 1: 32 numbers in 4.7 us, not 6.6."""
     low, size = np.minimum(x, 0), alpha * scale

@@ -84,7 +84,7 @@ def index(x: ndarray, tensors: Sequence[ndarray], key: tuple) -> ndarray:
     )
     if whole and last.__class__ is ndarray and last.dtype.kind in "iu":
         # in C order, in 0.6 of the time of x[:, last], which is not
-        r = x.take(as_intp(last), whole)
+        r = taken(x, last, whole)
     else:
         r = plain(x[place])
     if not r.size:
@@ -286,14 +286,26 @@ def gather(x: ndarray, index: ndarray, dim: int) -> ndarray:
     if line is None:
         return gathered(x, index, dim)
     check_index(line, extent(x, dim), "gather", dim, RuntimeError)
-    return x.take(as_intp(line), dim)
+    return taken(x, line, dim)
 
 
 @site
 def gathered(x: ndarray, index: ndarray, dim: int) -> ndarray:
     """`gather` for an index that differs between the places of the other dimensions."""
     check_index(index, extent(x, dim), "gather", dim, RuntimeError)
-    return plain(x).reshape(-1).take(as_intp(places(x.shape, index, dim)))
+    return gathered_many(plain(x), index, dim)
+
+
+@site
+def gathered_many(x: ndarray, index: ndarray, dim: int) -> ndarray:
+    """`gathered` from x in C order, at an index that was checked."""
+    return x.reshape(-1).take(as_intp(places(x.shape, index, dim)))
+
+
+@site
+def taken(x: ndarray, index: ndarray, dim: int) -> ndarray:
+    """The slices of x at `index` along `dim`; IndexError for an index that is not there."""
+    return x.take(as_intp(index), dim)
 
 
 def scatter_add(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
@@ -351,6 +363,12 @@ def scatter_into(r: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarr
 def placed(r: ndarray, index: ndarray, source: ndarray, dim: int) -> None:
     """`scatter_into` for an index that differs between the places of the other dimensions."""
     check_index(index, extent(r, dim), "scatter", dim, RuntimeError)
+    placed_many(r, index, source, dim)
+
+
+@site
+def placed_many(r: ndarray, index: ndarray, source: ndarray, dim: int) -> None:
+    """r[index[i][j]][j] = source[i][j] for dim 0, and so on, at an index that was checked."""
     r.reshape(-1)[places(r.shape, index, dim)] = source
 
 
@@ -360,7 +378,7 @@ def index_select(x: ndarray, index: ndarray, dim: int) -> ndarray:
         check_index(index, 1, "index_select")
         return x.copy()
     check_index(index, extent(x, dim), "index_select")
-    return np.take(x, as_intp(index.reshape(-1)), dim)
+    return taken(x, index.reshape(-1), dim)
 
 
 def index_add(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.errors import overflowed
+from rushlight.base.faster import site
 from rushlight.base.memory_format import copy_of, room_like, strides_in
 from rushlight.kernels.elementwise import where
 from rushlight.kernels.float16 import converted
@@ -138,6 +139,7 @@ def transpose(x: ndarray, dim0: int, dim1: int) -> ndarray:
     return x.swapaxes(dim0, dim1) if x.ndim else x[...]
 
 
+@site
 def flip(x: ndarray, dims: tuple) -> ndarray:
     r = room_like(x, x.dtype)
     r[...] = np.flip(x, dims if x.ndim else ())
@@ -498,8 +500,14 @@ def repeat(x: ndarray, shape: tuple) -> ndarray:
 def fold_repeats(g: ndarray, shape: tuple, repeats: tuple) -> ndarray:
     """The copies' elements added up: what repeat undoes."""
     lead = (1,) * (len(repeats) - len(shape)) + tuple(shape)
-    parts = [n for pair in zip(repeats, lead) for n in pair]
-    return added(g.reshape(parts), tuple(range(0, len(parts), 2))).reshape(shape)
+    parts: list[int] = []
+    copies = []  # the dimensions of copies; NumPy is slower by dimensions of size 1
+    for count, n in zip(repeats, lead):
+        if count != 1:
+            copies.append(len(parts))
+            parts.append(count)
+        parts.append(n)
+    return added(g.reshape(parts), tuple(copies)).reshape(shape) if copies else g.reshape(shape)
 
 
 def to(x: ndarray, dtype: Any) -> ndarray:

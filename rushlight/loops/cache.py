@@ -179,6 +179,7 @@ def scope() -> dict[str, Any]:
         "f32": np.float32,
         "f64": np.float64,
         "i64": np.int64,
+        "u64": np.uint64,  # of an index: no element is counted from the end
         "b1": np.bool_,
         "from_half": b.from_half,
         "to_half": b.to_half,

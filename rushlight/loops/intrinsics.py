@@ -36,6 +36,8 @@ def instructions(numba: Any, intrinsic: Any) -> SimpleNamespace:
     return SimpleNamespace(
         numba=numba,
         jit=numba.njit(no_cpython_wrapper=True, **FLAGS),
+        # of functions that LLVM finds too long to inline: a loop that calls is not vectorized
+        inlined=numba.njit(no_cpython_wrapper=True, forceinline=True, **FLAGS),
         libm=math,
         select=select(numba, intrinsic),
         cast_bits=lambda frm, to: cast_bits(intrinsic, frm, to),

@@ -75,6 +75,11 @@ EXAMPLES = {
     "attention.attend_back": lambda: heads(back=True),
     "elementwise.of_angle": lambda: (normal(700, dtype=np.float64), np.sin, None),
     "elementwise.divided": lambda: (normal(1 << 16), np.array(0.75, np.float32), np.remainder),
+    "elementwise.add_multiple": lambda: (normal(90, 100), normal(90, 100), 0.3),
+    "index.gathered_many": lambda: (normal(90, 80), below(90, 50, 80), 0),
+    "index.placed_many": lambda: (normal(90, 80), below(80, 90, 50), normal(90, 50), 1),
+    "index.taken": lambda: (normal(90, 80), below(80, 100), 1),
+    "shape.flip": lambda: (normal(90, 80), (1,)),
     "ufunc_at.each_at": lambda: (normal(50, 8), below(50, 90, 8), normal(90, 8), 0, "sum"),
     "ufunc_at.slices_at": lambda: (normal(50, 8), below(50, 90), normal(90, 8), 0, "sum"),
     **{

@@ -188,6 +188,7 @@ def on_arrays() -> SimpleNamespace:
     return SimpleNamespace(
         numba=np,
         jit=lambda function: function,
+        inlined=lambda function: function,
         libm=SimpleNamespace(**libm),
         select=np.where,
         cast_bits=lambda frm, to: lambda x: np.asarray(x, frm).view(to),

@@ -15,6 +15,7 @@ from rushlight.core.results import into
 from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor, method
 from rushlight.core.views import as_it_is, assign, wrote
+from rushlight.kernels.elementwise import add_multiple
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.shape.views import to
 from rushlight.ops.tensor.node_names import called
@@ -38,6 +39,8 @@ def writing(function: Callable, onto: bool = False) -> Callable:
         if at_once is not None and [*kwargs] == ["alpha"] and unrecorded(input, args):
             alpha, others = kwargs["alpha"], args[1:]
             if not others and not (args[0] is input or alpha is True):  # x += alpha y
+                if function.__name__ == "add" and added_multiple(input, args[0], alpha):
+                    return input
                 return at_once(input, args[0] if alpha == 1 else scaled(input, args[0], alpha))
         if onto and unrecorded(input, (*args, *kwargs.values())):
             return function(input, *args, out=input, **kwargs)
@@ -49,6 +52,23 @@ def writing(function: Callable, onto: bool = False) -> Callable:
     written.__name__ = written.__qualname__ = name
     written.__doc__ = in_place_text(function)
     return written
+
+
+def added_multiple(input: Tensor, other: Any, alpha: Any) -> bool:
+    """Whether alpha * other was added to the input's memory without an array for the product: for
+    tensors of one dtype of float32 or float64 and one shape."""
+    if not (isinstance(other, Tensor) and isinstance(alpha, (int, float))):
+        return False
+    a, b = input._array, other._array
+    plain = a.__class__ is ndarray and b.__class__ is ndarray and input.dtype is other.dtype
+    if not plain or a.dtype.char not in "fd" or a.shape != b.shape or other.is_sparse:
+        return False
+    try:
+        add_multiple(a, b, alpha)
+    except (TypeError, ValueError):  # memory that cannot be written: the long way says why
+        return False
+    wrote(input)
+    return True
 
 
 def in_place_text(function: Callable) -> str:

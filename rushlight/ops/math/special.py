@@ -98,7 +98,6 @@ erfinv = floating(
     lambda x, /: erfinv(x),
     x=lambda g, x: g * exp(erfinv(x) ** 2) * 0.886226925452758,
     alias="special_erfinv",
-    fused=False,
 )
 special_erfcx = floating(
     lambda x, /: erfcx(x),

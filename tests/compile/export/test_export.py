@@ -90,8 +90,8 @@ def test_a_folder_answers_as_the_model_does(tmp_path):
     weights = torch.load(place / "weights.safetensors")
     assert set(weights) >= {"conv.weight", "norm.running_mean", "line.bias"}
     assert (
-        len((place / "program.py").read_text()) < 209_000
-    )  # six ways of convolution, most with loops; products; halves; maxima of few windows
+        len((place / "program.py").read_text()) < 213_000
+    )  # six ways of convolution, most with loops; products; halves; maxima of few windows; erfinv
 
 
 def test_a_folder_of_calls_alone_is_small(tmp_path):
