@@ -20,6 +20,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from rushlight.base import dtypes
 from rushlight.base.errors import explain, warn
 from rushlight.base.memory_format import room_like
 from rushlight.base.placeholder import Placeholder, Touched
@@ -134,7 +135,8 @@ class Batch(Placeholder):
     shape = property(lambda self: self.value._array.shape[1:])
     strides = property(lambda self: self.value._array.strides[1:])
     ndim = property(lambda self: self.value._array.ndim - 1)
-    dtype = property(lambda self: self.value._array.dtype)
+    # the dtype object that ops compare by identity: an unpickled array has an equal one
+    dtype = property(lambda self: dtypes.of(self.value._array.dtype).numpy)
     itemsize = property(lambda self: self.value._array.itemsize)
     device = property(lambda self: self.value.device)
     size = property(lambda self: prod(self.value._array.shape[1:]))

@@ -3,6 +3,8 @@ gradients too."""
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -257,3 +259,21 @@ def test_gradients_of_samples_are_those_of_the_loop(name):
 
     if name not in REFUSED | WITHOUT_DERIVATIVE:
         check_all(list(cases(name))[:6], check)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda a: rushlight.from_numpy(pickle.loads(pickle.dumps(a))),
+        lambda a: pickle.loads(pickle.dumps(rushlight.from_numpy(a))),
+    ],
+    ids=["an array", "a tensor"],
+)
+def test_a_batch_that_was_unpickled(make):
+    """Unpickled arrays have a dtype that equals NumPy's float32 and is another object, and ops
+    compare dtypes by identity. (Batches of a DataLoader with workers are unpickled.)"""
+    x, w = make(np.arange(12, dtype=np.float32).reshape(3, 4)), rushlight.ones(4, 4)
+    assert x._array.dtype is not np.dtype(np.float32)
+    slope = rushlight.func.grad(lambda w, r: (w @ r * r).sum())
+    each = rushlight.func.vmap(slope, (None, 0))(w, x)
+    assert each.tolist() == [rushlight.outer(r, r).tolist() for r in x]
