@@ -37,7 +37,7 @@ def max_values(
     shape = (*x.shape[:2], *out)
     if prod(kernel) >= MAX_POOL_TABLE_TAPS and prod(shape) * prod(kernel) <= POOL_TABLE_ELEMENTS:
         table, _ = places(valid_windows, size, kernel, stride, padding, dilation, out)
-        flat = x.reshape(shape[0] * shape[1], -1)
+        flat = x.reshape(shape[0] * shape[1], prod(size))
         made = by_loop(flat, table, False)
         values = np.maximum.reduce(flat.take(table, 1), 2) if made is None else made[0]
         return like_images(values.reshape(shape), x)

@@ -189,7 +189,7 @@ def adaptive_max_pool(x: ndarray, output_size: Ints) -> tuple[ndarray, ndarray]:
     check_ordered(op, x)
     check_adaptive(op, x.shape, output_size)
     kernel = even_parts(size, output_size)
-    if kernel is not None:
+    if kernel is not None and x.shape[1]:
         first, at = max_pool(
             x if x.ndim == 4 else plain(x),
             kernel,

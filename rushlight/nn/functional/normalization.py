@@ -330,6 +330,8 @@ def instance_norm(
     check_channels(
         input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias
     )
+    if not c:
+        return input.clone()
     # torch's memory layout
     out, mean, var = normalization.group_norm(contiguous(input), weight, bias, c, eps)
     if running_mean is not None or running_var is not None:
