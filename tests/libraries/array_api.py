@@ -15,14 +15,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from suites import ENGINES, KINDS, Suite, alone, outcomes, summary, told
+from suites import ENGINES, KINDS, Suite, add_options, alone, run, told
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "array_api.json"
 PAGE = HERE.parent.parent / "docs" / "array-api.md"
 COMMIT, VERSION = "55fcc601", "2024.12"
 OPTIONS = ("--max-examples=8", "--hypothesis-seed=1", "--disable-deadline")
-SUITE = Suite("data-apis/array-api-tests", COMMIT, ("array_api_tests", *OPTIONS))
+SUITE = Suite("data-apis/array-api-tests", COMMIT, ("array_api_tests",), options=OPTIONS)
 # why a test fails with rushlight alone
 REASONS = {
     "test_signatures": "the standard has `axis`, torch has `dim`; Python cannot read signatures of "
@@ -62,13 +62,13 @@ def page(results: dict[str, Any]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("checkout", type=Path)
-    parser.add_argument("--engine", choices=ENGINES, help="one side only")
+    add_options(parser)
     options = parser.parse_args()
     os.environ["ARRAY_API_TESTS_MODULE"] = "array_api_compat.torch"
     os.environ["ARRAY_API_TESTS_VERSION"] = VERSION
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    for engine in [options.engine] if options.engine else ENGINES:
-        results[engine] = summary(outcomes(engine, SUITE, options.checkout))
+    for engine in options.engine or ENGINES:
+        results[engine] = run(engine, SUITE, options.checkout, options)
         print(f"{engine:9} {told(results[engine])}", flush=True)
         RESULTS.write_text(json.dumps(results, indent=0, sort_keys=True) + "\n")
     if set(results) == set(ENGINES):
