@@ -199,7 +199,8 @@ def test_batched_tensors_by_hand():
     made = rushlight.vmap(per_sample)(rushlight.ones(2, 3))
     assert made.tolist() == [[1, 3, 5], [2, 4, 6]]
     plain = rushlight.ones(2)
-    assert not functorch.is_batchedtensor(plain) and functorch.maybe_get_level(plain) == -1
+    assert not functorch.is_batchedtensor(plain)
+    assert functorch.maybe_get_level(plain) == -1
     with pytest.raises(RuntimeError, match="No wrappers present"):
         functorch.get_unwrapped(plain)
 
@@ -209,8 +210,10 @@ def test_swap_tensor():
     m = nn.BatchNorm1d(2)
     new = rushlight.ones(2)
     old = m.weight
-    assert swap(m, "weight", new) is old and m._parameters["weight"] is new
-    assert swap(m, "running_mean", None).tolist() == [0, 0] and m.running_mean is None
+    assert swap(m, "weight", new) is old
+    assert m._parameters["weight"] is new
+    assert swap(m, "running_mean", None).tolist() == [0, 0]
+    assert m.running_mean is None
     with pytest.raises(AttributeError, match="has no attribute `other`"):
         swap(m, "other", new)
     swap(m, "other", new, allow_missing=True)

@@ -1,4 +1,4 @@
-"""torch.nn.utils._named_member_accessor: a tensor of a module replaced by another, which libraries import."""
+"""torch.nn.utils._named_member_accessor: put another tensor into a module."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MISSING = object()
 
 
 def swap_tensor(module: Module, name: str, tensor: Any, allow_missing: bool = False) -> Any:
-    """Put `tensor` in the place of a parameter, buffer or attribute of the module, as it is. Returns
+    """Put `tensor` in the place of a parameter, buffer or attribute of the module. Returns
     what was there.
 
     TypeError for another type, KeyError for a dotted or empty name, AttributeError for an unknown
