@@ -205,7 +205,7 @@ def readable(value: Any, known: set[str]) -> bool:
     if function.head != "name":
         return readable(value.parts, known)
     op = TABLE.get(function.parts[0])
-    public = op is not None and op.elementwise and op.options.get("function", True)
+    public = op is not None and op.elementwise and op.called == function.parts[0]
     return (public or function.parts[0] in READABLE) and readable(rest, known)
 
 
@@ -305,6 +305,8 @@ def simple(value: Any, truth: Callable[[Formula], bool | None]) -> Any:
         return simple_call(*parts)
     elif head == "if" and isinstance(parts[1], bool):
         return parts[0] if parts[1] else parts[2]
+    elif head == "~" and isinstance(parts[0], bool):
+        return not parts[0]
     elif head == "negative":
         return negated(parts[0])
     elif len(parts) == 2 and head in REDUCED:

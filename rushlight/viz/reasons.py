@@ -148,7 +148,7 @@ class NamedFormulas(Symbols):
         text = self.readable_rule(node, slot, given)
         if text is None:
             return None
-        flat = all(edge is None or len(edge.shape or ()) <= 2 for edge in node.edges)
+        flat = all(len(n.shape or ()) <= 2 for n in (node, *node.edges) if n is not None)
         return text.replace(".mT", ".T") if flat else text
 
     def rows_rule(self, node: Node, slot: int) -> str:
