@@ -269,14 +269,17 @@ def check_assigned(shape: tuple, to: tuple, dtype: Any, of: Any) -> None:
         )
 
 
-def not_populated() -> None:
-    """Warn that backward does not set `.grad` of a non-leaf tensor."""
+def not_populated(updated: bool) -> None:
+    """Warn that backward does not set `.grad` of a non-leaf tensor. `updated`: it is a leaf plus or
+    minus something, such as w - 0.1 * w.grad."""
     warn(
         "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
         "attribute won't be "
         "populated during autograd.backward(). If you indeed want the .grad field to be populated "
         "for a non-leaf Tensor, "
         "use .retain_grad() on the non-leaf Tensor."
+        + "\n  hint: for w = w - lr * w.grad, which makes a new tensor, write "
+        "`with torch.no_grad(): w -= lr * w.grad`" * updated
     )
 
 

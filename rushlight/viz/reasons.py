@@ -130,9 +130,10 @@ class NamedFormulas(Symbols):
                 for slot, name in enumerate(op.inputs[:2])
             )
             bias = given.get("bias")
-            bias = self.frozen_bias(node) if bias is None else bias
-            product = f"{x} @ {weight}.T"
-            return f"linear({x}, {weight}, …)" if bias is None else f"{product} + {bias}" if bias else product
+            text = self.frozen_bias(node) if bias is None else str(bias)
+            if text is None:
+                return f"linear({x}, {weight}, …)"
+            return f"{x} @ {weight}.T" + (f" + {text}" if text else "")
         dim = given.get("dim")
         inputs += [f"dim={dim}"] if dim is not None and not isinstance(dim, Formula) else []
         return f"{called(op)}({', '.join(inputs)})"
