@@ -205,8 +205,13 @@ def readable(value: Any, known: set[str]) -> bool:
     if function.head != "name":
         return readable(value.parts, known)
     op = TABLE.get(function.parts[0])
-    public = op is not None and op.elementwise and op.called == function.parts[0]
-    return (public or function.parts[0] in READABLE) and readable(rest, known)
+    public = function.parts[0] in READABLE or (
+        op is not None
+        and op.elementwise
+        and op.called == op.name  # neither special_i1 nor clamp_both
+        and op.options.get("function", True)
+    )
+    return public and readable(rest, known)
 
 
 def letters() -> Iterator[str]:

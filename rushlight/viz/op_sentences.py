@@ -155,10 +155,10 @@ def normalized(group: Callable[[Use], str]) -> dict[str, Callable[[Use], str]]:
 
     def x(use: Use) -> str:
         weighted = array_of(use.saved.get("weight")) is not None
-        h = "h = g · weight" if weighted else "h = g"
+        scaled = "ĝ = g · weight" if weighted else "ĝ = g"
         return (
-            f"With {h} and x̂ = ({use.into} − mean) / √(var + eps): {use.into} gets (h − mean of h − "
-            f"x̂ · mean of h · x̂) / √(var + eps). Each mean is over {group(use)}."
+            f"With {scaled} and x̂ = ({use.into} − mean) / √(var + eps): {use.into} gets (ĝ − mean of "
+            f"ĝ − x̂ · mean of ĝ · x̂) / √(var + eps). Each mean is over {group(use)}."
         )
 
     def weight(use: Use) -> str:

@@ -259,7 +259,7 @@ class Content:
             "forward": None if node.leaf else self.forward(self.made_by.get(node, node)),
             "said": ""
             if node.leaf or node in self.made_by
-            else forward_reason(self.formulas, node),
+            else forward_reason(self.formulas, node, self.results.get(node)),
             "rules": self.rules(node),
             "home": ".".join(self.homes[node]),
             "inputs": [
@@ -398,7 +398,9 @@ class Content:
         found = self.formulas.called.get(id(array)) or self.variable(node, slot)
         if not found and node.op is not None and name == "condition":
             found = self.places.written(node, slot)
-        if not found and name == "y" and "drop" in self.places.callee(node).lower():
+        call = call_of(node, self.model)
+        maker = self.places.callee(node) if call is None else call.kind
+        if not found and name == "y" and "drop" in maker.lower():
             found = "mask" if len(np.unique(array)) <= 2 else ""
         return found or ("" if name in ("x", "y", "condition") else name)
 

@@ -118,7 +118,8 @@ class NamedFormulas(Symbols):
         if "tensors" in op.inputs:
             names = [self.names[edge] for edge in node.edges if edge is not None]
             listed = ", ".join(names)
-            return f"{listed}[…]" if op.name in INDEXING else f"{called(op)}([{listed}])"
+            listed = listed if op.name in CALLED else f"[{listed}]"
+            return f"{names[0]}[…]" if op.name in INDEXING else f"{called(op)}({listed})"
         given = self.given(node, {})
         order = CALL_ORDER.get(op.name, op.inputs)
         inputs = [str(given[n]) for n in order if given.get(n) is not None]
@@ -219,8 +220,9 @@ def one_number(value: Any) -> bool:
     return value is not None and not isinstance(value, dict) and np.size(value) == 1
 
 
-def forward_reason(formulas: NamedFormulas, node: Node) -> str:
-    """The op as a sentence, with numbers if all inputs are single numbers: `o = tanh(n) = 0.7`."""
+def forward_reason(formulas: NamedFormulas, node: Node, result: Node | None = None) -> str:
+    """The op as a sentence, with numbers if all inputs are single numbers: `o = tanh(n) = 0.7`.
+    `result`: of an op with several outputs, the one that the graph has."""
     name, value = formulas.names[node], formulas.values.get(node)
     step = formulas.step(node)
     op = node.op
@@ -235,10 +237,10 @@ def forward_reason(formulas: NamedFormulas, node: Node) -> str:
         ]
         return f"{text} = {written(value)}" + (f", where {', '.join(known)}" if known else "")
     meaning = forward_sentence(node)
-    sizes = np.shape(value) if value is not None else node.shape or ()
+    sizes = np.shape(value) if value is not None else (result or node).shape or ()
     shape = "×".join(map(str, sizes)) or "one number"
     options = {} if op is None else op.options
-    several = value is None and bool(options.get("list") or options.get("outputs"))
+    several = value is None and result is None and bool(options.get("list") or options.get("outputs"))
     result = "Several results." if several else f"Result: {shape}."
     return f"{text}. {meaning} {result}".replace("  ", " ")
 
