@@ -99,6 +99,8 @@ function brief(i, gradient = false) {   // one short line: of many numbers the m
     const all = values.map(v => written(v)).join(", ");
     return shape.length ? `[${all}]` : all;
   }
+  if (whole && values.every(Number.isInteger) && !gradient)   // labels and masks: their mean says nothing
+    return shape.length === 1 && values.length <= 8 ? `[${values.join(", ")}]` : shape.join("×");
   const fact = gradient ? whole ? Math.max(...values.map(Math.abs)) : Math.max(Math.abs(array.min), Math.abs(array.max))
     : whole ? values.reduce((a, b) => a + b, 0) / values.length : array.mean;
   return shape.join("×") + (Number.isFinite(fact) ? `  ${gradient ? "|max|" : "mean"} ${written(fact)}` : "");
