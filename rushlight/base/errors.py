@@ -427,7 +427,7 @@ def not_a_tensor(function: str, name: str, place: int, value: Any) -> TypeError:
             if isinstance(value, (bool, int, float, complex))
             else ""
             if isinstance(value, (str, bytes)) or callable(value)
-            else "join the list first: torch.stack([...]) makes one more dimension, torch.cat([...]) none"
+            else "join the list first: torch.stack([...]), or torch.cat([...]) along rows"
             if isinstance(value, list) and value and all(map(is_tensor, value))
             else "make it a tensor: torch.tensor(...)",
         )

@@ -153,7 +153,7 @@ def linear(x: ndarray, weight: ndarray, bias: ndarray | None) -> ndarray:
                 if prod(x.shape[1:]) == wanted
                 else "an input of one sample without a batch dimension? x.unsqueeze(0)"
                 if x.ndim > 1 and x.size == wanted
-                else f"flatten the images first, x.flatten(1), and use in_features={prod(x.shape[1:])}"
+                else f"flatten the images first: x.flatten(1), with in_features={prod(x.shape[1:])}"
                 if x.ndim == 4
                 else f"use in_features={n}, or an input with {wanted} features"
             )

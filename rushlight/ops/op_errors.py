@@ -80,7 +80,8 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
         return RuntimeError(
             explain(
                 mismatch(tensors),
-                transposed(tensors) or "make the sizes equal or 1, aligned at the last dimension: "
+                transposed(tensors)
+                or "make the sizes equal or 1, aligned at the last dimension: "
                 "reshape() or unsqueeze()",
                 **facts,
             )
@@ -269,7 +270,7 @@ def mismatch(tensors: Sequence[Tensor]) -> str:
 
 
 def transposed(tensors: Sequence[Tensor]) -> str:
-    """A hint for two tensors of which one fits when it is transposed; "" for others."""
+    """A hint for two tensors of which one fits transposed; "" for other tensors."""
     if len(tensors) != 2 or min(t._array.ndim for t in tensors) < 2:
         return ""
     shapes = [t._array.shape for t in tensors]

@@ -21,7 +21,6 @@ from rushlight.introspect.formulas import Formula
 from rushlight.viz.array_preview import rounded
 from rushlight.viz.backward_steps import forward_values
 from rushlight.viz.graph import Params, check_kept, check_recorded
-from rushlight.viz.op_sentences import Use, backward_sentence
 from rushlight.viz.graph_formulas import (
     MAX_SYMBOLS,
     Symbols,
@@ -31,6 +30,7 @@ from rushlight.viz.graph_formulas import (
     total,
     users_tensors,
 )
+from rushlight.viz.op_sentences import Use, backward_sentence
 
 MAX_PATHS = 64  # paths listed one by one
 

@@ -182,9 +182,8 @@ class Symbols:
 
 
 # Functions of rules, besides elementwise ones, that users call with the same arguments.
-READABLE = set(
-    "sum mean cumsum flip permute transpose reshape unsqueeze tril triu mv zeros_like stack".split()
-)
+READABLE = {"sum", "mean", "cumsum", "flip", "permute", "transpose", "reshape", "unsqueeze"}
+READABLE |= {"tril", "triu", "mv", "zeros_like", "stack"}
 
 
 def readable(value: Any, known: set[str]) -> bool:

@@ -1,5 +1,5 @@
-"""What an op does and why an input gets its gradient, in words: a sentence for each op whose formula
-alone says little."""
+"""What an op does and why an input gets its gradient, in words: sentences of ops whose formulas
+alone say little."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def array_of(item: Any) -> Any:
     return getattr(item, "_array", item)
 
 
-# -- backward ---------------------------------------------------------------------------------------
+# -- backward --------------------------------------------------------------------------------------
 
 
 def moved(use: Use) -> str:
@@ -62,8 +62,8 @@ def picked(use: Use) -> str:
 
 def largest(use: Use) -> str:
     return (
-        f"Only the chosen elements of {use.into} went into {use.out}: each gets the gradient of its "
-        "place, the others get 0."
+        f"Only the chosen elements of {use.into} went into {use.out}: each gets the gradient of "
+        "its place, the others get 0."
     )
 
 
@@ -90,11 +90,10 @@ def mean_of(use: Use) -> str:
     """One number of the result is the mean of n numbers of the input."""
     target = use.node.edges[use.slot]
     n = max(1, prod(target.shape or ()) // max(1, prod(use.node.shape or ())))
-    return (
-        f"{use.out} is the mean of {n} numbers: each has the factor 1/{n}, so each gets g / {n}."
-        if use.node.shape == ()
-        else f"Each number of {use.out} is the mean of {n} numbers of {use.into}: each gets g / {n}."
-    )
+    if use.node.shape == ():
+        each = f"each has the factor 1/{n}, so each gets g / {n}"
+        return f"{use.out} is the mean of {n} numbers: {each}."
+    return f"Each number of {use.out} is the mean of {n} numbers of {use.into}: each gets g / {n}."
 
 
 def summed_up(use: Use) -> str:
@@ -157,20 +156,20 @@ def normalized(group: Callable[[Use], str]) -> dict[str, Callable[[Use], str]]:
         weighted = array_of(use.saved.get("weight")) is not None
         scaled = "ĝ = g · weight" if weighted else "ĝ = g"
         return (
-            f"With {scaled} and x̂ = ({use.into} − mean) / √(var + eps): {use.into} gets (ĝ − mean of "
-            f"ĝ − x̂ · mean of ĝ · x̂) / √(var + eps). Each mean is over {group(use)}."
+            f"With {scaled} and x̂ = ({use.into} − mean) / √(var + eps): {use.into} gets (ĝ − mean "
+            f"of ĝ − x̂ · mean of ĝ · x̂) / √(var + eps). Each mean is over {group(use)}."
         )
 
     def weight(use: Use) -> str:
         return (
-            f"{use.into} multiplied the normalized numbers in {use.out}: it gets the sum of g times "
-            "the normalized numbers that it multiplied."
+            f"{use.into} multiplied the normalized numbers in {use.out}: it gets the sum of g "
+            "times the normalized numbers that it multiplied."
         )
 
     def bias(use: Use) -> str:
         return (
-            f"{use.into} was added to the normalized numbers in {use.out}: it gets the sum of g over "
-            "the places where it was added."
+            f"{use.into} was added to the normalized numbers in {use.out}: it gets the sum of g "
+            "over the places where it was added."
         )
 
     return {"x": x, "weight": weight, "bias": bias}
@@ -200,9 +199,9 @@ def attended(use: Use) -> str | None:
         )
     other, turned = ("key", "ds") if use.slot == 0 else ("query", "ds.T")
     return (
-        "With the attention weights A = softmax(scores) and dA = g @ value.T, the scores get ds = A "
-        f"· (dA − sum of A · dA over the keys), and {use.into} gets {scale:.4g} · {turned} @ {other}, "
-        "for each head."
+        "With the attention weights A = softmax(scores) and dA = g @ value.T, the scores get ds = "
+        f"A · (dA − sum of A · dA over the keys), and {use.into} gets {scale:.4g} · {turned} @ "
+        f"{other}, for each head."
     )
 
 
@@ -216,8 +215,8 @@ RECURRENT = {
     "this step, from its own output and from all later steps.",
     "start": "{into} is the state before the first step: it gets the gradient that comes back "
     "through all steps.",
-    "weight": "{into} is used again in each step: it gets the sum over all steps of (gradient of the "
-    "step's sums) times (the numbers that it multiplied there).",
+    "weight": "{into} is used again in each step: it gets the sum over all steps of (gradient of "
+    "the step's sums) times (the numbers that it multiplied there).",
     "bias": "{into} is added in each step: it gets the sum over all steps of the gradient of the "
     "step's sums.",
 }
@@ -254,7 +253,17 @@ def variance_of(use: Use) -> str | None:
 
 
 MOVES = ("reshape", "flatten", "unflatten", "squeeze", "unsqueeze", "transpose", "permute")
-MOVES_TOO = ("view_as_shape", "flip", "rolled", "contiguous", "clone", "unpermute", "cat", "stack", "sort")
+MOVES_TOO = (
+    "view_as_shape",
+    "flip",
+    "rolled",
+    "contiguous",
+    "clone",
+    "unpermute",
+    "cat",
+    "stack",
+    "sort",
+)
 PICKS = ("index", "narrow", "select", "getitem", "diagonal", "unbind", "tril", "triu")
 CHOICES = ("max_dim", "min_dim", "topk", "kthvalue", "mode")
 NORMALIZATIONS = {
@@ -271,8 +280,8 @@ BACKWARD: dict[tuple[str, str], Sentence] = {
     ),
     ("linear", "weight"): lambda use: (
         f"{use.gets}: in each row of the input, {use.into}[i, j] multiplies number j, and the "
-        f"product is added to number i of {use.out}. So {use.into}[i, j] gets the sum over the rows "
-        "of g[row, i] times input[row, j]."
+        f"product is added to number i of {use.out}. So {use.into}[i, j] gets the sum over the "
+        "rows of g[row, i] times input[row, j]."
     ),
     ("linear", "bias"): lambda use: (
         f"{use.gets}: it was added to each row of {use.out}, so its gradient is the sum over the "
@@ -291,19 +300,19 @@ BACKWARD: dict[tuple[str, str], Sentence] = {
     ("sum", ""): summed_up,
     ("mean", ""): mean_of,
     ("convolution", "x"): lambda use: (
-        f"Each number of {use.into} was multiplied by weights of the kernels and added into several "
-        f"places of {use.out}: it gets the sum of g at these places times these weights."
+        f"Each number of {use.into} was multiplied by weights of the kernels and added into "
+        f"several places of {use.out}: it gets the sum of g at these places times these weights."
     ),
     ("convolution", "weight"): lambda use: (
-        f"Each weight of {use.into} was used at every position: it gets the sum of g times the input "
-        "number that it multiplied there."
+        f"Each weight of {use.into} was used at every position: it gets the sum of g times the "
+        "input number that it multiplied there."
     ),
     ("convolution", "bias"): lambda use: (
         f"{use.into} was added at every position of its channel: it gets the sum of g over them."
     ),
     ("log_softmax", ""): lambda use: (
-        f"{use.out} is the logarithm of the probabilities: {use.into} gets g − softmax({use.into}) · "
-        f"(sum of g){along(use)}."
+        f"{use.out} is the logarithm of the probabilities: {use.into} gets g − softmax({use.into}) "
+        f"· (sum of g){along(use)}."
     ),
     ("softmax", ""): lambda use: (
         f"The numbers of {use.out} are probabilities with sum 1: {use.into} gets {use.out} · (g − "
@@ -333,13 +342,17 @@ BACKWARD: dict[tuple[str, str], Sentence] = {
     ("index_select", "x"): picked,
     ("cummax", ""): picked,
     ("cummin", ""): picked,
-    ("to", ""): lambda use: f"{use.out} holds the same numbers in another dtype: {use.into} gets g.",
-    ("constant_pad", ""): lambda use: f"Each number of {use.into} that is in {use.out} gets the "
-    "gradient of its place.",
+    ("to", ""): lambda use: (
+        f"{use.out} holds the same numbers in another dtype: {use.into} gets g."
+    ),
+    ("constant_pad", ""): lambda use: (
+        f"Each number of {use.into} that is in {use.out} gets the gradient of its place."
+    ),
     ("overwrite", "x"): lambda use: f"{use.into} was overwritten: it gets 0.",
     ("overwrite", "y"): lambda use: f"{use.out} holds {use.into}: it gets g.",
-    ("write_at", "y"): lambda use: f"{use.into} was written into {use.out}: it gets g at the places "
-    "where it was written.",
+    ("write_at", "y"): lambda use: (
+        f"{use.into} was written into {use.out}: it gets g at the places where it was written."
+    ),
     **{(name, ""): repeated for name in ("expand", "repeat", "tile")},
 }
 
@@ -347,7 +360,11 @@ BACKWARD: dict[tuple[str, str], Sentence] = {
 def along(use: Use) -> str:
     """The dimension of the sums, where there are several."""
     dim = use.saved.get("dim")
-    return f", with sums over dim {dim}" if isinstance(dim, int) and len(use.node.shape or ()) > 1 else ""
+    return (
+        f", with sums over dim {dim}"
+        if isinstance(dim, int) and len(use.node.shape or ()) > 1
+        else ""
+    )
 
 
 def backward_sentence(use: Use, incoming: Any = None) -> str | None:
@@ -372,7 +389,7 @@ ELEMENTWISE: dict[str, Callable[[str, str], str]] = {
     ),
 }
 
-# -- forward ----------------------------------------------------------------------------------------
+# -- forward ---------------------------------------------------------------------------------------
 
 
 def at_the_labels(node: Node) -> str:
@@ -383,7 +400,7 @@ def at_the_labels(node: Node) -> str:
         "none": "Minus the number at each label",
         "sum": "Minus the sum of the numbers at the labels",
         "mean": f"Minus the {'weighted ' * weighted}mean of the numbers at the labels",
-    }.get(reduction, "Minus the numbers at the labels")
+    }.get(str(reduction), "Minus the numbers at the labels")
     if weighted and reduction != "mean":
         how += ", each times the weight of its class"
     ignored = 0 if target is None else int(np.count_nonzero(target == saved["ignore_index"]))
@@ -418,9 +435,11 @@ FORWARD: dict[str, str | Callable[[Node], str]] = {
     "layer_norm": scaled("Mean 0 and variance 1 within each row"),
     "group_norm": scaled("Mean 0 and variance 1 within each group of channels of a sample"),
     "batch_norm": scaled("Each channel less its mean, divided by its deviation"),
-    "frozen_batch_norm": scaled("Each channel less the running mean, divided by the running deviation"),
-    "attention": "Each query takes a mean of the values, weighted by the softmax of its scores with "
-    "the keys.",
+    "frozen_batch_norm": scaled(
+        "Each channel less the running mean, divided by the running deviation"
+    ),
+    "attention": "Each query takes a mean of the values, weighted by the softmax of its scores "
+    "with the keys.",
     "lstm_layer": STEPPED,
     "gru_layer": STEPPED,
     "rnn_layer": STEPPED,

@@ -372,29 +372,29 @@ class Content:
         """A box for each array without a gradient that an op has saved as an input, such as the
         network's input. A single number without a name stays in the formula alone."""
         places = [
-            (i, node, slot, array, self.called(node, slot, name, array))
+            (i, node, slot, array, self.name_of(node, slot, name, array))
             for i, node in reversed([*enumerate(self.order)])
             for slot, name, array in constant_inputs(node)
         ]
-        named = {id(array): called for *_, array, called in places if called.isidentifier()}
+        named = {id(array): name for *_, array, name in places if name.isidentifier()}
         several, seen = Counter(named.values()), Counter[str]()
         found: dict[int, int] = {}
-        for i, node, slot, array, called in places:  # in the order of the program
-            if not array.ndim and (not called or called in self.formulas.taken):
+        for i, node, slot, array, name in places:  # in the order of the program
+            if not array.ndim and (not name or name in self.formulas.taken):
                 continue
             place = found.get(id(array))
             if place is None:
-                if several[called] > 1 and id(array) not in self.formulas.called:
-                    seen[called] += 1
-                    called += str(seen[called]).translate(SUBSCRIPTS)
+                if several[name] > 1 and id(array) not in self.formulas.called:
+                    seen[name] += 1
+                    name += str(seen[name]).translate(SUBSCRIPTS)
                 place = found[id(array)] = len(self.order) + len(found)
-                if called and called not in self.formulas.taken:
-                    self.formulas.called.setdefault(id(array), called)
+                if name and name not in self.formulas.taken:
+                    self.formulas.called.setdefault(id(array), name)
                 yield self.constant(node, slot, array)
             self.edges.append({"from": i, "slot": slot, "to": place, "constant": True})
 
-    def called(self, node: Node, slot: int, name: str, array: np.ndarray) -> str:
-        """What the program calls a constant: its variable, or the condition as it is written."""
+    def name_of(self, node: Node, slot: int, name: str, array: np.ndarray) -> str:
+        """The name of a constant in the program: a variable, or a condition as text."""
         found = self.formulas.called.get(id(array)) or self.variable(node, slot)
         if not found and node.op is not None and name == "condition":
             found = self.places.written(node, slot)

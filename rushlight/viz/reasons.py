@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from math import floor, log10, prod
+from math import floor, log10
 from typing import Any
 
 import numpy as np
@@ -67,7 +67,11 @@ class NamedFormulas(Symbols):
 
     def __init__(
         self,
-        *given: Any,
+        order: list[Node],
+        values: dict[Node, np.ndarray],
+        names: dict[Node, str],
+        constants: dict[int, str],
+        *,
         spoken: Callable[[Node, int], str],
         frozen_bias: Callable[[Node], str | None],
         reserved: Iterable[str] = (),
@@ -75,7 +79,7 @@ class NamedFormulas(Symbols):
         self.frozen_bias = frozen_bias  # of a linear layer; "" if it has none, None if unknown
         self.texts: dict[Node, str] = {}
         self.spoken = spoken  # what the program calls input number `slot` of a node; or ""
-        super().__init__(*given, reserved=reserved)
+        super().__init__(order, values, names, constants, reserved)
 
     def given(self, node: Node, inputs: dict[Node, Formula]) -> dict[str, Any]:
         """As `Symbols.given`; an unknown constant has the text of the program."""
@@ -240,9 +244,11 @@ def forward_reason(formulas: NamedFormulas, node: Node, result: Node | None = No
     sizes = np.shape(value) if value is not None else (result or node).shape or ()
     shape = "×".join(map(str, sizes)) or "one number"
     options = {} if op is None else op.options
-    several = value is None and result is None and bool(options.get("list") or options.get("outputs"))
-    result = "Several results." if several else f"Result: {shape}."
-    return f"{text}. {meaning} {result}".replace("  ", " ")
+    several = (
+        value is None and result is None and bool(options.get("list") or options.get("outputs"))
+    )
+    made = "Several results." if several else f"Result: {shape}."
+    return f"{text}. {meaning} {made}".replace("  ", " ")
 
 
 def arrival_reason(formulas: NamedFormulas, step: Step, arrival: Arrival, uses: int) -> str:

@@ -3,6 +3,7 @@ gives the gradient that backward computes. No op, no option, and no set of input
 gradient makes the page or `explain` fail."""
 
 import json
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -15,7 +16,7 @@ from rushlight.core.gradient_worlds import sum_to_array
 from rushlight.core.node import Output
 from rushlight.core.worlds import ARRAYS
 from rushlight.viz.page import Content, record
-from tests.support.op_calls import arrays_in, put_into, varies
+from tests.support.op_calls import arrays_in, fixed, leaf, put_into, varies
 from tests.table.samples import NAMES, NOT_IMPLEMENTED, SAMPLES, function_of
 
 F = nn.functional
@@ -28,7 +29,9 @@ def data_of(page):
 
 def sentences(output, params=None):
     """All sentences of the backward steps."""
-    return [a["said"] for s in data_of(viz.html(output, None, params))["steps"] for a in s["arrivals"]]
+    return [
+        a["said"] for s in data_of(viz.html(output, None, params))["steps"] for a in s["arrivals"]
+    ]
 
 
 def forward(output):
@@ -43,15 +46,8 @@ def pages(name):
         inside = [a for a in arrays_in([args, kwargs]) if varies(a) and a.size]
         sets = [c for r in range(1, len(inside) + 1) for c in combinations(range(len(inside)), r)]
         for chosen in sets[:SUBSETS]:
-            leaves = {id(inside[i]): f"leaf_{i}" for i in chosen}
-            named = {}
-
-            def tensor(array):
-                made = torch.from_numpy(np.array(array))
-                if id(array) in leaves:
-                    named[leaves[id(array)]] = made.requires_grad_()
-                return made
-
+            leaves = {id(inside[i]): leaf(inside[i]) for i in chosen}
+            tensor = partial(in_place_of, leaves)
             try:
                 made = function(*put_into(args, tensor), **put_into(kwargs, tensor))
                 outs = [t for t in arrays_in(made) if t.requires_grad and not t.is_complex()]
@@ -61,7 +57,11 @@ def pages(name):
             except (RuntimeError, TypeError, IndexError):  # as in test_ops.py: not in this dtype
                 continue
             if outs:
-                yield output, named
+                yield output, {f"leaf_{i}": leaves[id(inside[i])] for i in chosen}
+
+
+def in_place_of(leaves, array):
+    return leaves[id(array)] if id(array) in leaves else fixed(array)
 
 
 def holds(formula, arrival, incoming, known):
@@ -74,7 +74,10 @@ def holds(formula, arrival, incoming, known):
     part = arrival.part
     for axes in left_out(len(part.shape) - np.ndim(incoming), len(part.shape)):
         arrays = {**held, "g": np.asarray(incoming)}
-        arrays = {n: np.expand_dims(a, axes) if a.shape == np.shape(incoming) else a for n, a in arrays.items()}
+        arrays = {
+            n: np.expand_dims(a, axes) if a.shape == np.shape(incoming) else a
+            for n, a in arrays.items()
+        }
         try:
             found = np.asarray(eval(formula, FUNCTIONS, arrays))
             shape = np.broadcast_shapes(found.shape, part.shape)
@@ -96,7 +99,15 @@ def left_out(missing, ndim):
         yield from combinations(range(ndim), missing)
 
 
-NUMBERS = ("log", "log1p", "sqrt", "exp", "maximum", "minimum")  # of Python numbers, too
+NUMBERS = (
+    "log",
+    "log1p",
+    "sqrt",
+    "exp",
+    "maximum",
+    "minimum",
+    "floor_divide",
+)  # of Python numbers, too
 FUNCTIONS = {**ARRAYS, "pi": np.pi, **{name: getattr(np, name) for name in NUMBERS}}
 
 
@@ -105,8 +116,8 @@ FUNCTIONS = {**ARRAYS, "pi": np.pi, **{name: getattr(np, name) for name in NUMBE
 def test_formulas_are_the_gradients(name):
     for output, named in pages(name):
         str(viz.html(output, None, named))
-        for leaf in [t for t in named.values() if t.grad is not None][:1]:
-            str(torch.explain(output, leaf))
+        for used in [t for t in named.values() if t.grad is not None][:1]:
+            str(torch.explain(output, used))
         order = reachable([output._node])
         steps = record(output)
         with torch.no_grad():
@@ -184,7 +195,9 @@ def test_the_sentence_of_a_normalization_is_its_gradient(kind):
         "instance": lambda: F.instance_norm(x, None, None, w, b),
         "frozen": lambda: F.batch_norm(x, mean, var, w, b, False),
     }[kind]()
-    told = [text for text in sentences((y * y).sum(), {"x": x, "w": w, "b": b}) if "rule of" in text]
+    told = [
+        text for text in sentences((y * y).sum(), {"x": x, "w": w, "b": b}) if "rule of" in text
+    ]
     assert not told
     g = 2 * y.detach().numpy()
     simple = " ".join(sentences(y.sum(), {"x": x}))
@@ -215,8 +228,8 @@ def test_the_sentences_of_attention_are_its_gradients():
         weights = (q @ k.mT * 0.5).softmax(-1)
         moved = g @ v.mT
         ds = weights * (moved - (weights * moved).sum(-1, keepdim=True))
-        for leaf, want in ((v, weights.mT @ g), (q, 0.5 * ds @ k), (k, 0.5 * ds.mT @ q)):
-            torch.testing.assert_close(leaf.grad, want)
+        for tensor, want in ((v, weights.mT @ g), (q, 0.5 * ds @ k), (k, 0.5 * ds.mT @ q)):
+            torch.testing.assert_close(tensor.grad, want)
 
 
 def test_sentences_of_windows_and_tables_hold_for_all_options():
