@@ -38,7 +38,7 @@ class IncompatibleKeys(NamedTuple):
         )
 
     def __getattr__(self, name: str) -> Any:
-        """AttributeError; for a method of modules with a hint: somebody took it for the model."""
+        """AttributeError, with a hint for a program that takes the keys for the model."""
         raise AttributeError(
             explain(f"{type(self).__name__!r} object has no attribute {name!r}", NO_MODEL)
             if not name.startswith("_")

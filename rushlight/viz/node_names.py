@@ -32,7 +32,7 @@ class Statements(ast.NodeVisitor):
     def __init__(self, text: str):
         self.expressions: dict[Span, ast.AST] = {}
         self.targets: dict[Span, list[str]] = {}
-        self.modules = {"self"}  # names of imported modules, which are no values
+        self.modules = {"self"}  # names of imported modules; they hold no tensor
         try:
             todo: list[ast.AST] = [ast.parse(text)]
         except (SyntaxError, ValueError, RecursionError):

@@ -189,6 +189,9 @@ def frozen(use: Use) -> str:
 
 def attended(use: Use) -> str | None:
     """q, k and v of attention; `scale` is a number."""
+    heads = {(edge.shape or ())[:-2] for edge in use.node.edges[:3] if edge is not None}
+    if len(heads) > 1:  # several heads of the queries share one head of the keys
+        return None
     if use.slot > 2:
         return f"{use.into} was added to the scores: it gets the gradient of the scores."
     scale = use.saved.get("scale")

@@ -269,3 +269,59 @@ def test_a_closed_lstm_layer_has_reasons():
     told = " ".join(sentences(lstm(torch.rand(4, 1, 3))[0].sum(), lstm))
     assert "weight_hh_l0 is used again in each step" in told
     assert "rule of" not in told
+
+
+def softmax_by_words(x, g):
+    out = x.softmax(1)
+    return out * (g - (g * out).sum(1, keepdim=True))
+
+
+def largest_by_words(x, g):
+    chosen = x == x.amax(1, keepdim=True)
+    return g[:, None] * chosen / chosen.sum(1, keepdim=True)
+
+
+BY_WORDS = {  # what a sentence says, as a program
+    "softmax": (lambda x: x.softmax(1), "x gets out · (g − (sum of g · out))", softmax_by_words),
+    "log_softmax": (
+        lambda x: x.log_softmax(1),
+        "g − softmax(x) · (sum of g)",
+        lambda x, g: g - x.softmax(1) * g.sum(1, keepdim=True),
+    ),
+    "var": (
+        lambda x: x.var(1),
+        "g · 2 · (x − mean) / (n − 1)",
+        lambda x, g: g[:, None] * 2 * (x - x.mean(1, keepdim=True)) / (x.shape[1] - 1),
+    ),
+    "norm": (
+        lambda x: x.norm(dim=1),
+        "g · x / out",
+        lambda x, g: g[:, None] * x / x.norm(dim=1, keepdim=True),
+    ),
+    "norm1": (
+        lambda x: torch.linalg.vector_norm(x, 1, dim=1),
+        "g · sign(x)",
+        lambda x, g: g[:, None] * x.sign(),
+    ),
+    "amax": (lambda x: x.amax(1), "numbers that tie share it evenly", largest_by_words),
+    "prod": (
+        lambda x: x.prod(1),
+        "g times the product of the others",
+        lambda x, g: g[:, None] * x.prod(1, keepdim=True) / x,
+    ),
+    "mean": (lambda x: x.mean(1), "each gets g / 4", lambda x, g: g[:, None].expand(3, 4) / 4),
+}
+
+
+@pytest.mark.parametrize("name", BY_WORDS)
+def test_what_a_sentence_says_is_the_gradient(name):
+    torch.manual_seed(3)
+    function, words, gradient = BY_WORDS[name]
+    x = torch.randint(1, 5, (3, 4)).double().requires_grad_()  # with equal numbers
+    out = function(x)
+    g = torch.randn(out.shape, dtype=torch.float64)
+    data = data_of(viz.html(out, None, {"x": x}, gradient=g))
+    told = " ".join(a["said"] for s in data["steps"] for a in s["arrivals"])
+    assert words in told, told
+    out.backward(g)
+    torch.testing.assert_close(x.grad, gradient(x.detach(), g))
