@@ -123,6 +123,15 @@ class Places:
             return None
         return argument_of(made, node.op, slot, found[0].modules)
 
+    def calls_function(self, node: Node) -> bool:
+        """Whether the line calls the function of the op, such as F.linear(x, w), without keywords:
+        its arguments are then all inputs."""
+        found = self.find(node)
+        made = None if found is None else found[0].expressions.get(found[1])
+        if node.op is None or not isinstance(made, ast.Call) or made.keywords:
+            return False
+        return last_name(made.func) in {node.op.called, *CALLED_AS.get(node.op.name, ())}
+
     def callee(self, node: Node) -> str:
         """The function, method or layer that the line calls: `dropout` of F.dropout(x)."""
         found = self.find(node)

@@ -352,15 +352,18 @@ class Content:
         return text if re.fullmatch(r"[-\w.]*|[\w.]+\(.*\)", text) else f"({text})"
 
     def frozen_bias(self, node: Node) -> str | None:
-        """A linear layer's bias that gets no gradient, so that the node does not hold it: its name,
-        "" if the layer has none, None if that is not known."""
+        """A layer's bias that gets no gradient, so that the node does not hold it: its name, "" if
+        the layer has none, None if that is not known."""
         leaf, kept = node.edges[1], array_of(saved_by(node).get("weight"))
         weight = kept if leaf is None else getattr(getattr(leaf, "variable", None), "_array", None)
         for path, module in getattr(self.model, "named_modules", tuple)():
-            if weight is not None and array_of(getattr(module, "weight", None)) is weight:
+            own = getattr(module, "weight", None)
+            if weight is not None and array_of(own) is weight and hasattr(module, "bias"):
                 return "" if module.bias is None else spoken(f"{path}.bias".lstrip("."))
-        if self.places.callee(node) == "linear":
+        if self.places.calls_function(node):
             return self.places.written(node, 2)
+        if node.op is None or node.op.name != "linear":
+            return None
         x, w, out = (self.values.get(n) for n in (node.edges[0], leaf, node))
         x = array_of(saved_by(node).get("x")) if x is None else x
         w = kept if w is None else w

@@ -139,6 +139,9 @@ class NamedFormulas(Symbols):
             if text is None:
                 return f"linear({x}, {weight}, …)"
             return f"{x} @ {weight}.T" + (f" + {text}" if text else "")
+        if "bias" in op.inputs and given.get("bias") is None:
+            text = self.frozen_bias(node)
+            inputs += ["…"] if text is None else [text] if text else []
         dim = given.get("dim")
         inputs += [f"dim={dim}"] if dim is not None and not isinstance(dim, Formula) else []
         return f"{called(op)}({', '.join(inputs)})"

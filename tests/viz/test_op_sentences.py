@@ -264,6 +264,34 @@ def test_a_linear_layer_shows_a_bias_if_it_has_one():
     assert not any("plus the bias" in text for text in forward(free(x).sum()))
 
 
+def test_a_frozen_bias_stands_in_the_formula():
+    x, weight, bias = (
+        torch.rand(1, 1, 5, 5),
+        torch.rand(1, 1, 3, 3, requires_grad=True),
+        torch.ones(1),
+    )
+    layer = nn.Conv2d(1, 1, 3)
+    layer.bias.requires_grad_(False)
+    free = nn.Conv2d(1, 1, 3, bias=False)
+    outputs = [
+        (F.conv2d(x, weight, bias).sum(), None, "convolution(x, weight, bias)"),
+        (F.conv2d(x, weight).sum(), None, "convolution(x, weight)"),
+        (F.conv2d(x, weight, bias=bias).sum(), None, "convolution(x, weight, …)"),
+        (layer(x).sum(), layer, "convolution(x, weight, bias)"),
+        (free(x).sum(), free, "convolution(x, weight)"),
+    ]
+    for output, model, formula in outputs:
+        nodes = data_of(viz.html(output, None, model or {"weight": weight}))["nodes"]
+        assert formula in [node["forward"] for node in nodes]
+
+
+def test_weights_that_an_embedding_and_a_linear_layer_share():
+    table, head = nn.Embedding(4, 3), nn.Linear(3, 4, bias=False)
+    head.weight = table.weight
+    model = nn.Sequential(table, head)
+    assert "@ model[0].weight.T" in str(viz.html(model(torch.tensor([0, 1])).sum(), None, model))
+
+
 def test_a_closed_lstm_layer_has_reasons():
     lstm = nn.LSTM(3, 2)
     told = " ".join(sentences(lstm(torch.rand(4, 1, 3))[0].sum(), lstm))
