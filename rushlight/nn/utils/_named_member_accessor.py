@@ -8,7 +8,7 @@ from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor
 from rushlight.nn.module import Module
 
-MISSING = object()
+MISSING: Any = object()
 
 
 def swap_tensor(module: Module, name: str, tensor: Any, allow_missing: bool = False) -> Any:

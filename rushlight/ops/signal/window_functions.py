@@ -12,7 +12,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base import dtypes
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, overflow
 from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import made
@@ -65,6 +65,8 @@ def window(
         raise RuntimeError(
             explain(f"{name} requires non-negative window_length, got window_length={n}")
         )
+    if n >= 1 << 63:  # NumPy's arange has no elements then
+        raise overflow(name)
     return made(sampled(formula, n, not periodic), kind, requires_grad, device)
 
 
