@@ -13,6 +13,7 @@ from rushlight.base.faster import site
 from rushlight.base.intp import as_intp
 from rushlight.base.memory_format import order_of_strides, strides_in
 from rushlight.kernels.elementwise import where
+from rushlight.kernels.float16 import converted, single
 from rushlight.kernels.layout import led, plain, with_strides
 from rushlight.kernels.shape import extent
 from rushlight.kernels.ufunc_at import check_index, land, land_slices, line_of, places
@@ -422,6 +423,24 @@ def embedding(weight: ndarray, index: ndarray, padding: int | None = None) -> nd
     check_index(index, weight.shape[0], "embedding")
     # half the time, where it copies nothing
     return weight.take(as_intp(index), 0) if weight.flags.c_contiguous else weight[index]
+
+
+@site
+def rows_summed(x: ndarray, take: ndarray, land: ndarray, n: int) -> ndarray:
+    """r[land[i]] += x[take[i]], r of n rows; x (m, d), take and land (k,) -> (n, d)."""
+    check_index(take, len(x), "embedding_bag")
+    check_index(land, n, "embedding_bag")
+    r = np.zeros((n, x.shape[1]), x.dtype)
+    if not r.size or not take.size:
+        return r
+    rows = x.take(as_intp(take), 0)
+    if (land[1:] < land[:-1]).any():
+        add_rows(r, land, rows)
+        return r
+    # rows that land together stand together: 256 times 256 of 16 numbers in 2 ms, not 12
+    begins = np.flatnonzero(np.concatenate(([True], land[1:] != land[:-1])))
+    r[land[begins]] = converted(np.add.reduceat(single(rows), begins, 0), x.dtype)
+    return r
 
 
 def embedding_grad(g: ndarray, index: ndarray, n: int, padding: int | None = None) -> ndarray:
