@@ -150,7 +150,8 @@ def run(op: Op, of: str, kernel: Callable, *args: Any) -> ndarray:
         return singly(op.name, kernel, args) if made is None else made
     if hasattr(args[0], "through"):  # a gradient that is put off (fast/backward_chains.py)
         return args[0].through(op, of, kernel, args)
-    seen = looked_at(args)
+    number = op is TABLE["pow"] and not of and not args[1].ndim  # x^3 is a loop of its own
+    seen = looked_at((args[0], args[1].item()) if number else args)
     if seen is None:
         return kernel(*args)
     kinds, arrays, shape = seen
