@@ -104,9 +104,7 @@ def nerf(lib: Any) -> Step:
         colour, density = lib.sigmoid(made[..., :3]), lib.relu(made[..., 3])
         gaps = lib.cat([depth[1:] - depth[:-1], lib.tensor([1e3])])
         alpha = 1 - lib.exp(-density * gaps)
-        clear = lib.cumprod(
-            lib.cat([lib.ones(rays, 1), 1 - alpha + 1e-10], -1), -1
-        )[:, :-1]
+        clear = lib.cumprod(lib.cat([lib.ones(rays, 1), 1 - alpha + 1e-10], -1), -1)[:, :-1]
         return (((alpha * clear)[..., None] * colour).sum(1) - target).square().mean()
 
     return trained(lib.optim.Adam(field.parameters(), lr=1e-3), loss)
@@ -167,9 +165,9 @@ def group_convolution(lib: Any) -> Step:
         turned = lib.stack([lib.rot90(lift, k, (2, 3)) for k in range(4)], 1)
         x = F.relu(F.conv2d(images, turned.reshape(32, 1, 3, 3), padding=1))
         x = F.max_pool2d(x, 2)
-        kernels = lib.stack(
-            [lib.rot90(group.roll(k, 2), k, (3, 4)) for k in range(4)], 1
-        ).reshape(32, 32, 3, 3)
+        kernels = lib.stack([lib.rot90(group.roll(k, 2), k, (3, 4)) for k in range(4)], 1).reshape(
+            32, 32, 3, 3
+        )
         x = F.relu(F.conv2d(x, kernels, padding=1))
         pooled = x.view(16, 8, 4, -1).amax(2).mean(-1)
         return F.cross_entropy(pooled @ head, target)

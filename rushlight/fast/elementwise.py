@@ -244,7 +244,9 @@ def planned(args: tuple, types: Any) -> tuple[tuple, list[tuple | None], tuple[i
     the result's shape. An array's kind is its dtype and whether there is a number in it for "each"
     element, for each "channel" (then the others are of three dimensions, channels the middle one),
     for each element of a "row" (of two dimensions), or "one" for all."""
-    kinds, shape, channels = [], None, None
+    kinds: list[tuple] = []
+    shape: tuple[int, ...] | None = None
+    channels: tuple[int, int] | None = None
     for a in args:
         if a.__class__ is not ndarray:
             kinds.append(("value", a))
@@ -264,8 +266,8 @@ def planned(args: tuple, types: Any) -> tuple[tuple, list[tuple | None], tuple[i
             if found is None or channels not in (None, found):
                 return None
             channels = found
-        each = a.shape == shape
-        kinds.append((dtype, "each" if each else "row" if channels[1] == 1 else "channel"))
+        row = channels is not None and channels[1] == 1
+        kinds.append((dtype, "each" if a.shape == shape else "row" if row else "channel"))
     if shape is None or not all([fits(a, kind, shape) for a, kind in zip(args, kinds)]):
         return None
     own = () if channels is None else channels if channels[1] > 1 else channels[:1]

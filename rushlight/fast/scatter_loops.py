@@ -63,14 +63,15 @@ ROWS = """def kernel(r, x, take, land):
 def rows_summed(x: ndarray, take: ndarray, land: ndarray, n: int) -> ndarray | None:
     """Rows added up where they land, without a copy of each."""
     size = land.size * x.shape[1]
-    fits = x.dtype.char in "fd" and x.flags.carray and take.dtype.kind == land.dtype.kind == "i"
+    in_order = x.flags.carray or x.size <= size  # else a copy would take longer than the sums
+    fits = x.dtype.char in "fd" and in_order and take.dtype.kind == land.dtype.kind == "i"
     if not fits or not charge(SCATTER_PASSES, size, SCATTER_ELEMENTS) or not has_numba():
         return None
     at, to = (np.ascontiguousarray(places, np.int64) for places in (take, land))
     if not all_below(at, len(x)) or not all_below(to, n):  # the loop would read and write there
         return None
     r = np.zeros((n, x.shape[1]), x.dtype)
-    rows_loop()(r, x, at, to)
+    rows_loop()(r, np.ascontiguousarray(x), at, to)
     return r
 
 

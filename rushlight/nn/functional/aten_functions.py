@@ -61,9 +61,7 @@ def embedding_bag(
         if padding_idx is None
         else flat != padding_row(padding_idx, weight)
     )
-    size = (
-        np.bincount(bag[kept], minlength=len(sizes)) if mode else np.zeros(len(sizes), np.int64)
-    )
+    size = np.bincount(bag[kept], minlength=len(sizes)) if mode else np.zeros(len(sizes), np.int64)
     largest = size
     if mode == 2:
         largest = np.zeros(out._array.shape, np.int64)

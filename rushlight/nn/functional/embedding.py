@@ -163,8 +163,8 @@ def embedding_bag(
     if input._array.ndim == 2 and input._array.size and offsets is None and padding_idx is None:
         if plain:
             b, n = input._array.shape
-            bag = from_array(np.repeat(np.arange(b), n))
-            total = places.rows_summed(weight, reshape(input, (-1,)), bag, b)
+            land = from_array(np.repeat(np.arange(b), n))
+            total = places.rows_summed(weight, reshape(input, (-1,)), land, b)
             return total if mode == "sum" else e.div(total, n)
         rows = embedding(input, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
         return of_one_size(rows, per_sample_weights, mode)
@@ -221,12 +221,7 @@ def check_bags(
                 "convert one: .to(weight.dtype)",
             )
         )
-    if (
-        at.__class__ is np.ndarray
-        and at.size
-        and at.dtype.kind in "iu"
-        and not all_below(at, n)
-    ):
+    if at.__class__ is np.ndarray and at.size and at.dtype.kind in "iu" and not all_below(at, n):
         raise RuntimeError(
             explain(
                 "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "

@@ -115,8 +115,8 @@ embedding_grad = inner(
     lambda x, index, /, n, padding_idx=None: embedding_grad(x, index, n, padding_idx),
     x=lambda g, index, padding_idx: embedding_back(g, index, padding_idx),
 )
-# The rows of bags added up: r[land[i]] += x[take[i]]. Each is the derivative of one whose `take` and
-# `land` have changed places.
+# The rows of bags added up: r[land[i]] += x[take[i]]. The derivative is the same with `take` and
+# `land` in each other's place.
 rows_summed = inner(
     lambda x, take, land, /, n: rows_summed(x, take, land, n),
     x=lambda g, take, land, x_shape: rows_summed(g, land, take, x_shape[0]),
