@@ -162,9 +162,11 @@ class FunctionNode(Node):
         return tuple(self.checked(answer[i], i, edge) for i, edge in zip(self.places, self.edges))
 
     def incoming(self, g: dict, i: int) -> Tensor | None:
-        if i in g or not self.ctx._materialize or self.outputs[i] is None:  # type: ignore[index]
+        outputs: Any = self.outputs
+        made = outputs[i]
+        if i in g or not self.ctx._materialize or made is None:
             return g.get(i)
-        shape, dtype = self.outputs[i]  # type: ignore[index]
+        shape, dtype = made
         return from_array(np.zeros(shape, dtype))
 
     def checked(self, g: Any, i: int, edge: Node | None) -> Tensor | None:

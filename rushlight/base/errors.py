@@ -269,14 +269,17 @@ def check_assigned(shape: tuple, to: tuple, dtype: Any, of: Any) -> None:
         )
 
 
-def not_populated() -> None:
-    """Warn that backward does not set `.grad` of a non-leaf tensor."""
+def not_populated(updated: bool) -> None:
+    """Warn that backward does not set `.grad` of a non-leaf tensor. `updated`: it is a leaf plus or
+    minus something, such as w - 0.1 * w.grad."""
     warn(
         "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
         "attribute won't be "
         "populated during autograd.backward(). If you indeed want the .grad field to be populated "
         "for a non-leaf Tensor, "
         "use .retain_grad() on the non-leaf Tensor."
+        + "\n  hint: for w = w - lr * w.grad, which makes a new tensor, write "
+        "`with torch.no_grad(): w -= lr * w.grad`" * updated
     )
 
 
@@ -424,6 +427,8 @@ def not_a_tensor(function: str, name: str, place: int, value: Any) -> TypeError:
             if isinstance(value, (bool, int, float, complex))
             else ""
             if isinstance(value, (str, bytes)) or callable(value)
+            else "join the list first: torch.stack([...]), or torch.cat([...]) along rows"
+            if isinstance(value, list) and value and all(map(is_tensor, value))
             else "make it a tensor: torch.tensor(...)",
         )
     )

@@ -63,6 +63,6 @@ class Piece:
         return from_array(self.whole(every))
 
 
-def piece_of(tensor: Any) -> Piece | None:
+def piece_of(tensor: Any) -> Any:
     """The place of a tensor's rows in the whole tensor; None of a tensor that is not divided."""
     return getattr(tensor, "_piece", None)

@@ -30,7 +30,10 @@ HALF_BYTES = 2
 
 
 class ParameterPiece(Piece):
-    """The rows of a parameter. `places`: the modules that have the parameter, and its names."""
+    """The rows of a parameter. `places`: the modules that have the parameter, and its names;
+    `unit`: the unit that divides it."""
+
+    unit: Unit
 
     def __init__(
         self,
@@ -44,10 +47,10 @@ class ParameterPiece(Piece):
         self.parameter = Parameter(self.part(parameter), parameter.requires_grad)
         self.put(self.parameter)
 
-    def put(self, tensor: Tensor) -> None:
+    def put(self, tensor: Any) -> None:
         """Put a tensor in the places of the parameter."""
         for module, name in self.places:
-            module._parameters[name] = tensor  # type: ignore[assignment]
+            module._parameters[name] = tensor
 
 
 @dataclass
@@ -104,7 +107,7 @@ class Unit:
                     places.setdefault(id(p), (p, []))[1].append((owner, name))
         self.pieces = [ParameterPiece(p, found, group, replicas) for p, found in places.values()]
         for piece in self.pieces:
-            piece.unit = self  # type: ignore[attr-defined]
+            piece.unit = self
             self.divide(piece)
         for owner in {id(m): m for piece in self.pieces for m, _ in piece.places}.values():
             owner.register_state_dict_post_hook(whole_state)
@@ -313,7 +316,7 @@ def divided_states(optimizer: Any, *rest: Any) -> None:
 def divided_gradient(parameter: Tensor) -> None:
     """After backward: the gradient is divided as its parameter is."""
     if type(grad := parameter._grad) is Tensor:
-        divided(grad, parameter._piece)  # type: ignore[attr-defined]
+        divided(grad, piece_of(parameter))
 
 
 # -- states ----------------------------------------------------------------------------------------
@@ -327,7 +330,7 @@ def whole_state(module: Module, state: dict, prefix: str, metadata: Any) -> None
             continue
         parts = _parts.get()
         if parts is None:
-            parts = piece.unit.parts_in_state  # type: ignore[attr-defined]
+            parts = piece.unit.parts_in_state
         own = state[key]
         state[key] = divided(own, piece) if parts else piece.gathered(own._array)
 

@@ -147,10 +147,14 @@ def linear(x: ndarray, weight: ndarray, bias: ndarray | None) -> ndarray:
             f"{wanted}x{weight.shape[0]}): the input has {n} features, "
             f"the weight takes {wanted}; hint: "
             + (
-                "flatten the input first: x.flatten(1), or nn.Flatten()"
+                f"{n} samples of one feature? x.unsqueeze(1)"
+                if x.ndim == 1 and wanted == 1
+                else "flatten the input first: x.flatten(1), or nn.Flatten()"
                 if prod(x.shape[1:]) == wanted
                 else "an input of one sample without a batch dimension? x.unsqueeze(0)"
                 if x.ndim > 1 and x.size == wanted
+                else f"flatten the images first: x.flatten(1), with in_features={prod(x.shape[1:])}"
+                if x.ndim == 4
                 else f"use in_features={n}, or an input with {wanted} features"
             )
         )

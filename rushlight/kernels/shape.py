@@ -447,7 +447,8 @@ def stack(tensors: Sequence[ndarray], new_dim: int = 0) -> ndarray:
         i = next(i for i, t in enumerate(tensors) if t.shape != shape)
         raise ValueError(
             f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
-            f"{list(tensors[i].shape)} at entry {i}; hint: pad them to one size, or use cat"
+            f"{list(tensors[i].shape)} at entry {i}; hint: pad them to one size, or use cat; "
+            "for a DataLoader's batch, give it a collate_fn that pads"
         )
     if new_dim >= len(shape):
         tensors = [t[..., None] for t in tensors]

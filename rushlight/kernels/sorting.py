@@ -87,9 +87,8 @@ def mode(x: ndarray, dim: int = -1, keepdim: bool = False) -> tuple[ndarray, nda
     if not x.ndim:
         return x.copy(), np.zeros((), np.int64)
     if not x.size:
-        return tuple(
-            [np.zeros(add_reduce(x, dim, keepdims=keepdim).shape, t) for t in (x.dtype, np.int64)]
-        )  # type: ignore
+        shape = add_reduce(x, dim, keepdims=keepdim).shape
+        return np.zeros(shape, x.dtype), np.zeros(shape, np.int64)
     values, index = most_frequent(x, dim)
     return (values, index) if keepdim else (values.squeeze(dim), index.squeeze(dim))
 

@@ -15,6 +15,7 @@ import os
 import sys
 from queue import SimpleQueue
 from threading import Lock, Thread, local
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from rushlight.base.faster import FALLING_BACK, NotReady
@@ -42,9 +43,9 @@ def may_fall_back() -> bool:
     """Whether a function on the stack catches NotReady."""
     if not background.wanted:
         return False
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code not in FALLING_BACK:
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return frame is not None or state.may_fall_back
 
 

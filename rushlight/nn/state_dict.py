@@ -17,6 +17,12 @@ from rushlight.nn.parameter import Parameter, is_lazy
 EXTRA_STATE_KEY = "_extra_state"
 
 
+NO_MODEL = (
+    "load_state_dict() changes the model and returns its keys: write model.load_state_dict(state), "
+    "not model = model.load_state_dict(state)"
+)
+
+
 class IncompatibleKeys(NamedTuple):
     """The keys that `load_state_dict(strict=False)` did not use or find."""
 
@@ -30,6 +36,17 @@ class IncompatibleKeys(NamedTuple):
             f"_IncompatibleKeys(missing_keys={self.missing_keys}, "
             f"unexpected_keys={self.unexpected_keys})"
         )
+
+    def __getattr__(self, name: str) -> Any:
+        """AttributeError, with a hint for a program that takes the keys for the model."""
+        raise AttributeError(
+            explain(f"{type(self).__name__!r} object has no attribute {name!r}", NO_MODEL)
+            if not name.startswith("_")
+            else name
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(explain(f"{type(self).__name__!r} object is not callable", NO_MODEL))
 
 
 class Errors(list):

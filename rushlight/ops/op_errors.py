@@ -80,8 +80,9 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
         return RuntimeError(
             explain(
                 mismatch(tensors),
-                "make the sizes equal or 1, aligned at the last dimension: "
-                "reshape(), unsqueeze() or .T",
+                transposed(tensors)
+                or "make the sizes equal or 1, aligned at the last dimension: "
+                "reshape() or unsqueeze()",
                 **facts,
             )
         )
@@ -266,6 +267,23 @@ def mismatch(tensors: Sequence[Tensor]) -> str:
                         f"dimension {max(a._array.ndim, b._array.ndim) - k}"
                     )
     return UNFIT
+
+
+def transposed(tensors: Sequence[Tensor]) -> str:
+    """A hint for two tensors of which one fits transposed; "" for other tensors."""
+    if len(tensors) != 2 or min(t._array.ndim for t in tensors) < 2:
+        return ""
+    shapes = [t._array.shape for t in tensors]
+    for i in (1, 0):
+        own, other = shapes[i], shapes[1 - i]
+        turned = (*own[:-2], own[-1], own[-2])
+        try:
+            np.broadcast_shapes(turned, other)
+        except ValueError:
+            continue
+        way = ".T" if len(own) == 2 else ".mT"
+        return f"transpose the {('first', 'second')[i]} tensor ({way}): {turned} fits {other}"
+    return ""
 
 
 def check_tensors(op: Op, values: Sequence[Any], missed: bool = False) -> None:

@@ -12,14 +12,14 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, cast
 
 from rushlight.base.errors import explain
 
 try:
     import fcntl
 except ImportError:  # Windows, where an open file cannot be removed
-    fcntl = None  # type: ignore[assignment]
+    fcntl = cast(Any, None)
 
 SUFFIX = ".saving"
 RANDOM_BYTES = 4  # of a temporary file's name

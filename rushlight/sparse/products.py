@@ -82,7 +82,8 @@ def shape_of_matrix(x: Tensor) -> tuple[int, int]:
                 f"{x.sparse_dim()} sparse and {x.dense_dim()} dense dimensions"
             )
         )
-    return tuple(x.shape)  # type: ignore[return-value]
+    n, m = x.shape
+    return n, m
 
 
 def of_two(x: SparseTensor, y: SparseTensor) -> SparseTensor:

@@ -81,10 +81,10 @@ class NotCleared(Check):
             note.stepped, note.stale = None if p._grad is None else ref(p._grad), False
 
 
-def leaves(nodes: list[Node]) -> Iterator[Tensor]:
+def leaves(nodes: list[Any]) -> Iterator[Tensor]:
     """The leaf tensors of a graph, oldest nodes first."""
     for node in reversed(nodes):
-        tensor = node.tensor() if node.leaf else None  # type: ignore[attr-defined]
+        tensor = node.tensor() if node.leaf else None
         if tensor is not None:
             yield tensor
 
@@ -337,10 +337,10 @@ class NoStep(Check):
     def on_step_start(self, optimizer: Any) -> None:
         self.steps += 1
 
-    def on_backward(self, roots: Iterable[Node], nodes: list[Node]) -> None:
+    def on_backward(self, roots: Iterable[Node], nodes: list[Any]) -> None:
         if self.steps or self.place:
             return
-        leaves = [node.variable for node in nodes if node.leaf]  # type: ignore[attr-defined]
+        leaves = [node.variable for node in nodes if node.leaf]
         if self.leaf is None and leaves:
             self.leaf, self.data = ref(leaves[0]), checksum(array_of(leaves[0]))
         leaf = self.leaf and self.leaf()

@@ -30,6 +30,7 @@ from rushlight.viz.graph_formulas import (
     total,
     users_tensors,
 )
+from rushlight.viz.op_sentences import Use, backward_sentence
 
 MAX_PATHS = 64  # paths listed one by one
 
@@ -39,7 +40,8 @@ class Factor:
     """A factor of a path: d `result` / d `operand`.
 
     `formula`: in the names of the steps. `full`: in leaves, with numbers for constants; None if
-    there is no plain formula, as for a matrix product. `value`: for an elementwise op.
+    there is no plain formula, as for a matrix product. `value`: for an elementwise op. `words`: the
+    rule as a sentence.
     """
 
     result: str
@@ -48,6 +50,7 @@ class Factor:
     full: Any
     rule: str | None
     value: np.ndarray | None
+    words: str | None = None
 
     @property
     def text(self) -> str:
@@ -232,7 +235,7 @@ def explain(output: Tensor, wrt: Tensor, params: Params = None) -> Explanation:
     names = names_of(params, output, wrt, seen)
     called = {id(t._array): name for name, t in seen.items() if t._node is None}
     with no_grad():
-        return Chain(output, wrt, order, between, names, called).explained(value)
+        return Chain(output, wrt, order, between, names, called, set(seen)).explained(value)
 
 
 class Chain:
@@ -246,11 +249,12 @@ class Chain:
         between: set[Node],
         names: dict[Node, str],
         called: dict[int, str],
+        reserved: set[str],
     ):
         self.output, self.wrt, self.order = output, wrt, order
         self.between = [node for node in order if node in between]
         self.values = forward_values(output)
-        self.symbols = Symbols(order, self.values, names, called)
+        self.symbols = Symbols(order, self.values, names, called, reserved)
         self.factors: dict[tuple[Node, int], Factor] = {}
 
     def explained(self, value: Tensor) -> Explanation:
@@ -296,7 +300,9 @@ class Chain:
         value = None
         if local is not None and edge.shape == node.shape:
             value = np.asarray(node.arrays(np.ones(node.shape or (), self.dtype(node)))[slot])
-        return Factor(s.names[node], s.names[edge], local, full, s.rule(node, slot), value)
+        out, into, rule = s.names[node], s.names[edge], s.rule(node, slot)
+        words = None if node.op is None else backward_sentence(Use(node, slot, out, into, None))
+        return Factor(out, into, local, full, rule, value, words)
 
     def dtype(self, node: Node) -> Any:
         value = self.values.get(node)
@@ -362,7 +368,7 @@ def shown(value: Any) -> str:
 
 
 def said(f: Factor) -> str:
-    return f"sends {f.rule}" if f.rule else "sends what its backward returns"
+    return f"sends {f.rule}" if f.rule else f.words or "sends what its backward returns"
 
 
 def bracketed(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 from itertools import count
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 
 from rushlight.base.errors import user_frame
 from rushlight.core.node import Node, Output
-from rushlight.core.table import ruled_inputs
+from rushlight.core.table import TABLE, ruled_inputs
 from rushlight.core.tensor import Tensor
 from rushlight.core.worlds import ARRAYS
 from rushlight.introspect.formulas import Formula, formula
@@ -26,7 +26,8 @@ LETTERS = "abchkpqrstuvw"  # names of unnamed results; d, e, f, g, i have other 
 
 class Symbols:
     """Formulas of nodes. `order`: the nodes, newest first. `values`: {node: result}, where known.
-    `known`: {name: value} of the names in formulas."""
+    `known`: {name: value} of the names in formulas. `reserved`: names that the user's program has
+    for other things."""
 
     def __init__(
         self,
@@ -34,10 +35,12 @@ class Symbols:
         values: dict[Node, np.ndarray],
         names: dict[Node, str],
         called: dict[int, str],
+        reserved: Iterable[str] = (),
     ):
         self.values, self.names, self.called = values, names, called
         self.taken = {*names.values(), "e", "g", "i"}
-        self.fresh = (name for name in letters() if name not in self.taken)
+        others = {*reserved, *self.taken, *called.values()}
+        self.fresh = (name for name in letters() if name not in others)
         self.known: dict[str, Any] = {}
         self.sizes: dict[int, int] = {}
         for node in reversed(order):
@@ -110,14 +113,22 @@ class Symbols:
         """The rule of an input as text, with g for the gradient that arrives."""
         if node.op is None or isinstance(node, Output) or node.op.inputs == ("tensors",):
             return None
-        rule = node.op.rules[ruled_inputs(node.op)[slot]]
         known = {
             name: value
             for name, value in self.given(node, {}).items()
             if not isinstance(value, Formula)
         }
-        made = self.applied(rule, known) if rule is not None else None
-        return None if made is None else str(made)
+        return self.readable_rule(node, slot, known)
+
+    def readable_rule(self, node: Node, slot: int, given: dict[str, Any]) -> str | None:
+        """The rule of an input as text, unless it calls our own helpers."""
+        rule = node.op.rules[ruled_inputs(node.op)[slot]]
+        made = None if rule is None else self.applied(rule, given)
+        if isinstance(made, (int, float)):
+            return str(made)
+        names = {str(v) for v in given.values() if isinstance(v, Formula) and v.head == "name"}
+        known = {"g", *self.names.values(), *node.op.inputs, *self.known, *names}
+        return str(made) if isinstance(made, Formula) and readable(made, known) else None
 
     def applied(self, function: Any, given: dict[str, Any]) -> Any:
         try:
@@ -168,6 +179,38 @@ class Symbols:
             name = next(name for name in self.fresh if name not in self.known)
         self.known[name] = array
         return Formula("name", name)
+
+
+# Functions of rules, besides elementwise ones, that users call with the same arguments.
+READABLE = {"sum", "mean", "cumsum", "flip", "permute", "transpose", "reshape", "unsqueeze"}
+READABLE |= {"tril", "triu", "mv", "zeros_like", "stack"}
+
+
+def readable(value: Any, known: set[str]) -> bool:
+    """Whether a formula holds names of `known` alone and calls functions that users know."""
+    if isinstance(value, (tuple, list)):
+        return all(readable(part, known) for part in value)
+    if isinstance(value, dict):
+        return readable([*value.values()], known)
+    if not isinstance(value, Formula):
+        return True
+    if value.head == "name":
+        return value.parts[0] in known
+    if value.head == "attribute":
+        return readable(value.parts[0], known)
+    if value.head != "call":
+        return readable(value.parts, known)
+    function, *rest = value.parts
+    if function.head != "name":
+        return readable(value.parts, known)
+    op = TABLE.get(function.parts[0])
+    public = function.parts[0] in READABLE or (
+        op is not None
+        and op.elementwise
+        and op.called == op.name  # neither special_i1 nor clamp_both
+        and op.options.get("function", True)
+    )
+    return public and readable(rest, known)
 
 
 def letters() -> Iterator[str]:
@@ -266,6 +309,8 @@ def simple(value: Any, truth: Callable[[Formula], bool | None]) -> Any:
         return simple_call(*parts)
     elif head == "if" and isinstance(parts[1], bool):
         return parts[0] if parts[1] else parts[2]
+    elif head == "~" and isinstance(parts[0], bool):
+        return not parts[0]
     elif head == "negative":
         return negated(parts[0])
     elif len(parts) == 2 and head in REDUCED:
@@ -281,6 +326,10 @@ def simple_call(function: Any, arguments: tuple, *rest: Any) -> Any:
         return arguments[1 if arguments[0] else 2]
     if name == pow.op.name:
         return power(*arguments)
+    if name == "unpermute" and not any(isinstance(dim, Formula) for dim in arguments[1]):
+        x, dims = arguments
+        order = tuple(sorted(range(len(dims)), key=lambda i: dims[i] % len(dims)))
+        return Formula("call", Formula("name", "permute"), (x, order), *rest)
     if name == "shared_by":  # the rule of mean: g / n
         total, n = arguments
         return over(total, int(n) if isinstance(n, float) and n.is_integer() else n)

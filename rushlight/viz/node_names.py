@@ -14,6 +14,7 @@ from typing import Any
 
 from rushlight.base.errors import user_frame
 from rushlight.core.node import Node, Output
+from rushlight.core.table import Op, ruled_inputs
 from rushlight.core.tensor import Tensor
 from rushlight.viz.graph import Params, pairs
 from rushlight.viz.graph_formulas import letters
@@ -31,6 +32,7 @@ class Statements(ast.NodeVisitor):
     def __init__(self, text: str):
         self.expressions: dict[Span, ast.AST] = {}
         self.targets: dict[Span, list[str]] = {}
+        self.modules = {"self"}  # names of imported modules; they hold no tensor
         try:
             todo: list[ast.AST] = [ast.parse(text)]
         except (SyntaxError, ValueError, RecursionError):
@@ -39,6 +41,8 @@ class Statements(ast.NodeVisitor):
             todo.extend(ast.iter_child_nodes(node))
             if isinstance(node, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Subscript)):
                 self.expressions[span_of(node)] = node
+            elif isinstance(node, (ast.Import, ast.ImportFrom)):
+                self.modules |= {name.asname or name.name.split(".")[0] for name in node.names}
             self.note_targets(node)
 
     def note_targets(self, node: ast.AST) -> None:
@@ -108,19 +112,54 @@ class Places:
         """The expression that was given as input number `slot`; None if it is not known."""
         found = self.find(node)
         made = None if found is None else found[0].expressions.get(found[1])
-        given: list[Any] = []
         if isinstance(made, ast.BinOp):
             given = [made.left, made.right]
             numbers = [side for side in given if is_number(side)]
             if len(numbers) == 1:  # 3 * a is a.__rmul__(3): the slots say nothing of the order
                 (other,) = [side for side in given if side is not numbers[0]]
                 return numbers[0] if node.edges[slot] is None else other
-        elif isinstance(made, ast.Call):
-            method = isinstance(made.func, ast.Attribute) and is_value(made.func)
-            given = [*([made.func.value] if method else []), *made.args]  # type: ignore[attr-defined]
-        order = ARGUMENT_ORDER.get(node.op.name) if node.op is not None else None
-        place = slot if order is None else order[slot]
-        return given[place] if place < len(given) else None
+            return given[slot] if slot < len(given) else None
+        if not isinstance(made, ast.Call) or node.op is None or found is None:
+            return None
+        return argument_of(made, node.op, slot, found[0].modules)
+
+    def calls_function(self, node: Node) -> bool:
+        """Whether the line calls the function of the op, such as F.linear(x, w), without keywords:
+        its arguments are then all inputs."""
+        found = self.find(node)
+        made = None if found is None else found[0].expressions.get(found[1])
+        if node.op is None or not isinstance(made, ast.Call) or made.keywords:
+            return False
+        return last_name(made.func) in {node.op.called, *CALLED_AS.get(node.op.name, ())}
+
+    def callee(self, node: Node) -> str:
+        """The function, method or layer that the line calls: `dropout` of F.dropout(x)."""
+        found = self.find(node)
+        made = None if found is None else found[0].expressions.get(found[1])
+        return last_name(made.func) if isinstance(made, ast.Call) else ""
+
+
+def argument_of(made: ast.Call, op: Op, slot: int, modules: set[str]) -> Any:
+    """The argument of a call that became input number `slot` of `op`. A call of another name made
+    the op inside: a layer passes its data on, other functions may give the op anything."""
+    called = last_name(made.func).rstrip("_")
+    places = DATA.get(op.name, {0: 0, 1: 1} if op.name.endswith("_loss") else {})
+    same = called in {*op.names, op.called, *CALLED_AS.get(op.name, ())}
+    if not same or op.name in FUNCTION or any(w.arg in ("alpha", "beta") for w in made.keywords):
+        place = (FUNCTION.get(op.name, places) if same else places).get(slot)
+        return made.args[place] if place is not None and place < len(made.args) else None
+    given: list[Any] = [*made.args]
+    if isinstance(made.func, ast.Attribute) and is_value(made.func.value, modules):
+        given.insert(0, made.func.value)
+    inputs = ruled_inputs(op)
+    order = CALL_ORDER.get(op.name) or op.options.get("order", "").split() or inputs
+    place = order.index(inputs[slot]) if inputs[slot] in order else len(given)
+    return given[place] if place < len(given) else None
+
+
+def last_name(function: ast.AST) -> str:
+    """`relu` of F.relu and of relu; "" for other expressions."""
+    return getattr(function, "attr", getattr(function, "id", ""))
 
 
 def name_in(expression: ast.AST) -> str:
@@ -142,14 +181,38 @@ def is_number(expression: ast.AST) -> bool:
     return isinstance(expression, ast.Constant)
 
 
-def is_value(function: ast.Attribute) -> bool:
-    """Whether `a` in `a.f(b)` may be a tensor: a name, but neither a module nor `self`."""
-    return isinstance(function.value, ast.Name) and function.value.id not in MODULES
+def is_value(expression: ast.AST, modules: set[str]) -> bool:
+    """Whether `a` in `a.f(b)` may be a tensor, and not a module such as nn.functional."""
+    while isinstance(expression, ast.Attribute):
+        expression = expression.value
+    return not (isinstance(expression, ast.Name) and expression.id in modules)
 
 
 MAX_EXPRESSION_LETTERS = 24  # in place of a name
-ARGUMENT_ORDER = {"masked": (1, 2, 0)}  # of the op's inputs in masked_fill(input, mask, value)
-MODULES = {"torch", "rushlight", "F", "nn", "np", "self"}
+CALL_ORDER = {"masked": ("y", "condition", "x")}  # of masked_fill(input, mask, value)
+CALLED_AS = {  # op -> functions that make this op alone of their arguments
+    "mm": ("matmul", "bmm"),
+    "mv": ("matmul",),
+    "dot": ("matmul",),
+    "convolution": ("conv1d", "conv2d", "conv3d"),
+    "nll_loss": ("cross_entropy",),
+    "frozen_batch_norm": ("batch_norm",),
+    "split_sizes": ("split", "chunk"),
+}
+# op of a layer or loss -> {number of the input: place in the call of the layer}
+DATA = {
+    **{name: {0: 0} for name in ("linear", "convolution", "layer_norm", "group_norm")},
+    **{name: {0: 0} for name in ("batch_norm", "frozen_batch_norm")},
+    "embedding": {1: 0},
+    "nll_loss": {0: 0, 1: 1},
+}
+# the same for the call of its function: layer_norm(input, shape, weight, bias)
+FUNCTION = {
+    **{name: {0: 0, 1: 1, 2: 2} for name in ("linear", "convolution", "nll_loss")},
+    **{name: {0: 0, 1: 2, 2: 3} for name in ("layer_norm", "group_norm")},
+    **{name: {0: 0, 1: 3, 2: 4} for name in ("batch_norm", "frozen_batch_norm")},
+    "embedding": {0: 1, 1: 0},
+}
 
 
 def users_variables(depth: int) -> dict[str, Tensor]:

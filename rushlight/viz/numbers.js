@@ -80,7 +80,14 @@ function pictured(array, top) {   // the cells of a large array, what one cell i
         return element("i", { style: shade(top ? mean / top : 0, 0.9), title: `${averaged ? "mean " : ""}about ${written(mean, 2)}` });
       }))),
     element("div", { class: "facts bar", "aria-hidden": "true" }, written(-top), element("i", {}), "0", element("i", { class: "up" }), written(top)),
-    element("div", { class: "facts" }, text)];
+    element("div", { class: "facts" }, text + stacked(array, rows))];
+}
+
+function stacked({ shape, table }, rows) {   // of more than 2 dimensions: what a cell averages across, such as images, kernels, heads
+  if (shape.length < 3 || table[0] <= rows) return "";
+  const lead = shape.slice(0, -2), matrices = lead.reduce((a, b) => a * b);
+  return `. The rows of all ${lead.join("×")} matrices (${shape.slice(-2).join("×")} each) stand below each other`
+    + (matrices > rows ? `: a cell is a mean across several matrices (dims ${lead.map((_, i) => i).join(", ")})` : "");
 }
 
 function brief(i, gradient = false) {   // one short line: of many numbers the mean, of a gradient the largest absolute value
@@ -92,6 +99,8 @@ function brief(i, gradient = false) {   // one short line: of many numbers the m
     const all = values.map(v => written(v)).join(", ");
     return shape.length ? `[${all}]` : all;
   }
+  if (whole && values.every(Number.isInteger) && !gradient)   // labels and masks: their mean says nothing
+    return shape.length === 1 && values.length <= 8 ? `[${values.join(", ")}]` : shape.join("×");
   const fact = gradient ? whole ? Math.max(...values.map(Math.abs)) : Math.max(Math.abs(array.min), Math.abs(array.max))
     : whole ? values.reduce((a, b) => a + b, 0) / values.length : array.mean;
   return shape.join("×") + (Number.isFinite(fact) ? `  ${gradient ? "|max|" : "mean"} ${written(fact)}` : "");

@@ -357,7 +357,10 @@ function turnPanel() {
 
 function backwardPanel() {
   const step = stepNow(), node = nodes[step.node];
-  const several = together(time => steps[time - F - 2].arrivals.map(a => a.said));
+  const several = together(time => {
+    const inside = steps[time - F - 2];
+    return [...inside.arrivals.map(a => a.said), inside.grad ? gradSentence(nodes[inside.node], inside) : ""];
+  });
   const what = several || [element("h2", {}, node.forward ? `${node.name} = ${node.forward}` : node.label), ...step.arrivals.map(a => element("p", { class: "why" }, a.said)),
     step.grad ? element("p", { class: "why" }, gradSentence(node, step)) : null, modulesOf(node)];
   return [phase("Backward", k - F - 1, steps.length), ...what, source(node),
@@ -365,15 +368,15 @@ function backwardPanel() {
     step.arrivals.length ? heading("Gradients sent on") : null, ...step.arrivals.map(sent),
     node.inputs.length && step.arrivals.length && step.incoming !== null ? heading("With these values") : null,
     node.inputs.length && step.arrivals.length && step.incoming !== null ? pictures([...node.inputs, [node.name, node.value]]) : null,
-    ...(step.grad ? accumulated(step.grad) : [])];
+    ...(step.grad ? accumulated(node.name, step.grad) : [])];
 }
 
 function gradSentence(node, step) {
   return step.grad[0] === null ? `${node.name} is a leaf: its .grad was None and is now the gradient that arrived.`
     : `${node.name} is a leaf: the gradient that arrived is added to its .grad, which was not cleared before.`;
 }
-function accumulated([before, after]) {
-  return [heading("Accumulated into .grad"),
+function accumulated(name, [before, after]) {
+  return [heading(`Accumulated into ${name}.grad`),
     before === null ? element("p", {}, ".grad was None; now it is") : element("p", {}, ".grad was ", shown(before), " and is now"), shown(after)];
 }
 

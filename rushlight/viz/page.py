@@ -23,7 +23,6 @@ from rushlight.core.mode import no_grad
 from rushlight.core.node import Node, Output
 from rushlight.core.table import ruled_inputs
 from rushlight.core.tensor import Tensor
-from rushlight.introspect.formulas import Formula, formula
 from rushlight.viz.array_preview import describe
 from rushlight.viz.backward_steps import Step, forward_values, inputs_of, record
 from rushlight.viz.graph import Box, Graph, Params, check_recorded, pairs
@@ -37,11 +36,14 @@ from rushlight.viz.node_names import (
     single_results,
     spoken,
     users_variables,
+    written_names,
 )
+from rushlight.viz.op_sentences import array_of, saved_by
 from rushlight.viz.reasons import (
     MAX_FORMULA_LETTERS,
     NamedFormulas,
     arrival_reason,
+    called,
     forward_reason,
     squares,
     written,
@@ -163,6 +165,7 @@ class Content:
         seen: dict[str, Tensor],
     ):
         self.output, self.order, self.steps, self.note = output, order, steps, note
+        self.seen = seen
         self.raw_names = {id(tensor): name for name, tensor in pairs(params)}
         self.model = params
         self.place = {node: i for i, node in enumerate(order)}
@@ -176,7 +179,13 @@ class Content:
             if result in self.values:
                 self.values[node] = self.values[result]
         self.formulas = NamedFormulas(
-            order, self.values, self.names, called, spoken=self.spoken_constant
+            order,
+            self.values,
+            self.names,
+            called,
+            spoken=self.spoken_constant,
+            frozen_bias=self.frozen_bias,
+            reserved={*seen, *written_names([node for node in order if not node.leaf])},
         )
         self.made_by: dict[Node, Node] = {result: n for n, result in self.results.items()}
         self.homes = homes_of(order, params, self.raw_names)
@@ -250,7 +259,7 @@ class Content:
             "forward": None if node.leaf else self.forward(self.made_by.get(node, node)),
             "said": ""
             if node.leaf or node in self.made_by
-            else forward_reason(self.formulas, node),
+            else forward_reason(self.formulas, node, self.results.get(node)),
             "rules": self.rules(node),
             "home": ".".join(self.homes[node]),
             "inputs": [
@@ -267,7 +276,7 @@ class Content:
         """The first line of a box: `w1`, `o = tanh(n)`, `fc1: linear`."""
         if node.leaf:
             return name
-        called = node.op.called if node.op is not None else node.name()
+        short = called(node.op) if node.op is not None else node.name()
         if isinstance(node, Output):
             return f"{name} = {self.formulas.step(node)}"
         if call is not None and call.path and self.calls[call] == 1:
@@ -275,7 +284,7 @@ class Content:
         formula = self.forward(node)
         if formula is not None and len(formula) + len(name) <= MAX_LABEL_LETTERS:
             return f"{name} = {formula}"
-        return f"{name} = {called}"
+        return f"{name} = {short}"
 
     def forward(self, node: Node) -> str | None:
         """The op as a formula of its inputs' names."""
@@ -288,8 +297,7 @@ class Content:
         if op is None or isinstance(node, Output):
             return []
         if op.inputs == ("tensors",):
-            rule = text_of(op.rules["tensors"]) if op.rules["tensors"] else None
-            return [[f"{i}", rule] for i in range(len(node.edges))]
+            return [[f"{i}", None] for i in range(len(node.edges))]
         return [
             [name, self.formulas.gradient_rule(node, slot) if edge is not None else None]
             for slot, (name, edge) in enumerate(zip(ruled_inputs(op), node.edges))
@@ -304,12 +312,19 @@ class Content:
         return self.names[edge] if edge is not None else self.constant_name(node, slot)
 
     def lost_inputs(self, node: Node, known: dict[str, Any]) -> list[str]:
-        """The names of the inputs whose values backward does not need and nothing has kept."""
+        """The names of the inputs whose values are not kept, since backward does not need them."""
         op = node.op
-        if op is None or op.inputs == ("tensors",) or isinstance(node, Output) or not node.saved:
+        if op is None or isinstance(node, Output) or node.saved is None:
             return []
-        edges = zip(ruled_inputs(op), node.edges)
-        return [self.names[e] for name, e in edges if e is not None and name not in known]
+        if "tensors" in op.inputs:
+            return [self.names[edge] for edge in dict.fromkeys(node.edges) if edge is not None]
+        inputs = [
+            self.names[edge] if edge is not None else self.spoken_constant(node, slot)
+            for slot, (name, edge) in enumerate(zip(ruled_inputs(op), node.edges))
+            if name not in known and (edge is not None or op.elementwise)
+        ]
+        numbers = re.compile(r"\(?-?\d[\d.e-]*\)?|constant|")  # a number stands in the formula
+        return [name for name in inputs if not numbers.fullmatch(name)]
 
     def constant_name(self, node: Node, slot: int) -> str:
         """The user's variable, the letter that the formulas use, or the number itself."""
@@ -319,7 +334,9 @@ class Content:
     def variable(self, node: Node, slot: int) -> str:
         """The variable that was given as a constant; "" if values of the graph have its name."""
         name = self.places.argument(node, slot)
-        return "" if name in self.assigned else name
+        known, kept = self.seen.get(name), saved_by(node).get(ruled_inputs(node.op)[slot])
+        other = known is not None and kept is not None and known._array is not array_of(kept)
+        return "" if name in self.assigned or other else name
 
     @cached_property
     def assigned(self) -> set[str]:
@@ -334,29 +351,61 @@ class Content:
         text = self.places.written(node, slot)
         return text if re.fullmatch(r"[-\w.]*|[\w.]+\(.*\)", text) else f"({text})"
 
+    def frozen_bias(self, node: Node) -> str | None:
+        """A layer's bias that gets no gradient, so that the node does not hold it: its name, "" if
+        the layer has none, None if that is not known."""
+        leaf, kept = node.edges[1], array_of(saved_by(node).get("weight"))
+        weight = kept if leaf is None else getattr(getattr(leaf, "variable", None), "_array", None)
+        for path, module in getattr(self.model, "named_modules", tuple)():
+            own = getattr(module, "weight", None)
+            if weight is not None and array_of(own) is weight and hasattr(module, "bias"):
+                return "" if module.bias is None else spoken(f"{path}.bias".lstrip("."))
+        if self.places.calls_function(node):
+            return self.places.written(node, 2)
+        if node.op is None or node.op.name != "linear":
+            return None
+        x, w, out = (self.values.get(n) for n in (node.edges[0], leaf, node))
+        x = array_of(saved_by(node).get("x")) if x is None else x
+        w = kept if w is None else w
+        if x is None or w is None or out is None:
+            return None
+        return "" if np.allclose(x @ w.T, out, 1e-4, 1e-6) else "constant"
+
     def constants(self) -> Iterator[dict[str, Any]]:
         """A box for each array without a gradient that an op has saved as an input, such as the
         network's input. A single number without a name stays in the formula alone."""
+        places = [
+            (i, node, slot, array, self.name_of(node, slot, name, array))
+            for i, node in reversed([*enumerate(self.order)])
+            for slot, name, array in constant_inputs(node)
+        ]
+        named = {id(array): name for *_, array, name in places if name.isidentifier()}
+        several, seen = Counter(named.values()), Counter[str]()
         found: dict[int, int] = {}
-        uses: Counter[str] = Counter()
-        for i, node in enumerate(self.order):
-            for slot, name, array in constant_inputs(node):
-                called = self.formulas.called.get(id(array)) or self.variable(node, slot)
-                if not array.ndim and (not called or called in self.formulas.taken):
-                    continue
-                if node.op is not None and name == "condition":
-                    called = called or self.places.written(node, slot)
-                called = called or ("" if name in ("x", "y") else name)
-                place = found.get(id(array))
-                if place is None:
-                    uses[called] += 1
-                    if uses[called] > 1 and id(array) not in self.formulas.called:
-                        called += str(uses[called]).translate(SUBSCRIPTS) if called else ""
-                    place = found[id(array)] = len(self.order) + len(found)
-                    if called and called not in self.formulas.taken:
-                        self.formulas.called.setdefault(id(array), called)
-                    yield self.constant(node, slot, array)
-                self.edges.append({"from": i, "slot": slot, "to": place, "constant": True})
+        for i, node, slot, array, name in places:  # in the order of the program
+            if not array.ndim and (not name or name in self.formulas.taken):
+                continue
+            place = found.get(id(array))
+            if place is None:
+                if several[name] > 1 and id(array) not in self.formulas.called:
+                    seen[name] += 1
+                    name += str(seen[name]).translate(SUBSCRIPTS)
+                place = found[id(array)] = len(self.order) + len(found)
+                if name and name not in self.formulas.taken:
+                    self.formulas.called.setdefault(id(array), name)
+                yield self.constant(node, slot, array)
+            self.edges.append({"from": i, "slot": slot, "to": place, "constant": True})
+
+    def name_of(self, node: Node, slot: int, name: str, array: np.ndarray) -> str:
+        """The name of a constant in the program: a variable, or a condition as text."""
+        found = self.formulas.called.get(id(array)) or self.variable(node, slot)
+        if not found and node.op is not None and name == "condition":
+            found = self.places.written(node, slot)
+        call = call_of(node, self.model)
+        maker = self.places.callee(node) if call is None else call.kind
+        if not found and name == "y" and "drop" in maker.lower():
+            found = "mask" if len(np.unique(array)) <= 2 else ""
+        return found or ("" if name in ("x", "y", "condition") else name)
 
     def constant(self, node: Node, slot: int, array: np.ndarray) -> dict[str, Any]:
         name = self.formulas.called.get(id(array)) or self.constant_name(node, slot)
@@ -511,14 +560,5 @@ def title_of(node: Node, name: str | None) -> str:
         made = node.source()[0]
         outputs = made.op.options.get("outputs", "").split() if made.op is not None else []
         which = outputs[node.number] if node.number < len(outputs) else f"output {node.number}"
-        return f"{which} of {made.op.called if made.op is not None else made.name()}, {shape}"
-    return f"{node.op.called if node.op is not None else node.name()}, {shape}"
-
-
-def text_of(function: Callable) -> str | None:
-    """The formula of a rule as text; None for a rule that is not a plain formula."""
-    try:
-        made = formula(function)
-    except TypeError:
-        return None
-    return str(made) if isinstance(made, Formula) else None
+        return f"{which} of {called(made.op) if made.op is not None else made.name()}, {shape}"
+    return f"{called(node.op) if node.op is not None else node.name()}, {shape}"

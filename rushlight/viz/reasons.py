@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from math import floor, log10, prod
+from collections.abc import Callable, Iterable
+from math import floor, log10
 from typing import Any
 
 import numpy as np
 
 from rushlight.core.node import Node, Output
-from rushlight.core.table import ruled_inputs
+from rushlight.core.table import Op, ruled_inputs
 from rushlight.introspect.formulas import Formula
 from rushlight.viz.backward_steps import Arrival, Step
-from rushlight.viz.graph_formulas import Symbols
+from rushlight.viz.graph_formulas import Symbols, readable
+from rushlight.viz.node_names import CALL_ORDER
+from rushlight.viz.op_sentences import ELEMENTWISE, Use, backward_sentence, forward_sentence
 
 ARITHMETIC = {
     "add",
@@ -27,24 +29,57 @@ ARITHMETIC = {
     "mv",
     "square",
 }  # written with signs
-# Functions and values of our own rules, which a reader does not know.
-HELPER = re.compile(r"\w+_(grad|back|slope|spatial|zeros|repeats)\(|\bgs\b")
-LONG_NUMBER = re.compile(r"\d+\.\d{6,}")
+# A number with more digits than a factor needs; a bound that is compared keeps its digits.
+LONG_NUMBER = re.compile(r"(?<![\d.])(?<![<>=] )(?<![<>=] -)\d+\.\d{6,}")
 INDEXING = ("index", "getitem")
-CALL_ORDER = {"masked": ("y", "condition", "x")}  # of masked_fill(input, mask, value)
-CALLED = {"split_sizes": "split"}  # op -> what programs call
+CALLED = {  # op -> what programs call
+    "split_sizes": "split",
+    "attention": "scaled_dot_product_attention",
+    "lstm_layer": "lstm",
+    "gru_layer": "gru",
+    "rnn_layer": "rnn",
+    "max_dim": "max",
+    "min_dim": "min",
+    "median_all": "median",
+    "var_core": "var",
+    "frozen_batch_norm": "batch_norm",
+    "gelu_tanh": "gelu",
+    "log_sigmoid": "logsigmoid",
+    "constant_pad": "pad",
+    "bordered": "pad",
+    "im2col": "unfold",
+    "col2im": "fold",
+    "sampled": "grid_sample",
+    "index": "getitem",
+}
 PLACES = ("first", "second", "third", "last")  # of an input that an op uses several times
 DIGITS = 4  # of a number on the page; pointing at it shows all
 MAX_FORMULA_LETTERS = 90  # of a formula in a sentence or a box; a longer one stays out
 
 
+def called(op: Op) -> str:
+    """What programs call an op."""
+    return CALLED.get(op.name, op.called)
+
+
 class NamedFormulas(Symbols):
     """Formulas of nodes in the names of their inputs: no formula is expanded into leaves."""
 
-    def __init__(self, *given: Any, spoken: Callable[[Node, int], str]):
+    def __init__(
+        self,
+        order: list[Node],
+        values: dict[Node, np.ndarray],
+        names: dict[Node, str],
+        constants: dict[int, str],
+        *,
+        spoken: Callable[[Node, int], str],
+        frozen_bias: Callable[[Node], str | None],
+        reserved: Iterable[str] = (),
+    ):
+        self.frozen_bias = frozen_bias  # of a linear layer; "" if it has none, None if unknown
         self.texts: dict[Node, str] = {}
         self.spoken = spoken  # what the program calls input number `slot` of a node; or ""
-        super().__init__(*given)
+        super().__init__(order, values, names, constants, reserved)
 
     def given(self, node: Node, inputs: dict[Node, Formula]) -> dict[str, Any]:
         """As `Symbols.given`; an unknown constant has the text of the program."""
@@ -87,10 +122,11 @@ class NamedFormulas(Symbols):
         if "tensors" in op.inputs:
             names = [self.names[edge] for edge in node.edges if edge is not None]
             listed = ", ".join(names)
-            return f"{listed}[…]" if op.name in INDEXING else f"{op.called}([{listed}])"
+            listed = listed if op.name in CALLED else f"[{listed}]"
+            return f"{names[0]}[…]" if op.name in INDEXING else f"{called(op)}({listed})"
         given = self.given(node, {})
-        called = CALL_ORDER.get(op.name, op.inputs)
-        inputs = [str(given[n]) for n in called if given.get(n) is not None]
+        order = CALL_ORDER.get(op.name, op.inputs)
+        inputs = [str(given[n]) for n in order if given.get(n) is not None]
         if op.name in INDEXING:
             return f"{inputs[0]}[…]"
         if op.name == "linear":
@@ -99,36 +135,37 @@ class NamedFormulas(Symbols):
                 for slot, name in enumerate(op.inputs[:2])
             )
             bias = given.get("bias")
-            return f"{x} @ {weight}.T" + (f" + {bias}" if bias is not None else "")
+            text = self.frozen_bias(node) if bias is None else str(bias)
+            if text is None:
+                return f"linear({x}, {weight}, …)"
+            return f"{x} @ {weight}.T" + (f" + {text}" if text else "")
+        if "bias" in op.inputs and given.get("bias") is None:
+            text = self.frozen_bias(node)
+            inputs += ["…"] if text is None else [text] if text else []
         dim = given.get("dim")
         inputs += [f"dim={dim}"] if dim is not None and not isinstance(dim, Formula) else []
-        return f"{CALLED.get(op.name, op.called)}({', '.join(inputs)})"
+        return f"{called(op)}({', '.join(inputs)})"
 
     def gradient_rule(self, node: Node, slot: int) -> str | None:
         """The rule of an input in the user's names, with g for the gradient that arrived."""
         op = node.op
         if op is None or isinstance(node, Output) or op.inputs == ("tensors",):
             return None
-        rule = op.rules[ruled_inputs(op)[slot]]
-        if rule is None:
-            return None
         if op.name == "linear" and len(node.shape or ()) != 2 and slot:
             return self.rows_rule(node, slot)
         given = {**self.given(node, {}), "g": Formula("name", "g"), "out": self.name(node)}
-        made = self.applied(rule, given)
-        text = str(made) if isinstance(made, (Formula, int, float)) else None
-        if text is None or HELPER.search(text):
+        text = self.readable_rule(node, slot, given)
+        if text is None:
             return None
-        flat = all(edge is None or len(edge.shape or ()) <= 2 for edge in node.edges)
+        flat = all(len(n.shape or ()) <= 2 for n in (node, *node.edges) if n is not None)
         return text.replace(".mT", ".T") if flat else text
 
     def rows_rule(self, node: Node, slot: int) -> str:
         """The rule of a linear layer's weight or bias: the gradients as a table of rows."""
         g = f"g.reshape(-1, {(node.shape or (1,))[-1]})"
-        weight = node.saved[0]._array if node.saved else None
-        columns = -1 if weight is None else weight.shape[-1]
-        x = f"{self.given(node, {})['x']}.reshape(-1, {columns})"
-        return f"{g}.sum(0)" if slot == 2 else f"{g}.T @ {x}"
+        x, weight = self.given(node, {})["x"], node.edges[1]
+        columns = -1 if weight is None else (weight.shape or (-1,))[-1]
+        return f"{g}.sum(0)" if slot == 2 else f"{g}.T @ {x}.reshape(-1, {columns})"
 
     def derivative(self, node: Node, slot: int) -> str | None:
         """The elementwise derivative by an input, such as `1 - o²`; None if it has no formula."""
@@ -136,9 +173,12 @@ class NamedFormulas(Symbols):
         if edge is None:
             return None
         made = self.local(node, slot, {}, self.name(node))
-        text = "" if made is None else squares(str(made))
+        if made is None:
+            return None
+        known = {"g", *self.names.values(), *self.known, *map(str, self.given(node, {}).values())}
+        text = squares(str(made)) if readable(made, known) else ""
         text = LONG_NUMBER.sub(lambda number: written(float(number[0])), text)
-        return text if 0 < len(text) <= MAX_FORMULA_LETTERS and not HELPER.search(text) else None
+        return text if 0 < len(text) <= MAX_FORMULA_LETTERS else None
 
 
 def spread_out(value: Any) -> Any:
@@ -187,13 +227,14 @@ def one_number(value: Any) -> bool:
     return value is not None and not isinstance(value, dict) and np.size(value) == 1
 
 
-def forward_reason(formulas: NamedFormulas, node: Node) -> str:
-    """The op as a sentence, with numbers if all inputs are single numbers: `o = tanh(n) = 0.7`."""
+def forward_reason(formulas: NamedFormulas, node: Node, result: Node | None = None) -> str:
+    """The op as a sentence, with numbers if all inputs are single numbers: `o = tanh(n) = 0.7`.
+    `result`: of an op with several outputs, the one that the graph has."""
     name, value = formulas.names[node], formulas.values.get(node)
     step = formulas.step(node)
     op = node.op
-    called = op.called if op is not None else node.name()
-    text = f"{name} = {step}" if len(step) <= MAX_FORMULA_LETTERS else f"{name} = {called}(…)"
+    short = called(op) if op is not None else node.name()
+    text = f"{name} = {step}" if len(step) <= MAX_FORMULA_LETTERS else f"{name} = {short}(…)"
     inputs = [formulas.values.get(edge) for edge in node.edges if edge is not None]
     if one_number(value) and all(map(one_number, inputs)):
         known = [
@@ -202,13 +243,15 @@ def forward_reason(formulas: NamedFormulas, node: Node) -> str:
             if edge is not None
         ]
         return f"{text} = {written(value)}" + (f", where {', '.join(known)}" if known else "")
-    meaning = FORWARD.get(op.name, "") if op is not None else ""
-    sizes = np.shape(value) if value is not None else node.shape or ()
+    meaning = forward_sentence(node)
+    sizes = np.shape(value) if value is not None else (result or node).shape or ()
     shape = "×".join(map(str, sizes)) or "one number"
     options = {} if op is None else op.options
-    several = value is None and bool(options.get("list") or options.get("outputs"))
-    result = "Several results." if several else f"Result: {shape}."
-    return f"{text}. {meaning} {result}".replace("  ", " ")
+    several = (
+        value is None and result is None and bool(options.get("list") or options.get("outputs"))
+    )
+    made = "Several results." if several else f"Result: {shape}."
+    return f"{text}. {meaning} {made}".replace("  ", " ")
 
 
 def arrival_reason(formulas: NamedFormulas, step: Step, arrival: Arrival, uses: int) -> str:
@@ -221,7 +264,7 @@ def arrival_reason(formulas: NamedFormulas, step: Step, arrival: Arrival, uses: 
     if scalar and local is not None:
         text = scalar_chain(formulas, step, arrival, local)
     else:
-        text = array_chain(formulas, node, arrival, local)
+        text = array_chain(formulas, step, arrival, local)
     return text + broadcast(formulas, arrival) + summed(formulas, arrival, uses)
 
 
@@ -248,8 +291,9 @@ def slope_text(node: Node, arrival: Arrival, out: str, into: str, derivative: st
     return f"the derivative by the {place} {into} alone is {derivative}"
 
 
-def array_chain(formulas: NamedFormulas, node: Node, arrival: Arrival, local: str | None) -> str:
-    names, op = formulas.names, node.op
+def array_chain(formulas: NamedFormulas, step: Step, arrival: Arrival, local: str | None) -> str:
+    node, names = step.node, formulas.names
+    op = node.op
     out, into = names[node], names[arrival.target]
     if op is not None and op.name in ELEMENTWISE:
         return ELEMENTWISE[op.name](out, into)
@@ -263,19 +307,15 @@ def array_chain(formulas: NamedFormulas, node: Node, arrival: Arrival, local: st
     if op is None:
         return f"{into} gets what the backward of {node.name()} returns."
     if op.elementwise:
-        return f"Element by element: {into} gets g times the derivative of {op.called}."
-    inputs = ruled_inputs(op)
-    slot = inputs[arrival.slot] if arrival.slot < len(inputs) else "x"
-    sentence = BACKWARD.get((op.name, slot)) or BACKWARD.get((op.name, ""))
-    if op.name == "nll_loss" and not plain_mean(node):
-        sentence = None
+        return f"Element by element: {into} gets g times the derivative of {called(op)}."
     rule = formulas.gradient_rule(node, arrival.slot)
+    sentence = backward_sentence(Use(node, arrival.slot, out, into, rule), step.incoming)
     if sentence is not None:
-        return sentence(out, into, count_of(node, arrival.target), rule)
+        return sentence
     if rule is not None and len(rule) <= MAX_FORMULA_LETTERS:
-        step = formulas.step(node)
-        return f"{out} = {step}: by the rule of {op.called}, {into} gets {rule}."
-    return f"{into} gets the gradient that the rule of {op.called} computes from g."
+        made = formulas.step(node)
+        return f"{out} = {made}: by the rule of {called(op)}, {into} gets {rule}."
+    return f"{into} gets the gradient that the rule of {called(op)} computes from g."
 
 
 def quotient(out: str, into: str) -> str:
@@ -283,20 +323,9 @@ def quotient(out: str, into: str) -> str:
     return f"d{out}/d{into}" if max(len(out), len(into)) <= 4 else f"d {out} / d {into}"
 
 
-def plain_mean(node: Node) -> bool:
-    """Whether an nll_loss is a mean without weights."""
-    saved = dict(zip(node.op.saves, node.saved or ()))
-    return saved.get("reduction") == "mean" and saved.get("weight") is None
-
-
 def handed_back(formulas: NamedFormulas, node: Node, target: Node) -> str:
     names = formulas.names
     return f"{names[node]} is a result of {names[target]}: the gradient goes on there."
-
-
-def count_of(node: Node, target: Node) -> int:
-    """How many elements of the input make one element of the result."""
-    return max(1, prod(target.shape or ()) // max(1, prod(node.shape or ())))
 
 
 def broadcast(formulas: NamedFormulas, arrival: Arrival) -> str:
@@ -322,137 +351,3 @@ def summed(formulas: NamedFormulas, arrival: Arrival, uses: int) -> str:
         start = written(whole - part)
         return f" {name} is used {uses} times: {start} + {factor(part)} = {written(whole)}."
     return f" {name} is used {uses} times: this gradient is added to those before."
-
-
-Sentence = Callable[..., str]
-
-
-def moved(out: str, into: str, n: int, rule: str | None) -> str:
-    return f"{out} holds each number of {into}: the number gets the gradient of its place in {out}."
-
-
-def picked(out: str, into: str, n: int, rule: str | None) -> str:
-    return (
-        f"{out} holds some elements of {into}: these get their gradients (the sum, if an element "
-        "was picked several times), all other elements get 0."
-    )
-
-
-def largest(out: str, into: str, n: int, rule: str | None) -> str:
-    return (
-        f"Only the chosen element of each group went into {out}: it gets the gradient, the others "
-        "get 0."
-    )
-
-
-MOVES = ("reshape", "flatten", "unflatten", "squeeze", "unsqueeze", "transpose", "permute")
-MOVES_TOO = ("view_as_shape", "flip", "rolled", "contiguous", "clone", "unpermute", "cat", "stack")
-PICKS = ("index", "narrow", "select", "getitem", "diagonal", "unbind", "tril", "triu")
-CHOICES = ("max_dim", "min_dim", "topk")
-
-# (op, input) -> sentence; ("op", "") is for every input. g is the gradient that arrived.
-BACKWARD: dict[tuple[str, str], Sentence] = {
-    ("linear", "x"): lambda out, into, n, rule: (
-        f"{into} gets {rule}: each number of {into} gets g times the weights that it went through."
-    ),
-    ("linear", "weight"): lambda out, into, n, rule: (
-        f"{into} gets {rule}: in each row of the input, {into}[i, j] multiplies number j, and the "
-        f"product is added to number i of {out}. So {into}[i, j] gets the sum over the rows of "
-        "g[row, i] times input[row, j]."
-    ),
-    ("linear", "bias"): lambda out, into, n, rule: (
-        f"{into} gets {rule}: it was added to each row of {out}, so its gradient is the sum over "
-        "the rows."
-    ),
-    ("mm", "x"): lambda out, into, n, rule: (
-        f"{into} gets {rule}: {into}[i, j] was multiplied by element [j, k] of the right matrix "
-        f"and added into {out}[i, k]. So it gets the sum over k of g[i, k] times this element."
-    ),
-    ("mm", "y"): lambda out, into, n, rule: (
-        f"{into} gets {rule}: {into}[j, k] was multiplied by element [i, j] of the left matrix and "
-        f"added into {out}[i, k]. So it gets the sum over i of this element times g[i, k]."
-    ),
-    ("max_pool", ""): lambda out, into, n, rule: (
-        f"Only the largest number of each window went into {out}: it gets the gradient, the others "
-        "get 0."
-    ),
-    ("sum", ""): lambda out, into, n, rule: (
-        f"Each element of {into} is a term of {out} with the factor 1: each gets g."
-    ),
-    ("mean", ""): lambda out, into, n, rule: (
-        f"{out} is the mean of {n} numbers: each has the factor 1/{n}, so each gets g / {n}."
-    ),
-    ("convolution", "x"): lambda out, into, n, rule: (
-        f"Each number of {into} was multiplied by the kernel at every position that covers it: it "
-        f"gets the sum of g times these weights."
-    ),
-    ("convolution", "weight"): lambda out, into, n, rule: (
-        f"Each weight of {into} was used at every position: it gets the sum of g times the input "
-        "number that it multiplied there."
-    ),
-    ("convolution", "bias"): lambda out, into, n, rule: (
-        f"{into} was added at every position of its channel: it gets the sum of g over them."
-    ),
-    ("log_softmax", ""): lambda out, into, n, rule: (
-        f"{out} is the logarithm of the probabilities: {into} gets g − softmax({into}) · (sum of "
-        "g)."
-    ),
-    ("softmax", ""): lambda out, into, n, rule: (
-        f"The numbers of {out} are probabilities with sum 1: {into} gets {out} · (g − sum of g · "
-        f"{out})."
-    ),
-    ("nll_loss", "x"): lambda out, into, n, rule: (
-        f"{out} is minus the mean of {into} at the labels: with N rows, the label of each row gets "
-        "−g / N, all others get 0."
-    ),
-    ("layer_norm", "weight"): lambda out, into, n, rule: (
-        f"{into} multiplied the normalized rows in {out}: it gets g times the normalized rows."
-    ),
-    ("layer_norm", "bias"): lambda out, into, n, rule: (
-        f"{into} was added to the normalized rows in {out}: it gets g."
-    ),
-    ("split_sizes", ""): lambda out, into, n, rule: (
-        f"{into} was cut into parts: their gradients are put side by side again."
-    ),
-    ("embedding", ""): lambda out, into, n, rule: (
-        f"{out} holds rows of {into}: each row gets the sum of g over its uses, unused rows get 0."
-    ),
-    ("layer_norm", "x"): lambda out, into, n, rule: (
-        f"{out} does not change when {into} is shifted or scaled within a row: {into} gets g "
-        "without its mean and without its part along the normalized row, divided by the deviation."
-    ),
-    **{(name, ""): moved for name in MOVES + MOVES_TOO},
-    **{(name, ""): picked for name in PICKS},
-    **{(name, ""): largest for name in CHOICES},
-    ("expand", ""): lambda out, into, n, rule: (
-        f"{into} was repeated in {out}: it gets the sum over its copies."
-    ),
-}
-
-# elementwise op of an array -> sentence
-ELEMENTWISE: dict[str, Callable[[str, str], str]] = {
-    "relu": lambda out, into: (
-        f"{out} = relu({into}): where {into} is positive the derivative is 1, elsewhere 0. "
-        f"{into} gets g there, and 0 elsewhere."
-    ),
-    "abs": lambda out, into: (
-        f"{out} = |{into}|: the derivative is the sign of {into}. {into} gets g · sign({into})."
-    ),
-}
-
-# op -> what it does, for ops whose formula alone says little
-FORWARD = {
-    "linear": "Each row of the input times each row of the weights, plus the bias.",
-    "convolution": "The kernel slides over the input: at each position the sum of products.",
-    "max_pool": "The largest number of each window.",
-    "flatten": "The same numbers in fewer dimensions.",
-    "reshape": "The same numbers in another shape.",
-    "log_softmax": "Probabilities that sum to 1, as logarithms.",
-    "softmax": "Positive numbers that sum to 1.",
-    "nll_loss": "Minus the mean of the numbers at the labels.",
-    "embedding": "One row of the table for each index.",
-    "layer_norm": "Each row with mean 0 and variance 1, then scaled and shifted.",
-    "batch_norm": "Each channel less a mean, divided by a deviation, then scaled and shifted.",
-    "relu": "Negative numbers become 0.",
-    "mean": "The sum divided by the count.",
-}

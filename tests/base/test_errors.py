@@ -320,3 +320,14 @@ def test_a_mistake_is_told_with_its_line_and_its_hint(mistake, tmp_path):
     text = str(caught.value.args[0])
     assert f"at: {file}:2: {mistake}" in text
     assert hint in text
+
+
+def test_a_weight_that_an_update_has_replaced_has_a_hint():
+    w = torch.ones(2, requires_grad=True)
+    (w * 2).sum().backward()
+    w = w - 0.1 * w.grad
+    with pytest.warns(UserWarning, match="with torch.no_grad..: w -= lr"):
+        assert w.grad is None
+    with pytest.warns(UserWarning, match="retain_grad") as found:
+        assert (w * 2).grad is None
+    assert "hint" not in str(found[0].message)

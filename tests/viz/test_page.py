@@ -607,6 +607,66 @@ def test_constants_have_the_text_of_the_program():
     assert "mask == 0" in nodes
 
 
+@columns
+def test_constants_inside_library_functions_have_no_name_of_the_user():
+    target, other = torch.tensor([0, 1]), torch.randn(2, 3)
+    logits = torch.randn(2, 3, requires_grad=True)
+    smooth = nn.functional.cross_entropy(logits, target, label_smoothing=0.1)
+    used = [n["forward"] for n in nodes_of(torch.viz.html(smooth)).values() if n["forward"]]
+    assert [text for text in used if "target" in text] == [t for t in used if "nll_loss" in t]
+    near = nn.functional.cosine_similarity(logits, other).sum()
+    assert not [n for n in nodes_of(torch.viz.html(near)) if n.startswith("other")]
+    probabilities = torch.softmax(other, 1)
+    distance = nn.functional.kl_div(logits.log_softmax(1), probabilities, reduction="sum")
+    forward = [n["forward"] or "" for n in nodes_of(torch.viz.html(distance)).values()]
+    assert not [text for text in forward if "log_softmax(1)" in text]
+
+
+@columns
+def test_constants_of_a_helper_are_numbered_in_the_order_of_the_program():
+    def scaled(x, by):
+        return (x * by).tanh()
+
+    v = torch.randn(2, requires_grad=True)
+    data = data_of(torch.viz.html((scaled(v, torch.ones(2)) + scaled(v, torch.zeros(2))).sum()))
+    forward = [data["nodes"][i]["forward"] for i in data["forward"]]
+    assert [text for text in forward if "by" in text] == ["v * by₁", "v * by₂"]
+    values = {n["name"]: n["value"] for n in data["nodes"]}
+    assert array_at(data, values["by₁"]).tolist() == [1, 1]
+
+
+@columns
+def test_two_masks_on_one_line_keep_their_names():
+    left, right = torch.tensor([True, False]), torch.tensor([False, True])
+    v = torch.randn(2, requires_grad=True)
+    chain = v.masked_fill(left, -1.0).masked_fill(right, -2.0)
+    forward = [n["forward"] for n in nodes_of(torch.viz.html(chain.sum())).values()]
+    assert "masked_fill(v, left, -1.0)" in forward
+    for step in range(3):
+        v = v.masked_fill(left == (step > 1), 0.5)
+    names = [n["name"] for n in data_of(torch.viz.html(v.sum()))["nodes"]]
+    assert "left == (step > 1)" in names
+    assert not [name for name in names if name.startswith("left ==") and name[-1] in "₁₂₃"]
+
+
+def test_letters_are_no_names_of_the_program():
+    a, h, c = torch.ones(2), [1], "text"
+    v = torch.randn(2, requires_grad=True)
+    output = (nn.functional.dropout(v * 2) * torch.rand(2)).exp().sum()
+    names = {n["name"] for n in data_of(torch.viz.html(output))["nodes"]}
+    assert not names & {"a", "h", "c"}
+    assert "mask" in names
+    assert (a.sum().item(), h, c) == (2, [1], "text")
+
+
+def test_a_value_that_is_not_kept_is_named():
+    rows, weight = torch.ones(2, 3), torch.randn(1, 3, requires_grad=True)
+    left = nn.functional.linear(rows, weight)
+    both = left + weight.tanh().sum(1)
+    nodes = nodes_of(torch.viz.html(both.sum()))
+    assert ["left", None] in nodes["both"]["inputs"]
+
+
 def test_rules_read_as_a_person_writes_them():
     lin = nn.Linear(4, 6)
     out = lin(torch.randn(2, 3, 4, requires_grad=True))
@@ -741,6 +801,29 @@ def test_a_closed_module_is_one_step(browser, deep):
     tab.click("#step button:has-text('open')")
     assert "model[3][" in tab.inner_text("#step h2")  # one module further inside
     assert tab.locator('[data-group="3"]').count() == 0
+    tab.close()
+
+
+def test_a_closed_module_names_its_leaves(browser, deep):
+    tab = tab_of(browser, deep)
+    tab.click("#closeall")
+    tab.keyboard.press("b")
+    said = ""
+    while not tab.is_disabled("#next"):
+        tab.keyboard.press("ArrowRight")
+        said += tab.inner_text("#step")
+    assert "].weight is a leaf: its .grad was None" in said
+    tab.close()
+
+
+def test_a_picture_of_matrices_says_what_a_cell_averages(browser, tmp_path):
+    images = torch.rand(4, 3, 8, 8, requires_grad=True)
+    torch.viz.html((images * images).sum(), tmp_path / "page.html")
+    tab = tab_of(browser, tmp_path / "page.html")
+    tab.keyboard.press("ArrowRight")
+    text = tab.inner_text("#step")
+    assert "The rows of all 4×3 matrices (8×8 each) stand below each other" in text
+    assert "a cell is a mean across several matrices (dims 0, 1)" in text
     tab.close()
 
 

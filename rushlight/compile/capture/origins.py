@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from inspect import unwrap
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 from rushlight.base.tracebacks import PACKAGE, ours
@@ -37,7 +37,8 @@ class Origins:
 
     def calling(self, op: Any) -> Origin:
         """By the frames from the op to the user's: the outermost function of nn.functional."""
-        name, frame = op.called, sys._getframe(2)
+        name = op.called
+        frame: FrameType | None = sys._getframe(2)
         while frame is not None and ours(frame.f_code.co_filename):
             code = frame.f_code
             if code is engine.steps.__code__:
@@ -48,7 +49,7 @@ class Origins:
                     return Origin(type(optimizer).__name__.lower())
             elif is_functional(code):
                 name = code.co_name
-            frame = frame.f_back  # type: ignore[assignment]
+            frame = frame.f_back
         return Origin(name)
 
     def backward(self, node: Node | None) -> Origin:

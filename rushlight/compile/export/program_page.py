@@ -22,6 +22,7 @@ WIDTH = 100
 MAX_ORIGINS_IN_NAME = 4
 BACKWARD = "_backward"  # the end of the name of a backward, such as linear_backward
 MAX_PLACES = 3  # statements of the user that are named over a statement
+NEW_GRADS = ".grad was empty here, as after zero_grad(): the second list becomes .grad"
 HEAD = '''"""{title}
 
 For reading: the program that runs, with other names. A loop stands here as a function of whole
@@ -287,6 +288,8 @@ class Sheet:
             f"[{', '.join(replaced(m, self.names) for m in marks)}]"
             for marks in (self.page.results, self.page.grads)
         )
+        if self.page.grads:
+            lines.append(f"    # {NEW_GRADS}")
         return "\n".join([*lines, indented(f"return {results}, {grads}")])
 
     def statement(self, s: Statement) -> str:

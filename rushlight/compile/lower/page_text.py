@@ -93,7 +93,8 @@ class PageWriter:
     of a loop that other steps read."""
 
     def __init__(self, graph: Graph, items: Iterable[Any], wanted: Any):
-        self.page, self.marks = Page(), {}  # type: ignore[var-annotated]
+        self.page = Page()
+        self.marks: dict[Any, Any] = {}
         self.views: dict[Value, str] = {}  # a view -> its expression
         self.wanted, self.written = wanted, {s.target for s in graph.steps if isinstance(s, Store)}
         leaves = {v: leaf for leaf, v in graph.grads if v is not None}

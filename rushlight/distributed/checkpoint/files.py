@@ -223,10 +223,10 @@ class Reading:
 
     def value(self, name: str) -> Any:
         """The object, or the whole tensor."""
-        entry = self.entries[name]
+        entry: Any = self.entries[name]
         if entry.shape is None:
             return self.stored(entry.parts[0])
-        whole = np.empty(entry.shape, entry.dtype.numpy)  # type: ignore[union-attr]
+        whole = np.empty(entry.shape, entry.dtype.numpy)
         self.fill(name, whole, (0,) * whole.ndim)
         return from_array(whole)
 

@@ -171,7 +171,7 @@ class Reducer:
         """What gradients are divided by before they are summed; a hook divides itself."""
         return 1.0 if self.hook is not None else float(self.divisor)
 
-    def ready(self, parameter: Tensor) -> None:
+    def ready(self, parameter: Any) -> None:
         """The gradient of a parameter is there."""
         key = id(parameter)
         bucket, view = self.places[key]
@@ -193,7 +193,7 @@ class Reducer:
             )
         self.seen.add(key)
         if not bucket.sparse:
-            grad = parameter._grad._array  # type: ignore[union-attr]
+            grad = parameter._grad._array
             if grad is not view or self.predivisor() != 1.0:
                 np.multiply(grad, view.dtype.type(1.0 / self.predivisor()), out=view)
         bucket.missing -= 1

@@ -196,7 +196,11 @@ def write(x: Tensor, key: Any, value: Any) -> None:
             raise TypeError(
                 explain(
                     f"can't assign a {type(value).__name__} to a torch.{x.dtype.scalar_type}Tensor",
-                    "make it a tensor first: torch.tensor(...)" if value is not None else "",
+                    "convert the text to a number: float(...)"
+                    if isinstance(value, str)
+                    else "make it a tensor first: torch.tensor(...)"
+                    if value is not None
+                    else "",
                 )
             )
         value = created(from_array(holding(value, x.dtype)))

@@ -57,11 +57,11 @@ def writing(function: Callable, onto: bool = False) -> Callable:
 def added_multiple(input: Tensor, other: Any, alpha: Any) -> bool:
     """Whether alpha * other was added to the input's memory without an array for the product: for
     tensors of one dtype of float32 or float64 and one shape."""
-    if not (isinstance(other, Tensor) and isinstance(alpha, (int, float))):
+    if not (isinstance(other, Tensor) and isinstance(alpha, (int, float))) or other.is_sparse:
         return False
     a, b = input._array, other._array
     plain = a.__class__ is ndarray and b.__class__ is ndarray and input.dtype is other.dtype
-    if not plain or a.dtype.char not in "fd" or a.shape != b.shape or other.is_sparse:
+    if not plain or a.dtype.char not in "fd" or a.shape != b.shape:
         return False
     try:
         add_multiple(a, b, alpha)

@@ -269,7 +269,7 @@ fmin = op(
 )
 copysign = floating(
     lambda x, y, /: copysign(x, y),
-    x=lambda g, x, out: g * where(x == 0, 0, sign(x) * sign(out)),
+    x=lambda g, x, out: g * where(isnan(x), x, sign(x) * sign(out)),
     y=lambda g: zeros_like(g),
     exact=True,
 )

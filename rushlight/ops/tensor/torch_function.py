@@ -111,7 +111,7 @@ class DisableTorchFunctionSubclass:
         self.__dict__.setdefault("tokens", []).append(gates_off.set(True))
 
     def __exit__(self, *exc: object) -> None:
-        gates_off.reset(self.tokens.pop())  # type: ignore[attr-defined]
+        gates_off.reset(self.__dict__["tokens"].pop())
 
 
 DisableTorchFunction = DisableTorchFunctionSubclass
@@ -360,11 +360,11 @@ def parts(self: Any) -> Iterator[Any]:
     return iter(self.unbind(0) if self.ndim else Tensor.__iter__(self))
 
 
-def insert_gated_class(cls: type) -> None:
+def insert_gated_class(cls: Any) -> None:
     """Insert `Gated` into the bases of a new subclass of Tensor, unless a base has it already or
     `__torch_function__` is disabled.
     """
-    if cls.__torch_function__ is not disabled and not cls._asks:  # type: ignore[attr-defined]
+    if cls.__torch_function__ is not disabled and not cls._asks:
         cls.__bases__ = (*(b for b in cls.__bases__ if b is not Tensor), first())
 
 
@@ -480,7 +480,7 @@ class TorchFunctionMode:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        modes.reset(self.tokens.pop())  # type: ignore[attr-defined]
+        modes.reset(self.__dict__["tokens"].pop())
 
 
 def is_tensor_like(inp: Any) -> bool:
