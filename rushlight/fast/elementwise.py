@@ -244,35 +244,39 @@ def planned(args: tuple, types: Any) -> tuple[tuple, list[tuple | None], tuple[i
     the result's shape. An array's kind is its dtype and whether there is a number in it for "each"
     element, for each "channel" (then the others are of three dimensions, channels the middle one),
     for each element of a "row" (of two dimensions), or "one" for all."""
-    kinds: list[tuple] = []
-    shape: tuple[int, ...] | None = None
-    channels: tuple[int, int] | None = None
-    for a in args:
-        if a.__class__ is not ndarray:
-            kinds.append(("value", a))
-            continue
-        dtype = type_of(a, types)
-        if dtype is None:
-            return None
-        if a.size == 1 or not any(a.strides):  # one number, or one repeated by broadcasting
-            kinds.append((dtype, "one"))
-            continue
-        if shape is None:
-            shape = a.shape
-        if not (a.flags.c_contiguous and a.flags.aligned):
-            return None
-        if a.shape != shape:
-            found = channels_of(a, shape)
-            if found is None or channels not in (None, found):
-                return None
-            channels = found
-        row = channels is not None and channels[1] == 1
-        kinds.append((dtype, "each" if a.shape == shape else "row" if row else "channel"))
-    if shape is None or not all([fits(a, kind, shape) for a, kind in zip(args, kinds)]):
+    whole = [a for a in args if a.__class__ is ndarray and not all_alike(a)]
+    if not whole or not all([a.flags.c_contiguous and a.flags.aligned for a in whole]):
+        return None
+    shape = whole[0].shape
+    found = {channels_of(a, shape) for a in whole if a.shape != shape}
+    if None in found or len(found) > 1:
+        return None
+    channels = found.pop() if found else None
+    kinds = [kind_of(a, types, shape, channels) for a in args]
+    if None in kinds or not all([fits(a, kind, shape) for a, kind in zip(args, kinds)]):
         return None
     own = () if channels is None else channels if channels[1] > 1 else channels[:1]
     forms = {"each": (-1, *own), "channel": (-1,), "row": (-1,), "one": None}
     return tuple(kinds), [forms[kind[1]] for kind in kinds if kind[0] != "value"], shape
+
+
+def all_alike(a: ndarray) -> bool:
+    """Whether an array is one number, or one repeated by broadcasting."""
+    return a.size == 1 or not any(a.strides)
+
+
+def kind_of(a: Any, types: dict, shape: tuple[int, ...], channels: tuple[int, int] | None) -> Any:
+    """The kind of an argument, as `planned` describes; None if no loop takes it."""
+    if a.__class__ is not ndarray:
+        return "value", a
+    dtype = type_of(a, types)
+    if dtype is None:
+        return None
+    if all_alike(a):
+        return dtype, "one"
+    if channels is None or a.shape == shape:
+        return dtype, "each"
+    return dtype, "row" if channels[1] == 1 else "channel"
 
 
 def type_of(a: ndarray, types: dict) -> str | None:

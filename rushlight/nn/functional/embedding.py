@@ -154,29 +154,15 @@ def embedding_bag(
         )
     check_bags(input, weight, per_sample_weights, padding_idx)
     padding_idx = padding_row(padding_idx, weight)
-    plain = (
-        mode != "max"
-        and per_sample_weights is None
-        and max_norm is None
-        and not (scale_grad_by_freq or sparse)
-    )
+    weighted = per_sample_weights is not None or scale_grad_by_freq or sparse
+    if mode != "max" and max_norm is None and not weighted:
+        return summed(input, weight, offsets, include_last_offset, padding_idx, mode)
     if input._array.ndim == 2 and input._array.size and offsets is None and padding_idx is None:
-        if plain:
-            b, n = input._array.shape
-            land = from_array(np.repeat(np.arange(b), n))
-            total = places.rows_summed(weight, reshape(input, (-1,)), land, b)
-            return total if mode == "sum" else e.div(total, n)
         rows = embedding(input, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
         return of_one_size(rows, per_sample_weights, mode)
     flat, sizes = bags(input, offsets, include_last_offset)
     count = len(sizes)
     bag = np.arange(count).repeat(as_intp(sizes))
-    if plain:
-        if padding_idx is not None:
-            kept = flat != padding_idx
-            flat, bag = flat[kept], bag[kept]
-        total = places.rows_summed(weight, from_array(flat), from_array(bag), count)
-        return total if mode == "sum" else e.div(total, bag_sizes(bag, count, weight))
     kept = np.flatnonzero(flat != padding_idx) if padding_idx is not None else np.arange(flat.size)
     rows = embedding(
         from_array(flat[kept]), weight, None, max_norm, norm_type, scale_grad_by_freq, sparse
@@ -185,6 +171,30 @@ def embedding_bag(
         factors = reshape(per_sample_weights, (-1, 1)).index_select(0, from_array(kept))
         rows = e.mul(rows, factors)
     return pooled(rows, bag[kept], count, mode)
+
+
+def summed(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None,
+    include_last: bool,
+    padding_idx: int | None,
+    mode: str,
+) -> Tensor:
+    """The sums or means of bags, by one op."""
+    if input._array.ndim == 2 and input._array.size and offsets is None and padding_idx is None:
+        b, n = input._array.shape
+        land = from_array(np.repeat(np.arange(b), n))
+        total = places.rows_summed(weight, reshape(input, (-1,)), land, b)
+        return total if mode == "sum" else e.div(total, n)
+    flat, sizes = bags(input, offsets, include_last)
+    count = len(sizes)
+    bag = np.arange(count).repeat(as_intp(sizes))
+    if padding_idx is not None:
+        kept = flat != padding_idx
+        flat, bag = flat[kept], bag[kept]
+    total = places.rows_summed(weight, from_array(flat), from_array(bag), count)
+    return total if mode == "sum" else e.div(total, bag_sizes(bag, count, weight))
 
 
 def check_bags(
