@@ -107,9 +107,9 @@ conformance: $(VENV)/has-test,oracle
 libraries: .venv-libraries/made
 	$(ONE_THREAD) .venv-libraries/bin/python tests/libraries/run.py $(ARGS)
 
-.venv-libraries/made: tests/libraries/requirements.txt
+.venv-libraries/made: tests/libraries/requirements.txt tests/libraries/constraints.txt
 	$(PYTHON) -m venv .venv-libraries
-	.venv-libraries/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	.venv-libraries/bin/python -m pip install --quiet --disable-pip-version-check -r $< -c tests/libraries/constraints.txt
 	touch $@
 
 clean:

@@ -148,6 +148,7 @@ _LAZY = (
     "_utils",
     "ao",
     "quasirandom",
+    "_functorch",
     "_higher_order_ops",
     "_VF",
 )

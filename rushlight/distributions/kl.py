@@ -33,7 +33,7 @@ from rushlight.distributions.transformed import (
     TransformedDistribution,
 )
 
-RULES: dict[tuple[type, type], Callable] = {}
+_KL_REGISTRY: dict[tuple[type, type], Callable] = {}  # torch's name
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[Callable], Callable]:
@@ -50,7 +50,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Callable], Callable]:
     """
 
     def register(rule: Callable) -> Callable:
-        RULES[type_p, type_q] = rule
+        _KL_REGISTRY[type_p, type_q] = rule
         return rule
 
     return register
@@ -67,8 +67,8 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     """
     for a in type(p).__mro__:
         for b in type(q).__mro__:
-            if (a, b) in RULES:
-                return RULES[a, b](p, q)
+            if (a, b) in _KL_REGISTRY:
+                return _KL_REGISTRY[a, b](p, q)
     raise NotImplementedError(
         explain(
             f"No KL(p || q) is implemented for p type {type(p).__name__} and q type "

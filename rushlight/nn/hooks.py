@@ -36,7 +36,15 @@ number = count().__next__  # the next key of a hook: unique and increasing
 EVERYWHERE: dict[int, tuple[str, Callable]] = {}
 WITH_KWARGS: set[int] = set()  # keys of the hooks that also take keyword arguments,
 ALWAYS_CALLED: set[int] = set()  # and of the hooks that run after an error, too
-REGISTERED: dict[int, tuple[str, Callable]] = {}  # key -> (kind of registration, hook)
+# the hooks on what modules register; torch's names
+_global_parameter_registration_hooks: dict[int, Callable] = {}
+_global_buffer_registration_hooks: dict[int, Callable] = {}
+_global_module_registration_hooks: dict[int, Callable] = {}
+REGISTERED = {
+    "parameter": _global_parameter_registration_hooks,
+    "buffer": _global_buffer_registration_hooks,
+    "module": _global_module_registration_hooks,
+}
 # the hooks that a call runs
 CALLED = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
 HOOKS = (
@@ -120,27 +128,27 @@ def register_module_parameter_registration_hook(hook: Callable) -> Handle:
     """Call `hook(module, name, parameter)` when a parameter is registered; its result replaces the
     parameter.
     """
-    return add(REGISTERED, ("parameter", hook))
+    return add(_global_parameter_registration_hooks, hook)
 
 
 def register_module_buffer_registration_hook(hook: Callable) -> Handle:
     """Call `hook(module, name, buffer)` when a buffer is registered; its result replaces the
     buffer.
     """
-    return add(REGISTERED, ("buffer", hook))
+    return add(_global_buffer_registration_hooks, hook)
 
 
 def register_module_module_registration_hook(hook: Callable) -> Handle:
     """Call `hook(module, name, submodule)` when a submodule is registered; its result replaces the
     submodule.
     """
-    return add(REGISTERED, ("module", hook))
+    return add(_global_module_registration_hooks, hook)
 
 
 def registered(module: Any, kind: str, name: str, value: Any) -> Any:
     """The object to register, after the hooks of registration have run."""
-    for about, hook in list(REGISTERED.values()):
-        if about == kind and (answer := hook(module, name, value)) is not None:
+    for hook in list(REGISTERED[kind].values()):
+        if (answer := hook(module, name, value)) is not None:
             value = answer
     return value
 

@@ -12,6 +12,15 @@ from rushlight.base.missing_names import NoAttribute
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.nn.hooks import CALLED, HOOKS, Hooked, registered
+from rushlight.nn.hooks import (  # torch's names
+    _global_buffer_registration_hooks as _global_buffer_registration_hooks,
+)
+from rushlight.nn.hooks import (
+    _global_module_registration_hooks as _global_module_registration_hooks,
+)
+from rushlight.nn.hooks import (
+    _global_parameter_registration_hooks as _global_parameter_registration_hooks,
+)
 from rushlight.nn.parameter import Buffer, Parameter
 from rushlight.nn.state_dict import EXTRA_STATE_KEY as _EXTRA_STATE_KEY_SUFFIX  # noqa: F401  # torch's names
 from rushlight.nn.state_dict import IncompatibleKeys as _IncompatibleKeys  # noqa: F401

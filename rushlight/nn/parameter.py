@@ -24,7 +24,7 @@ else:
 ARRAY: Any = Tensor.__dict__["_array"]  # the slot, which Uninitialized hides
 
 
-class Marked(TensorMeta):
+class _ParameterMeta(TensorMeta):
     """The class of Parameter: tensors of users' classes that were made parameters count as
     instances."""
 
@@ -34,7 +34,7 @@ class Marked(TensorMeta):
         )
 
 
-class Parameter(Tensor, metaclass=Marked):
+class Parameter(Tensor, metaclass=_ParameterMeta):
     """A tensor to be trained. An attribute of this class is among the module's `parameters()`.
 
     It shares the memory of `data`. By default it requires a gradient; RuntimeError if its dtype is

@@ -3,12 +3,14 @@ indices, the values.
 
 A compressed matrix holds a COO matrix whose elements are sorted by rows (columns), and applies all
 ops to that matrix; gradients are those of the values. Sparse results have the same layout; a
-transpose has the other one.
+transpose has the other one. A batch of matrices (*batch, rows, columns) holds a COO tensor of all
+its dimensions; each matrix stores equally many elements.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from types import FunctionType
 from typing import Any
 
@@ -18,6 +20,7 @@ from rushlight.base.device import CPU, Layout, present, sparse_csc, sparse_csr
 from rushlight.base.errors import NoArray, explain
 from rushlight.base.intp import as_int64, as_intp
 from rushlight.base.printing import format_sparse
+from rushlight.core.arguments import wrap
 from rushlight.core.tensor import Tensor, from_array, method, new
 from rushlight.creation.factories import as_tensor
 from rushlight.sparse.creation import to_sparse
@@ -60,7 +63,7 @@ class CompressedTensor(Tensor):
     """
 
     _coo: SparseTensor
-    _by: int  # the compressed dimension: 0 for CSR, 1 for CSC
+    _by: int  # the compressed dimension: 0 for CSR, 1 for CSC, after the dimensions of the batch
 
     @property
     def _array(self) -> Any:  # type: ignore[override]
@@ -77,19 +80,32 @@ class CompressedTensor(Tensor):
     is_sparse = property(lambda self: False, doc="False: that is said of torch.sparse_coo alone.")
     is_sparse_csr = property(lambda self: self._by == 0, doc="Whether it is CSR.")
 
+    @property
+    def _parts_shape(self) -> tuple[int, ...]:
+        """(*batch, nnz): the shape of the values."""
+        batch = tuple(self._coo._size[:-2])
+        return *batch, len(self._coo._of._array) // max(prod(batch), 1)
+
     def values(self) -> Tensor:
-        """(nnz,): the stored elements, in order."""
-        return self._coo._of
+        """(*batch, nnz): the stored elements, in order."""
+        of = self._coo._of
+        return of if len(self._coo._size) == 2 else of.view(self._parts_shape)
+
+    def _nnz(self) -> int:
+        """The number of stored elements of each matrix."""
+        return self._parts_shape[-1]
 
     def _starts(self, by: int) -> Tensor:
         self._check(by, 0)
-        return from_array(
-            np.searchsorted(self._coo._at._array[by], np.arange(self._coo._size[by] + 1))
-        )
+        *batch, nnz = self._parts_shape
+        lines = np.arange(self._coo._size[by - 2] + 1)
+        of_each = self._coo._at._array[by - 2].reshape(prod(batch), nnz)
+        starts = [np.searchsorted(of_one, lines) for of_one in of_each]
+        return from_array(as_int64(np.reshape(starts, (*batch, len(lines)))))
 
     def _places(self, by: int) -> Tensor:
         self._check(by, 1)
-        return from_array(self._coo._at._array[1 - by])
+        return from_array(self._coo._at._array[-1 - by].reshape(self._parts_shape))
 
     def _check(self, by: int, which: int) -> None:
         if by != self._by:
@@ -103,21 +119,21 @@ class CompressedTensor(Tensor):
             )
 
     def crow_indices(self) -> Tensor:
-        """(rows + 1,): where each row begins in `col_indices()` and `values()`, and where the last
-        ends."""
+        """(*batch, rows + 1): where each row begins in `col_indices()` and `values()`, and where
+        the last ends."""
         return self._starts(0)
 
     def col_indices(self) -> Tensor:
-        """(nnz,): the column of each value."""
+        """(*batch, nnz): the column of each value."""
         return self._places(0)
 
     def ccol_indices(self) -> Tensor:
-        """(columns + 1,): where each column begins in `row_indices()` and `values()`, and where the
-        last ends."""
+        """(*batch, columns + 1): where each column begins in `row_indices()` and `values()`, and
+        where the last ends."""
         return self._starts(1)
 
     def row_indices(self) -> Tensor:
-        """(nnz,): the row of each value."""
+        """(*batch, nnz): the row of each value."""
         return self._places(1)
 
     def to_sparse(
@@ -134,23 +150,40 @@ class CompressedTensor(Tensor):
     to_sparse_coo = to_sparse
 
     def transpose(self, dim0: int, dim1: int) -> CompressedTensor:
-        """The transpose, in the other layout: nothing moves."""
-        return held(self._coo.transpose(dim0, dim1), self._by ^ ((dim0 - dim1) % 2))  # type: ignore
+        """The transpose. That of matrices has the other layout: nothing moves."""
+        n = self.ndim
+        a, b = sorted((wrap(dim0, n), wrap(dim1, n)))
+        if a < n - 2 <= b:
+            raise RuntimeError(
+                explain(
+                    "transpose(): can only transpose dimensions of the same type (Batch, Sparse, "
+                    f"Dense), got {a}(Batch) and {b}(Sparse)"
+                )
+            )
+        coo: Any = self._coo.transpose(a, b)
+        return held(coo, self._by ^ (a != b)) if a >= n - 2 else compressed(coo, self._by)
 
     def t(self) -> CompressedTensor:
-        """The transpose, in the other layout: nothing moves."""
+        """The transpose of a matrix, in the other layout: nothing moves."""
+        if self.ndim > 2:
+            raise RuntimeError(
+                explain(
+                    f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D", ".mT"
+                )
+            )
         return self.transpose(0, 1)
 
-    T = mT = property(t, doc="The transpose.")
+    T = property(t, doc="The transpose.")
+    mT = property(lambda self: self.transpose(-2, -1), doc="The transpose of each matrix.")
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         starts, places = NAMES[self._by]
         parts = {name: getattr(self, name)()._array for name in (starts, places)} | {
-            "values": self._coo._of._array
+            "values": self.values()._array
         }
         name = None if self.grad_fn is None else self.grad_fn.name()
         return format_sparse(
-            parts, tuple(self.shape), self._coo._nnz(), self.requires_grad, name, repr(self.layout)
+            parts, tuple(self.shape), self._nnz(), self.requires_grad, name, repr(self.layout)
         )
 
     @property
@@ -170,7 +203,7 @@ class CompressedTensor(Tensor):
 
     @grad.setter
     def grad(self, value: Any) -> None:
-        self._coo._of.grad = None if value is None else value.values()
+        self._coo._of.grad = None if value is None else value._coo._of
 
     def __reduce_ex__(self, protocol: Any) -> tuple:
         return held, (self._coo, self._by)
@@ -188,21 +221,43 @@ def held(coo: SparseTensor, by: int) -> CompressedTensor:
 
 
 def compressed(x: Tensor, by: int) -> CompressedTensor:
-    """A matrix of any layout as a compressed matrix."""
+    """A matrix of any layout, or a batch of matrices, as a compressed one. RuntimeError unless all
+    matrices of the batch store equally many elements."""
     coo = x._coo if isinstance(x, CompressedTensor) else to_sparse(x)
-    if coo.sparse_dim() != 2 or coo.dense_dim():
+    if coo.sparse_dim() < 2 or coo.dense_dim():
         raise NotImplementedError(
             explain(
-                "CSR and CSC tensors must be 2-d",
-                "COO tensors can have more dimensions",
+                "CSR and CSC tensors must be matrices, or batches of matrices, of numbers",
+                "COO tensors can have other dimensions",
                 shape=tuple(x.shape),
             )
         )
     coo = coo.coalesce()
+    check_batch(coo)
     if by == 1:
-        order = from_array(as_int64(np.argsort(coo._at._array[1], kind="stable")))
+        *batch, row, column = coo._at._array
+        order = from_array(as_int64(np.lexsort((row, column, *reversed(batch)))))
         coo = made(coo._at[:, order], coo._of[order], coo._size)
     return held(coo, by)
+
+
+def check_batch(coo: SparseTensor) -> None:
+    """RuntimeError unless all matrices of a batch store equally many elements."""
+    batch = tuple(coo._size[:-2])
+    if not batch:
+        return
+    if not prod(batch):
+        raise RuntimeError(explain("Expected product of batch dimensions to be non-zero."))
+    matrix = np.ravel_multi_index(tuple(coo._at._array[:-2]), batch)
+    counts = np.bincount(as_intp(matrix), minlength=prod(batch))
+    if counts.min() != counts.max():
+        raise RuntimeError(
+            explain(
+                "Expect the same number of specified elements per batch.",
+                "x.to_sparse() can store different numbers",
+                counts=counts.tolist(),
+            )
+        )
 
 
 def opened(a: Any) -> Any:
@@ -211,7 +266,7 @@ def opened(a: Any) -> Any:
 
 def back(result: Any, like: CompressedTensor) -> Any:
     """A result that is a sparse matrix, in the layout of `like`."""
-    if not isinstance(result, SparseTensor) or result.sparse_dim() != 2 or result.dense_dim():
+    if not isinstance(result, SparseTensor) or result.sparse_dim() < 2 or result.dense_dim():
         return result
     return held(result, like._by) if result._at is like._coo._at else compressed(result, like._by)
 
@@ -294,30 +349,70 @@ def from_parts(
         as_tensor(values, dtype=dtype),
     )
     if size is None:
-        found = len(first) - 1, int(other.max(initial=-1)) + 1
-        size = found if by == 0 else found[::-1]
-    check_parts(NAMES[by], first, other, of, tuple(size), by)
-    along = np.repeat(np.arange(len(first) - 1), as_intp(np.diff(first)))
-    at = np.stack((along, other) if by == 0 else (other, along)).astype(np.int64, copy=False)
+        found = first.shape[-1] - 1, int(other.max(initial=-1)) + 1
+        size = *first.shape[:-1], *(found if by == 0 else found[::-1])
+    check_batches(NAMES[by], first, other, of, tuple(size))
+    batch = first.shape[:-1]
+    rows = [a.reshape(prod(batch), a.shape[-1]) for a in (first, other, of._array)]
+    for one_first, one_other, one_of in zip(*rows):
+        check_parts(NAMES[by], one_first, one_other, one_of, tuple(size), by)
+    counts = as_intp(np.diff(rows[0]).reshape(-1))
+    along = np.repeat(np.tile(np.arange(first.shape[-1] - 1), prod(batch)), counts)
+    plain = other.reshape(-1)
+    matrix = np.repeat(np.arange(prod(batch)), other.shape[-1])
+    above = np.unravel_index(matrix, batch) if batch else ()
+    at = np.stack((*above, *((along, plain) if by == 0 else (plain, along))))
+    if batch:
+        of = of.reshape(-1)
     if requires_grad:
         of = of.detach().requires_grad_()
-    return held(made(from_array(at), of, size, by == 0), by)
+    return held(made(from_array(as_int64(at)), of, size, by == 0), by)
 
 
-def check_parts(
-    names: tuple[str, str], first: Any, other: Any, of: Tensor, size: tuple, by: int
-) -> None:
-    """RuntimeError, with torch's message, unless the parts make a valid compressed matrix."""
+def check_batches(names: tuple[str, str], first: Any, other: Any, of: Tensor, size: tuple) -> None:
+    """An error unless the parts have the dimensions of the batch, and one more."""
     starts, places = names
-    if first.ndim != 1 or other.ndim != 1 or of.ndim != 1:
+    if first.ndim != other.ndim:
+        raise RuntimeError(
+            explain(
+                f"{starts} and {places} dimensionalities must be equal but got {first.ndim} and "
+                f"{other.ndim}, respectively"
+            )
+        )
+    if first.ndim < 1 or of.ndim < first.ndim:
+        raise RuntimeError(
+            explain(
+                "values must have dimensionality > sum of batch and block dimensionalities "
+                f"(={first.ndim - 1} + 0) but got {of.ndim}"
+            )
+        )
+    if of.ndim > first.ndim:
         raise NotImplementedError(
             explain(
-                "CSR and CSC tensors must be 2-d, of numbers",
+                "CSR and CSC tensors with dense dimensions are not supported",
                 "COO tensors (sparse_coo_tensor) can have more dimensions",
             )
         )
+    batch = tuple(size[:-2])
+    if len(size) != first.ndim + 1 or not all(
+        tuple(a.shape[:-1]) == batch for a in (first, other, of)
+    ):
+        raise RuntimeError(
+            explain(
+                f"the batch dimensions of {starts}, {places}, values and size must be equal",
+                shapes=(first.shape, other.shape, tuple(of.shape), size),
+            )
+        )
+
+
+def check_parts(
+    names: tuple[str, str], first: Any, other: Any, of: Any, size: tuple, by: int
+) -> None:
+    """RuntimeError, with torch's message, unless the parts make a valid compressed matrix."""
+    starts, places = names
     said = {
-        f"{starts}.shape[-1] == {'nrows' if by == 0 else 'ncols'} + 1": len(first) == size[by] + 1,
+        f"{starts}.shape[-1] == {'nrows' if by == 0 else 'ncols'} + 1": len(first)
+        == size[by - 2] + 1,
         f"{places}.shape[-1] == values.shape[-1]": len(other) == len(of),
         f"{starts}[..., 0] == 0": first[:1].tolist() == [0],
         f"{starts}[..., -1] == nnz": first[-1:].tolist() == [len(other)],
@@ -325,7 +420,7 @@ def check_parts(
             np.diff(first) >= 0
         ).all(),
         f"0 <= {places} < {'ncols' if by == 0 else 'nrows'}": (
-            (other >= 0) & (other < size[1 - by])
+            (other >= 0) & (other < size[-1 - by])
         ).all(),
     }
     for what, holds in said.items():
@@ -357,7 +452,7 @@ def sparse_csr_tensor(
     check_invariants: bool | None = None,
 ) -> CompressedTensor:
     """The matrix with values[k] at column col_indices[k] of row i, for crow_indices[i] <= k <
-    crow_indices[i + 1].
+    crow_indices[i + 1]. A batch of matrices if the parts have more dimensions.
 
     With `requires_grad` the matrix is a leaf; else gradients go to `values`. RuntimeError for parts
     that do not fit each other; unlike in torch, the parts are always checked.
@@ -442,6 +537,8 @@ def sampled_addmm(
     tensor([4., 4.])
     """
     coo = input._coo
+    if input.ndim != 2:
+        raise NotImplementedError(explain("sampled_addmm of batches of matrices is not supported"))
     if (
         mat1.shape[0] != coo._size[0]
         or mat2.shape[1] != coo._size[1]

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from rushlight.base.pytree import *  # noqa: F403
 from rushlight.base.pytree import KINDS as SUPPORTED_NODES  # noqa: F401
-from rushlight.base.pytree import MappingKey, SequenceKey, _broadcast_to_and_flatten  # noqa: F401
+from rushlight.base.pytree import (  # noqa: F401  # torch's names
+    Context,
+    MappingKey,
+    SequenceKey,
+    _broadcast_to_and_flatten,
+    register_pytree_node,
+)
+
+
+def _register_pytree_node(
+    cls: type,
+    flatten_fn: Callable,
+    unflatten_fn: Callable,
+    to_str_fn: Any = None,
+    maybe_from_str_fn: Any = None,
+    **options: Any,
+) -> None:
+    """`register_pytree_node`, with two arguments that are without effect."""
+    register_pytree_node(cls, flatten_fn, unflatten_fn, **options)
 
 
 def _dict_flatten(d: dict) -> tuple[list, list]:

@@ -34,6 +34,10 @@ def part(path):
         "_C:TensorType",
         "_tensor_str:printoptions",
         "_utils:_get_device_index",
+        "_functorch.vmap:_broadcast_to_and_flatten",
+        "nn.modules.module:_global_parameter_registration_hooks",
+        "utils._pytree:Context",
+        "utils._pytree:_register_pytree_node",
     ],
 )
 def test_names_that_libraries_import(path):
@@ -168,3 +172,65 @@ def test_dtypes_of_which_only_the_name_exists():
         assert (repr(dtype), dtype.itemsize) == (f"torch.{name}", 2 if name == "bits16" else 1)
         with pytest.raises(NotImplementedError):
             rushlight.ones(1, dtype=dtype)
+
+
+def test_batched_tensors_by_hand():
+    functorch = part("_C._functorch")
+    remove = part("_functorch.vmap")._maybe_remove_batch_dim
+
+    def per_sample(x):
+        assert functorch.is_batchedtensor(x)
+        assert (functorch.maybe_get_level(x), functorch.maybe_get_bdim(x)) == (1, 0)
+        assert functorch.get_unwrapped(x).shape == (2, 3)
+        columns = functorch._add_batch_dim(rushlight.arange(6.0).view(3, 2), 1, 1)
+        assert columns.shape == (3,)
+        assert functorch._remove_batch_dim(columns * 2, 1, 2, 1).tolist() == [
+            [0, 2],
+            [4, 6],
+            [8, 10],
+        ]
+        assert functorch._remove_batch_dim(rushlight.ones(5), 1, 2, 0).stride() == (0, 1)
+        with pytest.raises(ValueError, match="can not return a BatchedTensor"):
+            remove("f", x, 1, 2, None)
+        with pytest.raises(RuntimeError, match="level 2"):
+            functorch._add_batch_dim(rushlight.ones(2), 0, 2)
+        return columns + x
+
+    made = rushlight.vmap(per_sample)(rushlight.ones(2, 3))
+    assert made.tolist() == [[1, 3, 5], [2, 4, 6]]
+    plain = rushlight.ones(2)
+    assert not functorch.is_batchedtensor(plain)
+    assert functorch.maybe_get_level(plain) == -1
+    with pytest.raises(RuntimeError, match="No wrappers present"):
+        functorch.get_unwrapped(plain)
+
+
+def test_swap_tensor():
+    swap = part("nn.utils._named_member_accessor").swap_tensor
+    m = nn.BatchNorm1d(2)
+    new = rushlight.ones(2)
+    old = m.weight
+    assert swap(m, "weight", new) is old
+    assert m._parameters["weight"] is new
+    assert swap(m, "running_mean", None).tolist() == [0, 0]
+    assert m.running_mean is None
+    with pytest.raises(AttributeError, match="has no attribute `other`"):
+        swap(m, "other", new)
+    swap(m, "other", new, allow_missing=True)
+    assert m.other is new
+    with pytest.raises(TypeError, match="training"):
+        swap(m, "training", new)
+    for name in ("a.b", ""):
+        with pytest.raises(KeyError):
+            swap(m, name, new)
+
+
+def test_hooks_of_registration_are_where_libraries_look():
+    found = part("nn.modules.module")._global_buffer_registration_hooks
+    handle = nn.modules.module.register_module_buffer_registration_hook(lambda m, name, b: b + 1)
+    assert len(found) == 1
+    m = nn.Module()
+    m.register_buffer("b", rushlight.zeros(1))
+    assert m.b.tolist() == [1]
+    handle.remove()
+    assert not found

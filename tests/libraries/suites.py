@@ -2,7 +2,7 @@
 
 python tests/libraries/suites.py CHECKOUTS               all suites, suites.json, docs/libraries.md
 python tests/libraries/suites.py CHECKOUTS einops zuko   some of them
-python tests/libraries/suites.py CHECKOUTS einops --engine rushlight    one side anew
+python tests/libraries/suites.py CHECKOUTS einops --engine rushlight --anew    one side anew
 
 CHECKOUTS is a folder with a checkout of each library's repository, named as in `SUITES`. The suites
 run in the environment of requirements.txt and suites.txt."""
@@ -12,10 +12,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
+from concurrent.futures import ThreadPoolExecutor
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,13 +28,15 @@ RESULTS = HERE / "suites.json"
 LEFT = HERE / "suites_left.md"  # what fails with rushlight alone, and why
 PAGE = ROOT / "docs" / "libraries.md"
 ENGINES = ("torch", "rushlight")
-TEST_SECONDS = 120  # for one test
-SUITE_SECONDS = 3600
+TEST_SECONDS = 300  # for one test
+FILE_SECONDS = 3600  # for one file of tests
+REPORTS = Path(tempfile.gettempdir()) / "rushlight-suites"
 KINDS = ("passed", "failed", "skipped")
+Results = dict[str, list[str]]  # {test: [passed, failed or skipped, the first line of its error]}
 SECTION = """## Their own test suites
 
 The suites of these repositories ran with the libraries' sources at the commits that the links name, under torch 2.13
-and under `rushlight run -m pytest`, on one core (`tests/libraries/suites.py`). A test that takes over 120 s fails.
+and under `rushlight run -m pytest`, on one core (`tests/libraries/suites.py`). A test that takes over 300 s fails.
 Cells: passed / failed / skipped. The last two columns count the tests that fail with one of the two alone.
 
 | suite | part | torch | rushlight | fail with rushlight alone | with torch alone |
@@ -40,21 +45,37 @@ Cells: passed / failed / skipped. The last two columns count the tests that fail
 
 
 class Suite(NamedTuple):
-    """A suite: the repository at GitHub, its commit, and pytest's arguments."""
+    """A suite: the repository at GitHub, its commit, folders or files of tests, and pytest's options."""
 
     repository: str
     commit: str
-    arguments: tuple[str, ...]
+    tests: tuple[str, ...]
     part: str = "all"
+    files: tuple[str, ...] = ("test_*.py", "*_test.py")
+    options: tuple[str, ...] = ()
 
 
 METRIC_LEARNING = ("distances", "losses", "miners", "reducers", "regularizers")
+GPYTORCH = (
+    "constraints",
+    "distributions",
+    "functions",
+    "kernels",
+    "lazy",
+    "likelihoods",
+    "means",
+    "metrics",
+    "mlls",
+    "models",
+    "optim",
+    "priors",
+    "utils",
+    "variational",
+)
 SUITES = {
     "einops": Suite("arogozhnikov/einops", "ccb89f2", ("einops/tests",)),
     "zuko": Suite("probabilists/zuko", "1063ae4", ("tests",)),
-    "torchdiffeq": Suite(
-        "rtqichen/torchdiffeq", "657943a", ("tests", "-o", "python_files=*_tests.py")
-    ),
+    "torchdiffeq": Suite("rtqichen/torchdiffeq", "657943a", ("tests",), files=("*_tests.py",)),
     "pytorch-metric-learning": Suite(
         "KevinMusgrave/pytorch-metric-learning",
         "216a792",
@@ -65,49 +86,79 @@ SUITES = {
     "gpytorch": Suite(
         "cornellius-gp/gpytorch",
         "7c4ec80",
-        ("test/likelihoods", "test/means", "test/priors"),
-        "likelihoods, means, priors",
+        tuple(f"test/{part}" for part in GPYTORCH),
+        "all but examples",
     ),
     "opacus": Suite("meta-pytorch/opacus", "88919b6", ("opacus/tests",)),
     "botorch": Suite("pytorch/botorch", "e390e13", ("test/posteriors",), "posteriors"),
 }
 
 
-def outcomes(engine: str, suite: Suite, checkout: Path) -> dict[str, list[str]]:
-    """{test: [passed, failed or skipped, the first line of its error]}."""
-    with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "report.xml"
-        command = [sys.executable, "-W", "ignore", "-m"]
-        command += ["rushlight", "run", "-m", "pytest"] if engine == "rushlight" else ["pytest"]
-        command += [*suite.arguments, f"--junitxml={report}", f"--timeout={TEST_SECONDS}"]
-        command += ["-q", "-p", "no:cacheprovider", "--tb=short", "--continue-on-collection-errors"]
-        environment = {
-            **os.environ,
-            "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
-            "PYTHONPATH": os.pathsep.join((str(ROOT), str(checkout), str(checkout / "src"))),
-            "CUDA_VISIBLE_DEVICES": "",
-            "EINOPS_TEST_BACKENDS": "numpy,torch",
-            "HF_HUB_OFFLINE": "1",
-            "OMP_NUM_THREADS": "1",
-            "OPENBLAS_NUM_THREADS": "1",
-            "TEST_DEVICE": "cpu",
-        }
-        log = Path(tempfile.gettempdir()) / f"suite-{checkout.name}-{engine}.log"
-        with log.open("w") as output:
+def outcomes(engine: str, suite: Suite, checkout: Path, jobs: int = 1) -> Results:
+    """The outcomes of a suite. Each file of tests runs alone, and its report is kept: a run that was cut off goes on."""
+    reports = REPORTS / f"{checkout.name}-{engine}"
+    reports.mkdir(parents=True, exist_ok=True)
+    files = files_of(suite, checkout)
+    with ThreadPoolExecutor(jobs) as pool:
+        found = pool.map(lambda file: outcomes_of(engine, suite, checkout, file, reports), files)
+        return {test: result for part in found for test, result in part.items()}
+
+
+def files_of(suite: Suite, checkout: Path) -> list[str]:
+    """The files of tests in the folders and files that `suite` names, relative to the checkout."""
+    found = []
+    for argument in suite.tests:
+        path = checkout / argument
+        paths = [path] if path.is_file() else sorted(path.rglob("*.py"))
+        for file in paths:
+            if file == path or any(fnmatch(file.name, form) for form in suite.files):
+                found.append(str(file.relative_to(checkout)))
+    return found
+
+
+def outcomes_of(engine: str, suite: Suite, checkout: Path, file: str, reports: Path) -> Results:
+    """The outcomes of one file of tests, from its report if there is one."""
+    name = file.replace("/", ".").removesuffix(".py")
+    report, log = reports / f"{name}.xml", reports / f"{name}.log"
+    if report.exists():
+        return read(report)
+    command = [sys.executable, "-W", "ignore", "-m"]
+    command += ["rushlight", "run", "-m", "pytest"] if engine == "rushlight" else ["pytest"]
+    command += [file, *suite.options, f"--junitxml={report}", f"--timeout={TEST_SECONDS}"]
+    command += ["-q", "-p", "no:cacheprovider", "--tb=short", "--continue-on-collection-errors"]
+    with log.open("w") as output:
+        try:
             subprocess.run(
                 command,
                 cwd=checkout,
-                env=environment,
+                env=environment(checkout),
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                timeout=SUITE_SECONDS,
+                timeout=FILE_SECONDS,
             )
-        return read(report)
+        except subprocess.TimeoutExpired:
+            return {name: ["failed", f"no end in {FILE_SECONDS} s"]}
+    return read(report) if report.exists() else {name: ["failed", "the process ended early"]}
 
 
-def read(report: Path) -> dict[str, list[str]]:
+def environment(checkout: Path) -> dict[str, str]:
+    """The variables of a process that runs tests."""
+    return {
+        **os.environ,
+        "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
+        "PYTHONPATH": os.pathsep.join((str(ROOT), str(checkout), str(checkout / "src"))),
+        "CUDA_VISIBLE_DEVICES": "",
+        "EINOPS_TEST_BACKENDS": "numpy,torch",
+        "HF_HUB_OFFLINE": "1",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "TEST_DEVICE": "cpu",
+    }
+
+
+def read(report: Path) -> Results:
     """The outcomes in a report of pytest."""
-    found: dict[str, list[str]] = {}
+    found: Results = {}
     for case in ElementTree.parse(report).iter("testcase"):
         name = f"{case.get('classname')}.{case.get('name')}"
         kind, message = "passed", ""
@@ -120,7 +171,7 @@ def read(report: Path) -> dict[str, list[str]]:
     return found
 
 
-def summary(results: dict[str, list[str]]) -> dict[str, Any]:
+def summary(results: Results) -> dict[str, Any]:
     """The numbers of outcomes, and the tests that failed with their errors."""
     kinds = [result[0] for result in results.values()]
     failures = {test: result[-1] for test, result in results.items() if result[0] == "failed"}
@@ -165,15 +216,28 @@ def write_section() -> None:
     PAGE.write_text(f"{text.rstrip()}\n\n{section()}")
 
 
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--engine", choices=ENGINES, nargs=1, help="one side only")
+    parser.add_argument("--jobs", type=int, default=1, help="so many files of tests at once")
+    parser.add_argument("--anew", action="store_true", help="do not go on from kept reports")
+
+
+def run(engine: str, suite: Suite, checkout: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """The summary of a suite's outcomes."""
+    if options.anew:
+        shutil.rmtree(REPORTS / f"{checkout.name}-{engine}", ignore_errors=True)
+    return summary(outcomes(engine, suite, checkout, options.jobs))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("checkouts", type=Path)
     parser.add_argument("suites", nargs="*")
-    parser.add_argument("--engine", choices=ENGINES, help="one side only")
+    add_options(parser)
     options = parser.parse_args()
     for name in options.suites or SUITES:
-        for engine in [options.engine] if options.engine else ENGINES:
-            found = summary(outcomes(engine, SUITES[name], options.checkouts / name))
+        for engine in options.engine or ENGINES:
+            found = run(engine, SUITES[name], options.checkouts / name, options)
             print(f"{name:24} {engine:9} {told(found)}", flush=True)
             everything = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
             everything.setdefault(name, {})[engine] = found

@@ -149,7 +149,7 @@ def test_parts_that_do_not_fit():
     ):
         with pytest.raises(RuntimeError, match="is not satisfied"):
             rushlight.sparse_csr_tensor(starts, places, [1.0, 2.0], (2, 2))
-    with pytest.raises(NotImplementedError, match="2-d"):
+    with pytest.raises(NotImplementedError, match="must be matrices"):
         rushlight.ones(2).to_sparse_csr()
     with pytest.raises(NotImplementedError, match="to_dense"):
         rushlight.nn.functional.pad(rushlight.eye(2).to_sparse_csr(), (1, 1))
@@ -192,3 +192,58 @@ def test_diagonals(oracle):
         ]
 
     assert [m.tolist() for m in made(rushlight)] == [m.tolist() for m in oracle(made)]
+
+
+@pytest.mark.parametrize("batch", [(2,), (3, 2)])
+def test_batches_of_matrices(batch):
+    """Each matrix has two elements in each of its rows and columns, as many as the others."""
+    generator = np.random.default_rng(0)
+    whole = generator.random((*batch, 4, 4)) + 1
+    kept = np.stack([np.roll(np.eye(4), k, 1) + np.roll(np.eye(4), k + 1, 1) for k in range(6)])
+    dense = rushlight.tensor(whole * kept[: np.prod(batch)].reshape(whole.shape))
+    csr, csc = dense.to_sparse_csr(), dense.to_sparse_csc()
+    assert (csr.shape, csr._nnz(), csr.values().shape) == (dense.shape, 8, (*batch, 8))
+    for a, starts, places in (
+        (csr, csr.crow_indices(), csr.col_indices()),
+        (csc, csc.ccol_indices(), csc.row_indices()),
+    ):
+        assert (starts.shape, places.shape) == ((*batch, 5), (*batch, 8))
+        again = rushlight.sparse_compressed_tensor(starts, places, a.values(), layout=a.layout)
+        for b in (a, again, a * 2 - a, a.to_sparse_csr(), a.to_sparse_csc(), a.mT.mT):
+            assert b.to_dense().equal(dense)
+        assert a.mT.layout is not a.layout
+        assert a.mT.to_dense().equal(dense.mT)
+        assert a[0].to_dense().equal(dense[0])
+
+
+def test_a_batch_of_matrices_has_gradients():
+    values = rushlight.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    starts, places = [[0, 1, 2], [0, 0, 2]], [[1, 0], [0, 1]]
+    (rushlight.sparse_csr_tensor(starts, places, values).to_dense() ** 2).sum().backward()
+    assert values.grad.tolist() == [[2, 4], [6, 8]]
+    leaf = rushlight.sparse_csr_tensor(starts, places, [[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    leaf.sum().backward()
+    assert leaf.grad.values().tolist() == [[1, 1], [1, 1]]
+
+
+def test_batches_that_do_not_fit():
+    uneven = rushlight.tensor([[[1.0, 0.0], [0.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]]])
+    with pytest.raises(RuntimeError, match="same number of specified elements per batch"):
+        uneven.to_sparse_csr()
+    with pytest.raises(RuntimeError, match="product of batch dimensions to be non-zero"):
+        rushlight.zeros(0, 2, 2).to_sparse_csr()
+    starts, places, values = [[0, 1, 2], [0, 1, 2]], [[1, 0], [0, 1]], [[1.0, 2.0], [3.0, 4.0]]
+    a = rushlight.sparse_csr_tensor(starts, places, values)
+    for parts_ in (
+        (starts[:1], places, values),
+        (starts[0], places, values),
+        (starts, places, values[0]),
+        (starts, places, values, (2, 2)),
+        (starts, [[1, 0], [0, 2]], values, (2, 2, 2)),
+        ([[0, 1, 2], [0, 1, 1]], places, values),
+    ):
+        with pytest.raises(RuntimeError):
+            rushlight.sparse_csr_tensor(*parts_)
+    for wrong in (a.t, lambda: a.transpose(0, 1)):
+        with pytest.raises(RuntimeError, match="dimensions"):
+            wrong()

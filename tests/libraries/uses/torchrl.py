@@ -1,3 +1,6 @@
+import os
+
+os.environ["RL_LOGGING_LEVEL"] = "WARNING"  # else lines with the time on standard output
 import torch
 from tensordict import TensorDict
 from torchrl.data import LazyTensorStorage, ReplayBuffer

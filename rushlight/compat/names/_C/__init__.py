@@ -6,6 +6,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from rushlight._C import _functorch as _functorch
+
 from rushlight.base.device import device
 from rushlight.base.errors import LinAlgError as _LinAlgError
 from rushlight.core.mode import mode as _mode
