@@ -240,10 +240,7 @@ def serve(threads: int) -> None:
     torch.set_num_threads(threads)
     rushlight.set_num_threads(threads)
     try:
-        from rushlight.fast import policy
-
-        for account in (policy.small_arrays, policy.large_arrays, policy.products):
-            account.settle()
+        rushlight.fast.settle()
         # loops with accounts of their own are built when first asked for
         from rushlight.loops.tiering import at_once
 

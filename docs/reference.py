@@ -24,7 +24,7 @@ import rushlight.nn.functional
 from rushlight.base.lazy import complete
 from rushlight.core.table import Op
 from rushlight.introspect import op_docstrings
-from rushlight.viz.page import text_of
+from rushlight.introspect.formulas import Formula, formula
 
 # Functions of `rushlight` itself: where they are defined -> page. The first match counts.
 SUBJECTS = {
@@ -306,6 +306,15 @@ def own_methods(value: type) -> list[tuple[str, Callable]]:
             if plain and inspect.isfunction(function) and function.__doc__:
                 found.setdefault(name, function)
     return sorted(found.items())
+
+
+def text_of(function: Callable) -> str | None:
+    """The formula of a rule as text; None for a rule that is not a plain formula."""
+    try:
+        made = formula(function)
+    except TypeError:
+        return None
+    return str(made) if isinstance(made, Formula) else None
 
 
 def gradients(value: Any) -> Iterable[tuple[str, str]]:

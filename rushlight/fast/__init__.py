@@ -34,8 +34,7 @@ def settle() -> None:
     from rushlight.loops.background import background
 
     background.wait()
-    for account in budget.BUDGETS:
-        account.settle()
+    budget.settle()
 
 
 def is_on() -> bool:

@@ -5,7 +5,7 @@ The text of the loop is the rule, of the forward or of a derivative, run on symb
 (fast/rule_text.py), so there is nothing to write for a new op. Every element is read once and
 written once, on all cores, into memory that is used again. NumPy stays where a loop cannot be
 written or would not be faster: other dtypes and layouts, arrays that broadcast but for those with a
-number for each channel, and functions of libm.
+number for each channel or element of a row, and functions of libm.
 
 A loop of arithmetic gives NumPy's results to the last bit and is compiled once NumPy's passes have
 cost as much (loops/tiering.py). One with exp, tanh and the like differs in the last bits
@@ -71,6 +71,11 @@ EXACT = {
 CONVERTING = {*HALVES["f2"], *HALVES["b2"]}
 # ufuncs that loops are several times faster than
 SLOW = {np.log1p, np.log2, np.log10, np.deg2rad, np.rad2deg, np.hypot}
+# ufuncs that loops are faster than where rows or columns broadcast
+BROADCASTING = {np.add, np.subtract, np.multiply, np.true_divide}
+UNKNOWN, MOST_PLANS = object(), 2048
+# arguments' shapes and dtypes -> what `planned` gives for them
+PLANS: dict[tuple, Any] = {}
 LONGEST = 4000  # characters of an expression
 
 
@@ -88,8 +93,8 @@ class Loop:
         self.paid: Any = None  # the account of a loop that gives NumPy's results to the last bit
         self.function: Any = None
         given = [kind for kind in kinds if kind[0] != "value"]
-        each = (0, 1, 1) if any([kind[1] == "channel" for kind in given]) else (0,)
-        shapes = {"each": each, "channel": (1,), "one": ()}
+        each = (0,) + (1,) * (len(place_of(kinds)) - 1)
+        shapes = {"each": each, "channel": (1,), "row": (1,), "one": ()}
         self.example = (
             np.empty(each, dtype),
             *(np.empty(shapes[kind[1]], BITS if kind[0] in HALVES else kind[0]) for kind in given),
@@ -145,17 +150,17 @@ def run(op: Op, of: str, kernel: Callable, *args: Any) -> ndarray:
         return singly(op.name, kernel, args) if made is None else made
     if hasattr(args[0], "through"):  # a gradient that is put off (fast/backward_chains.py)
         return args[0].through(op, of, kernel, args)
-    seen = looked_at(args)
+    number = op is TABLE["pow"] and not of and not args[1].ndim  # x^3 is a loop of its own
+    seen = looked_at((args[0], args[1].item()) if number else args)
     if seen is None:
         return kernel(*args)
     kinds, arrays, shape = seen
     ufunc = getattr(kernel, "ufunc", kernel)
-    if isinstance(ufunc, np.ufunc) and ufunc not in SLOW:
-        return (
-            kernel(*args)
-            if any([kind[1] == "channel" for kind in kinds])
-            else in_turns(op, kernel, kinds, arrays, shape)
-        )
+    plain = isinstance(ufunc, np.ufunc) and ufunc not in SLOW
+    if plain and all([kind[1] in ("each", "one") for kind in kinds]):
+        return in_turns(op, kernel, kinds, arrays, shape)
+    if plain and ufunc not in BROADCASTING:
+        return kernel(*args)
     try:
         loop = loop_of(op.name, of, kinds)
     except TypeError:  # a setting that is no number
@@ -185,7 +190,7 @@ def halves_at_once(op: Op, of: str, args: tuple) -> ndarray | None:
     conversions of whole arrays in 40. None where there is no such loop, or not yet: functions that
     round in their own way have one for much."""
     seen = None if op.name in APART else looked_at(args, TYPES_OF_HALVES)
-    if seen is None or any([kind[1] == "channel" for kind in seen[0]]):
+    if seen is None or len(place_of(seen[0])) > 1:
         return None
     kinds, arrays, shape = seen
     try:
@@ -205,38 +210,73 @@ def halves_at_once(op: Op, of: str, args: tuple) -> ndarray | None:
 def looked_at(
     args: tuple, types: Any = TYPES
 ) -> tuple[tuple, list[ndarray], tuple[int, ...]] | None:
-    """The kinds of the arguments, the arrays without dimensions, and the result's shape; None if a
-    loop cannot take them. An array's kind is its dtype and whether there is a number in it for
-    "each" element, for each "channel" (then the others are of three dimensions, channels the middle
-    one), or "one" for all."""
-    kinds, arrays, shape, channels = [], [], None, None
-    for a in args:
-        if a.__class__ is not ndarray:
-            kinds.append(("value", a))
-            continue
-        dtype = type_of(a, types)
-        if dtype is None:
-            return None
-        if a.size == 1 or not any(a.strides):  # one number, or one repeated by broadcasting
-            kinds.append((dtype, "one"))
-            arrays.append(np.asarray(a[(0,) * a.ndim]))
-            continue
-        if shape is None:
-            shape = a.shape
-        if not (a.flags.c_contiguous and a.flags.aligned):
-            return None
-        if a.shape != shape:
-            found = channels_of(a, shape)
-            if found is None or channels not in (None, found):
-                return None
-            channels = found
-        kinds.append((dtype, "each" if a.shape == shape else "channel"))
-        arrays.append(a.reshape(-1))
-    if shape is None or not all([fits(a, kind, shape) for a, kind in zip(args, kinds)]):
+    """The kinds of the arguments, the arrays as the loop takes them, and the result's shape; None
+    if a loop cannot take them. Looked up where arguments of these shapes and dtypes were seen
+    before, in a third of the time."""
+    key = (
+        types is TYPES,
+        *[
+            (a.shape, a.strides, a.dtype, a.flags.aligned) if a.__class__ is ndarray else a
+            for a in args
+        ],
+    )
+    try:
+        plan = PLANS.get(key, UNKNOWN)
+    except TypeError:  # a setting without a hash
         return None
-    if channels is not None:
-        arrays = [a.reshape(-1, *channels) if a.size > channels[0] else a for a in arrays]
-    return tuple(kinds), arrays, shape
+    if plan is UNKNOWN:
+        if len(PLANS) >= MOST_PLANS:
+            PLANS.clear()
+        plan = PLANS[key] = planned(args, types)
+    if plan is None:
+        return None
+    kinds, forms, shape = plan
+    given = [a for a in args if a.__class__ is ndarray]
+    arrays = [
+        np.asarray(a[(0,) * a.ndim]) if form is None else a.reshape(form)
+        for a, form in zip(given, forms)
+    ]
+    return kinds, arrays, shape
+
+
+def planned(args: tuple, types: Any) -> tuple[tuple, list[tuple | None], tuple[int, ...]] | None:
+    """The kinds of the arguments, the form of each array in the loop (None: its first number), and
+    the result's shape. An array's kind is its dtype and whether there is a number in it for "each"
+    element, for each "channel" (then the others are of three dimensions, channels the middle one),
+    for each element of a "row" (of two dimensions), or "one" for all."""
+    whole = [a for a in args if a.__class__ is ndarray and not all_alike(a)]
+    if not whole or not all([a.flags.c_contiguous and a.flags.aligned for a in whole]):
+        return None
+    shape = whole[0].shape
+    found = {channels_of(a, shape) for a in whole if a.shape != shape}
+    if None in found or len(found) > 1:
+        return None
+    channels = found.pop() if found else None
+    kinds = [kind_of(a, types, shape, channels) for a in args]
+    if None in kinds or not all([fits(a, kind, shape) for a, kind in zip(args, kinds)]):
+        return None
+    own = () if channels is None else channels if channels[1] > 1 else channels[:1]
+    forms = {"each": (-1, *own), "channel": (-1,), "row": (-1,), "one": None}
+    return tuple(kinds), [forms[kind[1]] for kind in kinds if kind[0] != "value"], shape
+
+
+def all_alike(a: ndarray) -> bool:
+    """Whether an array is one number, or one repeated by broadcasting."""
+    return a.size == 1 or not any(a.strides)
+
+
+def kind_of(a: Any, types: dict, shape: tuple[int, ...], channels: tuple[int, int] | None) -> Any:
+    """The kind of an argument, as `planned` describes; None if no loop takes it."""
+    if a.__class__ is not ndarray:
+        return "value", a
+    dtype = type_of(a, types)
+    if dtype is None:
+        return None
+    if all_alike(a):
+        return dtype, "one"
+    if channels is None or a.shape == shape:
+        return dtype, "each"
+    return dtype, "row" if channels[1] == 1 else "channel"
 
 
 def type_of(a: ndarray, types: dict) -> str | None:
@@ -248,15 +288,15 @@ def type_of(a: ndarray, types: dict) -> str | None:
 
 def fits(a: Any, kind: tuple, shape: tuple[int, ...]) -> bool:
     """Whether an argument of this kind broadcasts to the shape."""
-    if a.__class__ is not ndarray or kind[1] == "channel":
+    if a.__class__ is not ndarray or kind[1] in ("channel", "row"):
         return True
     return a.ndim <= len(shape) and (a.size <= 1 or a.shape == shape)
 
 
 def channels_of(a: ndarray, shape: tuple[int, ...]) -> tuple[int, int] | None:
     """How many numbers there are, each for how many that lie together in an array of this shape:
-    (1, C, 1, 1) beside (N, C, H, W) are C, for H W each. None where it is otherwise, or too few for
-    a loop."""
+    (1, C, 1, 1) beside (N, C, H, W) are C, for H W each; a row of C is C, for one each. None where
+    it is otherwise, or too few for a loop."""
     lead = len(shape) - a.ndim
     own = [lead + d for d, n in enumerate(a.shape) if n > 1]
     if (
@@ -266,7 +306,14 @@ def channels_of(a: ndarray, shape: tuple[int, ...]) -> tuple[int, int] | None:
     ):
         return None
     together = prod(shape[own[-1] + 1 :])
-    return (a.size, together) if together >= BROADCAST_ROW_ELEMENTS else None
+    many = a.size if together == 1 and a.size < prod(shape) else together
+    return (a.size, together) if many >= BROADCAST_ROW_ELEMENTS else None
+
+
+def place_of(kinds: tuple) -> str:
+    """The indices of an element: of a batch's channels, of rows, or of all elements."""
+    broadcast = {kind[1] for kind in kinds if kind[0] != "value"}
+    return "bci" if "channel" in broadcast else "bi" if "row" in broadcast else "i"
 
 
 def in_turns(
@@ -325,14 +372,14 @@ def symbols_of(kinds: tuple) -> tuple[list[Any], list[str]]:
 
     given: list[Any] = []
     parameters: list[str] = []
-    at = "b, c, i" if any([kind[1] == "channel" for kind in kinds]) else "i"
+    at = ", ".join(place_of(kinds))
     for kind in kinds:
         if kind[0] == "value":
             given.append(kind[1])
             continue
         x = f"x{len(parameters)}"
         parameters.append(x)
-        element = f"{x}[{at}]" if kind[1] == "each" else f"{x}_"
+        element = {"each": f"{x}[{at}]", "row": f"{x}[i]"}.get(kind[1], f"{x}_")
         if kind[0] in HALVES:
             given.append(Scalar(f"{HALVES[kind[0]][0]}({element})", np.dtype("f4")))
         else:
@@ -359,6 +406,12 @@ def text_of(names: list[str], counts: list[str], formula: str) -> str:
             *(f"            {x}_ = {x}[c]" for x in channels),
             "            for i in range(out.shape[2]):",
             f"                out[b, c, i] = {formula}",
+        ]
+    elif "row" in counts:
+        lines += [
+            "    for b in range(out.shape[0]):",
+            "        for i in range(out.shape[1]):",
+            f"            out[b, i] = {formula}",
         ]
     else:
         lines += ["    for i in range(out.shape[0]):", f"        out[i] = {formula}"]

@@ -28,9 +28,8 @@ def sampled_slope(g: ndarray, x: ndarray, at: ndarray) -> ndarray | None:
     return by_loop(SAMPLED_SLOPE, at.shape, g, x, at)
 
 
+# Without `restrict`, as in gather_loops.py: 240 us instead of 430 for 65,536 numbers of 4 taps
 SAMPLED = """def kernel(x, weight, at, out):
-    restrict()
-    wide()
     channels, size, taps, points = x.shape[1], x.shape[2], at.shape[1], at.shape[2]
     for n in range(x.shape[0]):
         for c in range(channels):
@@ -42,7 +41,6 @@ SAMPLED = """def kernel(x, weight, at, out):
                     put(out, to + p, get(out, to + p) + get(weight, near + p) * get(x, image + get(at, near + p)))
 """
 SAMPLED_BACK = """def kernel(g, weight, at, out):
-    restrict()
     channels, size, taps, points = g.shape[1], out.shape[2], at.shape[1], at.shape[2]
     total = empty(size, f64)
     for n in range(g.shape[0]):

@@ -272,12 +272,24 @@ def erfinv(x: Scalar) -> Scalar:
 
 
 def lerp(x: Scalar, y: Scalar, weight: Any) -> Scalar:
-    """From the nearer end, as the kernel does it; a weight for each element may be of both
-    sorts."""
-    if not isinstance(weight, (int, float)):
-        raise NotFused
+    """From the nearer end, as the kernel does it."""
     way = y - x
+    if isinstance(weight, Scalar):
+        return where(abs(weight) < 0.5, x + weight * way, y - way * (1 - weight))
     return x + way * weight if abs(weight) < 0.5 else y - way * (1 - weight)
+
+
+def logaddexp(x: Scalar, y: Scalar) -> Scalar:
+    """From the larger one, so that nothing overflows; of equal infinities it is that infinity."""
+    x, y = meet(x, y)
+    more = call("maximum", x, y) + call("log1p", call("exp", -abs(x - y)))
+    return where(x == y, x + 0.6931471805599453, more)
+
+
+def logit(x: Scalar, eps: float | None = None) -> Scalar:
+    if eps is not None and eps >= 0:
+        x = call("minimum", *meet(call("maximum", *meet(x, eps)), 1 - eps))
+    return call("log", x / (1 - x))
 
 
 # A world: names in rules that are neither functions of the scalars world nor the op's formula.
@@ -288,6 +300,8 @@ SPECIAL: dict[str, Callable] = {
     "softplus": softplus,
     "pow": power,
     "lerp": lerp,
+    "logaddexp": logaddexp,
+    "logit": logit,
     "erfinv": erfinv,
     "expm1": lambda x: call("expm1", x),
     "abs": abs,

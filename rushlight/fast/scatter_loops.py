@@ -13,6 +13,7 @@ from numpy import ndarray
 from rushlight.base.dependencies import has_numba
 from rushlight.fast.index import SCATTER_ELEMENTS, SCATTER_PASSES
 from rushlight.fast.policy import charge
+from rushlight.kernels.ufunc_at import all_below
 
 MET = {
     "sum": "{0} + {1}",
@@ -46,6 +47,39 @@ EACH_OF_ROWS = """def kernel(r, index, g):
             k = u64(index[b, i, j])
             r[b, k, j] = {met}
 """
+
+
+ROWS = """def kernel(r, x, take, land):
+    restrict()
+    wide()
+    for i in range(land.shape[0]):
+        k = u64(land[i])
+        t = u64(take[i])
+        for j in range(r.shape[1]):
+            r[k, j] = r[k, j] + x[t, j]
+"""
+
+
+def rows_summed(x: ndarray, take: ndarray, land: ndarray, n: int) -> ndarray | None:
+    """Rows added up where they land, without a copy of each."""
+    size = land.size * x.shape[1]
+    in_order = x.flags.carray or x.size <= size  # else a copy would take longer than the sums
+    fits = x.dtype.char in "fd" and in_order and take.dtype.kind == land.dtype.kind == "i"
+    if not fits or not charge(SCATTER_PASSES, size, SCATTER_ELEMENTS) or not has_numba():
+        return None
+    at, to = (np.ascontiguousarray(places, np.int64) for places in (take, land))
+    if not all_below(at, len(x)) or not all_below(to, n):  # the loop would read and write there
+        return None
+    r = np.zeros((n, x.shape[1]), x.dtype)
+    rows_loop()(r, np.ascontiguousarray(x), at, to)
+    return r
+
+
+@cache
+def rows_loop() -> Callable:
+    from rushlight.loops.cache import compiled
+
+    return compiled(ROWS)
 
 
 def each_at(r: ndarray, index: ndarray, g: ndarray, dim: int, how: str) -> bool | None:

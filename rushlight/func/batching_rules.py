@@ -279,6 +279,14 @@ def embedding_grad(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     return unfolded(call(op, [rows, below(index, n)], (level.size * n, None)), level.size)
 
 
+@rule(along_dim.rows_summed)
+def rows_summed(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
+    (x, take, land), (n,) = parts, settings
+    b, m, width = (whole := x.whole())._array.shape
+    rows, at = below(take, m).reshape((-1,)), below(land, n).reshape((-1,))
+    return unfolded(call(op, [whole.reshape((b * m, width)), rows, at], (b * n,)), b)
+
+
 # -- statistics ------------------------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ from numpy import ndarray
 
 from rushlight.base.dependencies import scipy_part
 from rushlight.base.errors import LinAlgError
+from rushlight.base.faster import site
 
 INT32 = np.int32
 
@@ -61,6 +62,7 @@ def first_lost(x: ndarray) -> int:
     return next((k for k in orders if np.isnan(np.linalg.cholesky(x[:k, :k])).any()), 0)
 
 
+@site
 def linalg_cholesky_ex(x: ndarray) -> tuple[ndarray, ndarray]:
     """L, lower triangular, with L L^H = x, of which the lower triangle is read; and info."""
     try:

@@ -13,6 +13,7 @@ from rushlight.base.faster import site
 from rushlight.base.intp import as_intp
 from rushlight.base.memory_format import order_of_strides, strides_in
 from rushlight.kernels.elementwise import where
+from rushlight.kernels.float16 import converted, single
 from rushlight.kernels.layout import led, plain, with_strides
 from rushlight.kernels.shape import extent
 from rushlight.kernels.ufunc_at import check_index, land, land_slices, line_of, places
@@ -74,17 +75,13 @@ def index(x: ndarray, tensors: Sequence[ndarray], key: tuple) -> ndarray:
     place = merged(key, tensors)
     if x.flags.c_contiguous and (at := mask_alone(x.shape, place)) is not None:
         return rows_of(x, place[0].ndim).take(at, 0)  # 51,200 numbers in 0.08 ms, x[mask] in 0.9
-    *before, last = place
-    whole = (
-        x.ndim - 1
-        if len(before) == 1 and before[0] is Ellipsis
-        else len(before)
-        if all_of(before)
-        else 0
-    )
-    if whole and last.__class__ is ndarray and last.dtype.kind in "iu":
+    *before, last = place[:-1] if place[-1] is Ellipsis and len(place) > 1 else place
+    at_end = len(before) == 1 and before[0] is Ellipsis
+    dim = x.ndim - 1 if at_end else len(before) if all_of(before) else 0
+    rows = not before and x.ndim > 1  # 8,000 of 1,000 x 4: 11 us, by x[last] 220
+    if (dim or rows) and last.__class__ is ndarray and last.dtype.kind in "iu":
         # in C order, in 0.6 of the time of x[:, last], which is not
-        r = taken(x, last, whole)
+        r = taken(x, last, dim)
     else:
         r = plain(x[place])
     if not r.size:
@@ -167,23 +164,25 @@ def index_add_zeros(g: ndarray, tensors: Sequence[ndarray], key: tuple, shape: t
 
 def add_to(r: ndarray, place: tuple, g: ndarray) -> None:
     """r[place] += g, and a position that stands twice gets both."""
-    *before, last = place if place[-1] is not Ellipsis else place[:-1]
-    k = len(before)
-    if last.__class__ is not ndarray or last.dtype.kind != "i":
+    place = place[:-1] if place[-1] is Ellipsis else place
+    k, end = whole_dims(place), len(place)
+    if k == end or not integers(place[k:]) or not r.flags.c_contiguous:
         np.add.at(r, place, g)
-    elif builtins_all(p.__class__ is ndarray and p.dtype.kind == "i" for p in before):
-        at = joined((*before, last), r.shape)
-        add_rows(rows_of(r, k + 1), at, np.broadcast_to(g, (*at.shape, *r.shape[k + 1 :])))
-    elif all_of(before):
-        g = np.broadcast_to(g, (*r.shape[:k], *last.shape, *r.shape[k + 1 :]))
-        land_slices(
-            r,
-            from_start(last, r.shape[k], k).reshape(-1),
-            g.reshape(*r.shape[:k], last.size, *r.shape[k + 1 :]),
-            k,
-        )
-    else:
-        np.add.at(r, place, g)
+        return
+    at = joined(place[k:], r.shape[k:])
+    g = np.broadcast_to(g, (*r.shape[:k], *at.shape, *r.shape[end:]))
+    flat = r.reshape(*r.shape[:k], prod(r.shape[k:end]), *r.shape[end:])
+    land_slices(flat, at.reshape(-1), g.reshape(*r.shape[:k], at.size, *r.shape[end:]), k)
+
+
+def whole_dims(place: tuple) -> int:
+    """How many dimensions from the first on a key takes whole."""
+    return next((k for k in range(len(place)) if not all_of(place[k : k + 1])), len(place))
+
+
+def integers(place: tuple) -> bool:
+    """Whether a part of a key is index arrays alone."""
+    return builtins_all(p.__class__ is ndarray and p.dtype.kind == "i" for p in place)
 
 
 def joined(indices: Sequence[ndarray], shape: tuple) -> ndarray:
@@ -422,6 +421,24 @@ def embedding(weight: ndarray, index: ndarray, padding: int | None = None) -> nd
     check_index(index, weight.shape[0], "embedding")
     # half the time, where it copies nothing
     return weight.take(as_intp(index), 0) if weight.flags.c_contiguous else weight[index]
+
+
+@site
+def rows_summed(x: ndarray, take: ndarray, land: ndarray, n: int) -> ndarray:
+    """r[land[i]] += x[take[i]], r of n rows; x (m, d), take and land (k,) -> (n, d)."""
+    check_index(take, len(x), "embedding_bag")
+    check_index(land, n, "embedding_bag")
+    r = np.zeros((n, x.shape[1]), x.dtype)
+    if not r.size or not take.size:
+        return r
+    rows = x.take(as_intp(take), 0)
+    if (land[1:] < land[:-1]).any():
+        add_rows(r, land, rows)
+        return r
+    # rows that land together stand together: 256 times 256 of 16 numbers in 2 ms, not 12
+    begins = np.flatnonzero(np.concatenate(([True], land[1:] != land[:-1])))
+    r[land[begins]] = converted(np.add.reduceat(single(rows), begins, 0), x.dtype)
+    return r
 
 
 def embedding_grad(g: ndarray, index: ndarray, n: int, padding: int | None = None) -> ndarray:

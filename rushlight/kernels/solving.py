@@ -8,6 +8,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.dependencies import scipy_part
+from rushlight.base.faster import site
 from rushlight.kernels.factorizations import adjoint, checked, codes, lapack, lu_core
 
 SUBSTITUTION_ROWS = 16  # most rows and columns of triangles that are solved side by side
@@ -17,6 +18,7 @@ _quiet = np.errstate(all="ignore")
 
 
 @_quiet
+@site
 def linalg_det(x: ndarray) -> ndarray:
     return np.asarray(np.linalg.det(x))
 
@@ -67,6 +69,7 @@ def failed(x: ndarray) -> ndarray:
 
 
 @_quiet
+@site
 def linalg_inv_ex(x: ndarray) -> tuple[ndarray, ndarray]:
     """The inverses, and for each matrix the place of the first pivot that is 0, counted from 1, or
     0; of those the inverse is inf."""
@@ -82,6 +85,7 @@ def linalg_inv_ex(x: ndarray) -> tuple[ndarray, ndarray]:
 
 
 @_quiet
+@site
 def solution(a: ndarray, b: ndarray) -> tuple[ndarray, ndarray]:
     """X with a X = b for matrices b (..., n, k), and for each a where it is singular; there X is
     inf."""

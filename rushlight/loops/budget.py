@@ -18,6 +18,7 @@ LOADING_SECONDS, NUMBA_SECONDS = 0.3, 0.25
 
 PUT_OFF = 0.1  # the part of its price after which an account tries again a loop that was not ready
 BUDGETS: list[Budget] = []  # all accounts
+settled = False  # whether accounts that are opened later are settled, too
 
 allowed = True  # False after rushlight.fast.off(): eager work stays with NumPy
 
@@ -34,6 +35,8 @@ class Budget:
         self.left, self.loading, self.lock = price, loading, allocate_lock()
         self.price = price
         BUDGETS.append(self)
+        if settled:
+            self.settle()
 
     def charge(self, cost: float) -> bool:
         """Charge what this work costs NumPy; whether loops do the work instead."""
@@ -56,6 +59,14 @@ class Budget:
         """NumPy does some more work before loops are tried again."""
         with self.lock:
             self.left, self.loading = max(self.left, self.price * PUT_OFF), 0.0
+
+
+def settle() -> None:
+    """Settle all accounts."""
+    global settled
+    settled = True
+    for account in BUDGETS:
+        account.settle()
 
 
 def put_off() -> None:

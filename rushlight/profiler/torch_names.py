@@ -64,6 +64,7 @@ OTHER_NAMES: dict[str, Name] = {
             "prelu_core": "prelu",
             "r2c": "_fft_r2c",
             "solution": "linalg_solve",
+            "rows_summed": "_embedding_bag",
             "split_sizes": "split_with_sizes",
             "triangular": "linalg_solve_triangular",
             "unique": "_unique2",

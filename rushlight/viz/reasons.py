@@ -130,21 +130,25 @@ class NamedFormulas(Symbols):
         if op.name in INDEXING:
             return f"{inputs[0]}[…]"
         if op.name == "linear":
-            x, weight = (
-                self.spoken(node, slot) or name if given.get(name) is None else given[name]
-                for slot, name in enumerate(op.inputs[:2])
-            )
-            bias = given.get("bias")
-            text = self.frozen_bias(node) if bias is None else str(bias)
-            if text is None:
-                return f"linear({x}, {weight}, …)"
-            return f"{x} @ {weight}.T" + (f" + {text}" if text else "")
+            return self.linear_step(node, given)
         if "bias" in op.inputs and given.get("bias") is None:
             text = self.frozen_bias(node)
             inputs += ["…"] if text is None else [text] if text else []
         dim = given.get("dim")
         inputs += [f"dim={dim}"] if dim is not None and not isinstance(dim, Formula) else []
         return f"{called(op)}({', '.join(inputs)})"
+
+    def linear_step(self, node: Node, given: dict[str, Any]) -> str:
+        """`x @ weight.T + bias`, or a call where it is not known whether there is a bias."""
+        x, weight = (
+            self.spoken(node, slot) or name if given.get(name) is None else given[name]
+            for slot, name in enumerate(("x", "weight"))
+        )
+        bias = given.get("bias")
+        text = self.frozen_bias(node) if bias is None else str(bias)
+        if text is None:
+            return f"linear({x}, {weight}, …)"
+        return f"{x} @ {weight}.T" + (f" + {text}" if text else "")
 
     def gradient_rule(self, node: Node, slot: int) -> str | None:
         """The rule of an input in the user's names, with g for the gradient that arrived."""

@@ -515,9 +515,20 @@ def test_a_number_for_each_channel(case):
     )
 
 
+@pytest.mark.parametrize("shape", [(40,), (8, 40), (1, 1, 40)])
+def test_rows_broadcast_in_a_loop(shape):
+    x, row = normal(4, 8, 40), normal(*shape)
+    kinds, arrays, whole = elementwise.looked_at((x, row))
+    assert [kind[1] for kind in kinds] == ["each", "row"]
+    assert arrays[0].shape == (x.size // row.size, row.size)
+    loop = elementwise.loop_of("mul", "", kinds)
+    loop.build()
+    assert (loop.call(arrays, whole) == x * row).all()
+
+
 def test_what_broadcasts_otherwise_is_left_to_numpy():
     x = np.ones((4, 8, 40), np.float32)
-    for shape in ((40,), (8, 40), (4, 1, 40), (3, 8, 1), (2, 4, 8, 1)):
+    for shape in ((4, 1, 40), (3, 8, 1), (2, 4, 8, 1)):
         assert (
             elementwise.looked_at((x, np.arange(np.prod(shape), dtype=np.float32).reshape(shape)))
             is None

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rushlight.base.dependencies import has_numba
-from rushlight.fast import policy
+from rushlight.fast import equations, policy
 from rushlight.fast.index import SITES
 from rushlight.kernels.conv import plan
 from rushlight.kernels.pool import adaptive_pairs
@@ -25,6 +25,12 @@ def normal(*shape, dtype=np.float32):
 
 def below(n, *shape):
     return np.random.default_rng(shape).integers(0, n, shape)
+
+
+def definite(batch, n):
+    """Positive definite matrices, whose eigenvalues are 10 to 14."""
+    x = normal(batch, n, n)
+    return x @ x.mT / n + 10 * np.eye(n, dtype=np.float32)
 
 
 def convolution(op):
@@ -81,6 +87,7 @@ EXAMPLES = {
     "index.taken": lambda: (normal(90, 80), below(80, 100), 1),
     "shape.flip": lambda: (normal(90, 80), (1,)),
     "ufunc_at.each_at": lambda: (normal(50, 8), below(50, 90, 8), normal(90, 8), 0, "sum"),
+    "index.rows_summed": lambda: (normal(50, 8), below(50, 90), below(40, 90), 40),
     "ufunc_at.slices_at": lambda: (normal(50, 8), below(50, 90), normal(90, 8), 0, "sum"),
     **{
         f"conv.{op}_of_plan": lambda op=op: convolution(op)
@@ -92,6 +99,10 @@ EXAMPLES = {
         for cell in ("lstm", "gru", "rnn")
         for back in ("", "_back")
     },
+    "solving.solution": lambda: (definite(2, 130), normal(2, 130, 7)),
+    "solving.linalg_inv_ex": lambda: (definite(2, 130),),
+    "solving.linalg_det": lambda: (definite(2, 130) / 13,),
+    "factorizations.linalg_cholesky_ex": lambda: (definite(2, 130),),
     "matmul.large": lambda: (normal(100, 80), normal(90, 80).T, normal(90)),
     "matmul.few_rows": lambda: (normal(8, 70), normal(200, 70).T),
     "pad_modes.bordered": lambda: (
@@ -144,6 +155,7 @@ def test_a_way_gives_what_the_reference_gives(name, monkeypatch):
     for account in (policy.small_arrays, policy.large_arrays, policy.products):
         monkeypatch.setattr(account, "left", 0.0)
     monkeypatch.setattr(tiering.Loop, "pay", lambda loop, elements: loop.build())
+    monkeypatch.setattr(equations, "SCIPY_SECONDS", 0.0)
     way = getattr(import_module(SITES[name].module), name.split(".")[1])
     given = EXAMPLES[name]()
     assert next(arrays(given)).size >= SITES[name].elements

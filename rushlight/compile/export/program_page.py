@@ -22,12 +22,11 @@ WIDTH = 100
 MAX_ORIGINS_IN_NAME = 4
 BACKWARD = "_backward"  # the end of the name of a backward, such as linear_backward
 MAX_PLACES = 3  # statements of the user that are named over a statement
-NEW_GRADS = ".grad was empty here, as after zero_grad(): the second list becomes .grad"
 HEAD = '''"""{title}
 
 For reading: the program that runs, with other names. A loop stands here as a function of whole
 arrays; it runs as machine code, element by element, in memory that is planned once.
-It returns results and gradients (`.grad`). compiler.source(f, full=True) is the text that runs.
+It returns results and gradients{grads}. compiler.source(f, full=True) is what runs.
 
 {inputs}
 """'''
@@ -52,8 +51,15 @@ def program_page(program: Any, function: Any, kind: Any) -> str:
         blocks += [*sheet.functions(known), sheet.main(called)]
     told = [line for sheet in sheets[:1] for line in sheet.told_inputs()]
     inputs = textwrap.fill(";  ".join(told), WIDTH, break_long_words=False)
+    new = any(sheet.page.grads for sheet in sheets)  # else the program adds to `.grad`
+    grads = " (after zero_grad())" if new else " (`.grad`)"
     return "\n\n".join(
-        [HEAD.format(title=f"Made by rushlight.compile from {name}.", inputs=inputs), *blocks]
+        [
+            HEAD.format(
+                grads=grads, title=f"Made by rushlight.compile from {name}.", inputs=inputs
+            ),
+            *blocks,
+        ]
     )
 
 
@@ -288,8 +294,6 @@ class Sheet:
             f"[{', '.join(replaced(m, self.names) for m in marks)}]"
             for marks in (self.page.results, self.page.grads)
         )
-        if self.page.grads:
-            lines.append(f"    # {NEW_GRADS}")
         return "\n".join([*lines, indented(f"return {results}, {grads}")])
 
     def statement(self, s: Statement) -> str:

@@ -54,18 +54,14 @@ def embedding_bag(
         include_last_offset,
         padding_idx,
     )
-    flat, starts = bags(indices, offsets, include_last_offset)
-    bag = np.repeat(np.arange(len(starts) - 1), as_intp(np.diff(starts)))
+    flat, sizes = bags(indices, offsets, include_last_offset)
+    bag = np.repeat(np.arange(len(sizes)), as_intp(sizes))
     kept = (
         np.ones(len(flat), bool)
         if padding_idx is None
         else flat != padding_row(padding_idx, weight)
     )
-    size = (
-        np.bincount(bag[kept], minlength=len(starts) - 1)
-        if mode
-        else np.zeros(len(starts) - 1, np.int64)
-    )
+    size = np.bincount(bag[kept], minlength=len(sizes)) if mode else np.zeros(len(sizes), np.int64)
     largest = size
     if mode == 2:
         largest = np.zeros(out._array.shape, np.int64)

@@ -10,6 +10,7 @@ from rushlight.core.mode import mode as grad_mode
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, created, from_array, holder, noticed
 from rushlight.creation.factories import room
+from rushlight.kernels.ufunc_at import all_below
 from rushlight.ops.index import along_dim as places
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.reduce import reduce as r
@@ -153,12 +154,15 @@ def embedding_bag(
         )
     check_bags(input, weight, per_sample_weights, padding_idx)
     padding_idx = padding_row(padding_idx, weight)
+    weighted = per_sample_weights is not None or scale_grad_by_freq or sparse
+    if mode != "max" and max_norm is None and not weighted:
+        return summed(input, weight, offsets, include_last_offset, padding_idx, mode)
     if input._array.ndim == 2 and input._array.size and offsets is None and padding_idx is None:
         rows = embedding(input, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
         return of_one_size(rows, per_sample_weights, mode)
-    flat, starts = bags(input, offsets, include_last_offset)
-    count = len(starts) - 1
-    bag = np.repeat(np.arange(count), as_intp(np.diff(starts)))
+    flat, sizes = bags(input, offsets, include_last_offset)
+    count = len(sizes)
+    bag = np.arange(count).repeat(as_intp(sizes))
     kept = np.flatnonzero(flat != padding_idx) if padding_idx is not None else np.arange(flat.size)
     rows = embedding(
         from_array(flat[kept]), weight, None, max_norm, norm_type, scale_grad_by_freq, sparse
@@ -167,6 +171,30 @@ def embedding_bag(
         factors = reshape(per_sample_weights, (-1, 1)).index_select(0, from_array(kept))
         rows = e.mul(rows, factors)
     return pooled(rows, bag[kept], count, mode)
+
+
+def summed(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None,
+    include_last: bool,
+    padding_idx: int | None,
+    mode: str,
+) -> Tensor:
+    """The sums or means of bags, by one op."""
+    if input._array.ndim == 2 and input._array.size and offsets is None and padding_idx is None:
+        b, n = input._array.shape
+        land = from_array(np.repeat(np.arange(b), n))
+        total = places.rows_summed(weight, reshape(input, (-1,)), land, b)
+        return total if mode == "sum" else e.div(total, n)
+    flat, sizes = bags(input, offsets, include_last)
+    count = len(sizes)
+    bag = np.arange(count).repeat(as_intp(sizes))
+    if padding_idx is not None:
+        kept = flat != padding_idx
+        flat, bag = flat[kept], bag[kept]
+    total = places.rows_summed(weight, from_array(flat), from_array(bag), count)
+    return total if mode == "sum" else e.div(total, bag_sizes(bag, count, weight))
 
 
 def check_bags(
@@ -203,12 +231,7 @@ def check_bags(
                 "convert one: .to(weight.dtype)",
             )
         )
-    if (
-        at.__class__ is np.ndarray
-        and at.size
-        and at.dtype.kind in "iu"
-        and not 0 <= at.min() <= at.max() < n
-    ):
+    if at.__class__ is np.ndarray and at.size and at.dtype.kind in "iu" and not all_below(at, n):
         raise RuntimeError(
             explain(
                 "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "
@@ -235,7 +258,7 @@ def of_one_size(rows: Tensor, factors: Tensor | None, mode: str) -> Tensor:
 def bags(
     input: Tensor, offsets: Tensor | None, include_last: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The rows one after another, and where each bag begins, with the end of the last."""
+    """The rows one after another, and how many are in each bag."""
     noticed(input)
     if input._array.ndim == 2:
         if offsets is not None:
@@ -247,7 +270,7 @@ def bags(
                 )
             )
         b, n = input._array.shape
-        return input._array.reshape(-1), np.arange(b + 1) * n
+        return input._array.reshape(-1), np.full(b, n)
     if input._array.ndim != 1:
         raise ValueError(
             explain(
@@ -256,14 +279,15 @@ def bags(
         )
     size = input._array.size
     given = checked_offsets(offsets, size, include_last)
-    starts = given if include_last else np.append(given, size if given.size else 0)
-    if (np.diff(starts) < 0).any():
+    starts = given if include_last or not given.size else np.concatenate((given, (size,)))
+    sizes = starts[1:] - starts[:-1]
+    if given.size and np.minimum.reduce(sizes, initial=0) < 0:
         raise RuntimeError(
             explain(
                 "offsets must not decrease: each says where a bag begins", offsets=given.tolist()
             )
         )
-    return input._array[: starts[-1]], starts
+    return input._array[: starts[-1] if given.size else 0], sizes
 
 
 def checked_offsets(offsets: Tensor | None, size: int, include_last: bool) -> np.ndarray:
@@ -324,8 +348,13 @@ def pooled(rows: Tensor, bag: np.ndarray, count: int, mode: str) -> Tensor:
     total = blank.index_add(0, from_array(bag), rows)
     if mode == "sum":
         return total
+    return e.div(total, bag_sizes(bag, count, rows))
+
+
+def bag_sizes(bag: np.ndarray, count: int, like: Tensor) -> Tensor:
+    """How many rows each bag has, at least 1, in a column (count, 1) of the dtype of `like`."""
     sizes = np.maximum(np.bincount(bag, minlength=count), 1)[:, None]
-    return e.div(total, from_array(sizes.astype(rows._array.dtype)))
+    return from_array(sizes.astype(like._array.dtype))
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:

@@ -26,6 +26,12 @@ if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.
 adopt(kernels)
 adopt(reducing)
 
+
+def sizes_of_rows_summed(x, take, land, n):
+    """n rows as long as those of x."""
+    return [((n, x.shape[1]), x.dtype)]
+
+
 gather = inner(
     lambda x, index, /, dim: gather(x, index, dim),
     order="x dim index",
@@ -108,6 +114,15 @@ embedding = inner(
 embedding_grad = inner(
     lambda x, index, /, n, padding_idx=None: embedding_grad(x, index, n, padding_idx),
     x=lambda g, index, padding_idx: embedding_back(g, index, padding_idx),
+)
+# The rows of bags added up: r[land[i]] += x[take[i]]. The derivative is the same with `take` and
+# `land` in each other's place.
+rows_summed = inner(
+    lambda x, take, land, /, n: rows_summed(x, take, land, n),
+    x=lambda g, take, land, x_shape: rows_summed(g, land, take, x_shape[0]),
+    node="EmbeddingBagBackward0",
+    linear="x",
+    sizes=sizes_of_rows_summed,
 )
 # x, but without a gradient where the mask is true; the tangent passes everywhere. Used for the
 # padding row of `embedding`.

@@ -121,7 +121,6 @@ logaddexp = op(
     x=lambda g, x, y: g * sigmoid(x - y),
     y=lambda g, x, y: g * sigmoid(y - x),
     numbers="",
-    fused=False,
 )
 logaddexp2 = op(
     lambda x, y, /: log2(exp2(x) + exp2(y)),

@@ -148,6 +148,7 @@ def test_the_page_of_an_mlp():
     step, *_ = trained(*CASES["mlp"]())
     page = compiler.source(step)
     lines = page.splitlines()
+    assert "gradients (after zero_grad())" in "\n".join(lines[:8])
     assert len(lines) <= 80
     begin = lines.index("def train_step(x, y):")
     assert [line for line in lines[begin:] if not line.startswith("    #")][:5] == [
