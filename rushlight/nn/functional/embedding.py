@@ -184,7 +184,7 @@ def summed(
     """The sums or means of bags, by one op."""
     if input._array.ndim == 2 and input._array.size and offsets is None and padding_idx is None:
         b, n = input._array.shape
-        land = from_array(np.repeat(np.arange(b), n))
+        land = created(from_array(np.repeat(np.arange(b), n)))
         total = places.rows_summed(weight, reshape(input, (-1,)), land, b)
         return total if mode == "sum" else e.div(total, n)
     flat, sizes = bags(input, offsets, include_last)
