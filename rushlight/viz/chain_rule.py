@@ -24,12 +24,11 @@ from rushlight.viz.graph import Params, check_kept, check_recorded
 from rushlight.viz.graph_formulas import (
     MAX_SYMBOLS,
     Symbols,
-    names_of,
     product,
     size,
     total,
-    users_tensors,
 )
+from rushlight.viz.node_names import names_of, tensors_in, users_variables, written_names
 from rushlight.viz.op_sentences import Use, backward_sentence
 
 MAX_PATHS = 64  # paths listed one by one
@@ -231,11 +230,12 @@ def explain(output: Tensor, wrt: Tensor, params: Params = None) -> Explanation:
     between = leading_to({wrt._node}, order)
     check_kept("explain", between)
     (value,) = grad(output, wrt, retain_graph=True)
-    seen = users_tensors()
-    names = names_of(params, output, wrt, seen)
-    called = {id(t._array): name for name, t in seen.items() if t._node is None}
+    variables = users_variables(1)
+    names = names_of(params, output, wrt, variables, order)
+    called = {id(t._array): name for name, t in tensors_in(variables).items() if t._node is None}
+    reserved = {*variables, *written_names([node for node in order if not node.leaf])}
     with no_grad():
-        return Chain(output, wrt, order, between, names, called, set(seen)).explained(value)
+        return Chain(output, wrt, order, between, names, called, reserved).explained(value)
 
 
 class Chain:
@@ -300,7 +300,7 @@ class Chain:
         value = None
         if local is not None and edge.shape == node.shape:
             value = np.asarray(node.arrays(np.ones(node.shape or (), self.dtype(node)))[slot])
-        out, into, rule = s.names[node], s.names[edge], s.rule(node, slot)
+        out, into, rule = s.names[node], s.names[edge], s.gradient_rule(node, slot)
         words = None if node.op is None else backward_sentence(Use(node, slot, out, into, None))
         return Factor(out, into, local, full, rule, value, words)
 

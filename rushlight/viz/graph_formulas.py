@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import user_frame
 from rushlight.core.node import Node, Output
 from rushlight.core.table import TABLE, ruled_inputs
 from rushlight.core.tensor import Tensor
 from rushlight.core.worlds import ARRAYS
 from rushlight.introspect.formulas import Formula, formula
 from rushlight.ops.math.elementwise import add, pow, sub, where
-from rushlight.viz.graph import Params, pairs
 
 MAX_SYMBOLS = (
     200  # symbols and operators in a formula; a larger subexpression gets a name of its own
@@ -109,16 +107,26 @@ class Symbols:
         rule = op.rules[ruled_inputs(op)[slot]]
         return self.applied(rule, {**self.given(node, inputs), "g": 1, "out": out})
 
-    def rule(self, node: Node, slot: int) -> str | None:
-        """The rule of an input as text, with g for the gradient that arrives."""
-        if node.op is None or isinstance(node, Output) or node.op.inputs == ("tensors",):
+    def gradient_rule(self, node: Node, slot: int) -> str | None:
+        """The rule of an input in the names of the graph, with g for the gradient that arrived."""
+        op = node.op
+        if op is None or isinstance(node, Output) or op.inputs == ("tensors",):
             return None
-        known = {
-            name: value
-            for name, value in self.given(node, {}).items()
-            if not isinstance(value, Formula)
-        }
-        return self.readable_rule(node, slot, known)
+        if op.name == "linear" and len(node.shape or ()) != 2 and slot:
+            return self.rows_rule(node, slot)
+        given = {**self.given(node, {}), "g": Formula("name", "g"), "out": self.name(node)}
+        text = self.readable_rule(node, slot, given)
+        if text is None:
+            return None
+        flat = all(len(n.shape or ()) <= 2 for n in (node, *node.edges) if n is not None)
+        return text.replace(".mT", ".T") if flat else text
+
+    def rows_rule(self, node: Node, slot: int) -> str:
+        """The rule of a linear layer's weight or bias: the gradients as a table of rows."""
+        g = f"g.reshape(-1, {(node.shape or (1,))[-1]})"
+        x, weight = self.given(node, {})["x"], node.edges[1]
+        columns = -1 if weight is None else (weight.shape or (-1,))[-1]
+        return f"{g}.sum(0)" if slot == 2 else f"{g}.T @ {x}.reshape(-1, {columns})"
 
     def readable_rule(self, node: Node, slot: int, given: dict[str, Any]) -> str | None:
         """The rule of an input as text, unless it calls our own helpers."""
@@ -127,7 +135,7 @@ class Symbols:
         if isinstance(made, (int, float)):
             return str(made)
         names = {str(v) for v in given.values() if isinstance(v, Formula) and v.head == "name"}
-        known = {"g", *self.names.values(), *node.op.inputs, *self.known, *names}
+        known = {"g", *self.names.values(), *self.known, *names}
         return str(made) if isinstance(made, Formula) and readable(made, known) else None
 
     def applied(self, function: Any, given: dict[str, Any]) -> Any:
@@ -218,33 +226,6 @@ def letters() -> Iterator[str]:
     for round_ in count():
         for letter in LETTERS:
             yield letter + (str(round_) if round_ else "")
-
-
-def users_tensors() -> dict[str, Tensor]:
-    """{name: tensor} of the user's variables."""
-    frame = user_frame(2)
-    seen = {} if frame is None else {**frame.f_globals, **frame.f_locals}
-    return {
-        name: value
-        for name, value in seen.items()
-        if isinstance(value, Tensor) and not name.startswith("_")
-    }
-
-
-def names_of(
-    params: Params, output: Tensor, wrt: Tensor, seen: dict[str, Tensor]
-) -> dict[Node, str]:
-    """Names of nodes: from `params`, else those of the user's variables; z for the output and x for
-    `wrt` without one."""
-    found = {value._node: name for name, value in seen.items() if value._node is not None}
-    found.update({tensor._node: name for name, tensor in pairs(params) if tensor._node is not None})
-    for tensor, name, *others in ((output, "z", "y", "out", "result"), (wrt, "x", "input")):
-        if tensor._node is not None and tensor._node not in found:
-            names = {*found.values(), *seen}
-            found[tensor._node] = next(
-                free for free in (name, *others, f"the_{name}") if free not in names
-            )
-    return found
 
 
 def number(array: np.ndarray) -> Any:

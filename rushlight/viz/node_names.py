@@ -9,13 +9,14 @@ import ast
 import linecache
 from collections import Counter
 from functools import lru_cache
-from itertools import count
+from itertools import chain, count
 from typing import Any
 
 from rushlight.base.errors import user_frame
 from rushlight.core.node import Node, Output
 from rushlight.core.table import Op, ruled_inputs
 from rushlight.core.tensor import Tensor
+from rushlight.nn.module import Module
 from rushlight.viz.graph import Params, pairs
 from rushlight.viz.graph_formulas import letters
 from rushlight.viz.module_calls import Call, call_of
@@ -215,15 +216,48 @@ FUNCTION = {
 }
 
 
-def users_variables(depth: int) -> dict[str, Tensor]:
-    """{name: tensor} of the variables of the user's frame."""
+def users_variables(depth: int) -> dict[str, Any]:
+    """{name: value} of the variables of the user's frame."""
     frame = user_frame(depth + 1)
-    seen = {} if frame is None else {**frame.f_globals, **frame.f_locals}
+    return {} if frame is None else {**frame.f_globals, **frame.f_locals}
+
+
+def tensors_in(variables: dict[str, Any]) -> dict[str, Tensor]:
+    """{name: tensor} of the variables that hold tensors."""
     return {
         name: value
-        for name, value in seen.items()
+        for name, value in variables.items()
         if isinstance(value, Tensor) and not name.startswith("_")
     }
+
+
+def names_in(variables: dict[str, Any]) -> dict[Node, str]:
+    """{node: name} of the tensors in variables, and of the parameters of the modules in them:
+    `model.fc1.weight`."""
+    found = {}
+    for variable, module in variables.items():
+        if isinstance(module, Module) and not variable.startswith("_"):
+            for path, tensor in module.named_parameters():
+                if tensor._node is not None:
+                    found.setdefault(tensor._node, spoken(f"{variable}.{path}"))
+    named = tensors_in(variables).items()
+    return {**found, **{t._node: name for name, t in named if t._node is not None}}
+
+
+def names_of(
+    params: Params, output: Tensor, wrt: Tensor, variables: dict[str, Any], order: list[Node]
+) -> dict[Node, str]:
+    """Names of nodes: from `params`, else those of the user's variables; without one z for the
+    output and x for `wrt`, or other letters if the program has these names."""
+    found = names_in(variables)
+    found.update({tensor._node: name for name, tensor in pairs(params) if tensor._node is not None})
+    taken = {*variables, *written_names([node for node in order if not node.leaf])}
+    for tensor, *names in ((output, "z", "y", "out", "result"), (wrt, "x")):
+        if tensor._node is not None and tensor._node not in found:
+            free = (name for name in chain(names, letters()) if name not in taken)
+            found[tensor._node] = next(free)
+            taken.add(found[tensor._node])
+    return found
 
 
 def spoken(path: str) -> str:

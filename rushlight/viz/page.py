@@ -35,6 +35,7 @@ from rushlight.viz.node_names import (
     node_names,
     single_results,
     spoken,
+    tensors_in,
     users_variables,
     written_names,
 )
@@ -100,7 +101,7 @@ def html(
     ('<!DOCTYPE html>', None)
     """
     check_recorded(output)
-    found = content(output, params, gradient, users_variables(1))
+    found = content(output, params, gradient, tensors_in(users_variables(1)))
     title = f"Forward and backward, step by step: {headline(output, found)}"
     page = assembled("page.html", title, SCRIPTS, found)
     if path is not None:

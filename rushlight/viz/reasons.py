@@ -150,27 +150,6 @@ class NamedFormulas(Symbols):
             return f"linear({x}, {weight}, …)"
         return f"{x} @ {weight}.T" + (f" + {text}" if text else "")
 
-    def gradient_rule(self, node: Node, slot: int) -> str | None:
-        """The rule of an input in the user's names, with g for the gradient that arrived."""
-        op = node.op
-        if op is None or isinstance(node, Output) or op.inputs == ("tensors",):
-            return None
-        if op.name == "linear" and len(node.shape or ()) != 2 and slot:
-            return self.rows_rule(node, slot)
-        given = {**self.given(node, {}), "g": Formula("name", "g"), "out": self.name(node)}
-        text = self.readable_rule(node, slot, given)
-        if text is None:
-            return None
-        flat = all(len(n.shape or ()) <= 2 for n in (node, *node.edges) if n is not None)
-        return text.replace(".mT", ".T") if flat else text
-
-    def rows_rule(self, node: Node, slot: int) -> str:
-        """The rule of a linear layer's weight or bias: the gradients as a table of rows."""
-        g = f"g.reshape(-1, {(node.shape or (1,))[-1]})"
-        x, weight = self.given(node, {})["x"], node.edges[1]
-        columns = -1 if weight is None else (weight.shape or (-1,))[-1]
-        return f"{g}.sum(0)" if slot == 2 else f"{g}.T @ {x}.reshape(-1, {columns})"
-
     def derivative(self, node: Node, slot: int) -> str | None:
         """The elementwise derivative by an input, such as `1 - o²`; None if it has no formula."""
         edge = node.edges[slot]
