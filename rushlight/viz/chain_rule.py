@@ -82,7 +82,7 @@ class Explanation:
     `steps`: (name, formula, value) of the forward pass; `factors`; `paths` (empty if there are more
     than 64; `count` is their number); `formula`: the derivative, in leaves if it is not too large,
     else in the names of the steps; `value`: what backward computes; `values`: what the names in the
-    formulas hold. Printed as text, shown in a notebook as a page; `latex` is the derivative.
+    formulas hold; `constants`: sentences on the letters of constants. Printed as text, shown in a notebook as a page; `latex` is the derivative.
     """
 
     def __init__(
@@ -95,8 +95,10 @@ class Explanation:
         count: int,
         value: Tensor,
         values: dict[str, Any],
+        constants: list[str],
     ):
         self.output, self.wrt, self.steps, self.factors = output, wrt, steps, factors
+        self.constants = constants
         self.paths, self.count, self.value, self.values = paths, count, value, values
         self.formula = self.summed(full=True)
 
@@ -137,6 +139,7 @@ class Explanation:
         yield from table(
             [[f"  {name}", f"= {made}", f"= {shown(value)}"] for name, made, value in self.steps]
         )
+        yield from (f"  {sentence}" for sentence in self.constants)
         yield ""
         yield "The derivative of each step by its inputs:"
         yield from table(
@@ -272,6 +275,8 @@ class Chain:
                 self.factors[node, slot] = self.factor(node, slot)
         count = self.count()
         paths = [self.path(way) for way in self.ways()] if count <= MAX_PATHS else []
+        texts = [made for _, made, _ in steps]
+        texts += [f.rule or f.text for f in self.factors.values()]
         return Explanation(
             s.names[top],
             s.names[end],
@@ -281,6 +286,7 @@ class Chain:
             count,
             value,
             s.held(),
+            s.defined(" ".join(texts)),
         )
 
     def slots(self, node: Node) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 from itertools import count
@@ -40,7 +41,7 @@ class Symbols:
         others = {*reserved, *self.taken, *called.values()}
         self.fresh = (name for name in letters() if name not in others)
         self.known: dict[str, Any] = {}
-        self.sizes: dict[int, int] = {}
+        self.lettered: dict[str, np.ndarray] = {}  # constants without a name of the program
         for node in reversed(order):
             if node not in names:
                 names[node] = f"leaf{len(names)}" if node.leaf else next(self.fresh)
@@ -184,9 +185,23 @@ class Symbols:
                 return Formula("name", name)
         name = self.called.get(id(array), "")
         if not name or name in self.taken:
-            name = next(name for name in self.fresh if name not in self.known)
+            name = self.letter_of(array)
         self.known[name] = array
         return Formula("name", name)
+
+    def letter_of(self, array: np.ndarray) -> str:
+        name = next(name for name in self.fresh if name not in self.known)
+        self.lettered[name] = array
+        return name
+
+    def defined(self, text: str) -> list[str]:
+        """A sentence for each letter in the text that stands for a constant."""
+        words = set(re.findall(r"\w+", text))
+        return [
+            f"{name} is a constant of the program, {shaped(array.shape)}."
+            for name, array in self.lettered.items()
+            if name in words
+        ]
 
 
 # Functions of rules, besides elementwise ones, that users call with the same arguments.
@@ -219,6 +234,10 @@ def readable(value: Any, known: set[str]) -> bool:
         and op.options.get("function", True)
     )
     return public and readable(rest, known)
+
+
+def shaped(shape: Iterable[int]) -> str:
+    return "×".join(map(str, shape)) or "one number"
 
 
 def letters() -> Iterator[str]:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import ast
 import linecache
+import sys
 from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import chain, count
 from typing import Any
@@ -20,7 +22,9 @@ from rushlight.nn.module import Module
 from rushlight.viz.graph import Params, pairs
 from rushlight.viz.graph_formulas import letters
 from rushlight.viz.module_calls import Call, call_of
+from rushlight.viz.op_sentences import MOVES, MOVES_TOO
 
+LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
 Span = tuple[int, int, int, int]  # first line, last line, first column, end column
 SUBSCRIPT_DIGITS = "₀₁₂₃₄₅₆₇₈₉"
 SUBSCRIPTS = str.maketrans("0123456789", SUBSCRIPT_DIGITS)
@@ -33,6 +37,10 @@ class Statements(ast.NodeVisitor):
     def __init__(self, text: str):
         self.expressions: dict[Span, ast.AST] = {}
         self.targets: dict[Span, list[str]] = {}
+        self.writes: dict[Span, tuple[str, str]] = {}  # of `h[0] = 1`: ("h[0]", "1")
+        self.bound: dict[str, list[int]] = {}  # the lines at which a name gets a value
+        self.loops: list[tuple[int, int]] = []  # first and last line
+        self.functions: list[tuple[int, int]] = []
         self.modules = {"self"}  # names of imported modules; they hold no tensor
         try:
             todo: list[ast.AST] = [ast.parse(text)]
@@ -45,6 +53,50 @@ class Statements(ast.NodeVisitor):
             elif isinstance(node, (ast.Import, ast.ImportFrom)):
                 self.modules |= {name.asname or name.name.split(".")[0] for name in node.names}
             self.note_targets(node)
+            self.note_writes(node)
+            self.note_bindings(node)
+
+    def note_writes(self, node: ast.AST) -> None:
+        """`h[0] = 1`, `h[0] += 1` and `h[0].add_(1)`: a write into a part of an array."""
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            target = node.targets[0]
+            self.writes[span_of(target)] = ast.unparse(target), ast.unparse(node.value)
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
+            for place in (node, node.target):
+                self.writes[span_of(place)] = ast.unparse(node.target), ""
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if isinstance(node.func.value, ast.Subscript) and node.func.attr.endswith("_"):
+                self.writes[span_of(node)] = ast.unparse(node.func.value), ""
+
+    def note_bindings(self, node: Any) -> None:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            self.bound.setdefault(node.id, []).append(node.lineno)
+        elif isinstance(node, LOOPS):
+            self.loops.append((node.lineno, node.end_lineno))
+        elif isinstance(node, (ast.FunctionDef, ast.Lambda)):
+            self.functions.append((node.lineno, node.end_lineno))
+            for arg in ast.walk(node.args):
+                if isinstance(arg, ast.arg):
+                    self.bound.setdefault(arg.arg, []).append(node.lineno)
+
+    def binding(self, name: str, line: int) -> tuple[int, bool] | None:
+        """(the line that gave `name` its value at `line`, whether a loop or a call gives it anew);
+        None for a name that gets its value outside the function."""
+        whole = (0, sys.maxsize)
+        around = [f for f in self.functions if f[0] <= line <= f[1]]
+        first, last = max(around, default=whole)
+        inner = [f for f in self.functions if f != (first, last) and first <= f[0] and f[1] <= last]
+        lines = [
+            at
+            for at in self.bound.get(name, ())
+            if first <= at <= last and not any(f[0] < at <= f[1] for f in inner)
+        ]
+        if not lines:
+            return None
+        loops = [(a, b) for a, b in self.loops if first <= a <= line <= b <= last]
+        again = any(a <= at <= b for a, b in loops for at in lines) if loops else bool(around)
+        before = [at for at in lines if at < line] or lines
+        return max(before), again
 
     def note_targets(self, node: ast.AST) -> None:
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
@@ -133,6 +185,41 @@ class Places:
             return False
         return last_name(made.func) in {node.op.called, *CALLED_AS.get(node.op.name, ())}
 
+    def write(self, node: Node) -> tuple[str, str]:
+        """The part that the line writes into, and the value: `h[0]` and `1`; "" if not known."""
+        found = self.find(node)
+        return ("", "") if found is None else found[0].writes.get(found[1], ("", ""))
+
+    def versions(self, ops: list[Node]) -> dict[tuple[Node, int], str]:
+        """{(node, slot): x₁ or x₂} of constants whose variable gets several values between their
+        uses. `ops`: in the order of the program."""
+        keys: dict[tuple[Node, int], tuple] = {}
+        passes: Counter = Counter()
+        for node in ops:
+            repeated = node.where, node.name()
+            passes[repeated] += 1
+            found = self.find(node)
+            for slot, edge in enumerate(node.edges):
+                name = "" if edge is not None or found is None else self.argument(node, slot)
+                bound = found[0].binding(name, found[1][0]) if found and name else None
+                if bound is not None:
+                    line, again = bound
+                    keys[node, slot] = name, node.code, line, passes[repeated] if again else 0
+        values = {key: i for i, key in enumerate(dict.fromkeys(keys.values()))}
+        counts = Counter(name for name, *_ in values)
+        seen: Counter = Counter()
+        named = {}
+        for key in values:
+            seen[key[0]] += 1
+            named[key] = key[0] + str(seen[key[0]]).translate(SUBSCRIPTS)
+        return {use: named[key] for use, key in keys.items() if counts[key[0]] > 1}
+
+    def is_operator(self, node: Node) -> bool:
+        """Whether the line makes the node by a sign, such as `p * p`."""
+        found = self.find(node)
+        made = None if found is None else found[0].expressions.get(found[1])
+        return isinstance(made, (ast.BinOp, ast.UnaryOp, ast.Subscript))
+
     def callee(self, node: Node) -> str:
         """The function, method or layer that the line calls: `dropout` of F.dropout(x)."""
         found = self.find(node)
@@ -189,6 +276,9 @@ def is_value(expression: ast.AST, modules: set[str]) -> bool:
     return not (isinstance(expression, ast.Name) and expression.id in modules)
 
 
+FOLDS = ("sum", "reduce", "prod")  # give one value, though they add or multiply many times
+ONE_OP = {"Linear", "Embedding", "LayerNorm", "GroupNorm"}  # modules that make one op
+ONE_OP |= {f"{kind}{n}d" for kind in ("Conv", "BatchNorm", "InstanceNorm") for n in (1, 2, 3)}
 MAX_EXPRESSION_LETTERS = 24  # in place of a name
 CALL_ORDER = {"masked": ("y", "condition", "x")}  # of masked_fill(input, mask, value)
 CALLED_AS = {  # op -> functions that make this op alone of their arguments
@@ -355,12 +445,37 @@ def from_statements(oldest_first: list[Node], places: Places) -> dict[Node, str]
         targets = places.targets(node)
         if len(targets) == 1 and targets[0]:
             found[node] = targets[0]
+    readers = readers_in_statement(ops)
+    for node in [n for n in found if places.callee(n) in FOLDS]:
+        if readers.get(node):  # a partial sum inside sum(...)
+            del found[node]
     for node in ops:
         if isinstance(node, Output):
             targets = places.targets(node)
-            if node.number < len(targets) > 1 and targets[node.number]:
-                found[node] = targets[node.number]
+            last = moved_last(node, readers)
+            if last is not None and node.number < len(targets) > 1 and targets[node.number]:
+                found[last] = targets[node.number]
     return found
+
+
+def readers_in_statement(ops: list[Node]) -> dict[Node, list[Node]]:
+    """{node: the nodes that read it and that the same expression made}."""
+    found: dict[Node, list[Node]] = {}
+    for node in ops:
+        for edge in dict.fromkeys(node.edges):
+            if edge is not None and not edge.leaf and edge.where == node.where:
+                found.setdefault(edge, []).append(node)
+    return found
+
+
+def moved_last(node: Node, readers: dict[Node, list[Node]]) -> Node | None:
+    """The node behind an output that the same expression only moves, such as a transpose; None if
+    the expression computes with it."""
+    while inside := readers.get(node):
+        if len(inside) > 1 or inside[0].op is None or inside[0].op.name not in MOVES + MOVES_TOO:
+            return None
+        (node,) = inside
+    return node
 
 
 def of_modules(oldest_first: list[Node], params: Params) -> dict[Node, str]:
@@ -372,14 +487,28 @@ def of_modules(oldest_first: list[Node], params: Params) -> dict[Node, str]:
         if call is not None and call.path:
             last[call] = node
     found = {node: result_name(call.path, call.kind) for call, node in last.items()}
-    paths = {t._node: name.rpartition(".")[0] for name, t in pairs(params) if t._node is not None}
+    own = {t._node: path for path, t in weights_of_one_op(params)}
     for node in oldest_first:
-        owners = {paths[edge] for edge in node.edges if edge in paths}
-        if node in found or node.op is None or node.op.elementwise:  # as p * p in a regularizer
-            continue
-        if len(owners) == 1 and (path := owners.pop()):
+        inputs = () if node.op is None else ruled_inputs(node.op)
+        weights = [edge for name, edge in zip(inputs, node.edges) if name == "weight"]
+        path = own.get(weights[0]) if len(weights) == 1 else None
+        if node not in found and node.op is not None and path:
             found[node] = result_name(path, node.op.called)
     return found
+
+
+def weights_of_one_op(params: Params) -> Iterator[tuple[str, Tensor]]:
+    """(path, weight) of the modules whose result is the result of the op that reads `weight`: our
+    layers, and parameters of which only the names are known."""
+    modules = dict(params.named_modules()) if isinstance(params, Module) else {}
+    for name, tensor in pairs(params):
+        path, _, last = name.rpartition(".")
+        if last != "weight" or tensor._node is None:
+            continue
+        kind = type(modules.get(path))
+        ours = kind.__module__.startswith(f"{Module.__module__.partition('.')[0]}.")
+        if path not in modules or (ours and kind.__name__ in ONE_OP):
+            yield path, tensor
 
 
 def result_name(path: str, kind: str) -> str:

@@ -237,6 +237,13 @@ def extremes(use: Use) -> str:
     )
 
 
+def middle(use: Use) -> str:
+    return (
+        f"Only the chosen element of {use.into} went into {use.out}: it gets g, and elements that "
+        "tie share it evenly; all others get 0."
+    )
+
+
 def norm_of(use: Use) -> str | None:
     p, into, out = use.saved.get("p"), use.into, use.out
     if p == 2:
@@ -268,7 +275,7 @@ MOVES_TOO = (
     "sort",
 )
 PICKS = ("index", "narrow", "select", "getitem", "diagonal", "unbind", "tril", "triu")
-CHOICES = ("max_dim", "min_dim", "topk", "kthvalue", "mode")
+CHOICES = ("max_dim", "min_dim", "median_dim", "nanmedian_dim", "topk", "kthvalue", "mode")
 NORMALIZATIONS = {
     "layer_norm": lambda use: "the numbers that were normalized together",
     "group_norm": lambda use: "a group of channels of one sample",
@@ -337,7 +344,8 @@ BACKWARD: dict[tuple[str, str], Sentence] = {
     **{(name, ""): moved for name in MOVES + MOVES_TOO},
     **{(name, ""): picked for name in PICKS},
     **{(name, ""): largest for name in CHOICES},
-    **{(name, ""): extremes for name in ("amax", "amin", "median_all", "nanmedian_all")},
+    **{(name, ""): extremes for name in ("amax", "amin")},
+    **{(name, ""): middle for name in ("median_all", "nanmedian_all")},
     ("vector_norm", ""): norm_of,
     ("var_core", ""): variance_of,
     ("prod", ""): lambda use: f"Each number of {use.into} gets g times the product of the others.",
@@ -353,11 +361,21 @@ BACKWARD: dict[tuple[str, str], Sentence] = {
     ),
     ("overwrite", "x"): lambda use: f"{use.into} was overwritten: it gets 0.",
     ("overwrite", "y"): lambda use: f"{use.out} holds {use.into}: it gets g.",
-    ("write_at", "y"): lambda use: (
-        f"{use.into} was written into {use.out}: it gets g at the places where it was written."
-    ),
+    ("write_at", "x"): lambda use: into_a_part(use, 0),
+    ("write_at", "y"): lambda use: into_a_part(use, 1),
     **{(name, ""): repeated for name in ("expand", "repeat", "tile")},
 }
+
+
+def into_a_part(use: Use, slot: int) -> str:
+    """The array that was written into (slot 0), and what was written or added there (slot 1)."""
+    added = bool(use.saved.get("accumulate"))
+    if slot:
+        how = "added into" if added else "written into"
+        return f"{use.into} was {how} {use.out}: it gets g at the places where it is."
+    if added:
+        return f"Numbers were added to {use.into}: it gets g."
+    return f"A part of {use.into} was overwritten: the overwritten places get 0, all others get g."
 
 
 def along(use: Use) -> str:
@@ -432,7 +450,7 @@ FORWARD: dict[str, str | Callable[[Node], str]] = {
     "flatten": "The same numbers in fewer dimensions.",
     "reshape": "The same numbers in another shape.",
     "log_softmax": "Probabilities that sum to 1, as logarithms.",
-    "softmax": "Positive numbers that sum to 1.",
+    "softmax": "Numbers from 0 to 1 that sum to 1.",
     "nll_loss": at_the_labels,
     "embedding": "One row of the table for each index.",
     "layer_norm": scaled("Mean 0 and variance 1 within each row"),

@@ -13,6 +13,7 @@ from functools import cached_property
 from html import escape
 from pathlib import Path
 from textwrap import dedent
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from rushlight.core.mode import no_grad
 from rushlight.core.node import Node, Output
 from rushlight.core.table import ruled_inputs
 from rushlight.core.tensor import Tensor
+from rushlight.nn.module import Module
 from rushlight.viz.array_preview import describe
 from rushlight.viz.backward_steps import Step, forward_values, inputs_of, record
 from rushlight.viz.graph import Box, Graph, Params, check_recorded, pairs
@@ -41,16 +43,25 @@ from rushlight.viz.node_names import (
 )
 from rushlight.viz.op_sentences import array_of, saved_by
 from rushlight.viz.reasons import (
+    ALIASES,
     MAX_FORMULA_LETTERS,
     NamedFormulas,
     arrival_reason,
     called,
     forward_reason,
+    short,
     squares,
     written,
 )
 
 HERE = Path(__file__).parent
+NO_NAMES = ("x", "y", "condition")  # inputs of ops that say nothing of a constant
+CONSTANTS = {  # (op, input) -> what programs call it
+    ("frozen_batch_norm", "mu"): "running_mean",
+    ("frozen_batch_norm", "var"): "running_var",
+    ("rows_summed", "take"): "rows",
+    ("rows_summed", "land"): "bags",
+}
 SCRIPTS = ("numbers.js", "graph_layout.js", "page.js")
 MAX_LABEL_LETTERS = 24  # of a formula in a box
 MAX_NODES = 5000
@@ -173,7 +184,14 @@ class Content:
         self.values = forward_values(output)
         self.places = Places()
         self.names = node_names(order, params, seen, self.places)
-        called = {id(t._array): name for name, t in seen.items() if t._node is None}
+        ops = [node for node in reversed(order) if not node.leaf]
+        self.versions = self.places.versions(ops)
+        several = {name.rstrip(SUBSCRIPT_DIGITS) for name in self.versions.values()}
+        called = {
+            id(t._array): name
+            for name, t in seen.items()
+            if t._node is None and name not in several
+        }
         self.results = single_results(order)
         for node, result in self.results.items():  # drawn as one box, with one name and value
             self.names[node] = self.names[result]
@@ -184,12 +202,13 @@ class Content:
             self.values,
             self.names,
             called,
+            places=self.places,
             spoken=self.spoken_constant,
             frozen_bias=self.frozen_bias,
-            reserved={*seen, *written_names([node for node in order if not node.leaf])},
+            reserved={*seen, *written_names(ops)},
         )
         self.made_by: dict[Node, Node] = {result: n for n, result in self.results.items()}
-        self.homes = homes_of(order, params, self.raw_names)
+        self.homes = homes_of(order, params, self.raw_names, self.places)
         for node, result in self.results.items():
             self.homes[result] = self.homes[node]
         self.calls = ops_of_calls(order, params)
@@ -268,7 +287,7 @@ class Content:
                     [self.input_name(node, i, input), self.number(value)]
                     for i, (input, value) in enumerate(inputs.items())
                 ),
-                *([name, None] for name in self.lost_inputs(node, inputs)),
+                *self.other_inputs(node, inputs),
             ],
             "source": self.source(node),
         }
@@ -277,7 +296,6 @@ class Content:
         """The first line of a box: `w1`, `o = tanh(n)`, `fc1: linear`."""
         if node.leaf:
             return name
-        short = called(node.op) if node.op is not None else node.name()
         if isinstance(node, Output):
             return f"{name} = {self.formulas.step(node)}"
         if call is not None and call.path and self.calls[call] == 1:
@@ -285,7 +303,7 @@ class Content:
         formula = self.forward(node)
         if formula is not None and len(formula) + len(name) <= MAX_LABEL_LETTERS:
             return f"{name} = {formula}"
-        return f"{name} = {short}"
+        return f"{name} = {short(node.op) if node.op is not None else node.name()}"
 
     def forward(self, node: Node) -> str | None:
         """The op as a formula of its inputs' names."""
@@ -312,20 +330,22 @@ class Content:
         edge = node.edges[slot]
         return self.names[edge] if edge is not None else self.constant_name(node, slot)
 
-    def lost_inputs(self, node: Node, known: dict[str, Any]) -> list[str]:
-        """The names of the inputs whose values are not kept, since backward does not need them."""
+    def other_inputs(self, node: Node, known: dict[str, Any]) -> list[list[Any]]:
+        """[name, number of the value] of the inputs that the node does not keep itself; without a
+        value if no node keeps it."""
         op = node.op
         if op is None or isinstance(node, Output) or node.saved is None:
             return []
         if "tensors" in op.inputs:
-            return [self.names[edge] for edge in dict.fromkeys(node.edges) if edge is not None]
+            edges = [edge for edge in dict.fromkeys(node.edges) if edge is not None]
+            return [[self.names[e], self.number(self.values.get(e))] for e in edges]
         inputs = [
             self.names[edge] if edge is not None else self.spoken_constant(node, slot)
             for slot, (name, edge) in enumerate(zip(ruled_inputs(op), node.edges))
             if name not in known and (edge is not None or op.elementwise)
         ]
         numbers = re.compile(r"\(?-?\d[\d.e-]*\)?|constant|")  # a number stands in the formula
-        return [name for name in inputs if not numbers.fullmatch(name)]
+        return [[name, None] for name in inputs if not numbers.fullmatch(name)]
 
     def constant_name(self, node: Node, slot: int) -> str:
         """The user's variable, the letter that the formulas use, or the number itself."""
@@ -335,9 +355,19 @@ class Content:
     def variable(self, node: Node, slot: int) -> str:
         """The variable that was given as a constant; "" if values of the graph have its name."""
         name = self.places.argument(node, slot)
+        if name in self.assigned:
+            return self.first_value(node, name)
+        if (node, slot) in self.versions:
+            return self.versions[node, slot]
         known, kept = self.seen.get(name), saved_by(node).get(ruled_inputs(node.op)[slot])
         other = known is not None and kept is not None and known._array is not array_of(kept)
-        return "" if name in self.assigned or other else name
+        return "" if other else name
+
+    def first_value(self, node: Node, name: str) -> str:
+        """h₀ for the constant that the variable h holds before the first value h₁ of the graph."""
+        held = [n for n, own in self.names.items() if own.rstrip(SUBSCRIPT_DIGITS) == name]
+        first = min(held, key=lambda n: n.seq)
+        return f"{name}₀" if node.code is first.code and node.seq <= first.seq else ""
 
     @cached_property
     def assigned(self) -> set[str]:
@@ -405,8 +435,9 @@ class Content:
         call = call_of(node, self.model)
         maker = self.places.callee(node) if call is None else call.kind
         if not found and name == "y" and "drop" in maker.lower():
-            found = "mask" if len(np.unique(array)) <= 2 else ""
-        return found or ("" if name in ("x", "y", "condition") else name)
+            found = "dropout_mask" if len(np.unique(array)) <= 2 else ""
+        own = "" if node.op is None else node.op.name
+        return found or CONSTANTS.get((own, name), "" if name in NO_NAMES else name)
 
     def constant(self, node: Node, slot: int, array: np.ndarray) -> dict[str, Any]:
         name = self.formulas.called.get(id(array)) or self.constant_name(node, slot)
@@ -498,7 +529,7 @@ def constant_inputs(node: Node) -> Iterator[tuple[int, str, np.ndarray]]:
 
 
 def homes_of(
-    order: list[Node], params: Params, raw_names: dict[int, str]
+    order: list[Node], params: Params, raw_names: dict[int, str], places: Places
 ) -> dict[Node, tuple[str, ...]]:
     """The module of each node, as the parts of its path: by the recorded calls, else by the names
     of the parameters."""
@@ -513,12 +544,43 @@ def homes_of(
         name = ".".join([*sliced(tuple(parts)), last])
         return Box("leaf" if node.leaf else "op", name, None, seq=node.seq)
 
-    inputs = [[place[edge] for edge in node.edges if edge is not None] for node in order]
+    outside = {node for node in order if not node.leaf and not may_be_inside(node, params, places)}
+    inputs = [
+        [
+            place[edge]
+            for edge in node.edges
+            if edge is not None and not (edge.leaf and node in outside)
+        ]
+        for node in order
+    ]
     homes = dict(zip(order, modules_of(Graph([box(node) for node in order], inputs))))
+    recorded = any(calls.values())
     for node, call in calls.items():
-        if call is not None:
-            homes[node] = sliced(tuple(call.path.split("."))) if call.path else ()
+        if call is not None or recorded:
+            homes[node] = sliced(tuple(call.path.split("."))) if call and call.path else ()
     return homes
+
+
+def may_be_inside(node: Node, model: Params, places: Places) -> bool:
+    """Whether a module of the model may have made the node: the node's line is in a method of a
+    module, or calls something else than the function of the op, such as the model."""
+    if not isinstance(model, Module) or node.op is None or node.where is None:
+        return True
+    if node.where[0] in code_of_modules(model):
+        return True
+    function = places.callee(node).rstrip("_")
+    own = {node.op.called, called(node.op), *node.op.names, *ALIASES.get(node.op.name, ())}
+    return not places.is_operator(node) and function not in own
+
+
+def code_of_modules(model: Module) -> set[CodeType]:
+    """The code of all methods of the model's classes, and of the functions inside them."""
+    classes = {cls for module in model.modules() for cls in type(module).__mro__}
+    functions = [getattr(f, "__code__", None) for cls in classes for f in vars(cls).values()]
+    found = [code for code in functions if code is not None]
+    for code in found:  # `found` grows while it is read
+        found += [part for part in code.co_consts if isinstance(part, CodeType)]
+    return set(found)
 
 
 def ops_of_calls(order: list[Node], model: Params) -> Counter[Call]:

@@ -11,11 +11,19 @@ import numpy as np
 
 from rushlight.core.node import Node, Output
 from rushlight.core.table import Op, ruled_inputs
+from rushlight.core.views import CopySlices
 from rushlight.introspect.formulas import Formula
 from rushlight.viz.backward_steps import Arrival, Step
 from rushlight.viz.graph_formulas import Symbols, readable
-from rushlight.viz.node_names import CALL_ORDER
-from rushlight.viz.op_sentences import ELEMENTWISE, Use, backward_sentence, forward_sentence
+from rushlight.viz.node_names import CALL_ORDER, MAX_EXPRESSION_LETTERS, Places
+from rushlight.viz.op_sentences import (
+    ELEMENTWISE,
+    Use,
+    backward_sentence,
+    forward_sentence,
+    into_a_part,
+    saved_by,
+)
 
 ARITHMETIC = {
     "add",
@@ -50,7 +58,29 @@ CALLED = {  # op -> what programs call
     "im2col": "unfold",
     "col2im": "fold",
     "sampled": "grid_sample",
+    "prelu_core": "prelu",
+    "euclidean": "cdist",
+    "linalg_inv_ex": "inverse",
+    "conv_input_grad": "conv_transpose",
+    "rows_summed": "embedding_bag",
     "index": "getitem",
+}
+ALIASES = {  # op -> functions of the program that make this op alone
+    "elu": ("selu", "celu"),
+    "hardtanh": ("relu6",),
+    "vector_norm": ("norm",),
+    "euclidean": ("norm",),
+    "linalg_inv_ex": ("inv",),
+    "amax": ("max",),
+    "amin": ("min",),
+}
+PUBLIC = {"low": "min", "high": "max"}  # setting of our op -> argument of the function
+LOSS_PARTS = {  # what the losses make of each element, before their mean or sum
+    "mse_loss",
+    "huber_loss",
+    "smooth_l1_loss",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
 }
 PLACES = ("first", "second", "third", "last")  # of an input that an op uses several times
 DIGITS = 4  # of a number on the page; pointing at it shows all
@@ -60,6 +90,13 @@ MAX_FORMULA_LETTERS = 90  # of a formula in a sentence or a box; a longer one st
 def called(op: Op) -> str:
     """What programs call an op."""
     return CALLED.get(op.name, op.called)
+
+
+def short(op: Op) -> str:
+    """What a box says where the formula is too long."""
+    if op.name == "mse_loss":
+        return "squared difference"
+    return f"{called(op)} (elements)" if op.name in LOSS_PARTS else called(op)
 
 
 class NamedFormulas(Symbols):
@@ -72,12 +109,14 @@ class NamedFormulas(Symbols):
         names: dict[Node, str],
         constants: dict[int, str],
         *,
+        places: Places,
         spoken: Callable[[Node, int], str],
         frozen_bias: Callable[[Node], str | None],
         reserved: Iterable[str] = (),
     ):
         self.frozen_bias = frozen_bias  # of a linear layer; "" if it has none, None if unknown
         self.texts: dict[Node, str] = {}
+        self.places = places
         self.spoken = spoken  # what the program calls input number `slot` of a node; or ""
         super().__init__(order, values, names, constants, reserved)
 
@@ -100,7 +139,7 @@ class NamedFormulas(Symbols):
         """A constant by the user's variable; a number without one as a number."""
         name = self.called.get(id(array))
         if not name and array.ndim and array.size == 1:
-            name = next(self.fresh)
+            name = self.letter_of(array)
             self.called[id(array)] = name
         if name and name not in self.taken:
             self.known[name] = array
@@ -117,29 +156,70 @@ class NamedFormulas(Symbols):
         op = node.op
         if isinstance(node, Output):
             return f"{self.names[node.source()[0]]}[{node.number}]"
+        if isinstance(node, CopySlices):
+            return self.part_written(node)
         if op is None or op.name in ARITHMETIC:
             return super().step(node)
+        if op.name in SPECIAL:
+            return SPECIAL[op.name](self, node)
         if "tensors" in op.inputs:
-            names = [self.names[edge] for edge in node.edges if edge is not None]
-            listed = ", ".join(names)
-            listed = listed if op.name in CALLED else f"[{listed}]"
-            return f"{names[0]}[…]" if op.name in INDEXING else f"{called(op)}({listed})"
+            return self.call_of_several(node)
+        if op.name in INDEXING:
+            return f"{self.given(node, {})['x']}[…]"
+        return self.call(node)
+
+    def call_of_several(self, node: Node) -> str:
+        """The call of an op of a list, such as `cat([a, b])`."""
+        op = node.op
+        assert op is not None
+        names = [self.names[edge] for edge in node.edges if edge is not None]
+        listed = ", ".join(names)
+        listed = listed if op.name in CALLED else f"[{listed}]"
+        return f"{names[0]}[…]" if op.name in INDEXING else f"{called(op)}({listed})"
+
+    def call(self, node: Node) -> str:
+        op = node.op
+        assert op is not None
         given = self.given(node, {})
         order = CALL_ORDER.get(op.name, op.inputs)
         inputs = [str(given[n]) for n in order if given.get(n) is not None]
-        if op.name in INDEXING:
-            return f"{inputs[0]}[…]"
-        if op.name == "linear":
-            return self.linear_step(node, given)
         if "bias" in op.inputs and given.get("bias") is None:
             text = self.frozen_bias(node)
             inputs += ["…"] if text is None else [text] if text else []
         dim = given.get("dim")
         inputs += [f"dim={dim}"] if dim is not None and not isinstance(dim, Formula) else []
-        return f"{called(op)}({', '.join(inputs)})"
+        function = self.places.callee(node).rstrip("_")
+        if function not in ALIASES.get(op.name, ()):
+            function = called(op)
+            inputs += settings_shown(op, given)
+        inputs += ["reduction='none'"] if op.name in LOSS_PARTS else []
+        return f"{function}({', '.join(inputs)})"
 
-    def linear_step(self, node: Node, given: dict[str, Any]) -> str:
+    def squared_difference(self, node: Node) -> str:
+        given = self.given(node, {})
+        return f"({given['x']} - {given['y']})²"
+
+    def part_written(self, node: Node) -> str:
+        """The array after a write into a part of it: `h₁ after h[0] = 10.0`."""
+        if node.op is not None and saved_by(node).get("accumulate"):
+            return self.call_of_several(node)
+        before, written = [self.names[e] if e is not None else "" for e in node.edges[:2]]
+        target, value = self.places.write(node)
+        value = written or value or "constant"
+        if not target or len(value) > MAX_EXPRESSION_LETTERS:
+            return f"{before or 'constant'} with {written or 'a constant'} written into a part"
+        return f"{before or 'constant'} after {target} = {value}"
+
+    def copied(self, node: Node) -> str:
+        before, written = [self.names[e] if e is not None else "constant" for e in node.edges]
+        return f"{before}.copy_({written})"
+
+    def sum_of_rows(self, node: Node) -> str:
+        return f"embedding_bag({self.given(node, {})['x']}, …, mode='sum')"
+
+    def linear_step(self, node: Node) -> str:
         """`x @ weight.T + bias`, or a call where it is not known whether there is a bias."""
+        given = self.given(node, {})
         x, weight = (
             self.spoken(node, slot) or name if given.get(name) is None else given[name]
             for slot, name in enumerate(("x", "weight"))
@@ -162,6 +242,26 @@ class NamedFormulas(Symbols):
         text = squares(str(made)) if readable(made, known) else ""
         text = LONG_NUMBER.sub(lambda number: written(float(number[0])), text)
         return text if 0 < len(text) <= MAX_FORMULA_LETTERS else None
+
+
+SPECIAL: dict[str, Callable[[NamedFormulas, Node], str]] = {
+    "linear": NamedFormulas.linear_step,
+    "mse_loss": NamedFormulas.squared_difference,
+    "write_at": NamedFormulas.part_written,
+    "overwrite": NamedFormulas.copied,
+    "rows_summed": NamedFormulas.sum_of_rows,
+}
+
+
+def settings_shown(op: Op, given: dict[str, Any]) -> list[str]:
+    """The settings of an elementwise op that are not the usual ones: `alpha=1.673`."""
+    if not op.elementwise:
+        return []
+    return [
+        f"{PUBLIC.get(name, name)}={written(given[name])}"
+        for name in op.settings
+        if isinstance(given.get(name), (int, float)) and given[name] != op.defaults.get(name)
+    ]
 
 
 def spread_out(value: Any) -> Any:
@@ -216,8 +316,9 @@ def forward_reason(formulas: NamedFormulas, node: Node, result: Node | None = No
     name, value = formulas.names[node], formulas.values.get(node)
     step = formulas.step(node)
     op = node.op
-    short = called(op) if op is not None else node.name()
-    text = f"{name} = {step}" if len(step) <= MAX_FORMULA_LETTERS else f"{name} = {short}(…)"
+    text = f"{name} = {step}"
+    if len(step) > MAX_FORMULA_LETTERS:
+        text = f"{name} = {called(op) if op is not None else node.name()}(…)"
     inputs = [formulas.values.get(edge) for edge in node.edges if edge is not None]
     if one_number(value) and all(map(one_number, inputs)):
         known = [
@@ -234,7 +335,7 @@ def forward_reason(formulas: NamedFormulas, node: Node, result: Node | None = No
         value is None and result is None and bool(options.get("list") or options.get("outputs"))
     )
     made = "Several results." if several else f"Result: {shape}."
-    return f"{text}. {meaning} {made}".replace("  ", " ")
+    return " ".join([f"{text}.", *filter(None, [meaning]), made, *formulas.defined(text)])
 
 
 def arrival_reason(formulas: NamedFormulas, step: Step, arrival: Arrival, uses: int) -> str:
@@ -248,7 +349,8 @@ def arrival_reason(formulas: NamedFormulas, step: Step, arrival: Arrival, uses: 
         text = scalar_chain(formulas, step, arrival, local)
     else:
         text = array_chain(formulas, step, arrival, local)
-    return text + broadcast(formulas, arrival) + summed(formulas, arrival, uses)
+    text += broadcast(formulas, arrival) + summed(formulas, arrival, uses)
+    return " ".join([text, *formulas.defined(text)])
 
 
 def scalar_chain(formulas: NamedFormulas, step: Step, arrival: Arrival, local: str) -> str:
@@ -287,6 +389,8 @@ def array_chain(formulas: NamedFormulas, step: Step, arrival: Arrival, local: st
         product = squares(rule) if rule is not None else f"g · ({local})"
         slope = slope_text(node, arrival, out, into, local)
         return f"{many}{start}, {slope}: {into} gets {product}."
+    if isinstance(node, CopySlices):
+        return into_a_part(Use(node, arrival.slot, out, into, None), arrival.slot)
     if op is None:
         return f"{into} gets what the backward of {node.name()} returns."
     if op.elementwise:

@@ -655,7 +655,7 @@ def test_letters_are_no_names_of_the_program():
     output = (nn.functional.dropout(v * 2) * torch.rand(2)).exp().sum()
     names = {n["name"] for n in data_of(torch.viz.html(output))["nodes"]}
     assert not names & {"a", "h", "c"}
-    assert "mask" in names
+    assert "dropout_mask" in names
     assert (a.sum().item(), h, c) == (2, [1], "text")
 
 
