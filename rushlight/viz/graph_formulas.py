@@ -236,8 +236,8 @@ def readable(value: Any, known: set[str]) -> bool:
     return public and readable(rest, known)
 
 
-def shaped(shape: Iterable[int]) -> str:
-    return "×".join(map(str, shape)) or "one number"
+def shaped(shape: tuple[int, ...]) -> str:
+    return f"shape {tuple(shape)}" if shape else "a single number"
 
 
 def letters() -> Iterator[str]:

@@ -25,6 +25,7 @@ from rushlight.viz.module_calls import Call, call_of
 from rushlight.viz.op_sentences import MOVES, MOVES_TOO
 
 LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
+Place = tuple[int, int]  # line, column
 Span = tuple[int, int, int, int]  # first line, last line, first column, end column
 SUBSCRIPT_DIGITS = "₀₁₂₃₄₅₆₇₈₉"
 SUBSCRIPTS = str.maketrans("0123456789", SUBSCRIPT_DIGITS)
@@ -38,9 +39,10 @@ class Statements(ast.NodeVisitor):
         self.expressions: dict[Span, ast.AST] = {}
         self.targets: dict[Span, list[str]] = {}
         self.writes: dict[Span, tuple[str, str]] = {}  # of `h[0] = 1`: ("h[0]", "1")
-        self.bound: dict[str, list[int]] = {}  # the lines at which a name gets a value
-        self.loops: list[tuple[int, int]] = []  # first and last line
-        self.functions: list[tuple[int, int]] = []
+        self.bound: dict[str, list[Place]] = {}  # where a name gets a value
+        self.assigned: dict[int, Place] = {}  # {id of a target: the end of its statement}
+        self.loops: list[tuple[Place, Place]] = []  # where each begins and ends
+        self.functions: list[tuple[Place, Place]] = []
         self.modules = {"self"}  # names of imported modules; they hold no tensor
         try:
             todo: list[ast.AST] = [ast.parse(text)]
@@ -50,6 +52,8 @@ class Statements(ast.NodeVisitor):
             todo.extend(ast.iter_child_nodes(node))
             if isinstance(node, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Subscript)):
                 self.expressions[span_of(node)] = node
+            elif isinstance(node, ast.AugAssign):
+                self.expressions[span_of(node)] = ast.BinOp(node.target, node.op, node.value)
             elif isinstance(node, (ast.Import, ast.ImportFrom)):
                 self.modules |= {name.asname or name.name.split(".")[0] for name in node.names}
             self.note_targets(node)
@@ -70,32 +74,37 @@ class Statements(ast.NodeVisitor):
 
     def note_bindings(self, node: Any) -> None:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            self.bound.setdefault(node.id, []).append(node.lineno)
+            place = self.assigned.get(id(node), (node.lineno, node.col_offset))
+            self.bound.setdefault(node.id, []).append(place)
+        elif isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            end = node.end_lineno, node.end_col_offset
+            self.assigned |= {id(part): end for top in targets for part in ast.walk(top)}
         elif isinstance(node, LOOPS):
-            self.loops.append((node.lineno, node.end_lineno))
+            self.loops.append(ends_of(node))
         elif isinstance(node, (ast.FunctionDef, ast.Lambda)):
-            self.functions.append((node.lineno, node.end_lineno))
+            self.functions.append(ends_of(node))
             for arg in ast.walk(node.args):
                 if isinstance(arg, ast.arg):
-                    self.bound.setdefault(arg.arg, []).append(node.lineno)
+                    self.bound.setdefault(arg.arg, []).append((arg.lineno, arg.col_offset))
 
-    def binding(self, name: str, line: int) -> tuple[int, bool] | None:
-        """(the line that gave `name` its value at `line`, whether a loop or a call gives it anew);
-        None for a name that gets its value outside the function."""
-        whole = (0, sys.maxsize)
-        around = [f for f in self.functions if f[0] <= line <= f[1]]
+    def binding(self, name: str, use: Place) -> tuple[Place, bool] | None:
+        """(where `name` got its value before `use`, whether a loop or a call gives it anew); None
+        for a name that gets its value outside the function."""
+        whole = ((0, 0), (sys.maxsize, 0))
+        around = [f for f in self.functions if f[0] <= use <= f[1]]
         first, last = max(around, default=whole)
         inner = [f for f in self.functions if f != (first, last) and first <= f[0] and f[1] <= last]
-        lines = [
+        places = [
             at
             for at in self.bound.get(name, ())
             if first <= at <= last and not any(f[0] < at <= f[1] for f in inner)
         ]
-        if not lines:
+        if not places:
             return None
-        loops = [(a, b) for a, b in self.loops if first <= a <= line <= b <= last]
-        again = any(a <= at <= b for a, b in loops for at in lines) if loops else bool(around)
-        before = [at for at in lines if at < line] or lines
+        loops = [(a, b) for a, b in self.loops if first <= a <= use <= b <= last]
+        again = any(a <= at <= b for a, b in loops for at in places) if loops else bool(around)
+        before = [at for at in places if at <= use] or places
         return max(before), again
 
     def note_targets(self, node: ast.AST) -> None:
@@ -110,6 +119,10 @@ class Statements(ast.NodeVisitor):
         place = node if isinstance(node, ast.AugAssign) else node.value
         if place is not None:
             self.targets[span_of(place)] = names
+
+
+def ends_of(node: Any) -> tuple[Place, Place]:
+    return (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
 
 
 def span_of(node: Any) -> Span:
@@ -201,10 +214,11 @@ class Places:
             found = self.find(node)
             for slot, edge in enumerate(node.edges):
                 name = "" if edge is not None or found is None else self.argument(node, slot)
-                bound = found[0].binding(name, found[1][0]) if found and name else None
+                at = None if found is None else (found[1][0], found[1][2])
+                bound = found[0].binding(name, at) if found and at and name else None
                 if bound is not None:
-                    line, again = bound
-                    keys[node, slot] = name, node.code, line, passes[repeated] if again else 0
+                    place, again = bound
+                    keys[node, slot] = name, node.code, place, passes[repeated] if again else 0
         values = {key: i for i, key in enumerate(dict.fromkeys(keys.values()))}
         counts = Counter(name for name, *_ in values)
         seen: Counter = Counter()

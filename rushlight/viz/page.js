@@ -81,6 +81,11 @@ nodes.forEach((node, i) => {             // one output of an op with several com
   else if (!orderOf.has(i)) orderOf.set(i, Math.max(0, ...edges.filter(e => e.from === i).map(e => orderOf.get(e.to) || 0)));
 });
 const backward = () => k > F;
+// A single result of an op with several is drawn in the box of its op: its own step is passed over and not counted.
+const merged = new Set(nodes.flatMap(node => node.result === undefined ? [] : [node.result]));
+const hidden = time => time > F + 1 && time < LAST && merged.has(steps[time - F - 2].node);
+const countTo = time => time - [...Array(time + 1).keys()].filter(hidden).length;      // of the steps that are shown
+const shownSteps = () => countTo(LAST) - F - 1;
 const stepNow = () => k > F + 1 ? steps[k - F - 2] : null;
 const nodeAt = time => time < 1 ? null : time <= F ? data.forward[time - 1] : time === F + 1 ? data.output : steps[time - F - 2].node;
 
@@ -309,7 +314,7 @@ const SIGNS = [
   [element("i", { class: "leaf" }), "a parameter or another leaf: gradients are added in its .grad"],
   [element("i", { class: "constant" }), "a constant: it gets no gradient"], [element("i", { class: "group" }), "a closed module: click to open"],
   ["g", "the gradient that has arrived at a box: d output / d box"], ["mean", "the mean of the values, where they are more than 3"], ["|max|", "the largest absolute value of a gradient with more than 3 numbers"],
-  ["x₁, x₂", "the first and the second value that the program gives to x"],
+  ["x₁, x₂", "the first and the second value that the program gives to x; x₀ is a constant that x holds before"],
   ["swipe, pinch", "on a phone: swipe the text for the next step, pinch the graph to zoom"]];
 const legend = rows => element("dl", {}, ...rows.flatMap(([sign, what]) => [element("dt", {}, typeof sign === "string" ? sign : sign.cloneNode()), element("dd", {}, what)]));
 
@@ -333,10 +338,14 @@ function together(make) {                // the steps inside one closed module, 
   const b = view.ofNode[nodeAt(k)], box = view.boxes[b];
   if (box.path === null) return null;
   const first = k <= F ? 1 : F + 2, said = [];   // k is the last of them
-  for (let time = k; time === k || time >= first && sameBox(time, time + 1); time--) said.unshift(...make(time).filter(text => text));
+  let count = 0;
+  for (let time = k; time === k || time >= first && sameBox(time, time + 1); time--) {
+    said.unshift(...make(time).filter(text => text));
+    if (!hidden(time)) count++;
+  }
   const { name, kind } = groups[box.path], left = said.length - 12;
   return [element("h2", {}, `${name}${kind ? ": " + kind : ""}`),
-    element("p", {}, "Several steps inside a closed module. ", element("button", { type: "button", onclick: () => open(box.path, true) }, `open ${name}`)),
+    element("p", {}, `${count === 1 ? "One step" : `${count} steps`} inside a closed module. `, element("button", { type: "button", onclick: () => open(box.path, true) }, `open ${name}`)),
     element("ol", { class: "why" }, ...said.slice(-12).map(text => element("li", {}, text))),
     left > 0 ? element("p", { class: "soft" }, `${left} earlier sentences are left out.`) : null];
 }
@@ -349,7 +358,7 @@ function forwardPanel() {
 
 function turnPanel() {
   const name = nodes[data.output].name;
-  return [phase("Backward", 0, steps.length), element("h2", {}, `d${name}/d${name}`),
+  return [phase("Backward", 0, shownSteps()), element("h2", {}, `d${name}/d${name}`),
     element("p", { class: "why" }, data.seed === null ? "Backward starts at the output."
       : `Backward starts at ${name} with the gradient of ${name} with respect to itself. Each step multiplies what has arrived by one derivative (the chain rule).`),
     data.seed === null ? null : shown(data.seed)];
@@ -363,7 +372,7 @@ function backwardPanel() {
   });
   const what = several || [element("h2", {}, node.forward ? `${node.name} = ${node.forward}` : node.label), ...step.arrivals.map(a => element("p", { class: "why" }, a.said)),
     step.grad ? element("p", { class: "why" }, gradSentence(node, step)) : null, modulesOf(node)];
-  return [phase("Backward", k - F - 1, steps.length), ...what, source(node),
+  return [phase("Backward", countTo(k) - F - 1, shownSteps()), ...what, source(node),
     step.incoming === null ? null : heading("g, the gradient that arrived"), step.incoming === null ? null : shown(step.incoming),
     step.arrivals.length ? heading("Gradients sent on") : null, ...step.arrivals.map(sent),
     node.inputs.length && step.arrivals.length && step.incoming !== null ? heading("With these values") : null,
@@ -417,8 +426,8 @@ function render() {
   panel();
   leaves(known);
   at("slider").value = k;
-  at("slider").setAttribute("aria-valuetext", k === 0 ? "start" : k <= F ? `forward ${k} of ${F}` : `backward ${k - F - 1} of ${steps.length}`);
-  at("count").textContent = `${k} / ${LAST}`;
+  at("slider").setAttribute("aria-valuetext", k === 0 ? "start" : k <= F ? `forward ${k} of ${F}` : `backward ${countTo(k) - F - 1} of ${shownSteps()}`);
+  at("count").textContent = `${countTo(k)} / ${countTo(LAST)}`;
   at("phase").textContent = k === 0 ? "start" : backward() ? "backward" : "forward";
   at("first").disabled = at("back").disabled = k === 0;
   at("last").disabled = at("next").disabled = k === LAST;
@@ -426,6 +435,7 @@ function render() {
 
 function go(to) {
   k = Math.max(0, Math.min(LAST, to));
+  while (hidden(k)) k++;
   chosen = null;
   hide();
   if (k === LAST) stop();

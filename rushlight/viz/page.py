@@ -31,6 +31,7 @@ from rushlight.viz.graph import Box, Graph, Params, check_recorded, pairs
 from rushlight.viz.module_calls import Call, call_of
 from rushlight.viz.modules import modules_of
 from rushlight.viz.node_names import (
+    CALLED_AS,
     SUBSCRIPT_DIGITS,
     SUBSCRIPTS,
     Places,
@@ -49,7 +50,7 @@ from rushlight.viz.reasons import (
     arrival_reason,
     called,
     forward_reason,
-    short,
+    kind_of,
     squares,
     written,
 )
@@ -303,7 +304,7 @@ class Content:
         formula = self.forward(node)
         if formula is not None and len(formula) + len(name) <= MAX_LABEL_LETTERS:
             return f"{name} = {formula}"
-        return f"{name} = {short(node.op) if node.op is not None else node.name()}"
+        return f"{name} = {kind_of(node)}"
 
     def forward(self, node: Node) -> str | None:
         """The op as a formula of its inputs' names."""
@@ -334,9 +335,9 @@ class Content:
         """[name, number of the value] of the inputs that the node does not keep itself; without a
         value if no node keeps it."""
         op = node.op
-        if op is None or isinstance(node, Output) or node.saved is None:
+        if isinstance(node, Output) or node.saved is None:
             return []
-        if "tensors" in op.inputs:
+        if op is None or "tensors" in op.inputs:
             edges = [edge for edge in dict.fromkeys(node.edges) if edge is not None]
             return [[self.names[e], self.number(self.values.get(e))] for e in edges]
         inputs = [
@@ -434,19 +435,34 @@ class Content:
             found = self.places.written(node, slot)
         call = call_of(node, self.model)
         maker = self.places.callee(node) if call is None else call.kind
-        if not found and name == "y" and "drop" in maker.lower():
-            found = "dropout_mask" if len(np.unique(array)) <= 2 else ""
+        if not found and name == "y" and self.is_dropped(node, array, maker):
+            found = "dropout_mask"
         own = "" if node.op is None else node.op.name
         return found or CONSTANTS.get((own, name), "" if name in NO_NAMES else name)
 
+    def is_dropped(self, node: Node, array: np.ndarray, maker: str) -> bool:
+        """Whether the array is a mask of dropout: made by a call of dropout, or inside the model
+        with the scale of one of its Dropout modules."""
+        values = np.unique(array)
+        if "drop" in maker.lower():
+            return len(values) <= 2
+        if self.places.is_operator(node) or maker in ("", "mul", "mul_"):
+            return False
+        modules = getattr(self.model, "modules", tuple)()
+        rates = {m.p for m in modules if type(m).__name__ == "Dropout" and 0 < m.p < 1}
+        scales = [np.asarray(1 / (1 - p), array.dtype) for p in rates]
+        return any(np.isin(values, (0, scale)).all() for scale in scales)
+
     def constant(self, node: Node, slot: int, array: np.ndarray) -> dict[str, Any]:
         name = self.formulas.called.get(id(array)) or self.constant_name(node, slot)
+        what = "the mask of dropout, " if name.startswith("dropout_mask") else ""
+        what = f"the first value of {name[:-1]}, " if name.endswith("₀") else what
         return {
             "kind": "constant",
             "name": name,
             "label": name,
             "raw": name,
-            "title": f"{name} {array.shape}: a constant, which gets no gradient",
+            "title": f"{name} {array.shape}: {what}a constant, which gets no gradient",
             "shape": list(array.shape),
             "grad": None,
             "value": self.number(array),
@@ -569,7 +585,9 @@ def may_be_inside(node: Node, model: Params, places: Places) -> bool:
     if node.where[0] in code_of_modules(model):
         return True
     function = places.callee(node).rstrip("_")
-    own = {node.op.called, called(node.op), *node.op.names, *ALIASES.get(node.op.name, ())}
+    op = node.op
+    own = {op.called, called(op), *op.names}
+    own |= {*ALIASES.get(op.name, ()), *CALLED_AS.get(op.name, ())}
     return not places.is_operator(node) and function not in own
 
 
@@ -624,4 +642,4 @@ def title_of(node: Node, name: str | None) -> str:
         outputs = made.op.options.get("outputs", "").split() if made.op is not None else []
         which = outputs[node.number] if node.number < len(outputs) else f"output {node.number}"
         return f"{which} of {called(made.op) if made.op is not None else made.name()}, {shape}"
-    return f"{called(node.op) if node.op is not None else node.name()}, {shape}"
+    return f"{kind_of(node)}, {shape}"

@@ -63,9 +63,12 @@ CALLED = {  # op -> what programs call
     "linalg_inv_ex": "inverse",
     "conv_input_grad": "conv_transpose",
     "rows_summed": "embedding_bag",
+    "write_at": "index_put",
+    "overwrite": "copy_",
     "index": "getitem",
 }
 ALIASES = {  # op -> functions of the program that make this op alone
+    "square": ("pow",),
     "elu": ("selu", "celu"),
     "hardtanh": ("relu6",),
     "vector_norm": ("norm",),
@@ -92,8 +95,13 @@ def called(op: Op) -> str:
     return CALLED.get(op.name, op.called)
 
 
-def short(op: Op) -> str:
-    """What a box says where the formula is too long."""
+def kind_of(node: Node) -> str:
+    """What made the node, in a word or two: for a box and a title."""
+    op = node.op
+    if isinstance(node, CopySlices) or (op is not None and op.name == "write_at"):
+        return "write into a part"
+    if op is None:
+        return node.name()
     if op.name == "mse_loss":
         return "squared difference"
     return f"{called(op)} (elements)" if op.name in LOSS_PARTS else called(op)
@@ -318,7 +326,7 @@ def forward_reason(formulas: NamedFormulas, node: Node, result: Node | None = No
     op = node.op
     text = f"{name} = {step}"
     if len(step) > MAX_FORMULA_LETTERS:
-        text = f"{name} = {called(op) if op is not None else node.name()}(…)"
+        text = f"{name} = {kind_of(node)}(…)"
     inputs = [formulas.values.get(edge) for edge in node.edges if edge is not None]
     if one_number(value) and all(map(one_number, inputs)):
         known = [
