@@ -388,7 +388,7 @@ def cat(tensors: Sequence[ndarray], dim: int = 0) -> ndarray:
         ):
             raise
         raise RuntimeError(
-            f"{not_joined(kept, dim)}; hint: bring the other dimensions to one size first"
+            f"{not_joined(kept, dim)}; hint: {hint_of_cat(kept)}"
         ) from None
 
 
@@ -419,6 +419,15 @@ def rejoined(parts: Sequence[ndarray], dim: int) -> ndarray:
                 shape, first.dtype, owner, starts[0] - owner.__array_interface__["data"][0], strides
             )
     return cat(parts, dim)
+
+
+def hint_of_cat(tensors: Sequence[ndarray]) -> str:
+    """Tensors of n and of n - 1 dimensions, such as rows and a column, want a new dimension."""
+    counts = sorted({t.ndim for t in tensors})
+    if len(counts) == 2 and counts[1] == counts[0] + 1:
+        i = next(i for i, t in enumerate(tensors) if t.ndim == counts[0])
+        return f"give tensor number {i} a new dimension first: t.unsqueeze(dim)"
+    return "bring the other dimensions to one size first"
 
 
 def not_joined(tensors: Sequence[ndarray], dim: int) -> str:

@@ -194,8 +194,9 @@ def explain(output: Tensor, wrt: Tensor, params: Params = None) -> Explanation:
     If all steps are elementwise, the derivative is a formula, for the branches taken here;
     otherwise each path lists its rules, with its computed share. No side effects: `.grad` and the
     graph are unchanged. The graph does not keep an added constant; the shortest decimal that gives
-    the result is shown. Raises `ValueError` if nothing was recorded for `output`, `RuntimeError`
-    for an output of several elements, if `wrt` was not used, and for a graph that was freed.
+    the result is shown. Raises `ValueError` if nothing was recorded for `output`, `TypeError` if
+    `wrt` is no tensor, `RuntimeError` for an output of several elements, if `wrt` was not used, and
+    for a graph that was freed.
 
     >>> import rushlight as torch
     >>> x = torch.tensor(1.2, requires_grad=True)
@@ -220,16 +221,9 @@ def explain(output: Tensor, wrt: Tensor, params: Params = None) -> Explanation:
     dz/dx = 3.4
     """
     check_recorded(output)
-    if wrt._node is None:
-        raise RuntimeError(
-            message(
-                "One of the differentiated Tensors does not require grad",
-                "call requires_grad_() on it before it is used",
-                shape=tuple(wrt.shape),
-            )
-        )
     assert output._node is not None
     order = reachable([output._node])
+    check_explained(output, wrt, order)
     between = leading_to({wrt._node}, order)
     check_kept("explain", between)
     (value,) = grad(output, wrt, retain_graph=True)
@@ -239,6 +233,42 @@ def explain(output: Tensor, wrt: Tensor, params: Params = None) -> Explanation:
     reserved = {*variables, *written_names([node for node in order if not node.leaf])}
     with no_grad():
         return Chain(output, wrt, order, between, names, called, reserved).explained(value)
+
+
+def check_explained(output: Tensor, wrt: Any, order: list[Node]) -> None:
+    """The errors of `explain` for arguments that it does not take."""
+    if not isinstance(wrt, Tensor):
+        raise TypeError(
+            message(
+                f"explain: wrt must be a tensor, not {type(wrt).__name__}",
+                "give the tensor itself, such as wrt=w or wrt=model.fc1.weight; call explain once "
+                "for each tensor",
+            )
+        )
+    if output._array.size != 1:
+        raise RuntimeError(
+            message(
+                "explain: the chain rule is shown for scalar outputs",
+                "explain one element, such as output[0], or output.sum()",
+                shape=tuple(output.shape),
+            )
+        )
+    if wrt._node is None:
+        raise RuntimeError(
+            message(
+                "explain: wrt does not require grad",
+                "call requires_grad_() on it before it is used",
+                shape=tuple(wrt.shape),
+            )
+        )
+    if wrt._node not in order:
+        raise RuntimeError(
+            message(
+                "explain: wrt appears to not have been used in the graph of the output",
+                "compute the output from it, or explain a tensor that was used",
+                shape=tuple(wrt.shape),
+            )
+        )
 
 
 class Chain:

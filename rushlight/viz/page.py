@@ -9,7 +9,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from pathlib import Path
 from textwrap import dedent
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import line_of
+from rushlight.base.errors import line_of, suggesting
 from rushlight.core.engine import reachable
 from rushlight.core.mode import no_grad
 from rushlight.core.node import Node, Output
@@ -86,6 +86,7 @@ class Page(str):
         )
 
 
+@partial(suggesting, spellings={"model": "params"})
 def html(
     output: Tensor,
     path: str | os.PathLike[str] | None = None,
@@ -102,8 +103,8 @@ def html(
     that was freed, the page shows shapes and order only, with a note.
 
     `path`: the file to write. The result is the page's text; a notebook shows the page. `params`
-    names the leaves: a dict `{name: tensor}`, `model.named_parameters()` or the model. Raises
-    `ValueError` if nothing was recorded for `output` and for more than 5000 nodes, and the errors
+    names the leaves: a dict `{name: tensor}`, `model.named_parameters()` or the model, also as
+    `model=`. Raises `ValueError` if nothing was recorded for `output` and for more than 5000 nodes, and the errors
     of `output.backward(gradient)`.
 
     >>> import rushlight as torch

@@ -145,7 +145,8 @@ def test_through_tensors():
     told = torch.explain(loss, wrt=w)
     assert told.count == len(told.paths) == 2
     assert told.formula is None
-    assert "sends g @ a.T" in str(told)
+    assert "sends g @ p.T" in str(told)
+    assert "p is a constant of the program, shape (3, 2)." in str(told)
     assert r"\frac{\partial" in told.latex
     loss.backward()
     np.testing.assert_array_equal(told.value, w.grad)

@@ -797,7 +797,7 @@ def test_a_closed_module_is_one_step(browser, deep):
     tab.keyboard.press("b")
     for _ in range(3):
         tab.keyboard.press("ArrowRight")
-    assert "Several steps inside a closed module" in tab.inner_text("#step")
+    assert "20 steps inside a closed module" in tab.inner_text("#step")
     tab.click("#step button:has-text('open')")
     assert "model[3][" in tab.inner_text("#step h2")  # one module further inside
     assert tab.locator('[data-group="3"]').count() == 0
