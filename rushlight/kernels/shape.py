@@ -387,9 +387,7 @@ def cat(tensors: Sequence[ndarray], dim: int = 0) -> ndarray:
             and kept[0].ndim
         ):
             raise
-        raise RuntimeError(
-            f"{not_joined(kept, dim)}; hint: {hint_of_cat(kept)}"
-        ) from None
+        raise RuntimeError(f"{not_joined(kept, dim)}; hint: {hint_of_cat(kept)}") from None
 
 
 def joined_like(r: ndarray, tensors: Sequence[ndarray]) -> ndarray:

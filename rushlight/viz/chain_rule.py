@@ -82,7 +82,8 @@ class Explanation:
     `steps`: (name, formula, value) of the forward pass; `factors`; `paths` (empty if there are more
     than 64; `count` is their number); `formula`: the derivative, in leaves if it is not too large,
     else in the names of the steps; `value`: what backward computes; `values`: what the names in the
-    formulas hold; `constants`: sentences on the letters of constants. Printed as text, shown in a notebook as a page; `latex` is the derivative.
+    formulas hold; `constants`: sentences on the letters of constants. Printed as text, shown in a
+    notebook as a page; `latex` is the derivative.
     """
 
     def __init__(

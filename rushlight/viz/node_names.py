@@ -24,6 +24,7 @@ from rushlight.viz.graph_formulas import letters
 from rushlight.viz.module_calls import Call, call_of
 from rushlight.viz.op_sentences import MOVES, MOVES_TOO
 
+NAMESPACES = ("functional", "nn", "linalg", "special", "fft")  # as in F = nn.functional
 LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
 Place = tuple[int, int]  # line, column
 Span = tuple[int, int, int, int]  # first line, last line, first column, end column
@@ -61,16 +62,20 @@ class Statements(ast.NodeVisitor):
             self.note_bindings(node)
 
     def note_writes(self, node: ast.AST) -> None:
-        """`h[0] = 1`, `h[0] += 1` and `h[0].add_(1)`: a write into a part of an array."""
+        """`h[0] = 1`, `h[0] += 1` and `h[0].add_(1)` write into a part of an array. `F =
+        nn.functional` is a module by another name."""
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
             target = node.targets[0]
             self.writes[span_of(target)] = ast.unparse(target), ast.unparse(node.value)
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
             for place in (node, node.target):
                 self.writes[span_of(place)] = ast.unparse(node.target), ""
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if isinstance(node.func.value, ast.Subscript) and node.func.attr.endswith("_"):
-                self.writes[span_of(node)] = ast.unparse(node.func.value), ""
+        elif isinstance(node, ast.Call) and last_name(node.func).endswith("_"):
+            part = getattr(node.func, "value", None)
+            if isinstance(part, ast.Subscript):
+                self.writes[span_of(node)] = ast.unparse(part), ""
+        elif isinstance(node, ast.Assign) and last_name(node.value) in NAMESPACES:
+            self.modules |= {t.id for t in node.targets if isinstance(t, ast.Name)}
 
     def note_bindings(self, node: Any) -> None:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):

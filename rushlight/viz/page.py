@@ -104,8 +104,8 @@ def html(
 
     `path`: the file to write. The result is the page's text; a notebook shows the page. `params`
     names the leaves: a dict `{name: tensor}`, `model.named_parameters()` or the model, also as
-    `model=`. Raises `ValueError` if nothing was recorded for `output` and for more than 5000 nodes, and the errors
-    of `output.backward(gradient)`.
+    `model=`. Raises `ValueError` if nothing was recorded for `output` and for more than 5000 nodes,
+    and the errors of `output.backward(gradient)`.
 
     >>> import rushlight as torch
     >>> x = torch.tensor(3., requires_grad=True)
@@ -186,29 +186,12 @@ class Content:
         self.values = forward_values(output)
         self.places = Places()
         self.names = node_names(order, params, seen, self.places)
-        ops = [node for node in reversed(order) if not node.leaf]
-        self.versions = self.places.versions(ops)
-        several = {name.rstrip(SUBSCRIPT_DIGITS) for name in self.versions.values()}
-        called = {
-            id(t._array): name
-            for name, t in seen.items()
-            if t._node is None and name not in several
-        }
         self.results = single_results(order)
         for node, result in self.results.items():  # drawn as one box, with one name and value
             self.names[node] = self.names[result]
             if result in self.values:
                 self.values[node] = self.values[result]
-        self.formulas = NamedFormulas(
-            order,
-            self.values,
-            self.names,
-            called,
-            places=self.places,
-            spoken=self.spoken_constant,
-            frozen_bias=self.frozen_bias,
-            reserved={*seen, *written_names(ops)},
-        )
+        self.formulas = self.named_formulas()
         self.made_by: dict[Node, Node] = {result: n for n, result in self.results.items()}
         self.homes = homes_of(order, params, self.raw_names, self.places)
         for node, result in self.results.items():
@@ -224,6 +207,22 @@ class Content:
         ]
         self.edge_at = {(e["from"], e["slot"]): k for k, e in enumerate(self.edges)}
         self.uses = Counter(e["to"] for e in self.edges)
+
+    def named_formulas(self) -> NamedFormulas:
+        ops = [node for node in reversed(self.order) if not node.leaf]
+        self.versions = self.places.versions(ops)
+        several = {name.rstrip(SUBSCRIPT_DIGITS) for name in self.versions.values()}
+        held = {name: t for name, t in self.seen.items() if t._node is None}
+        return NamedFormulas(
+            self.order,
+            self.values,
+            self.names,
+            {id(t._array): name for name, t in held.items() if name not in several},
+            places=self.places,
+            spoken=self.spoken_constant,
+            frozen_bias=self.frozen_bias,
+            reserved={*self.seen, *written_names(ops)},
+        )
 
     def data(self) -> dict[str, Any]:
         constants = [*self.constants()]

@@ -77,7 +77,7 @@ ALIASES = {  # op -> functions of the program that make this op alone
     "amax": ("max",),
     "amin": ("min",),
 }
-PUBLIC = {"low": "min", "high": "max"}  # setting of our op -> argument of the function
+BOUNDS = {"low": "min", "high": "max"}  # setting -> argument; a bound keeps all its digits
 LOSS_PARTS = {  # what the losses make of each element, before their mean or sum
     "mse_loss",
     "huber_loss",
@@ -266,7 +266,7 @@ def settings_shown(op: Op, given: dict[str, Any]) -> list[str]:
     if not op.elementwise:
         return []
     return [
-        f"{PUBLIC.get(name, name)}={written(given[name])}"
+        f"{BOUNDS[name]}={given[name]}" if name in BOUNDS else f"{name}={written(given[name])}"
         for name in op.settings
         if isinstance(given.get(name), (int, float)) and given[name] != op.defaults.get(name)
     ]
