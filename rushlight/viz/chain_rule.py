@@ -225,6 +225,7 @@ def explain(output: Tensor, wrt: Tensor, params: Params = None) -> Explanation:
     assert output._node is not None
     order = reachable([output._node])
     check_explained(output, wrt, order)
+    assert wrt._node is not None
     between = leading_to({wrt._node}, order)
     check_kept("explain", between)
     (value,) = grad(output, wrt, retain_graph=True)
@@ -262,7 +263,7 @@ def check_explained(output: Tensor, wrt: Any, order: list[Node]) -> None:
                 shape=tuple(wrt.shape),
             )
         )
-    if wrt._node not in order:
+    if not any(node is wrt._node for node in order):
         raise RuntimeError(
             message(
                 "explain: wrt appears to not have been used in the graph of the output",

@@ -83,7 +83,7 @@ class Statements(ast.NodeVisitor):
             self.bound.setdefault(node.id, []).append(place)
         elif isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            end = node.end_lineno, node.end_col_offset
+            _, end = ends_of(node)
             self.assigned |= {id(part): end for top in targets for part in ast.walk(top)}
         elif isinstance(node, LOOPS):
             self.loops.append(ends_of(node))
@@ -336,16 +336,21 @@ def tensors_in(variables: dict[str, Any]) -> dict[str, Tensor]:
     return {
         name: value
         for name, value in variables.items()
-        if isinstance(value, Tensor) and not name.startswith("_")
+        if isinstance(value, Tensor) and written_by_the_user(name)
     }
+
+
+def written_by_the_user(name: str) -> bool:
+    """Not `_`, and none of the variables that pytest puts into a function: `@py_assert1`."""
+    return name.isidentifier() and not name.startswith("_")
 
 
 def names_in(variables: dict[str, Any]) -> dict[Node, str]:
     """{node: name} of the tensors in variables, and of the parameters of the modules in them:
     `model.fc1.weight`."""
-    found = {}
+    found: dict[Node, str] = {}
     for variable, module in variables.items():
-        if isinstance(module, Module) and not variable.startswith("_"):
+        if isinstance(module, Module) and written_by_the_user(variable):
             for path, tensor in module.named_parameters():
                 if tensor._node is not None:
                     found.setdefault(tensor._node, spoken(f"{variable}.{path}"))

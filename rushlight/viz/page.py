@@ -24,6 +24,7 @@ from rushlight.core.mode import no_grad
 from rushlight.core.node import Node, Output
 from rushlight.core.table import ruled_inputs
 from rushlight.core.tensor import Tensor
+from rushlight.nn.dropout import Dropout
 from rushlight.nn.module import Module
 from rushlight.viz.array_preview import describe
 from rushlight.viz.backward_steps import Step, forward_values, inputs_of, record
@@ -448,10 +449,9 @@ class Content:
             return len(values) <= 2
         if self.places.is_operator(node) or maker in ("", "mul", "mul_"):
             return False
-        modules = getattr(self.model, "modules", tuple)()
-        rates = {m.p for m in modules if type(m).__name__ == "Dropout" and 0 < m.p < 1}
-        scales = [np.asarray(1 / (1 - p), array.dtype) for p in rates]
-        return any(np.isin(values, (0, scale)).all() for scale in scales)
+        modules = self.model.modules() if isinstance(self.model, Module) else ()
+        rates = {m.p for m in modules if isinstance(m, Dropout) and 0 < m.p < 1}
+        return any(np.isin(values, np.asarray([0, 1 / (1 - p)], array.dtype)).all() for p in rates)
 
     def constant(self, node: Node, slot: int, array: np.ndarray) -> dict[str, Any]:
         name = self.formulas.called.get(id(array)) or self.constant_name(node, slot)
@@ -560,7 +560,7 @@ def homes_of(
         name = ".".join([*sliced(tuple(parts)), last])
         return Box("leaf" if node.leaf else "op", name, None, seq=node.seq)
 
-    outside = {node for node in order if not node.leaf and not may_be_inside(node, params, places)}
+    outside = outside_of_modules(order, params, places) if isinstance(params, Module) else set()
     inputs = [
         [
             place[edge]
@@ -577,18 +577,19 @@ def homes_of(
     return homes
 
 
-def may_be_inside(node: Node, model: Params, places: Places) -> bool:
-    """Whether a module of the model may have made the node: the node's line is in a method of a
-    module, or calls something else than the function of the op, such as the model."""
-    if not isinstance(model, Module) or node.op is None or node.where is None:
-        return True
-    if node.where[0] in code_of_modules(model):
-        return True
-    function = places.callee(node).rstrip("_")
-    op = node.op
-    own = {op.called, called(op), *op.names}
-    own |= {*ALIASES.get(op.name, ()), *CALLED_AS.get(op.name, ())}
-    return not places.is_operator(node) and function not in own
+def outside_of_modules(order: list[Node], model: Module, places: Places) -> set[Node]:
+    """The nodes that no module of the model has made: the line is in no method of a module, and
+    calls the function of the op itself. Another call, such as `model(x)`, may run a module."""
+    inside, found = code_of_modules(model), set()
+    for node in order:
+        op = node.op
+        if op is None or node.code is None or node.code in inside:
+            continue
+        own = {op.called, called(op), *op.names}
+        own |= {*ALIASES.get(op.name, ()), *CALLED_AS.get(op.name, ())}
+        if places.is_operator(node) or places.callee(node).rstrip("_") in own:
+            found.add(node)
+    return found
 
 
 def code_of_modules(model: Module) -> set[CodeType]:

@@ -804,6 +804,35 @@ def test_a_closed_module_is_one_step(browser, deep):
     tab.close()
 
 
+@pytest.mark.origin("newcomers")
+def test_only_the_steps_that_are_shown_are_counted(browser, tmp_path):
+    x = torch.tensor([[1.0, 2.0], [4.0, 3.0]], requires_grad=True)
+    viz.html(x.max(1).values.sum(), tmp_path / "max.html")
+    tab = tab_of(browser, tmp_path / "max.html")
+    counts = [tab.inner_text("#count")]
+    while not tab.is_disabled("#next"):
+        tab.click("#next")
+        counts.append(tab.inner_text("#count"))
+    assert counts == [f"{n} / {len(counts) - 1}" for n in range(len(counts))]
+    tab.evaluate("go(F + 3)")  # as the slider does: a hidden step goes on to the next one
+    assert tab.inner_text("#count") == f"{len(counts) - 2} / {len(counts) - 1}"
+    assert tab.evaluate(
+        "getComputedStyle(document.querySelector('.numbers td[style]')).boxShadow"
+    ) != ("none")
+    tab.close()
+
+
+@pytest.mark.origin("newcomers")
+def test_a_closed_module_of_one_step_says_so(browser, tmp_path):
+    model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
+    viz.html(model(torch.ones(4, 2)).sum(), tmp_path / "one.html", model)
+    tab = tab_of(browser, tmp_path / "one.html")
+    tab.click("#closeall")
+    tab.click("#next")
+    assert "One step inside a closed module" in tab.inner_text("#step")
+    tab.close()
+
+
 def test_a_closed_module_names_its_leaves(browser, deep):
     tab = tab_of(browser, deep)
     tab.click("#closeall")
