@@ -7,7 +7,7 @@ Singular matrices are left to NumPy, which raises the error."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from math import prod
 from typing import Any
