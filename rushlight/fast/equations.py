@@ -7,7 +7,7 @@ Singular matrices are left to NumPy, which raises the error."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from math import prod
 from typing import Any
@@ -43,8 +43,8 @@ def fits(x: ndarray) -> bool:
 
 
 @cache
-def calls() -> tuple[Callable, Callable, Callable] | None:
-    """getrf, trsm and potrf of float32; None without SciPy."""
+def calls() -> Any:
+    """The functions getrf, trsm and potrf of float32; None without SciPy."""
     try:
         linalg: Any = scipy_part("linalg", "large equations need")
     except ImportError:
@@ -61,7 +61,7 @@ def matrices(*stacks: ndarray) -> Iterator[tuple[ndarray, ...]]:
 
 def triangles(a: ndarray) -> tuple[ndarray, list[int]] | None:
     """LU and the order of rows of a's transpose: a.T[order] = L U. None for a singular matrix."""
-    lu, pivots, info = calls()[0](a.T)  # type: ignore[index]
+    lu, pivots, info = calls()[0](a.T)
     order = list(range(len(a)))
     for i, k in enumerate(pivots.tolist()):
         order[i], order[k] = order[k], order[i]
@@ -72,7 +72,7 @@ def solution(a: ndarray, b: ndarray) -> tuple[ndarray, ndarray] | None:
     """X with a X = b, from X^T P L U = b^T where a^T = P L U."""
     if not fits(a) or b.dtype is not FLOAT or not b.size or calls() is None:
         return None
-    batch, trsm = np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), calls()[1]  # type: ignore[index]
+    batch, trsm = np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), calls()[1]
     a, b = (np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (a, b))
     r = np.empty(b.shape, FLOAT)
     for one, right, out in matrices(a, b, r):
@@ -95,7 +95,7 @@ def linalg_det(x: ndarray) -> ndarray | None:
         return None
     r = np.empty(prod(x.shape[:-2]), FLOAT)
     for i, (one,) in enumerate(matrices(x)):
-        lu, pivots, info = calls()[0](one.T)  # type: ignore[index]
+        lu, pivots, info = calls()[0](one.T)
         if info:
             return None
         diagonal = np.diagonal(lu).astype(np.float64)
@@ -109,7 +109,7 @@ def linalg_cholesky_ex(x: ndarray) -> tuple[ndarray, ndarray] | None:
         return None
     r = np.empty(x.shape, FLOAT)
     for one, out in matrices(x, r):
-        upper, info = calls()[2](one.T, lower=0, clean=1)  # type: ignore[index]
+        upper, info = calls()[2](one.T, lower=0, clean=1)
         if info or np.isnan(np.diagonal(upper)).any():
             return None
         out[...] = upper.T
