@@ -420,7 +420,7 @@ def rejoined(parts: Sequence[ndarray], dim: int) -> ndarray:
 
 
 def hint_of_cat(tensors: Sequence[ndarray]) -> str:
-    """Tensors of n and of n - 1 dimensions, such as rows and a column, want a new dimension."""
+    """Tensors of n and of n - 1 dimensions, such as rows and a column, need a new dimension."""
     counts = sorted({t.ndim for t in tensors})
     if len(counts) == 2 and counts[1] == counts[0] + 1:
         i = next(i for i, t in enumerate(tensors) if t.ndim == counts[0])

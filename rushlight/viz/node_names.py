@@ -94,8 +94,8 @@ class Statements(ast.NodeVisitor):
                     self.bound.setdefault(arg.arg, []).append((arg.lineno, arg.col_offset))
 
     def binding(self, name: str, use: Place) -> tuple[Place, bool] | None:
-        """(where `name` got its value before `use`, whether a loop or a call gives it anew); None
-        for a name that gets its value outside the function."""
+        """(the place of the last assignment to `name` before `use`, whether a loop or a call
+        assigns again); None for a name without an assignment in the function."""
         whole = ((0, 0), (sys.maxsize, 0))
         around = [f for f in self.functions if f[0] <= use <= f[1]]
         first, last = max(around, default=whole)
