@@ -196,8 +196,8 @@ def explain(output: Tensor, wrt: Tensor, params: Params = None) -> Explanation:
     otherwise each path lists its rules, with its computed share. No side effects: `.grad` and the
     graph are unchanged. The graph does not keep an added constant; the shortest decimal that gives
     the result is shown. Raises `ValueError` if nothing was recorded for `output`, `TypeError` if
-    `wrt` is not a tensor, `RuntimeError` for an output of several elements, if `wrt` was not used, and
-    for a graph that was freed.
+    `wrt` is not a tensor, `RuntimeError` for an output of several elements, if `wrt` was not used,
+    and for a graph that was freed.
 
     >>> import rushlight as torch
     >>> x = torch.tensor(1.2, requires_grad=True)
