@@ -36,7 +36,7 @@ FOLDERS = """
     amp fx vision fuzz/test_failures.py
 """.split()
 # Folders whose tests need SciPy; the others run with NumPy alone
-WITH_SCIPY = {"distributions", "ops/linalg", "ops/math", "ops/signal"}
+WITH_SCIPY = {"distributions", "ops/linalg", "ops/math", "ops/signal", "sparse"}
 SHIPPED = ("rushlight", "tests", "tools", "examples")  # and docs/*.py
 SECONDS = 600  # for fetching one thing, and for one folder
 
