@@ -220,15 +220,14 @@ def save(m: Any, f: Any, *args: Any) -> None:
 
     >>> try:
     ...     rushlight.jit.save(rushlight.nn.ReLU(), "relu.pt")
-    ... except NotImplementedError as error:
-    ...     print(error)
-    TorchScript archives are not written; save the weights: torch.save(model.state_dict(), file)
+    ... except NotImplementedError:
+    ...     print("torch.save(model.state_dict(), file) writes weights")
+    torch.save(model.state_dict(), file) writes weights
     """
     raise NotImplementedError(
         explain(
-            "TorchScript archives are not written; save the weights: "
-            "torch.save(model.state_dict(), "
-            "file)"
+            "TorchScript archives are not written",
+            "save the weights: torch.save(model.state_dict(), file)",
         )
     )
 
@@ -244,8 +243,8 @@ def load(f: Any, *args: Any, **kwargs: Any) -> Any:
     """
     raise NotImplementedError(
         explain(
-            "TorchScript archives are not read; load the weights: "
-            "model.load_state_dict(torch.load(file))"
+            "TorchScript archives are not read",
+            "load the weights: model.load_state_dict(torch.load(file))",
         )
     )
 
