@@ -50,7 +50,7 @@ test-all: $(VENV)/has-$(TESTS)
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 
 test-reference: $(VENV)/has-$(TESTS)
-	RUSHLIGHT_FAST=0 $(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --ignore tests/fast $(TESTED) $(ARGS)
+	RUSHLIGHT_FAST=0 $(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) $(addprefix --ignore tests/,fast browser docs tools typing viz) $(TESTED) $(ARGS)
 
 lint: $(VENV)/has-lint
 	$(BIN)/ruff check rushlight tests examples benchmarks tools
