@@ -47,4 +47,5 @@ def test_shapes_and_dtypes(shape, dtype):
 
 def test_strides():
     x = rl.randn(64, 65).T[::2]
-    assert rl.equal(F.gelu(x), F.gelu(x.contiguous()))
+    # a loop may take over from NumPy between the two calls: the last bits may differ
+    rl.testing.assert_close(F.gelu(x), F.gelu(x.contiguous()), rtol=1e-6, atol=1e-7)
