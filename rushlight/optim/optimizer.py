@@ -231,8 +231,8 @@ class Optimizer(Suggesting):
                     tensor=tuple(p.shape),
                 )
             )
-
-        if hasattr(p, "_piece") and not self._elementwise:
+        piece = getattr(p, "_piece", None)  # the rows of this rank: all rows if the rank is alone
+        if piece is not None and piece.group.size() > 1 and not self._elementwise:
             raise NotImplementedError(
                 explain(
                     f"{type(self).__name__} needs whole parameters, and a parameter is divided "
