@@ -30,8 +30,8 @@ class Account:
 
 
 def fits(x: ndarray) -> bool:
-    """Whether SciPy does it: for large matrices, if it has been loaded or NumPy has worked for as
-    long as loading takes."""
+    """Whether SciPy shall compute with x: x is large, and SciPy has been loaded or NumPy has worked
+    as long as loading SciPy takes."""
     if x.dtype is not FLOAT or x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         return False
     n = x.shape[-1]
@@ -69,8 +69,16 @@ def triangles(a: ndarray) -> tuple[ndarray, list[int]] | None:
 
 
 def solution(a: ndarray, b: ndarray) -> tuple[ndarray, ndarray] | None:
-    """X with a X = b, from X^T P L U = b^T where a^T = P L U."""
-    if not fits(a) or b.dtype is not FLOAT or not b.size or calls() is None:
+    """X with a X = b; None if NumPy shall solve it."""
+    if b.dtype is not FLOAT or not b.size or not fits(a):
+        return None
+    return solved(a, b)
+
+
+def solved(a: ndarray, b: ndarray) -> tuple[ndarray, ndarray] | None:
+    """X with a X = b, from X^T P L U = b^T where a^T = P L U; None without SciPy or if a is
+    singular."""
+    if calls() is None:
         return None
     batch, trsm = np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), calls()[1]
     a, b = (np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (a, b))
@@ -86,7 +94,7 @@ def solution(a: ndarray, b: ndarray) -> tuple[ndarray, ndarray] | None:
 
 
 def linalg_inv_ex(x: ndarray) -> tuple[ndarray, ndarray] | None:
-    return solution(x, np.eye(x.shape[-1], dtype=FLOAT)) if fits(x) else None
+    return solved(x, np.eye(x.shape[-1], dtype=FLOAT)) if fits(x) else None
 
 
 def linalg_det(x: ndarray) -> ndarray | None:

@@ -1,6 +1,6 @@
 """torch._functorch.vmap: the parts of vmap that libraries import.
 
-`rushlight.vmap` does not call them: a library that assigns others here changes nothing."""
+`rushlight.vmap` does not call these functions. If a library replaces them, vmap stays the same."""
 
 from __future__ import annotations
 
