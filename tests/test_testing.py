@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import rushlight
+from rushlight.base.errors import first_line
 from rushlight.utils.assert_close import assert_close, make_tensor
 from tests.support.programs import Programs, outcome
 
@@ -67,7 +68,7 @@ def said(check, a, b, how):
     try:
         check(a, b, **how)
     except (AssertionError, ValueError, TypeError) as error:
-        return f"{type(error).__name__}: {error}"
+        return f"{type(error).__name__}: {first_line(error)}"
     return "close"
 
 
@@ -118,7 +119,7 @@ def tensors(make, torch, request):
     try:
         t = make((2, 3), device="cpu", **{**request, "dtype": getattr(torch, request["dtype"])})
     except ValueError as error:
-        return str(error)
+        return first_line(error)
     return [
         t.detach().to(torch.float64) if t.dtype == torch.bfloat16 else t.detach(),
         t.requires_grad,

@@ -36,7 +36,7 @@ from rushlight.fast.rule_text import REALS, SHORT, Scalar, constant, expression
 from rushlight.ops.math import activation as A
 from rushlight.ops.math import elementwise as E
 from rushlight.ops.math import trigonometry as T
-from rushlight.ops.math.special import lgamma
+from rushlight.ops.math.special import lgamma, logit
 from rushlight.ops.nn.loss import binary_cross_entropy_with_logits
 from rushlight.ops.reduce import reduce
 
@@ -73,6 +73,7 @@ COSTS = dict.fromkeys(
         E.log10,
         E.log1p,
         E.log2,
+        E.logaddexp,
         E.pow,
         E.sigmoid,
         E.silu,
@@ -85,6 +86,7 @@ COSTS = dict.fromkeys(
         A.mish,
         binary_cross_entropy_with_logits,
         lgamma,
+        logit,
     ),
     SLOW_COST,
 ) | {E.div.op: 4, E.sqrt.op: 4, E.rsqrt.op: 6, E.reciprocal.op: 4}

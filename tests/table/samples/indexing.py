@@ -40,6 +40,11 @@ HAND = {
         Sample(scalar(), 0, positions(0), scalar(), "sum"),
         Sample(x(2), 0, positions([]), x(0), "sum"),
     ],
+    "rows_summed": [
+        Sample(x(4, 3), positions([0, 3, 1, 0]), positions([0, 0, 2, 2]), n=3),
+        Sample(x(4, 3), positions([2, 2, 1]), positions([1, 0, 1]), n=2),
+        Sample(x(4, 3), positions([]), positions([]), n=2),
+    ],
     "reduce_at": [Sample(x(3, 3), positions(TWICE), x(2, 3), 0, r) for r in REDUCTIONS],
     "index_reduce": [
         *[
