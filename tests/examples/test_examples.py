@@ -53,7 +53,8 @@ def test_one_pair_is_split(mnist, tmp_path):
 
 def refusal(answer):
     status, out, errors = answer
-    assert (status, out) == (2, "") and "Traceback" not in errors
+    assert (status, out) == (2, "")
+    assert "Traceback" not in errors
     return errors
 
 
