@@ -94,9 +94,9 @@ faster: $(VENV)/has-test
 fuzz: $(VENV)/has-test,oracle
 	$(ONE_THREAD) $(BIN)/python tests/fuzz all --seconds $(SECONDS) $(ARGS)
 	$(ONE_THREAD) $(BIN)/python tests/fuzz/files.py --seconds $(SECONDS)
-	$(ONE_THREAD) $(BIN)/python tests/fuzz/empties.py --seconds $(SECONDS)
-	$(ONE_THREAD) $(BIN)/python tests/fuzz/failures.py --seconds $(SECONDS)
-	-$(ONE_THREAD) $(BIN)/python tests/fuzz/bad_values.py --seconds $(SECONDS)
+	$(ONE_THREAD) $(BIN)/python tests/fuzz/empties.py --seconds $(SECONDS) $(ARGS)
+	$(ONE_THREAD) $(BIN)/python tests/fuzz/failures.py --seconds $(SECONDS) $(ARGS)
+	-$(ONE_THREAD) $(BIN)/python tests/fuzz/bad_values.py --seconds $(SECONDS) $(ARGS)
 
 browser: $(VENV)/has-test
 	$(BIN)/python tests/browser $(ARGS)

@@ -25,13 +25,18 @@ NO_GRAPH = "torch's result of no elements does not belong to the graph"
 SIZES = "torch refuses an empty dimension that has a result"
 ON_PURPOSE: forked.Allowed = (
     ("wrong", r"linalg\.(cond|householder_product|matrix_norm|norm)|norm ", NO_GRAPH),
-    ("wrong", r"special\.modified_bessel_i0", "torch has no derivative of it"),
+    ("wrong", r"special\.modified_bessel_i[01]", "torch has no derivative of it"),
     ("wrong", r"block_diag", "torch's gradients of the other matrices are 0"),
     ("wrong", r"linalg\.lstsq", "torch's residuals of no columns are 0, not |b|^2"),
     ("wrong", r"lu_unpack", "torch leaves the pivots of no columns unread"),
     ("wrong", r"nn\.functional\.multi_margin_loss", "torch returns memory that was not written"),
     ("wrong", r"nn\.functional\.pixel_unshuffle", "torch returns the input in its shape"),
     ("wrong", r"addmv", "torch does not broadcast the input if there is nothing to multiply"),
+    (
+        "wrong",
+        r"nn\.functional\.conv\dd",
+        "torch's output of no channels, without a batch, is empty",
+    ),
     ("refused", r"index_add", "an index beyond the last element is refused"),
     ("refused", r"linalg\.(matrix_rank|pinv)", "hermitian=True of a matrix that is not square"),
     ("refused", r"lu_unpack", "pivots beyond the rows are refused"),
