@@ -340,7 +340,8 @@ class NoStep(Check):
     def on_backward(self, roots: Iterable[Node], nodes: list[Any]) -> None:
         if self.steps or self.place:
             return
-        leaves = [node.variable for node in nodes if node.leaf]
+        found = [node.tensor() for node in nodes if node.leaf]
+        leaves = [leaf for leaf in found if leaf is not None]
         if self.leaf is None and leaves:
             self.leaf, self.data = ref(leaves[0]), checksum(array_of(leaves[0]))
         leaf = self.leaf and self.leaf()

@@ -380,6 +380,16 @@ for i in range(60):
     with torch.no_grad():
         G(torch.randn(32, 4))
 """,
+    "a step inside the model": """
+inner = torch.func.grad(lambda w, part: F.mse_loss(part @ w, t[:32]))
+w = nn.Parameter(torch.zeros(8))
+optimizer = optim.SGD([w], lr=0.05)
+for i in range(30):
+    optimizer.zero_grad()
+    faster = w - 0.1 * inner(w, x[:32])
+    F.mse_loss(x[32:64] @ faster, t[32:64]).backward()
+    optimizer.step()
+""",
     "gradient accumulation": """
 model = classifier()
 optimizer = optim.SGD(model.parameters(), lr=0.05)
