@@ -79,7 +79,11 @@ def letter(level: int) -> str:
 
 
 def rounded(value: Any) -> str:
-    """A number, or nested lists of them, to four digits."""
+    """A number, or nested lists of them, to four digits; one after the point of thousands that are
+    not whole: 1317.5."""
     if isinstance(value, list):
         return f"[{', '.join(map(rounded, value))}]"
-    return str(value) if isinstance(value, (bool, int)) else f"{value:.4g}"
+    if isinstance(value, (bool, int)):
+        return str(value)
+    long = not isinstance(value, complex) and 1000 <= abs(value) < 1e4 and value % 1
+    return f"{value:.1f}" if long else f"{value:.4g}"

@@ -22,14 +22,14 @@ from rushlight.core.tensor import Tensor
 @dataclass
 class Arrival:
     """A gradient that arrives along an edge: as the rule returned it, summed to the target's shape
-    (`part`), and the target's total so far."""
+    (`part`), and the target's total before and after it (`before` is None for the first)."""
 
     slot: int  # which edge of the node
     target: Node
     gives: Any
     part: Any
     total: Any
-    first: bool  # whether it is the target's first gradient
+    before: Any
 
 
 @dataclass
@@ -86,7 +86,14 @@ def step(node: Node, g: Any, outgoing: Any, totals: dict[Node, Any]) -> Step:
         known = totals.get(edge)
         totals[edge] = fitted if known is None else known + fitted
         done.arrivals.append(
-            Arrival(slot, edge, frozen(ge), frozen(fitted), frozen(totals[edge]), known is None)
+            Arrival(
+                slot,
+                edge,
+                frozen(ge),
+                frozen(fitted),
+                frozen(totals[edge]),
+                None if known is None else frozen(known),
+            )
         )
     return done
 

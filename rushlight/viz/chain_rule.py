@@ -24,6 +24,7 @@ from rushlight.viz.graph import Params, check_kept, check_recorded
 from rushlight.viz.graph_formulas import (
     MAX_SYMBOLS,
     Symbols,
+    is_partial,
     product,
     size,
     total,
@@ -36,7 +37,7 @@ MAX_PATHS = 64  # paths listed one by one
 
 @dataclass(frozen=True)
 class Factor:
-    """A factor of a path: d `result` / d `operand`.
+    """A factor of a path: d `result` / d `operand`; ∂ if the result has several inputs (`partial`).
 
     `formula`: in the names of the steps. `full`: in leaves, with numbers for constants; None if
     there is no plain formula, as for a matrix product. `value`: for an elementwise op. `words`: the
@@ -50,10 +51,16 @@ class Factor:
     rule: str | None
     value: np.ndarray | None
     words: str | None = None
+    partial: bool = False
+
+    @property
+    def slope(self) -> str:
+        d = "∂" if self.partial else "d"
+        return f"{d}{self.result}/{d}{self.operand}"
 
     @property
     def text(self) -> str:
-        return str(self.formula) if self.formula is not None else f"d{self.result}/d{self.operand}"
+        return str(self.formula) if self.formula is not None else self.slope
 
 
 @dataclass(frozen=True)
@@ -146,7 +153,7 @@ class Explanation:
         yield from table(
             [
                 [
-                    f"  d{f.result}/d{f.operand}",
+                    f"  {f.slope}",
                     f"= {f.text}" if f.formula is not None else said(f),
                     f"= {shown(f.value)}" if f.value is not None else "",
                 ]
@@ -210,10 +217,10 @@ def explain(output: Tensor, wrt: Tensor, params: Params = None) -> Explanation:
       z  = a + x  = 2.64
     <BLANKLINE>
     The derivative of each step by its inputs:
-      dz/da  = 1  = 1
-      dz/dx  = 1  = 1
-      da/dx  = x  = 1.2
-      da/dx  = x  = 1.2
+      ∂z/∂a  = 1  = 1
+      ∂z/∂x  = 1  = 1
+      ∂a/∂x  = x  = 1.2
+      ∂a/∂x  = x  = 1.2
     <BLANKLINE>
     3 paths lead from z to x. Along a path the factors are multiplied; the paths are added:
       z → a → x  1 · x  = 1.2
@@ -340,7 +347,7 @@ class Chain:
             value = np.asarray(node.arrays(np.ones(node.shape or (), self.dtype(node)))[slot])
         out, into, rule = s.names[node], s.names[edge], s.gradient_rule(node, slot)
         words = None if node.op is None else backward_sentence(Use(node, slot, out, into, None))
-        return Factor(out, into, local, full, rule, value, words)
+        return Factor(out, into, local, full, rule, value, words, is_partial(node))
 
     def dtype(self, node: Node) -> Any:
         value = self.values.get(node)

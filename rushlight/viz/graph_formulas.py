@@ -15,7 +15,7 @@ from rushlight.core.table import TABLE, ruled_inputs
 from rushlight.core.tensor import Tensor
 from rushlight.core.worlds import ARRAYS
 from rushlight.introspect.formulas import Formula, formula
-from rushlight.ops.math.elementwise import add, pow, sub, where
+from rushlight.ops.math.elementwise import add, mul, pow, sub, where
 
 MAX_SYMBOLS = (
     200  # symbols and operators in a formula; a larger subexpression gets a name of its own
@@ -79,11 +79,11 @@ class Symbols:
         if op is None or isinstance(node, Output) or "tensors" in op.inputs:
             return None
         given = self.given(node, inputs)
-        return (
-            self.applied(op.forward, given)
-            if all(given.get(n) is not None for n in op.inputs + op.settings)
-            else None
-        )
+        if any(given.get(n) is None for n in op.inputs + op.settings):
+            return None
+        if op is mul.op and any(same(given[n], 0) for n in op.inputs):  # as the program has it
+            return Formula("*", *sorted((given["x"], given["y"]), key=lambda v: not same(v, 0)))
+        return self.applied(op.forward, given)
 
     def step(self, node: Node) -> str:
         """The op as text, in the names of its inputs; "constant" for a number that is not kept."""
@@ -279,6 +279,11 @@ def recovered(node: Node, name: str, values: dict[Node, np.ndarray]) -> Any:
         ):
             return number(c)
     return None
+
+
+def is_partial(node: Node) -> bool:
+    """Whether a derivative of the step by one input holds others fixed: of `a * x` and `x * x`."""
+    return sum(edge is not None for edge in node.edges) > 1
 
 
 # -- simpler formulas ------------------------------------------------------------------------------

@@ -310,8 +310,9 @@ BACKWARD: dict[tuple[str, str], Sentence] = {
     ("sum", ""): summed_up,
     ("mean", ""): mean_of,
     ("convolution", "x"): lambda use: (
-        f"Each number of {use.into} was multiplied by weights of the kernels and added into "
-        f"several places of {use.out}: it gets the sum of g at these places times these weights."
+        f"A number of {use.into} was multiplied by a weight of the kernels for each place of "
+        f"{use.out} whose window contains it: it gets the sum of g at these places times these "
+        "weights, and 0 if no window contains it."
     ),
     ("convolution", "weight"): lambda use: (
         f"Each weight of {use.into} was used at every position: it gets the sum of g times the "

@@ -372,6 +372,8 @@ function backwardPanel() {
   });
   const what = several || [element("h2", {}, node.forward ? `${node.name} = ${node.forward}` : node.label), ...step.arrivals.map(a => element("p", { class: "why" }, a.said)),
     step.grad ? element("p", { class: "why" }, gradSentence(node, step)) : null, modulesOf(node)];
+  if (several) return [phase("Backward", countTo(k) - F - 1, shownSteps()), ...what, source(node),
+    element("p", { class: "soft" }, "g is the gradient that arrived at each of these steps. Open the module to see the numbers.")];
   return [phase("Backward", countTo(k) - F - 1, shownSteps()), ...what, source(node),
     step.incoming === null ? null : heading("g, the gradient that arrived"), step.incoming === null ? null : shown(step.incoming),
     step.arrivals.length ? heading("Gradients sent on") : null, ...step.arrivals.map(sent),
@@ -419,7 +421,7 @@ function render() {
       + (box.members.includes(chosen) ? " chosen" : "") + (computed ? "" : " waiting"));
     box.value.textContent = computed ? ` ${brief(node.value) || node.shape.join("×")}` : "";   // the space parts the words for screen readers
     const shownGrad = leaf && (visited || arrived === null) ? grad : arrived;
-    const said = view.dense ? " g " : leaf && shownGrad === grad ? " .grad " : " grad ";
+    const said = leaf && shownGrad === grad && !view.dense ? " .grad " : " g ";
     box.grad.textContent = shownGrad === null ? "" : said + brief(shownGrad, true);
   });
   pills(step ? step.arrivals : []);
@@ -488,6 +490,7 @@ function help() {
   stop();
   at("helptext").replaceChildren(element("h2", {}, "Help"), heading("Keys"), legend(KEYS), heading("Signs"), legend(SIGNS));
   at("help").showModal();
+  at("help").scrollTop = 0;                // showModal scrolls to the button, which has the focus
 }
 
 const keys = { ArrowRight: forth, n: forth, ArrowLeft: backTo, p: backTo, Home: () => go(0), End: () => go(LAST), b: () => go(F + 1), " ": play,

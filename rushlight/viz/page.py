@@ -516,7 +516,7 @@ class Content:
                 "edge": self.edge_at[i, a.slot],
                 "gives": self.arrived(a.target, a.gives),
                 "total": self.arrived(a.target, a.total),
-                "first": a.first,
+                "first": a.before is None,
                 "said": ""
                 if step.node in self.made_by
                 else arrival_reason(self.formulas, step, a, self.uses[self.place[a.target]]),

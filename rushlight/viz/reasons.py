@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from math import floor, log10
+from decimal import ROUND_HALF_UP, Context
+from math import floor, isfinite, log10
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from rushlight.core.table import Op, ruled_inputs
 from rushlight.core.views import CopySlices
 from rushlight.introspect.formulas import Formula
 from rushlight.viz.backward_steps import Arrival, Step
-from rushlight.viz.graph_formulas import Symbols, readable
+from rushlight.viz.graph_formulas import Symbols, is_partial, readable
 from rushlight.viz.node_names import CALL_ORDER, MAX_EXPRESSION_LETTERS, Places
 from rushlight.viz.op_sentences import (
     ELEMENTWISE,
@@ -303,9 +304,14 @@ def written(value: Any) -> str:
         return str(int(real))
     if 1e-4 <= size < 1e7:
         digits = max(DIGITS, floor(log10(size)) + 1)
-        return f"{float(f'{real:.{digits}g}'):.9f}".rstrip("0").rstrip(".")
-    mantissa, e, exponent = f"{real:.{DIGITS - 1}e}".partition("e")
+        return f"{to_digits(real, digits):.9f}".rstrip("0").rstrip(".")
+    mantissa, e, exponent = f"{to_digits(real, DIGITS):.{DIGITS - 1}e}".partition("e")
     return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}" if e else mantissa
+
+
+def to_digits(real: float, digits: int) -> float:
+    """The number rounded to so many digits, halves away from 0 as JavaScript's toPrecision."""
+    return float(Context(digits, ROUND_HALF_UP).create_decimal(real)) if isfinite(real) else real
 
 
 def factor(value: Any) -> str:
@@ -342,6 +348,8 @@ def forward_reason(formulas: NamedFormulas, node: Node, result: Node | None = No
     several = (
         value is None and result is None and bool(options.get("list") or options.get("outputs"))
     )
+    if len(sizes) == 1:
+        shape = "1 number" if sizes[0] == 1 else f"{sizes[0]} numbers"
     made = "Several results." if several else f"Result: {shape}."
     return " ".join([f"{text}.", *filter(None, [meaning]), made, *formulas.defined(text)])
 
@@ -354,21 +362,23 @@ def arrival_reason(formulas: NamedFormulas, step: Step, arrival: Arrival, uses: 
     scalar = one_number(step.incoming) and one_number(arrival.gives)
     local = formulas.derivative(node, arrival.slot)
     if scalar and local is not None:
-        text = scalar_chain(formulas, step, arrival, local)
+        text = scalar_chain(formulas, step, arrival, local, uses)
     else:
         text = array_chain(formulas, step, arrival, local)
     text += broadcast(formulas, arrival) + summed(formulas, arrival, uses)
     return " ".join([text, *formulas.defined(text)])
 
 
-def scalar_chain(formulas: NamedFormulas, step: Step, arrival: Arrival, local: str) -> str:
+def scalar_chain(
+    formulas: NamedFormulas, step: Step, arrival: Arrival, local: str, uses: int
+) -> str:
     """`0.5 arrives: o = tanh(n), so do/dn = 1 - o² = 0.5; n gets 0.5 · 0.5 = 0.25.`"""
     node, names = step.node, formulas.names
     out, into = names[node], names[arrival.target]
     derivative = node.arrays(np.ones_like(step.incoming))[arrival.slot]
     shown = written(derivative)
     equals = f"{local} = {shown}" if local != shown else local
-    gets = f"{into}.grad" if arrival.target.leaf else into
+    gets = f"{into}.grad" if uses == 1 and without_grad(arrival.target) else into
     return (
         f"{written(step.incoming)} arrives: {out} = {formulas.step(node)}, "
         f"{slope_text(node, arrival, out, into, equals)}; "
@@ -376,10 +386,16 @@ def scalar_chain(formulas: NamedFormulas, step: Step, arrival: Arrival, local: s
     )
 
 
+def without_grad(node: Any) -> bool:
+    """Whether the node is a leaf's whose `.grad` is None."""
+    leaf = node.tensor() if node.leaf else None
+    return leaf is not None and leaf._grad is None
+
+
 def slope_text(node: Node, arrival: Arrival, out: str, into: str, derivative: str) -> str:
     """`so do/dn = 1 - o²`; of a * a, the derivative by one of the two inputs alone."""
     if node.edges.count(arrival.target) == 1:
-        return f"so {quotient(out, into)} = {derivative}"
+        return f"so {quotient(out, into, is_partial(node))} = {derivative}"
     place = PLACES[min(node.edges[: arrival.slot].count(arrival.target), len(PLACES) - 1)]
     return f"the derivative by the {place} {into} alone is {derivative}"
 
@@ -413,9 +429,10 @@ def array_chain(formulas: NamedFormulas, step: Step, arrival: Arrival, local: st
     return f"{into} gets the gradient that the rule of {called(op)} computes from g."
 
 
-def quotient(out: str, into: str) -> str:
-    """`do/dn`; with spaces around long names."""
-    return f"d{out}/d{into}" if max(len(out), len(into)) <= 4 else f"d {out} / d {into}"
+def quotient(out: str, into: str, partial: bool) -> str:
+    """`do/dn`, or ∂o/∂n if o has several inputs; with spaces around long names."""
+    d, short = "∂" if partial else "d", max(len(out), len(into)) <= 4
+    return f"{d}{out}/{d}{into}" if short else f"{d} {out} / {d} {into}"
 
 
 def handed_back(formulas: NamedFormulas, node: Node, target: Node) -> str:
@@ -439,10 +456,9 @@ def summed(formulas: NamedFormulas, arrival: Arrival, uses: int) -> str:
     if uses < 2:
         return ""
     name = formulas.names[arrival.target]
-    if arrival.first:
+    if arrival.before is None:
         return f" {name} is used {uses} times: this is the first of {uses} gradients to be added."
     if one_number(arrival.part):
-        part, whole = arrival.part, arrival.total
-        start = written(whole - part)
-        return f" {name} is used {uses} times: {start} + {factor(part)} = {written(whole)}."
+        added = f"{written(arrival.before)} + {factor(arrival.part)} = {written(arrival.total)}"
+        return f" {name} is used {uses} times: {added}."
     return f" {name} is used {uses} times: this gradient is added to those before."

@@ -18,12 +18,12 @@ Forward, in steps:
   z  = b + x  = 2.928
 
 The derivative of each step by its inputs:
-  dz/db  = 1  = 1
-  dz/dx  = 1  = 1
-  db/da  = x  = 1.2
-  db/dx  = a  = 1.44
-  da/dx  = x  = 1.2
-  da/dx  = x  = 1.2
+  ∂z/∂b  = 1  = 1
+  ∂z/∂x  = 1  = 1
+  ∂b/∂a  = x  = 1.2
+  ∂b/∂x  = a  = 1.44
+  ∂a/∂x  = x  = 1.2
+  ∂a/∂x  = x  = 1.2
 
 4 paths lead from z to x. Along a path the factors are multiplied; the paths are added:
   z → b → a → x  1 · x · x  = 1.44
@@ -130,7 +130,7 @@ def test_names_are_the_users():
     told = torch.explain(loss, wrt=weight)
     assert "loss    = hidden * hidden" in str(told)
     assert told.latex.startswith(r"\frac{\partial \mathrm{loss}}{\partial \mathrm{weight}}")
-    assert "dhidden/da" in str(torch.explain(loss, weight))
+    assert "∂hidden/∂a" in str(torch.explain(loss, weight))
     assert "dloss/dW" in str(torch.explain(loss, weight, params={"W": weight}))
     assert (
         str(torch.explain(loss, wrt=hidden).formula) == "2 * hidden"

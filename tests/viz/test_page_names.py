@@ -39,8 +39,8 @@ def test_the_rules_of_explain_are_in_the_names_of_the_graph():
     y = x @ W
     out = y @ W
     told = str(torch.explain(out.sum(), wrt=W))
-    assert "dout/dy  sends g @ W.T" in told
-    assert "dout/dW  sends y.T @ g" in told
+    assert "∂out/∂y  sends g @ W.T" in told
+    assert "∂out/∂W  sends y.T @ g" in told
     assert "dy/dW    sends x.T @ g" in told
     net = nn.Linear(3, 2)
     out = net(x)
@@ -133,7 +133,7 @@ def test_the_part_of_a_loss_is_not_the_loss():
     said += forward(viz.html(F.binary_cross_entropy(p, y)))
     said += forward(viz.html(F.binary_cross_entropy_with_logits(p, y)))
     for loss in ("smooth_l1_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits"):
-        assert f"a = {loss}(p, y, reduction='none'). Result: 2." in said
+        assert f"a = {loss}(p, y, reduction='none'). Result: 2 numbers." in said
     labels = [n["label"] for n in data_of(viz.html(F.smooth_l1_loss(p, y)))["nodes"]]
     assert [label for label in labels if label.endswith("smooth_l1_loss (elements)")]
 
@@ -271,7 +271,7 @@ def test_writes_into_parts_read_as_assignments():
     h[1:] *= 3
     h[h > 20] = 0.0
     said, gets = forward(viz.html(h.sum())), " ".join(backward(viz.html(h.sum())))
-    assert "h₂ = h₁ + 1. Result: 3." in said
+    assert "h₂ = h₁ + 1. Result: 3 numbers." in said
     assert "= h₂ after h[0] = 10.0. " in " ".join(said)
     assert "after h[h > 20] = 0.0. " in " ".join(said)
     assert "the overwritten places get 0" in gets
