@@ -2,7 +2,7 @@
 #   make demo    train a network on real digits; results in ./rushlight-demo, replaced when run again
 #   make test    what a change can break, in minutes (ORACLE=1 compares with torch 2.13, else with golden files)
 #   make test-all   the exhaustive tests, too: all samples, dtypes, sizes, long programs; CI runs these
-#   make test-reference   the tests with faster ways off, on the reference kernels (some: TESTED='tests/core' ARGS=--quick)
+#   make test-reference   the tests with faster ways off, on the reference kernels (some: TESTED='core ops/shape' ARGS=--quick)
 #   make lint    ruff, its formatter, tools/words.py and mypy
 #   make bench   speed side by side with torch (installs torch)
 #   make docs    the documentation, into ./site
@@ -29,6 +29,8 @@ comma  := ,
 MAX_HARD_TEXTS := 5
 # the same for its phrases (--phrases)
 MAX_PHRASES := 76
+# folders whose tests check results: the faster ways replace their kernels
+TESTED ?= amp autograd core creation distributions func kernels nn ops optim random sparse table
 TESTS  := test$(if $(ORACLE),$(comma)oracle)
 # test processes side by side: one BLAS thread each, so that they do not fight for the cores
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 OMP_NUM_THREADS=1
@@ -50,7 +52,7 @@ test-all: $(VENV)/has-$(TESTS)
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 
 test-reference: $(VENV)/has-$(TESTS)
-	RUSHLIGHT_FAST=0 $(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) $(addprefix --ignore tests/,fast browser docs tools typing viz) $(TESTED) $(ARGS)
+	RUSHLIGHT_FAST=0 $(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) $(addprefix tests/,$(TESTED)) $(ARGS)
 
 lint: $(VENV)/has-lint
 	$(BIN)/ruff check rushlight tests examples benchmarks tools
