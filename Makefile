@@ -30,7 +30,7 @@ MAX_HARD_TEXTS := 5
 # the same for its phrases (--phrases)
 MAX_PHRASES := 76
 # folders whose tests check results: the faster ways replace their kernels
-TESTED ?= amp autograd core creation distributions func kernels nn ops optim random sparse table
+TESTED ?= autograd core creation kernels nn ops optim random sparse table
 TESTS  := test$(if $(ORACLE),$(comma)oracle)
 # test processes side by side: one BLAS thread each, so that they do not fight for the cores
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 OMP_NUM_THREADS=1

@@ -95,6 +95,7 @@ def as_if_alone(monkeypatch):
     """Each test begins as the first of a process, whichever ran before it: the random numbers that
     a seed gives, and NumPy until a test's own work has paid for loops
     (rushlight/fast/policy.py)."""
+    monkeypatch.setattr(budget, "settled", False)
     monkeypatch.setattr(policy.small_arrays, "left", budget.LOADING_SECONDS)
     monkeypatch.setattr(policy.small_arrays, "loading", 0)  # as if Numba were not there yet
     monkeypatch.setattr(policy.products, "left", index.PRICE_PRODUCTS)

@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import importlib
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -30,8 +31,15 @@ needs_mpi = pytest.mark.skipif(
 
 
 def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return one.getsockname()[1]
+    """A port that no server has, below those that the system gives to connections (from 32768 on):
+    no process takes it before the world starts."""
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_000)
+        try:
+            with socket.create_server(("127.0.0.1", port)):
+                return port
+        except OSError:
+            continue
 
 
 def environment(rank, size, port, **more):
