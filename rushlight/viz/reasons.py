@@ -310,7 +310,8 @@ def written(value: Any) -> str:
 
 
 def to_digits(real: float, digits: int) -> float:
-    """The number rounded to so many digits, halves away from 0 as JavaScript's toPrecision."""
+    """`real` rounded to `digits` digits. Halves are rounded away from 0, as by JavaScript's
+    toPrecision, which numbers.js calls."""
     return float(Context(digits, ROUND_HALF_UP).create_decimal(real)) if isfinite(real) else real
 
 
@@ -387,7 +388,7 @@ def scalar_chain(
 
 
 def without_grad(node: Any) -> bool:
-    """Whether the node is a leaf's whose `.grad` is None."""
+    """Whether the node belongs to a leaf without a gradient."""
     leaf = node.tensor() if node.leaf else None
     return leaf is not None and leaf._grad is None
 
