@@ -73,7 +73,8 @@ torch.viz.graph(z, {"x": x})
 print(torch.explain(z, wrt=x))
 
 # %% [markdown]
-# (`wrt` means *with respect to*: dz/dx is the slope of z with respect to x.)
+# (`wrt` means *with respect to*: dz/dx is the slope of z with respect to x. ∂b/∂x with a round ∂ is the
+# slope of one step with several inputs, when x alone moves and the step's other inputs stay.)
 #
 # And this is what `backward` computes:
 
