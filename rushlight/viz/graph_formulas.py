@@ -81,7 +81,7 @@ class Symbols:
         given = self.given(node, inputs)
         if any(given.get(n) is None for n in op.inputs + op.settings):
             return None
-        if op is mul.op and any(same(given[n], 0) for n in op.inputs):  # as the program has it
+        if op is mul.op and any(same(given[n], 0) for n in op.inputs):  # simple() would drop x
             return Formula("*", *sorted((given["x"], given["y"]), key=lambda v: not same(v, 0)))
         return self.applied(op.forward, given)
 
