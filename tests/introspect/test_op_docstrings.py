@@ -306,8 +306,9 @@ def test_reading_leaves_the_random_stream_alone():
 def test_an_example_without_scipy_is_left_out(monkeypatch):
     scipy_function.cache_clear()
     monkeypatch.setitem(sys.modules, "scipy", None)
-    assert "Gradient" in rushlight.erf.__doc__
-    assert ">>>" not in rushlight.erf.__doc__
+    ndtr = rushlight.special.ndtr.__doc__  # of erf, there may be a compiled loop, which needs no SciPy
+    assert "Gradient" in ndtr
+    assert ">>>" not in ndtr
 
 
 # -- a docstring that is written when it is read is a str to those who read it
