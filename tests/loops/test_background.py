@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from rushlight.base.dependencies import has_numba
+from rushlight.loops.compile_worker import AUTOGROUP
 from tests.support.paths import PACKAGE
 
 pytestmark = [
@@ -80,6 +81,14 @@ if child == 0:
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     assert output(program, tmp_path) == ["0"]
+
+
+@pytest.mark.skipif(not AUTOGROUP.exists(), reason="the system has no autogroups")
+def test_the_worker_gives_way_to_processes_of_other_sessions(tmp_path):
+    """The priority of the worker's session: Linux shares processor time between sessions first."""
+    program = UNTIL_LOOPS_RUN + "print(*open(f'/proc/{background.worker.pid}/autogroup'))"
+    *_, word, priority = output(program, tmp_path)
+    assert (word, priority) == ("nice", "19")
 
 
 def test_the_reference_kernel_does_the_work_of_a_way_that_is_not_ready(tmp_path):
