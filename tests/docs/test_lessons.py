@@ -40,12 +40,6 @@ def lessons():
     return lessons
 
 
-@functools.cache
-def executed(name):
-    """The notebook of a lesson after a run; kept in .cache/lessons as the site keeps it."""
-    return lessons().executed(LEARN / f"{name}.py")
-
-
 def test_there_are_eleven():
     assert len(NAMES) == 11
     assert [name[:2] for name in NAMES] == [f"{i:02}" for i in range(1, 12)]
@@ -72,8 +66,14 @@ def test_a_lesson_runs_as_a_program(name):
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", NAMES)
-def test_a_lesson_becomes_a_page(name):
-    page = lessons().page(executed(name), name)
+def test_a_lesson_becomes_a_page_and_a_notebook(name):
+    """Both in one test: the lesson is executed once, which takes up to a minute."""
+    executed = lessons().executed(LEARN / f"{name}.py")
+    check_page(lessons().page(executed, name), name)
+    check_notebook(json.loads(lessons().download(executed)))
+
+
+def check_page(page, name):
     assert page.text.startswith(f"# {int(name[:2])}. ")
     assert f"({name}.ipynb)" in page.text
     assert page.text.count('??? note "Solution"') == 3
@@ -89,10 +89,7 @@ def test_a_lesson_becomes_a_page(name):
     assert len(page.text) < 100_000
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", NAMES)
-def test_a_lesson_becomes_a_notebook(name):
-    notebook = json.loads(lessons().download(executed(name)))
+def check_notebook(notebook):
     solutions = [
         cell for cell in notebook["cells"] if "solution" in cell["metadata"].get("tags", [])
     ]
