@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
 from math import prod
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -160,12 +161,14 @@ def rolled(x: ndarray, moves: Sequence[int], axes: Sequence[int], back: bool = F
 
 def tril(x: ndarray, diagonal: int = 0) -> ndarray:
     check_matrix(x, "tril")
-    return where(below(x.shape[-2], x.shape[-1], diagonal), plain(x), np.zeros((), x.dtype))
+    return where(below(x.shape[-2], x.shape[-1], index(diagonal)), plain(x), np.zeros((), x.dtype))
 
 
 def triu(x: ndarray, diagonal: int = 0) -> ndarray:
     check_matrix(x, "triu")
-    return where(below(x.shape[-2], x.shape[-1], diagonal - 1), np.zeros((), x.dtype), plain(x))
+    return where(
+        below(x.shape[-2], x.shape[-1], index(diagonal) - 1), np.zeros((), x.dtype), plain(x)
+    )
 
 
 def below(rows: int, columns: int, diagonal: int) -> ndarray:
@@ -310,6 +313,7 @@ def embed_diagonal(g: ndarray, shape: tuple, offset: int, dim0: int, dim1: int) 
 def unfold_dim(x: ndarray, dim: int, size: int, step: int) -> ndarray:
     """Windows of `size` along a dimension, every `step`: a new last dimension. Read-only where they
     overlap."""
+    size, step = index(size), index(step)
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
     if not x.ndim:

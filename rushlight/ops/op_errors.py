@@ -303,7 +303,7 @@ LISTS = ("dims", "shape", "new_order")
 INTEGERS = frozenset(
     (
         *("dim", "dim0", "dim1", "start_dim", "end_dim", "new_dim", "k", "n"),
-        *("start", "length", "index", "size", "step", "offset", "diagonal"),
+        *("start", "length", "index", "offset", "diagonal"),
     )
 )
 

@@ -168,6 +168,24 @@ def test_samples_along_the_second_dimension():
     rushlight.testing.assert_close(model.weight.grad_sample[:, 0], x.sum(0))
 
 
+def test_gradients_of_each_sample_where_torch_has_no_rule():
+    """A parameter in matmul: torch raises RuntimeError, "cannot handle function"."""
+
+    class Product(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(rushlight.randn(3, 2))
+
+        def forward(self, x):
+            return rushlight.matmul(x, self.weight).sin()
+
+    model, x = Product(), rushlight.randn(4, 3)
+    per_sample()(model)(x).sum().backward()
+    for i in range(4):
+        (alone,) = rushlight.autograd.grad(model(x[i : i + 1]).sum(), model.weight)
+        rushlight.testing.assert_close(model.weight.grad_sample[i], alone)
+
+
 def test_calls_that_have_no_gradient_of_a_sample():
     model = nn.Linear(3, 2)
     call = per_sample()(model)

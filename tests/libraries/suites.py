@@ -67,14 +67,9 @@ SUITES = {
         "without what needs faiss or downloads",
     ),
     "linear_operator": Suite("cornellius-gp/linear_operator", "386cff7", ("test",)),
-    "gpytorch": Suite(
-        "cornellius-gp/gpytorch",
-        "7c4ec80",
-        ("test/likelihoods", "test/means", "test/priors"),
-        "likelihoods, means, priors",
-    ),
+    "gpytorch": Suite("cornellius-gp/gpytorch", "7c4ec80", ("test",)),
     "opacus": Suite("meta-pytorch/opacus", "88919b6", ("opacus/tests",)),
-    "botorch": Suite("pytorch/botorch", "e390e13", ("test/posteriors",), "posteriors"),
+    "botorch": Suite("pytorch/botorch", "e390e13", ("test",)),
 }
 
 
@@ -107,7 +102,10 @@ def outcomes_of(engine: str, suite: Suite, checkout: Path, file: str, reports: P
     if report.exists():
         return read(report)
     command = [sys.executable, "-W", "ignore", "-m"]
-    command += ["rushlight", "run", "-m", "pytest"] if engine == "rushlight" else ["pytest"]
+    command += {
+        "rushlight": ["rushlight", "run", "-m", "pytest"],
+        "torch": ["pytest", "-p", "torchvision_ops"],
+    }[engine]
     command += [file, *suite.options, f"--junitxml={report}", f"--timeout={TEST_SECONDS}"]
     command += ["-q", "-p", "no:cacheprovider", "--tb=short", "--continue-on-collection-errors"]
     with log.open("w") as output:
@@ -130,7 +128,9 @@ def environment(checkout: Path) -> dict[str, str]:
     return {
         **os.environ,
         "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
-        "PYTHONPATH": os.pathsep.join((str(ROOT), str(checkout), str(checkout / "src"))),
+        "PYTHONPATH": os.pathsep.join(
+            (str(ROOT), str(HERE), str(checkout), str(checkout / "src"))
+        ),
         "CUDA_VISIBLE_DEVICES": "",
         "EINOPS_TEST_BACKENDS": "numpy,torch",
         "HF_HUB_OFFLINE": "1",

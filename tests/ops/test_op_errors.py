@@ -117,4 +117,47 @@ def test_refused_in_the_same_words(oracle, name):
     assert words(rushlight) == oracle(words)
 
 
+X, IMAGE = rushlight.arange(6.0).reshape(2, 3), rushlight.ones(1, 1, 4, 4)
+F = rushlight.nn.functional
+FLOATS_FOR_INTEGERS = {
+    "chunk": lambda: X.chunk(1.5),
+    "unsafe_chunk": lambda: rushlight.unsafe_chunk(X, 1.5),
+    "split": lambda: X.split(1.5),
+    "unsafe_split": lambda: rushlight.unsafe_split(X, 1.5),
+    "tril": lambda: X.tril(0.5),
+    "triu": lambda: X.triu(0.5),
+    "rot90": lambda: X.rot90(1.5),
+    "unfold size": lambda: X.unfold(1, 1.5, 1),
+    "unfold step": lambda: X.unfold(1, 1, 1.5),
+    "cov": lambda: X.cov(correction=0.5),
+    "quantile": lambda: rushlight.tensor(1.0).quantile(0.5, 0.5),
+    "round": lambda: X.round(decimals=0.5),
+    "randint": lambda: rushlight.randint(1.5, (2,)),
+    "randint_like": lambda: rushlight.randint_like(X, 1.5),
+    "histogram": lambda: X.histogram(1.5),
+    "repeat_interleave": lambda: rushlight.repeat_interleave(X, 2, 0, output_size=4.5),
+    "pad": lambda: F.pad(X, (1.5, 2)),
+    "avg_pool2d": lambda: F.avg_pool2d(IMAGE, 2, divisor_override=1.5),
+    "adaptive_avg_pool2d": lambda: F.adaptive_avg_pool2d(IMAGE, (1.5, 1)),
+    "adaptive_max_pool2d": lambda: F.adaptive_max_pool2d(IMAGE, (1.5, 1)),
+    "nll_loss": lambda: F.nll_loss(X, rushlight.tensor([0, 1]), ignore_index=0.5),
+    "ctc_loss": lambda: F.ctc_loss(X, rushlight.tensor([1]), (2.0,), (1,)),
+}
+
+
+@pytest.mark.parametrize("name", FLOATS_FOR_INTEGERS)
+def test_a_float_is_no_integer(name):
+    """Found by a search over torch's database of operators: a half was added to each integer
+    argument of 3,201 calls."""
+    with pytest.raises(TypeError, match="must be int|as an integer"):
+        FLOATS_FOR_INTEGERS[name]()
+
+
+def test_fold_of_a_wrong_number_of_windows_names_the_sizes():
+    with pytest.raises(
+        RuntimeError, match=r"Given output_size=\(2, 2\).*but got input.size\(2\)=4"
+    ):
+        F.fold(rushlight.ones(1, 4, 4), 2, 2)
+
+
 test_program = program.test()

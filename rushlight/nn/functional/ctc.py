@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.errors import explain
+from rushlight.core.arguments import integer
 from rushlight.core.tensor import Tensor, created, from_array, noticed
 from rushlight.nn.functional.loss import reduced
 from rushlight.ops.math import elementwise as e
@@ -67,7 +68,7 @@ def ctc_loss(
 def whole_numbers(lengths: Any, name: str) -> tuple[int, ...]:
     """Lengths as Python ints. RuntimeError for a tensor of another dtype."""
     if not isinstance(lengths, Tensor):
-        return tuple(int(n) for n in lengths)
+        return tuple([integer(n, name) for n in lengths])
     if lengths._array.dtype.kind not in "iu":
         raise RuntimeError(
             explain(f"{name} must be integral", "convert it with .long()", dtype=lengths.dtype)

@@ -10,6 +10,7 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.errors import describe, explain, warn
+from rushlight.core.arguments import integer
 from rushlight.core.tensor import Tensor, created, from_array
 from rushlight.nn.functional.linear import linear
 from rushlight.ops.math import elementwise as e
@@ -432,6 +433,7 @@ def nll_loss(
         raise ValueError(
             explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'")
         )
+    ignore_index = integer(ignore_index, "ignore_index")
     x, t = input._array, target._array
     if x.ndim < 3 and t.shape == x.shape[:-1] and x.ndim and weight is None:
         return losses.nll_loss(input, target, weight, ignore_index, reduction)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from math import inf
 
 from rushlight.base.errors import explain
+from rushlight.core.arguments import integer
 from rushlight.core.tensor import Tensor
 from rushlight.nn.functional.size_arguments import check_filled
 from rushlight.ops.shape.pad import bordered, constant_pad
@@ -32,7 +33,7 @@ def pad(
     >>> F.pad(x, (1, 2)), F.pad(x, (1, 2), mode="reflect"), F.pad(x, (0, -1))
     (tensor([[0, 1, 2, 3, 0, 0]]), tensor([[2, 1, 2, 3, 2, 1]]), tensor([[1, 2]]))
     """
-    amounts = [int(a) for a in pad]
+    amounts = [integer(a, "pad") for a in pad]
     ndim = input._array.ndim
     if len(amounts) % 2:
         raise RuntimeError(explain("Padding length must be divisible by 2", pad=tuple(amounts)))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.errors import explain
+from rushlight.core.arguments import integer
 from rushlight.core.build import unrecorded
 from rushlight.core.mode import mode
 from rushlight.core.results import into
@@ -114,6 +115,8 @@ def avg_pooling(n: int) -> Callable:
         kernel, step, margin, _ = window(
             kernel_size, None if stride == () else stride, padding, 1, n
         )
+        if divisor_override is not None:
+            divisor_override = integer(divisor_override, "divisor_override")
         x, added = batched(input, n, name)
         made = pool.avg_pool(
             x, kernel, step, margin, ceil_mode, count_include_pad, divisor_override
@@ -225,7 +228,12 @@ def adaptive(
             explain(f"{name}: Input dimension should be at least {n + 1}", shape=tuple(input.shape))
         )
     x, added = with_batch(input, n, name)
-    size = tuple([s if o is None else int(o) for o, s in zip(output_size, x._array.shape[2:])])
+    size = tuple(
+        [
+            s if o is None else integer(o, "output_size")
+            for o, s in zip(output_size, x._array.shape[2:])
+        ]
+    )
     if min(size) < 0:
         raise RuntimeError(
             explain(

@@ -9,7 +9,7 @@ from numpy import ndarray
 
 from rushlight.base import dtypes
 from rushlight.base.errors import explain
-from rushlight.core.arguments import promoted
+from rushlight.core.arguments import integer, promoted
 from rushlight.core.build import before_write, composite, inplace, recorded, unrecorded
 from rushlight.core.results import into
 from rushlight.core.table import TABLE
@@ -268,7 +268,7 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
     >>> rushlight.round(rushlight.tensor([0.5, 1.5, 2.5]))
     tensor([0., 2., 2.])
     """
-    if decimals == 0:
+    if integer(decimals, "decimals") == 0:
         return e.round(input, out=out)
     if input.dtype.category < dtypes.FLOATING:
         raise NotImplementedError(

@@ -6,6 +6,7 @@ from typing import Any
 
 from rushlight.base import dtypes
 from rushlight.base.errors import explain, warn
+from rushlight.core.arguments import integer
 from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor, numbers
 from rushlight.ops.linalg.arguments import check_tensor
@@ -36,6 +37,7 @@ def cov(
             [-1.,  1.]])
     """
     check_input(input, "cov")
+    correction = integer(correction, "correction")
     x = reshape(input, (1, -1)) if input._array.ndim < 2 else input
     if x.dtype.category < dtypes.FLOATING:
         x = to(x, dtypes.get_default_dtype())

@@ -10,7 +10,7 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.errors import explain
-from rushlight.core.arguments import holds, reduced_dims, wrap
+from rushlight.core.arguments import holds, integer, reduced_dims, wrap
 from rushlight.core.build import build, composite, inner
 from rushlight.core.results import into, return_type
 from rushlight.core.tensor import Tensor, created, from_array, noticed
@@ -235,10 +235,10 @@ def quantiles(
     check_quantile(name, input, q, interpolation)
     size = tuple(input._array.shape)
     parts = q if isinstance(q, Tensor) else created(from_array(np.asarray(q, input._array.dtype)))
+    dim = None if dim is None else wrap(dim, len(size))
     if dim is None or not size:
         x, kept, rest = reshape(input, (-1,)), (1,) * len(size), ()
     else:
-        dim = wrap(dim, len(size))
         others = tuple(d for d in range(len(size)) if d != dim)
         x, kept = (
             permute(input, (*others, dim)),
@@ -400,7 +400,7 @@ def histogram(
     )
     hist, edges = boxes(
         points,
-        [clone(bins) if isinstance(bins, Tensor) else int(bins)],
+        [clone(bins) if isinstance(bins, Tensor) else integer(bins, "bins")],
         range,
         weight if flat is None else flat,
         density,

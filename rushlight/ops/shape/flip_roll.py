@@ -8,7 +8,7 @@ import numpy as np
 
 from rushlight.base.errors import explain
 from rushlight.base.size import Size
-from rushlight.core.arguments import sizes, wrap
+from rushlight.core.arguments import integer, sizes, wrap
 from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor
 from rushlight.ops.linalg.matmul_api import conjugate_transpose
@@ -85,7 +85,7 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     tensor([[2, 4],
             [1, 3]])
     """
-    ndim = input._array.ndim
+    k, ndim = integer(k, "k"), input._array.ndim
     if len(dims) != 2:
         raise RuntimeError(
             explain(f"expected total rotation dims == 2, but got dims = {len(dims)}")

@@ -13,7 +13,7 @@ import numpy as np
 from rushlight.base import dtypes
 from rushlight.base.errors import explain
 from rushlight.base.intp import as_intp
-from rushlight.core.arguments import listed, op_errors, sizes, wrap
+from rushlight.core.arguments import integer, listed, op_errors, sizes, wrap
 from rushlight.core.build import composite
 from rushlight.core.mode import mode
 from rushlight.core.results import into
@@ -163,7 +163,7 @@ def split_lengths(n: int, size_or_sizes: Any) -> tuple[int, ...]:
         and getattr(size_or_sizes, "ndim", 1) > 0
     ):
         return sizes(size_or_sizes)
-    step = int(size_or_sizes)
+    step = integer(size_or_sizes, "split_size")
     if step < 0 or (step == 0 and n):
         raise RuntimeError(
             explain(f"split expects split_size be non-negative, but got split_size={step}")
@@ -173,6 +173,7 @@ def split_lengths(n: int, size_or_sizes: Any) -> tuple[int, ...]:
 
 def chunk_lengths(n: int, chunks: int) -> tuple[int, ...]:
     """How long the parts are into which `chunk` takes a dimension of length n."""
+    chunks = integer(chunks, "chunks")
     if chunks <= 0:
         raise RuntimeError(
             explain("chunk expects `chunks` to be greater than 0, got: " + str(chunks))
@@ -423,6 +424,8 @@ def repeat_interleave(
     if repeats is None or input is None:
         repeats = input if repeats is None else repeats
         input = created(from_array(np.arange(repeats._array.size, dtype=np.int64)))
+    if output_size is not None:
+        integer(output_size, "output_size")
     from_all = dim is None
     x = s.flatten(input) if from_all else input
     d = 0 if from_all else wrap(dim, input._array.ndim)

@@ -13,7 +13,7 @@ from rushlight.base.device import CPU, on_meta
 from rushlight.base.dtypes import dtype as Dtype
 from rushlight.base.errors import explain, suggesting
 from rushlight.base.memory_format import preserve_format
-from rushlight.core.arguments import holds
+from rushlight.core.arguments import holds, integer
 from rushlight.core.build import MORE, checked_method, unrecorded
 from rushlight.core.mode import mode, no_grad
 from rushlight.core.tensor import Tensor, from_array, holder, noticed
@@ -154,7 +154,7 @@ def randint(
         low, high, size = 0, low, high
     elif high is None:  # randint(10, size=(5,))
         low, high = 0, low
-    low, high = (int(v) for v in (low, high))
+    low, high = integer(low, "low"), integer(high, "high")
     kind = np.dtype(np.int64) if dtype is None else dtypes.as_dtype(dtype).numpy
     return drawn(
         source(generator, device).randint(low, high, shape_of((size,)), kind),
