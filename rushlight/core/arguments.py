@@ -327,6 +327,15 @@ def known(value: Any) -> bool:
     return isinstance(value, (Tensor, Number, ndarray, np.generic))
 
 
+def checked_number(value: Any, name: str) -> Any:
+    """The value. TypeError if it is no number: NumPy would make nan of None."""
+    if not known(value):
+        raise TypeError(
+            explain(f"{name}(): value must be Number or Tensor, not {type(value).__name__}")
+        )
+    return value
+
+
 def as_operand(value: Any, op: Op) -> tuple[Tensor, int]:
     """An operand as a tensor, with its kind for promotion: 0 tensor, 1 0-d tensor, 2 number."""
     if isinstance(value, Tensor):

@@ -316,6 +316,8 @@ def unfold_dim(x: ndarray, dim: int, size: int, step: int) -> ndarray:
     size, step = index(size), index(step)
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
     if not x.ndim:
         return x.reshape(1)[:size]
     n = x.shape[dim]

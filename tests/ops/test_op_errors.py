@@ -153,6 +153,42 @@ def test_a_float_is_no_integer(name):
         FLOATS_FOR_INTEGERS[name]()
 
 
+PLACE, MASK = rushlight.tensor([[0]]), rushlight.tensor([True, False, True])
+NO_NUMBERS = {
+    "masked_fill": lambda: X.masked_fill(MASK, None),
+    "index_fill": lambda: X.index_fill(0, rushlight.tensor([0]), None),
+    "scatter": lambda: X.scatter(0, PLACE, None),
+    "searchsorted": lambda: rushlight.searchsorted(X[0], "a"),
+    "bucketize": lambda: rushlight.bucketize(None, X[0]),
+    "bilinear": lambda: F.bilinear(X, X, rushlight.ones(1, 3, 3), 2.5),
+}
+
+
+@pytest.mark.parametrize("name", NO_NUMBERS)
+def test_none_and_text_are_no_numbers(name):
+    """NumPy makes nan of None."""
+    with pytest.raises(TypeError, match="must be (Number or )?Tensor, not"):
+        NO_NUMBERS[name]()
+
+
+LU, PIVOTS = rushlight.linalg.lu_factor(rushlight.eye(3) + 1)
+UNFIT = {
+    "soft_margin_loss": lambda: F.soft_margin_loss(X[0], X[0, :, None]),
+    "bilinear": lambda: F.bilinear(X, X, rushlight.ones(1, 3, 3), rushlight.ones(2, 1)),
+    "index_reduce": lambda: X.index_reduce(0, rushlight.tensor([0]), X[:1, :1], "mean"),
+    "lu_solve": lambda: rushlight.linalg.lu_solve(LU, PIVOTS[:2], rushlight.ones(3, 1)),
+    "unfold": lambda: X.unfold(1, -3, 1),
+    "batch_norm": lambda: F.batch_norm(X, None, rushlight.ones(3), training=True),
+    "instance_norm": lambda: F.instance_norm(X[None], rushlight.ones(2), None),
+}
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_what_would_broadcast_in_silence_is_refused(name):
+    with pytest.raises((RuntimeError, ValueError), match="match|same|must"):
+        UNFIT[name]()
+
+
 def test_fold_of_a_wrong_number_of_windows_names_the_sizes():
     with pytest.raises(
         RuntimeError, match=r"Given output_size=\(2, 2\).*but got input.size\(2\)=4"

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from rushlight.base.dtypes import FLOATING
-from rushlight.base.errors import check_kinds, explain
+from rushlight.base.errors import check_kinds, explain, not_a_tensor
 from rushlight.core.arguments import promoted, wrap
 from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor, from_array
@@ -83,6 +83,15 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
             )
         )
     k, i, j = weight._array.shape
+    if bias is not None and not isinstance(bias, Tensor):
+        raise not_a_tensor("bilinear", "bias", 3, bias)
+    if bias is not None and bias._array.shape != (k,):
+        raise RuntimeError(
+            explain(
+                "bilinear(): bias size does not match weight size: got "
+                f"{list(bias.shape)} but expected [{k}]"
+            )
+        )
     n = prod(a[:-1])
     x = matmul(reshape(input1, (n, i)), reshape(permute(weight, (1, 0, 2)), (i, k * j)))
     out = r.sum(e.mul(reshape(x, (n, k, j)), reshape(input2, (n, 1, j))), (2,))

@@ -86,7 +86,17 @@ def soft_margin_loss(
     tensor([  0.6931, 100.0000])
     """
     reduction = reduction_of(size_average, reduce, reduction)
-    loss = e.neg(log_sigmoid(e.mul(input, target))).to(input.dtype)
+    product = e.mul(input, target)
+    if product._array.shape != input._array.shape:
+        raise RuntimeError(
+            explain(
+                f"output with shape {list(input.shape)} doesn't match the broadcast shape "
+                f"{list(product.shape)}",
+                "target needs the shape of input, or one that broadcasts to it",
+                op="soft_margin_loss",
+            )
+        )
+    loss = e.neg(log_sigmoid(product)).to(input.dtype)
     return reduced(loss, reduction, "SoftMarginLossBackward0")
 
 

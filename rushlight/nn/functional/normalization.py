@@ -13,6 +13,7 @@ from numpy import ndarray
 from rushlight.autograd.graph import packed_at_the_end
 from rushlight.base import dtypes
 from rushlight.base.errors import check_given, explain
+from rushlight.core.arguments import sizes
 from rushlight.core.mode import mode, no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.core.views import assign, wrote
@@ -78,7 +79,7 @@ def last_dims(
 ) -> tuple[int, ...]:
     """The trailing dimensions that have the shape. RuntimeError if they have another, or a
     parameter has."""
-    shape, ndim = tuple(normalized_shape), input._array.ndim
+    shape, ndim = sizes(normalized_shape), input._array.ndim
     n = len(shape)
     if n == 0:
         raise RuntimeError(
@@ -144,6 +145,14 @@ def rms_norm(
     return out if weight is None else e.mul(out, weight)
 
 
+def check_pair(running_mean: Tensor | None, running_var: Tensor | None) -> None:
+    """ValueError where one is given without the other."""
+    if (running_mean is None) is not (running_var is None):
+        raise ValueError(
+            explain("running_mean and running_var must either both be None or neither be None")
+        )
+
+
 @of_halves
 def batch_norm(
     input: Tensor,
@@ -185,6 +194,7 @@ def batch_norm(
                 )
             )
         return normalization.frozen_batch_norm(input, weight, bias, running_mean, running_var, eps)
+    check_pair(running_mean, running_var)
     if eps <= 0:
         raise ValueError(explain(f"batch_norm eps must be positive during training, but got {eps}"))
     shape = input._array.shape
@@ -320,6 +330,7 @@ def instance_norm(
     """
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    check_pair(running_mean, running_var)
     n, c, *size = input._array.shape
     if prod(size) == 1:
         raise ValueError(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.errors import explain
-from rushlight.core.arguments import wrap
+from rushlight.core.arguments import checked_number, wrap
 from rushlight.core.build import composite
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, created, from_array, method
@@ -163,7 +163,9 @@ def scatter(
     source = (
         given
         if isinstance(given, Tensor)
-        else created(from_array(np.asarray(given).astype(input._array.dtype)))
+        else created(
+            from_array(np.asarray(checked_number(given, "scatter")).astype(input._array.dtype))
+        )
     )
     if reduce is None:
         r = landed(table.scatter, out, input, dim, index, source)

@@ -9,7 +9,7 @@ import numpy as np
 from rushlight.base.dtypes import holding
 from rushlight.base.errors import explain, not_a_tensor
 from rushlight.base.intp import as_int64
-from rushlight.core.arguments import wrap
+from rushlight.core.arguments import checked_number, wrap
 from rushlight.core.build import composite
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, created, from_array, method, noticed, numbers
@@ -29,7 +29,7 @@ def one_number(value: Any, input: Tensor, name: str) -> Tensor:
     cannot hold it.
     """
     if not isinstance(value, Tensor):
-        return created(from_array(holding(value, input.dtype)))
+        return created(from_array(holding(checked_number(value, name), input.dtype)))
     if (
         value._array.dtype.kind == "c"
         and input._array.dtype.kind not in "cb"

@@ -106,7 +106,19 @@ def index_reduce(
                 f"self.size(dim): ({shape[at] if shape else 1}), for dim: {dim}"
             )
         )
-    n = input._array.shape[at] if input._array.ndim else 1
+    own_shape = input._array.shape
+    if len(shape) != len(own_shape) or (shape[:at], shape[at + 1 :]) != (
+        own_shape[:at],
+        own_shape[at + 1 :],
+    ):
+        raise RuntimeError(
+            explain(
+                "source tensor shape must match self tensor shape, excluding the specified "
+                f"dimension. Got self.shape = {list(own_shape)} source.shape = {list(shape)}",
+                op="index_reduce",
+            )
+        )
+    n = own_shape[at] if own_shape else 1
     own = holder(index)._array
     if index._array.size and not 0 <= own.min() <= own.max() < n:
         raise IndexError(

@@ -196,6 +196,13 @@ def linalg_lu_solve(
     check_same(LU, B, name, ("LU", "B"))
     check_matrix(B, name, "B")
     check_equation(LU, B, left, name)
+    if pivots._array.shape != LU._array.shape[:-1]:
+        raise RuntimeError(
+            explain(
+                f"{name}: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots "
+                f"with shape {list(pivots.shape)} instead"
+            )
+        )
     if pivots._array.dtype != np.int32:
         raise RuntimeError(
             explain(

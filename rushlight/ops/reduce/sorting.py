@@ -8,7 +8,7 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.errors import explain
-from rushlight.core.arguments import wrap
+from rushlight.core.arguments import checked_number, wrap
 from rushlight.core.build import build, composite, general, inner
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, from_array, numbers
@@ -181,7 +181,10 @@ def searchsorted(
 
 
 def as_values(input: Any) -> Tensor:
-    return input if isinstance(input, Tensor) else from_array(np.asarray(input))
+    """A number as a 0-d tensor. TypeError for what is neither a number nor a tensor."""
+    if isinstance(input, Tensor):
+        return input
+    return from_array(np.asarray(checked_number(input, "searchsorted")))
 
 
 def check_search(
