@@ -328,7 +328,7 @@ def known(value: Any) -> bool:
 
 
 def checked_number(value: Any, name: str) -> Any:
-    """The value. TypeError if it is no number: NumPy would make nan of None."""
+    """The value. TypeError unless it is a number: NumPy would make nan of None."""
     if not known(value):
         raise TypeError(
             explain(f"{name}(): value must be Number or Tensor, not {type(value).__name__}")

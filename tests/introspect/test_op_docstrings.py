@@ -306,7 +306,8 @@ def test_reading_leaves_the_random_stream_alone():
 def test_an_example_without_scipy_is_left_out(monkeypatch):
     scipy_function.cache_clear()
     monkeypatch.setitem(sys.modules, "scipy", None)
-    ndtr = rushlight.special.ndtr.__doc__  # of erf, there may be a compiled loop, which needs no SciPy
+    # erf may have a compiled loop, which needs no SciPy, from another test
+    ndtr = rushlight.special.ndtr.__doc__
     assert "Gradient" in ndtr
     assert ">>>" not in ndtr
 

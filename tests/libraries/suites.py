@@ -128,9 +128,7 @@ def environment(checkout: Path) -> dict[str, str]:
     return {
         **os.environ,
         "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
-        "PYTHONPATH": os.pathsep.join(
-            (str(ROOT), str(HERE), str(checkout), str(checkout / "src"))
-        ),
+        "PYTHONPATH": os.pathsep.join((str(ROOT), str(HERE), str(checkout), str(checkout / "src"))),
         "CUDA_VISIBLE_DEVICES": "",
         "EINOPS_TEST_BACKENDS": "numpy,torch",
         "HF_HUB_OFFLINE": "1",
