@@ -3,7 +3,7 @@
     env -u OPENBLAS_CORETYPE python benchmarks/operators.py                     # prints the table
     python benchmarks/operators.py --only pool --size S --mode forward          # a few of them
     python benchmarks/operators.py --threads 1 2 --json FILE --page FILE.md     # all, and a page
-    python benchmarks/operators.py --against main                               # two commits
+    python benchmarks/operators.py --against main --processes 3                 # two commits
 
 Sizes: S, a few dozen numbers; M, 64 thousand; L, 1 to 2 million. Modes: `forward`, under `no_grad`;
 `backward`, forward and backward. Times are microseconds, the least of many short blocks in which
@@ -284,6 +284,9 @@ class Worker:
         self.process.wait()
 
 
+Workers = dict[str, list[Worker]]  # the processes of each side: `ours` and `other`
+
+
 @contextmanager
 def checkout(commit: str) -> Iterator[Path]:
     """A folder with the files of a commit."""
@@ -297,17 +300,22 @@ def checkout(commit: str) -> Iterator[Path]:
             subprocess.run([*git, "remove", "--force", tree], check=True)
 
 
-def least(workers: dict[str, Worker], task: dict[str, Any], rounds: int) -> dict[str, Any]:
-    """The least times of `ours`, `torch` and, with two commits, `other`, over the rounds."""
+def least(workers: Workers, task: dict[str, Any], rounds: int) -> dict[str, Any]:
+    """The least times of `ours`, `torch` and, with two commits, `other`, over rounds and
+    processes."""
     best: dict[str, Any] = {}
-    for _ in range(rounds):
-        for name, worker in workers.items():
-            found = worker.ask(task)
-            if "rushlight" not in found:
-                return found
-            for engine, value in ((name, found["rushlight"]), ("torch", found["torch"])):
-                best[engine] = min(best.get(engine, inf), value)
+    for name, worker in rounds * in_turns(workers):
+        found = worker.ask(task)
+        if "rushlight" not in found:
+            return found
+        for engine, value in ((name, found["rushlight"]), ("torch", found["torch"])):
+            best[engine] = min(best.get(engine, inf), value)
     return best
+
+
+def in_turns(workers: Workers) -> list[tuple[str, Worker]]:
+    """The first process of each side, the second of each side, and so on."""
+    return [(name, pool[k]) for k in range(len(workers["ours"])) for name, pool in workers.items()]
 
 
 def ratio_of(times: dict[str, float]) -> float:
@@ -315,7 +323,7 @@ def ratio_of(times: dict[str, float]) -> float:
     return (times["other"] if "other" in times else times["torch"]) / times["ours"]
 
 
-def survey(workers: dict[str, Worker], chosen: argparse.Namespace) -> Iterator[dict[str, Any]]:
+def survey(workers: Workers, chosen: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """A row of the survey for each call, size and mode; outliers are measured twice."""
     limit = OUTLIER if len(workers) == 1 else SLOWER
     for family, calls in families().items():
@@ -396,6 +404,9 @@ def main() -> None:
     parser.add_argument("--against", help="a commit to compare with, instead of torch")
     parser.add_argument("--seconds", type=float, default=0.05, help="of a call in a round")
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument(
+        "--processes", type=int, default=1, help="of each side: times differ between processes"
+    )
     parser.add_argument("--json", type=Path, help="write all rows here")
     parser.add_argument("--page", type=Path, help="write the page here")
     parser.add_argument("--title", default="", help="what the page says was measured")
@@ -408,7 +419,10 @@ def main() -> None:
         if chosen.against:
             folders["other"] = stack.enter_context(checkout(chosen.against))
         for threads in chosen.threads:
-            workers = {name: Worker(folder, threads) for name, folder in folders.items()}
+            workers = {
+                name: [Worker(folder, threads) for _ in range(chosen.processes)]
+                for name, folder in folders.items()
+            }
             for row in survey(workers, chosen):
                 if "error" in row:
                     print(f"{row['call']:60} {row['size']} {row['error']}", flush=True)
@@ -419,7 +433,7 @@ def main() -> None:
                     f"{row['call']:60} {where} {ratio_of(row):6.2f} {row['ours']:11.2f} us",
                     flush=True,
                 )
-            for worker in workers.values():
+            for _, worker in in_turns(workers):
                 worker.close()
     print("", *table(rows, ["family"]), sep="\n")
     if chosen.json:
