@@ -103,8 +103,19 @@ class NoAttribute(AttributeError):
 
     def __str__(self) -> str:
         text = super().__str__()
-        like = None if "hint: " in text else nearest(self.name or "", dir(self.obj))
-        return f"{text}\n  hint: did you mean {like}?" if like else text
+        hint = "" if "hint: " in text else self.hint(self.name or "")
+        return f"{text}\n  hint: {hint}" if hint else text
+
+    def hint(self, name: str) -> str:
+        cls = type(self.obj)
+        if isinstance(getattr(cls, name, None), property):
+            return (
+                f"the property raised an AttributeError; {cls.__name__}.{name}.fget(...) shows it"
+            )
+        if "_modules" not in vars(self.obj):
+            return f"{cls.__name__}.__init__ has to call super().__init__() first"
+        like = nearest(name, dir(self.obj))
+        return f"did you mean {like}?" if like else ""
 
     def __reduce__(self) -> tuple:
         return AttributeError, (str(self),)

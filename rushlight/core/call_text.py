@@ -44,6 +44,15 @@ from rushlight.core.table import FLOATING, TABLE, Op
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.core.views import register
 
+# Settings that are Python numbers. Users may give a tensor of one element: F.softplus(x, beta=t).
+NUMBERS = frozenset(
+    (
+        *("alpha", "beta", "delta", "eps", "high", "input_scale", "lambd", "low", "max_val"),
+        *("min_val", "nan", "negative_slope", "neginf", "p", "posinf", "rcond", "scale"),
+        *("threshold", "value"),
+    )
+)
+
 
 @lru_cache(maxsize=2048)
 def written(op: Op, view: bool = False) -> Callable:
@@ -137,6 +146,10 @@ class Arguments:
             if len(names) < 70
             else tupled("", self.all, " = values = args")
         )
+        numbers = [own(name) for name in op.settings if name in NUMBERS]
+        if numbers:
+            test = " or ".join([f"isinstance({name}, Tensor)" for name in numbers])
+            lines += [*conditional("if", test), f"    {names} = values = as_numbers(op, values)"]
         if self.promoted:
             some = ", ".join(self.promoted) + "," * (len(self.promoted) == 1)
             lines += [f"{some} = to_one_dtype(op, ({some}))"]
@@ -251,6 +264,14 @@ def noted_view(op: Op) -> list[str]:
     ]
 
 
+def as_numbers(op: Op, values: Sequence[Any]) -> tuple:
+    """The arguments with settings that are tensors as numbers. RuntimeError for several
+    elements."""
+    n = len(op.inputs)
+    settings = [v.item() if isinstance(v, Tensor) else v for v in values[n:]]
+    return (*values[:n], *settings)
+
+
 def to_one_dtype(op: Op, operands: Sequence[Any]) -> list[Any]:
     """The operands that are there, brought to one dtype."""
     dtype, numbers = None, False
@@ -361,6 +382,7 @@ SCOPE = {
     "finish": finish,
     "check_one_dtype": check_one_dtype,
     "register": register,
+    "as_numbers": as_numbers,
     "to_one_dtype": to_one_dtype,
     "tensor_list": tensor_list,
     "NoArray": NoArray,

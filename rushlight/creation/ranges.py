@@ -315,7 +315,7 @@ def logspace(
         else d
     )
     powers = evenly_spaced(start, end, steps, numeric(wide, "logspace"))
-    return placed(np.power(base, powers).astype(d.numpy), out, requires_grad, device)
+    return placed(np.power(number(base), powers).astype(d.numpy), out, requires_grad, device)
 
 
 def triangle(

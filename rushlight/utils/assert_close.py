@@ -198,6 +198,8 @@ def compared(a: Any, b: Any, path: Path, settings: Settings) -> list:
     """AssertionError unless two values without elements are close; TypeError for unsupported
     types.
     """
+    if all(isinstance(x, (int, float, complex, np.number)) for x in (a, b)):
+        a, b = (x.item() if isinstance(x, np.number) else x for x in (a, b))
     if a is None or b is None:
         if a is not b:
             raise settings.error(f"None mismatch: {a} is not {b}", path)

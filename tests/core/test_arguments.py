@@ -112,4 +112,39 @@ def bools_are_no_dimensions(torch):
     ]
 
 
+def scalars(lib):
+    """Losses of calls that are given their numbers as tensors of no dimensions."""
+    F, two = lib.nn.functional, lib.tensor(2.0)
+    x = lib.linspace(-2, 2, 6).reshape(2, 3).requires_grad_()
+    y = x * 2
+    mean, var = lib.zeros(3), lib.ones(3)
+    made = [
+        F.softplus(x, two, two),
+        F.elu(x, two),
+        F.smooth_l1_loss(x, y, beta=two / 4),
+        F.huber_loss(x, y, delta=two / 4),
+        F.layer_norm(x, (3,), eps=two / 1000),
+        F.batch_norm(x, mean, var, training=True, eps=two / 1000),
+        F.group_norm(x, 1, eps=two / 1000),
+        F.instance_norm(x[None], eps=two / 1000),
+        F.adaptive_avg_pool1d(x[None], lib.tensor(2)),
+        lib.addcmul(x, x, x, value=two),
+        lib.addcdiv(x, x, x + 3, value=two),
+        lib.as_strided(x, (2,), (1,), lib.tensor(1)),
+    ]
+    for out in made:
+        (grad,) = lib.autograd.grad(out.sum(), x, retain_graph=True)
+        yield out.detach()
+        yield grad
+    yield lib.histc(x.detach(), 3, -two, two)
+    yield lib.logspace(0, 2, lib.tensor(3), lib.tensor(2.0))
+
+
+def test_tensors_of_no_dimensions_stand_for_numbers(oracle):
+    for ours, theirs in zip(
+        scalars(rushlight), oracle(lambda lib: list(scalars(lib))), strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
 test_program = program.test()

@@ -936,3 +936,13 @@ def distributions_far_from_the_middle_and_of_no_sense(torch):
 
 
 test_program = program.test()
+
+
+def test_a_distribution_that_is_also_a_module():
+    """As GPyTorch's priors: the constructor of Distribution calls the Module's."""
+
+    class Prior(rushlight.distributions.Distribution, rushlight.nn.Module):
+        arg_constraints = {}
+
+    prior = Prior()
+    assert list(prior.modules()) == [prior]

@@ -140,6 +140,31 @@ def test_assigning_before_init():
         nn.Module(a=1)
 
 
+class Incomplete(nn.Module):
+    """Its property raises an AttributeError, its constructor may leave out Module's."""
+
+    def __init__(self, complete):
+        if complete:
+            super().__init__()
+
+    @property
+    def size(self):
+        return self.sizes
+
+
+@pytest.mark.parametrize(
+    ("complete", "name", "hint"),
+    [
+        (True, "size", r"the property raised an AttributeError; Incomplete.size.fget\(...\)"),
+        (False, "weight", r"Incomplete.__init__ has to call super\(\).__init__\(\) first"),
+        (True, "sise", "did you mean size"),
+    ],
+)
+def test_hints_about_missing_attributes(complete, name, hint):
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'\n  hint: {hint}"):
+        getattr(Incomplete(complete), name)
+
+
 def test_paths():
     net = Net()
     assert net.get_submodule("layers.1") is net.layers[1]

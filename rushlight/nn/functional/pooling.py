@@ -210,7 +210,7 @@ def adaptive(
 
     ValueError for too few dimensions, RuntimeError for too many or a size of another length.
     """
-    if output_size is None or isinstance(output_size, int):
+    if not isinstance(output_size, (tuple, list)):
         output_size = (output_size,) * n
     if len(output_size) != n:
         what = (

@@ -354,6 +354,7 @@ def histc(
         input._array.astype(np.float32) if half else floats("histogram_cpu", input)._array
     ).reshape(-1)
     check_bins([bins])
+    min, max = (bound.item() if isinstance(bound, Tensor) else bound for bound in (min, max))
     if max < min:
         raise RuntimeError(explain("torch.histc: max must be larger than min", min=min, max=max))
     low, high = (min, max) if min != max or not x.size else (x.min(), x.max())

@@ -22,7 +22,7 @@ from rushlight.base.memory_format import (
     preserve_format,
     room_for,
 )
-from rushlight.core.arguments import sizes
+from rushlight.core.arguments import integer, sizes
 from rushlight.core.build import build, composite, inner, inner_view
 from rushlight.core.mode import current, mode
 from rushlight.core.tensor import Tensor, from_array, holder, method, writes_of
@@ -69,7 +69,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     size, stride = sizes(size), sizes(stride)
     memory = holder(input)
     first = memory.storage_offset()
-    offset = first if storage_offset is None else storage_offset
+    offset = first if storage_offset is None else integer(storage_offset, "storage_offset")
     own = tuple(step // input._array.itemsize for step in input._array.strides)
     check_steps(size, stride)
     if memory is input:
