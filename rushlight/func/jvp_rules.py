@@ -22,7 +22,7 @@ from rushlight.core.node import Hooks, Parts, Start, with_hooks
 from rushlight.core.table import ruled_inputs
 from rushlight.core.tensor import Tensor, created, from_array
 from rushlight.core.worlds import TENSORS
-from rushlight.ops.index.along_dim import index_copy, scatter
+from rushlight.ops.index.along_dim import embedding, index_copy, scatter, without_gradient
 from rushlight.ops.index.index_tensors import write_at
 
 Given = Sequence[Tensor | None]
@@ -79,7 +79,8 @@ def derivative(
     for i in separately:
         if (t := left[i]) is not None:
             left[i] = None
-            found = added(found, linearly(op, args, places(op)[i], t))
+            given = with_exact_transpose(op, args) if linear else args
+            found = added(found, linearly(op, given, places(op)[i], t))
     if any([t is not None for t in left]):
         diagonal = op.elementwise and not any(
             x._array.dtype.kind == "c" for x in (*outs, *args) if isinstance(x, Tensor)
@@ -98,6 +99,14 @@ def may_overwrite(op: Any, args: tuple) -> bool:
         *_, accumulate = args
         return not accumulate
     return op in (scatter.op, index_copy.op)
+
+
+def with_exact_transpose(op: Any, args: tuple) -> tuple:
+    """The arguments for which the op's backward rule is exact: that of `embedding` leaves the row
+    `padding_idx` out (in a batch: `without_gradient`), whose tangent counts all the same."""
+    if op is embedding.op:
+        return (*args[:-1], None)
+    return (args[0], zeros(args[1])) if op is without_gradient.op else args
 
 
 def by_gather(op: Any, given: list) -> Tensor:

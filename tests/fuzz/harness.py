@@ -264,20 +264,37 @@ def edited(text: str, number: int) -> str | None:
 
 def edits(tree: ast.AST) -> Iterator[Callable[[], None]]:
     """Ways to make a program shorter: without a part of a list, with a block as its body, with a
-    call as one operand."""
-    for node in ast.walk(tree):
+    call as one operand. Statements that differ between the libraries stay whole: an edit in one
+    branch would make another program of it."""
+    for node in walked(tree):
+        if is_fork(node):
+            continue
         for name, value in ast.iter_fields(node):
             if isinstance(value, list) and name not in ("decorator_list", "ops"):
                 for i in reversed(range(len(value))):
-                    block = (
-                        value[i].body if isinstance(value[i], (ast.With, ast.For, ast.If)) else []
-                    )
+                    whole = not isinstance(value[i], (ast.With, ast.For, ast.If))
+                    block = [] if whole or is_fork(value[i]) else value[i].body
                     for parts in ([], *([part] for part in inside(value[i])), block):
                         if parts or len(value) > 1 or name in ("args", "keywords"):
                             yield partial(value.__setitem__, slice(i, i + 1), parts)
             elif isinstance(value, ast.expr):
                 for part in inside(value):
                     yield partial(setattr, node, name, part)
+
+
+def walked(tree: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a program, but for those inside of forks."""
+    todo = [tree]
+    while todo:
+        node = todo.pop(0)
+        yield node
+        if not is_fork(node):
+            todo.extend(ast.iter_child_nodes(node))
+
+
+def is_fork(node: ast.AST) -> bool:
+    """Whether a statement has a branch for each library: `if t.__name__ == 'torch'`."""
+    return isinstance(node, ast.If) and "t.__name__" in ast.unparse(node.test)
 
 
 def inside(node: Any) -> list[ast.expr]:
