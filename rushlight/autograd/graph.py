@@ -89,12 +89,14 @@ class saved_tensors_hooks(Setting, Inner):
         ):
             return
         names = node.op.saves if node.op is not None else ()
+        outs = (out,) if isinstance(out, Tensor) else out
         node.saved = tuple(
-            self.packed(item, names[i : i + 1] == ("out",)) for i, item in enumerate(node.saved)
+            self.packed(item, names[i : i + 1] == ("out",), outs)
+            for i, item in enumerate(node.saved)
         )
         hooks_of(node).unpack = self.restore
 
-    def packed(self, item: Any, is_out: bool) -> Any:
+    def packed(self, item: Any, is_out: bool, outs: Any) -> Any:
         if isinstance(item, Tensor):
             # the 3 of x ** 3 is not packed
             is_number = item._array.ndim == 0 and item._node is None
@@ -105,7 +107,11 @@ class saved_tensors_hooks(Setting, Inner):
             )
         if not is_out or item is None:  # None: the rule does not need the output (x ** 2)
             return item
-        return Packed(self, self.pack_one(from_array(item)), raw=ref(item))
+        alias = from_array(item)
+        for out in outs:
+            if isinstance(out, Tensor) and out._array is item:
+                alias._writes = writes_of(out)  # a write to the output is one to what is packed
+        return Packed(self, self.pack_one(alias), raw=ref(item))
 
     def pack_one(self, t: Tensor) -> Any:
         before = t._version

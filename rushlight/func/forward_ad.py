@@ -18,7 +18,7 @@ from rushlight.core import families
 from rushlight.core.mode import Inner, Setting, current, innermost, mode, within
 from rushlight.core.node import hooks_of
 from rushlight.core.tensor import TANGENTS, Tensor, from_array, writes_of
-from rushlight.core.views import Region, as_it_is, detached, living_views, released
+from rushlight.core.views import Region, as_it_is, detached, living_views, register, released
 from rushlight.func.batching import Batch, recorded, spread_as, wrap
 from rushlight.func.jvp_rules import derivative, differentiated, fitted, lying_as, zeros
 
@@ -197,12 +197,20 @@ class Level(Inner):
                     node, self.below(args), self.below(outs), tangents, self.below(saved)
                 )
             self.give_all(outs, found)
+            for made, t in zip(outs, found):
+                if any([made is a for a in args]) and living_views(made._root):  # `mark_dirty`
+                    self.give_written(made, t)
 
     def on_write(self, tensor: Tensor, value: Tensor) -> None:
         super().on_write(tensor, value)
         if not self.held or self.blind():
             return
-        root, t = tensor._root, self.tangent(value)
+        self.give_written(tensor, self.tangent(value))
+
+    def give_written(self, tensor: Tensor, t: Tensor | None) -> None:
+        """New tangents of the tensor's base and of the views of the base, after a write of a value
+        with tangent `t` into the tensor."""
+        root = tensor._root
         known = self.tangent(root)
         if t is None and known is None:
             return
@@ -261,8 +269,12 @@ def tangents_of(x: Tensor) -> Tangents:
 def without(x: Tensor, tangents: dict) -> Tensor:
     """A tensor with the memory and the node of x, and with these tangents only."""
     alias = from_array(x._array)
-    alias._node, alias._viewing = x._node, x._viewing
-    alias._writes = writes_of(x) if x._viewing is None else x._writes
+    alias._node = x._node
+    if x._viewing is None:
+        alias._writes = writes_of(x)
+    else:
+        register(alias, *x._viewing[1:])  # a write to the alias, too, rewrites the base
+        alias._writes = x._writes
     if tangents:
         alias.__dict__[TANGENTS] = Tangents().of(tangents)
     return alias

@@ -292,3 +292,17 @@ def test_functions_that_differentiate_themselves(early_stop):
             ours, expected = parts(x), plain(x)
             assert rushlight.allclose(ours, expected)
             assert rushlight.allclose(*(rushlight.autograd.grad(y, x)[0] for y in (ours, expected)))
+
+
+def test_a_write_to_a_saved_output_is_an_error_as_without_a_checkpoint():
+    """The second run's outputs are checked, too: torch uses the new numbers, a wrong gradient."""
+
+    def f(x):
+        y = x.exp()
+        y.add_(1)
+        return y * y
+
+    x = rushlight.arange(2.0, requires_grad=True)
+    for run in (f, lambda x: module.checkpoint(f, x, use_reentrant=False)):
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            run(x).sum().backward()
