@@ -79,8 +79,8 @@ def derivative(
     for i in separately:
         if (t := left[i]) is not None:
             left[i] = None
-            given = with_exact_transpose(op, args) if linear else args
-            found = added(found, linearly(op, given, places(op)[i], t))
+            passed = with_exact_transpose(op, args) if linear else args
+            found = added(found, linearly(op, passed, places(op)[i], t))
     if any([t is not None for t in left]):
         diagonal = op.elementwise and not any(
             x._array.dtype.kind == "c" for x in (*outs, *args) if isinstance(x, Tensor)
