@@ -27,7 +27,7 @@ from contextlib import ExitStack, contextmanager
 from math import exp, inf, log
 from pathlib import Path
 from textwrap import wrap
-from time import perf_counter, process_time
+from time import perf_counter, process_time, sleep
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,10 @@ FORWARD_ONLY = " !"  # the end of a call that is not differentiated
 BLOCK_SECONDS = 4e-4  # of a block of calls
 WARM_SECONDS = {"S": 0.05, "M": 0.25, "L": 0.25}
 WARM_CALLS = 5
+# With several threads: the wait before a block, since OpenMP's threads spin for about 1 ms after
+# their work and would take a core from the other engine; and the length of a block, in which
+# threads stay awake
+SPIN_SECONDS, LONG_BLOCK_SECONDS = 4e-3, 8e-3
 OUTLIER = 0.5  # ratio below which a call is measured again
 SLOWER = 0.95  # ratio below which `--against` lists a call
 
@@ -223,10 +227,13 @@ def measured(
                 return {"error": f"{name}: {error.__class__.__name__}: {str(error)[:200]}"}
             works[name] = work
             one = min(seconds_of(work, 1, clock) for _ in range(3))
-            calls[name] = max(1, round(BLOCK_SECONDS / max(one, 1e-8)))
+            block = LONG_BLOCK_SECONDS if clock is perf_counter else BLOCK_SECONDS
+            calls[name] = max(1, round(block / max(one, 1e-8)))
         best, start = dict.fromkeys(works, inf), clock()
         while clock() - start < task["seconds"]:
             for name, work in works.items():
+                if clock is perf_counter:
+                    sleep(SPIN_SECONDS)
                 best[name] = min(best[name], seconds_of(work, calls[name], clock))
     return {name: 1e6 * seconds for name, seconds in best.items()}
 
