@@ -273,8 +273,9 @@ def without(x: Tensor, tangents: dict) -> Tensor:
     if x._viewing is None:
         alias._writes = writes_of(x)
     else:
-        register(alias, *x._viewing[1:])  # a write to the alias, too, rewrites the base
-        alias._writes = x._writes
+        alias._viewing, alias._writes = x._viewing, x._writes
+        if x._viewing[2] is not None:  # a write to the alias, too, rewrites the base
+            register(alias, *x._viewing[1:])
     if tangents:
         alias.__dict__[TANGENTS] = Tangents().of(tangents)
     return alias
