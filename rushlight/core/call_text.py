@@ -23,7 +23,7 @@ from typing import Any
 
 from numpy import asarray, ndarray
 
-from rushlight.base.errors import NoArray
+from rushlight.base.errors import NoArray, explain
 from rushlight.base.text import conditional, define, folded, indented, tupled
 from rushlight.core.arguments import (
     binder,
@@ -265,11 +265,17 @@ def noted_view(op: Op) -> list[str]:
 
 
 def as_numbers(op: Op, values: Sequence[Any]) -> tuple:
-    """The arguments with settings that are tensors as numbers. RuntimeError for several
-    elements."""
-    n = len(op.inputs)
-    settings = [v.item() if isinstance(v, Tensor) else v for v in values[n:]]
-    return (*values[:n], *settings)
+    """The arguments with settings that are tensors as numbers. TypeError for several elements."""
+    n, names = len(op.inputs), op.inputs + op.settings
+    for name, v in zip(names[n:], values[n:]):
+        if isinstance(v, Tensor) and v._array.size != 1:
+            raise TypeError(
+                explain(
+                    f"{op.called}(): argument '{name}' must be Number, not Tensor of shape "
+                    f"{tuple(v.shape)}"
+                )
+            )
+    return (*values[:n], *[v.item() if isinstance(v, Tensor) else v for v in values[n:]])
 
 
 def to_one_dtype(op: Op, operands: Sequence[Any]) -> list[Any]:
