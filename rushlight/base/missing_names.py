@@ -107,11 +107,11 @@ class NoAttribute(AttributeError):
         return f"{text}\n  hint: {hint}" if hint else text
 
     def hint(self, name: str) -> str:
+        """What to do about the missing attribute; "" where nothing is known."""
         cls = type(self.obj)
         if isinstance(getattr(cls, name, None), property):
-            return (
-                f"the property raised an AttributeError; {cls.__name__}.{name}.fget(...) shows it"
-            )
+            call = f"{cls.__name__}.{name}.fget(...)"
+            return f"the property raised an AttributeError; call {call} to see where"
         if "_modules" not in vars(self.obj):
             return f"{cls.__name__}.__init__ has to call super().__init__() first"
         like = nearest(name, dir(self.obj))

@@ -267,13 +267,11 @@ def edits(tree: ast.AST) -> Iterator[Callable[[], None]]:
     call as one operand. Statements that differ between the libraries stay whole: an edit in one
     branch would make another program of it."""
     for node in walked(tree):
-        if is_fork(node):
-            continue
         for name, value in ast.iter_fields(node):
             if isinstance(value, list) and name not in ("decorator_list", "ops"):
                 for i in reversed(range(len(value))):
-                    whole = not isinstance(value[i], (ast.With, ast.For, ast.If))
-                    block = [] if whole or is_fork(value[i]) else value[i].body
+                    opens = isinstance(value[i], (ast.With, ast.For, ast.If))
+                    block = value[i].body if opens and not is_fork(value[i]) else []
                     for parts in ([], *([part] for part in inside(value[i])), block):
                         if parts or len(value) > 1 or name in ("args", "keywords"):
                             yield partial(value.__setitem__, slice(i, i + 1), parts)
@@ -283,12 +281,12 @@ def edits(tree: ast.AST) -> Iterator[Callable[[], None]]:
 
 
 def walked(tree: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a program, but for those inside of forks."""
+    """The nodes of a program without forks and what is inside them."""
     todo = [tree]
     while todo:
         node = todo.pop(0)
-        yield node
         if not is_fork(node):
+            yield node
             todo.extend(ast.iter_child_nodes(node))
 
 

@@ -3,13 +3,12 @@
 PyPI has no other build of torchvision for Linux. Its compiled part does not load without CUDA's libraries, and then
 `import torchvision` fails, because it describes two operators that nobody has defined."""
 
-import importlib.util
-from contextlib import suppress
+from importlib.util import find_spec
 
 import torch
 
-with suppress(AttributeError, ImportError):
-    torchvision = importlib.util.find_spec("torchvision")
+torchvision = find_spec("torchvision")
+if torchvision is not None:
     try:
         torch.ops.load_library(f"{torchvision.submodule_search_locations[0]}/_C.so")
     except OSError:

@@ -155,7 +155,7 @@ class Incomplete(nn.Module):
 @pytest.mark.parametrize(
     ("complete", "name", "hint"),
     [
-        (True, "size", r"the property raised an AttributeError; Incomplete.size.fget\(...\)"),
+        (True, "size", r"the property raised an AttributeError; call Incomplete.size.fget\(...\)"),
         (False, "weight", r"Incomplete.__init__ has to call super\(\).__init__\(\) first"),
         (True, "sise", "did you mean size"),
     ],

@@ -13,7 +13,7 @@ from numpy import ndarray
 from rushlight.autograd.graph import packed_at_the_end
 from rushlight.base import dtypes
 from rushlight.base.errors import check_given, explain
-from rushlight.core.arguments import sizes
+from rushlight.core.arguments import integer
 from rushlight.core.mode import mode, no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.core.views import assign, wrote
@@ -79,7 +79,8 @@ def last_dims(
 ) -> tuple[int, ...]:
     """The trailing dimensions that have the shape. RuntimeError if they have another, or a
     parameter has."""
-    shape, ndim = sizes(normalized_shape), input._array.ndim
+    shape = tuple([integer(n, "normalized_shape") for n in normalized_shape])
+    ndim = input._array.ndim
     n = len(shape)
     if n == 0:
         raise RuntimeError(

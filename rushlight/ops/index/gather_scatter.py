@@ -247,7 +247,7 @@ def check_slices(input: Tensor, dim: int, index: Tensor, source: Tensor, name: s
             )
         )
     dim = wrap(dim, len(x))
-    kind = RuntimeError if name == "index_add" else IndexError
+    kind = IndexError if name == "index_copy" else RuntimeError
     # index_copy takes a number as a slice of one
     ranks = len(x) != len(y) and (x and y or kind is RuntimeError)
     if ranks or x[:dim] + x[dim + 1 :] != y[:dim] + y[dim + 1 :]:

@@ -15,7 +15,14 @@ from rushlight.kernels.index import HERE
 from rushlight.kernels.ufunc_at import all_below
 from rushlight.ops.index import index_tensors as table
 from rushlight.ops.index.along_dim import reduce_at
-from rushlight.ops.index.gather_scatter import check_places, covered, gather, landed, lined
+from rushlight.ops.index.gather_scatter import (
+    check_places,
+    check_slices,
+    covered,
+    gather,
+    landed,
+    lined,
+)
 from rushlight.ops.index.masks import nonzero, where
 from rushlight.ops.math.arithmetic import writing
 from rushlight.ops.shape import views as s
@@ -90,35 +97,9 @@ def index_reduce(
                 "use index_add for sums",
             )
         )
-    if index._array.ndim > 1:
-        raise RuntimeError(
-            explain(
-                "index_reduce_(): Index is supposed to be a vector, but got dim: "
-                f"{index._array.ndim} with type: {index.dtype}",
-                "flatten() it",
-            )
-        )
     at, shape = wrap(dim, input._array.ndim), source._array.shape
-    if (shape[at] if shape else 1) != index._array.size:
-        raise RuntimeError(
-            explain(
-                f"index_reduce_(): Number of indices ({index._array.size}) should be equal to "
-                f"self.size(dim): ({shape[at] if shape else 1}), for dim: {dim}"
-            )
-        )
-    own_shape = input._array.shape
-    if len(shape) != len(own_shape) or (shape[:at], shape[at + 1 :]) != (
-        own_shape[:at],
-        own_shape[at + 1 :],
-    ):
-        raise RuntimeError(
-            explain(
-                "source tensor shape must match self tensor shape, excluding the specified "
-                f"dimension. Got self.shape = {list(own_shape)} source.shape = {list(shape)}",
-                op="index_reduce",
-            )
-        )
-    n = own_shape[at] if own_shape else 1
+    check_slices(input, dim, index, source, "index_reduce")
+    n = input._array.shape[at] if input._array.ndim else 1
     own = holder(index)._array
     if index._array.size and not 0 <= own.min() <= own.max() < n:
         raise IndexError(
