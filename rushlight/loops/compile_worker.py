@@ -40,8 +40,8 @@ def lower_priority() -> None:
 
     Linux may share processor time between sessions first (autogroup). There `nice` counts within
     the session only, which this process has to itself, so the session's own priority is lowered,
-    too. Otherwise BLAS's threads, which yield the processor while they wait, yield it to this
-    process: products of 50 us took 4 ms."""
+    too. Otherwise BLAS with several threads waits for this process: a step of 0.04 s took up to
+    3.7 s (benchmarks/first_steps.md)."""
     if hasattr(os, "nice"):
         os.nice(LOW_PRIORITY)
     with suppress(OSError):
