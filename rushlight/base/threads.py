@@ -33,6 +33,11 @@ def available() -> int:
     asked = os.environ.get("OMP_NUM_THREADS", "")
     if asked.isdigit() and int(asked) > 0:
         return int(asked)
+    return process_cores()
+
+
+def process_cores() -> int:
+    """The number of cores on which the system lets this process run."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -9,7 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from rushlight.base.threads import process_cores
+
 LOW_PRIORITY = 19  # of `nice`
+# On a single core: a quarter of its time. With LOW_PRIORITY, no loop was ready within 60 s.
+SHARED_PRIORITY = 5
 AUTOGROUP = Path("/proc/self/autogroup")
 
 
@@ -42,10 +46,11 @@ def lower_priority() -> None:
     the session only, which this process has to itself, so the session's own priority is lowered,
     too. Otherwise BLAS with several threads waits for this process: a step of 0.04 s took up to
     3.7 s (benchmarks/first_steps.md)."""
+    priority = LOW_PRIORITY if process_cores() > 1 else SHARED_PRIORITY
     if hasattr(os, "nice"):
-        os.nice(LOW_PRIORITY)
+        os.nice(priority)
     with suppress(OSError):
-        AUTOGROUP.write_text(str(LOW_PRIORITY))
+        AUTOGROUP.write_text(str(priority))
 
 
 def made(text: str, exact: bool, callees: dict[str, tuple]) -> Any:

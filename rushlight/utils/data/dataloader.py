@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -15,6 +14,7 @@ from numpy import ndarray
 
 from rushlight.base.dependencies import importable
 from rushlight.base.errors import Suggesting, explain
+from rushlight.base.threads import process_cores
 from rushlight.random import Generator
 from rushlight.utils.data.collate import default_collate, default_convert
 from rushlight.utils.data.dataset import IterableDataset
@@ -358,11 +358,7 @@ def warn_of_no_processes(num_workers: int) -> None:
 
 def warn_of_many(num_workers: int) -> None:
     """A warning for more workers than cores."""
-    cores = (
-        len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count() or num_workers
-    )
+    cores = process_cores()
     if num_workers > cores:
         warnings.warn(
             f"This DataLoader will create {num_workers} worker processes in total. Our suggested "
