@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count
 from types import CodeType
 from typing import Any
@@ -17,8 +18,8 @@ class Writes:
     the last write. `memory`: the array of the base, since a detached alias may start at a later
     address."""
 
-    __slots__ = ("stamp", "count", "where", "memory", "_views")
-    _views: list  # weak references to views; set on `Left` only
+    __slots__ = ("stamp", "count", "where", "memory", "_pending")
+    _pending: dict[str, Callable[[], None]]  # of `Watched` only
 
     def __init__(self) -> None:
         self.stamp, self.count = 0, 0
@@ -29,12 +30,10 @@ class Writes:
 slot: Any = vars(Writes)["count"]
 
 
-class Left(Writes):
-    """The write log of a tensor that `detach_` took out of the graph while views of the tensor
-    stayed in the graph.
+class Watched(Writes):
+    """A write log whose next write runs the functions in `_pending`, and then is an ordinary log.
 
-    The next write takes the views out, too, because no node computed the new elements. A subclass
-    keeps this check out of all other writes."""
+    A subclass keeps this check out of all other writes."""
 
     __slots__ = ()
 
@@ -45,11 +44,17 @@ class Left(Writes):
     @count.setter
     def count(self, n: int) -> None:
         slot.__set__(self, n)
+        pending, self._pending = self._pending, {}
         self.__class__ = Writes  # type: ignore[assignment]
-        for weak in self._views:
-            if (view := weak()) is not None:
-                view._node = None
-        self._views = []
+        for function in pending.values():
+            function()
+
+
+def at_next_write(writes: Writes, name: str, function: Callable[[], None]) -> None:
+    """Run `function` after the next write to this memory; it replaces one of the same name."""
+    if not isinstance(writes, Watched):
+        writes._pending, writes.__class__ = {}, Watched
+    writes._pending[name] = function
 
 
 class Clock:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from _thread import allocate_lock as Lock
 from collections.abc import Callable
+from functools import partial
 from sys import _getframe as frame
 from weakref import ref
 
 import numpy as np
 
 from rushlight.base.errors import explain, user_frame
-from rushlight.core.clock import Left, stamp, tick
+from rushlight.core.clock import at_next_write, stamp, tick
 from rushlight.core.mode import current, mode
 from rushlight.core.node import Node, hooks_of
 from rushlight.core.tensor import Tensor, from_array, writes_of
@@ -33,6 +34,11 @@ def register(
         return
     root = parent if parent._viewing is None else parent._viewing[0]
     view._viewing = (root, parent, replay, settings, mode().grad if recorded is None else recorded)
+    add_view(root, view)
+
+
+def add_view(root: Tensor, view: Tensor) -> None:
+    """Add `view` to the list of the root's views."""
     try:
         views = views_of(root)
     except AttributeError:
@@ -85,17 +91,46 @@ def leave(x: Tensor) -> None:
     # the samples of a batched tensor leave the graph, too
     x._array, x._node = (detached(x)._array, None)
     if views := [ref(view) for view in living_views(x) if view._node is not None]:
-        writes = writes_of(x)
-        writes._views, writes.__class__ = views, Left
+        at_next_write(writes_of(x), "leave", partial(take_out, views))
+
+
+def take_out(views: list) -> None:
+    """Take these views out of the graph, because no node computed their new elements."""
+    for weak in views:
+        if (view := weak()) is not None:
+            view._node = None
 
 
 def opaque(view: Tensor, parent: Tensor) -> Tensor:
     """Mark `view` as a view of `parent` that a user's Function returned.
 
-    Only the Function's backward knows how the view depends on the base, so a recorded write into
-    the view is an error (`check_writable`)."""
-    view._viewing = (parent._root, parent, None, (), False)
+    Only the Function's backward knows how the view depends on the base. So a recorded write into
+    the view is an error (`check_writable`), and after any write to the base backward from the view
+    is an error (`Stale`)."""
+    root = parent._root
+    if view._viewing is None or view._viewing[2] is not None:
+        add_view(root, view)
+    view._viewing = (root, parent, None, (), False)
+    at_next_write(writes_of(root), "function", partial(make_stale, ref(root)))
     return view
+
+
+def make_stale(weak: ref) -> None:
+    """Give a `Stale` node to the views of a rewritten base that a Function returned, and to the
+    views of these views."""
+    root = weak()
+    for view in [] if root is None else all_views(root):
+        if view._node is not None and is_opaque(view):
+            view._node = Stale(view, writes_of(view).where)
+
+
+def is_opaque(view: Tensor) -> bool:
+    """Whether a Function returned this view, or a view that leads to it."""
+    while view._viewing is not None:
+        if view._viewing[2] is None:
+            return True
+        view = view._viewing[1]
+    return False
 
 
 class Region:
@@ -290,6 +325,31 @@ def of_a_function(op: str | None = None) -> RuntimeError:
     )
 
 
+class Stale(Node):
+    """The node of a view that a Function returned, after a write to the view's base: the Function's
+    backward belongs to the elements before the write."""
+
+    __slots__ = ()
+
+    def __init__(self, view: Tensor, where: tuple | None):
+        self.edges, self.saved, self.seq, self.shape = (), (), tick(), view._array.shape
+        self.where = where
+
+    def arrays(self, g: np.ndarray) -> tuple:
+        raise RuntimeError(
+            explain(
+                "Output 0 of a custom Function is a view and its base or another view of its base "
+                "has been modified inplace. This view was created inside a custom Function (or "
+                "because an input was returned as-is), and the Function's backward does not know "
+                "about the write.",
+                "return a clone() from the Function's forward, or write to a clone()",
+                written_at=self.made_at,
+            )
+        )
+
+    tensors = arrays
+
+
 def keep_old(x: Tensor, r: Tensor) -> None:
     """If r's node saved x, it saves a copy: the write changes x, and x will own that node."""
     node = r._node
@@ -351,14 +411,15 @@ def renewed(x: Tensor, node: Node | None) -> None:
         hooks_of(node, x._array.dtype).retained, hooks.retained = hooks.retained, None
 
 
-def living_views(root: Tensor) -> list[Tensor]:
+def all_views(root: Tensor) -> list[Tensor]:
     """The views of a tensor that have not been freed, in the order in which they were made."""
     try:
         found = [weak() for weak in list(views_of(root))]
     except AttributeError:
         return []
-    return [
-        view
-        for view in found
-        if view is not None and view._viewing is not None and view._viewing[2] is not None
-    ]
+    return [view for view in found if view is not None and view._viewing is not None]
+
+
+def living_views(root: Tensor) -> list[Tensor]:
+    """The views of a tensor that ops have made: `all_views` without those of Functions."""
+    return [view for view in all_views(root) if view._viewing[2] is not None]  # type: ignore[index]
