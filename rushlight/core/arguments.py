@@ -336,6 +336,22 @@ def checked_number(value: Any, name: str) -> Any:
     return value
 
 
+def number_of(value: Any, function: str, name: str) -> Any:
+    """A setting as a number; from a tensor of one element, too. TypeError for several elements, and
+    for a tensor that requires grad, since the result would not depend on it."""
+    if not isinstance(value, Tensor):
+        return value
+    if value._array.size != 1 or value._node is not None:
+        shape = f" of shape {tuple(value.shape)}" if value._array.size != 1 else ""
+        raise TypeError(
+            explain(
+                f"{function}(): argument '{name}' must be Number, not Tensor{shape}",
+                "x.item() is the number; no gradient flows back to it" if not shape else "",
+            )
+        )
+    return value.item()  # type: ignore[attr-defined]
+
+
 def as_operand(value: Any, op: Op) -> tuple[Tensor, int]:
     """An operand as a tensor, with its kind for promotion: 0 tensor, 1 0-d tensor, 2 number."""
     if isinstance(value, Tensor):

@@ -23,12 +23,13 @@ from typing import Any
 
 from numpy import asarray, ndarray
 
-from rushlight.base.errors import NoArray, explain
+from rushlight.base.errors import NoArray
 from rushlight.base.text import conditional, define, folded, indented, tupled
 from rushlight.core.arguments import (
     binder,
     constant,
     left_out,
+    number_of,
     op_errors,
     otherwise,
     promoted,
@@ -265,17 +266,10 @@ def noted_view(op: Op) -> list[str]:
 
 
 def as_numbers(op: Op, values: Sequence[Any]) -> tuple:
-    """The arguments with settings that are tensors as numbers. TypeError for several elements."""
+    """The arguments with settings that are tensors as numbers."""
     n, names = len(op.inputs), op.inputs + op.settings
-    for name, v in zip(names[n:], values[n:]):
-        if isinstance(v, Tensor) and v._array.size != 1:
-            raise TypeError(
-                explain(
-                    f"{op.called}(): argument '{name}' must be Number, not Tensor of shape "
-                    f"{tuple(v.shape)}"
-                )
-            )
-    return (*values[:n], *[v.item() if isinstance(v, Tensor) else v for v in values[n:]])
+    settings = zip(names[n:], values[n:])
+    return (*values[:n], *[number_of(v, op.called, name) for name, v in settings])
 
 
 def to_one_dtype(op: Op, operands: Sequence[Any]) -> list[Any]:

@@ -82,9 +82,7 @@ class Tensor(Methods):
             # the __new__ of a user's subclass has filled the slots already
             # (ops/tensor/tensor_copy_pickle.py)
             return
-        array = self._called(*args, **keywords)._array  # type: ignore[attr-defined]
-        self._array, self._node, self._grad = array, None, None
-        self._viewing, self._writes = None, None
+        self._fill(*args, **keywords)  # type: ignore[attr-defined]
 
     # -- shape, dtype, device, memory --------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from rushlight.base.errors import (
 from rushlight.base.higher import Higher
 from rushlight.base.intp import as_int64
 from rushlight.base.memory_format import memory_format, preserve_format, room_for, room_like
+from rushlight.core.arguments import number_of
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, created, from_array, method, noticed
 from rushlight.creation.nested_sequences import (
@@ -503,7 +504,7 @@ def full(
                 f"give it as a tuple: torch.full(({size},), {describe(fill_value)})",
             )
         )
-    fill_value = number(fill_value)
+    fill_value = number_of(fill_value, "full", "fill_value")
     d = of_dtype(dtype, out, dtypes.of_scalar(fill_value))
     array = room(np.full, shape_of((size,)), dtypes.holding(fill_value, d), d.numpy)
     return made(array, None, requires_grad, device, out)
@@ -525,7 +526,7 @@ def full_like(
     >>> rushlight.full_like(rushlight.zeros(2), 7)
     tensor([7., 7.])
     """
-    fill_value = number(fill_value)
+    fill_value = number_of(fill_value, "full_like", "fill_value")
     fill_value = dtypes.holding(
         fill_value, input.dtype if dtype is None else dtypes.as_dtype(dtype)
     )
@@ -535,11 +536,6 @@ def full_like(
         requires_grad,
         device or input.device,
     )
-
-
-def number(value: Any) -> Any:
-    """The value as a Python number; also from a tensor of one element."""
-    return value.item() if isinstance(value, Tensor) else value
 
 
 def scalar_tensor(

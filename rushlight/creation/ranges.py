@@ -13,9 +13,10 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.errors import explain, suggesting, warn
+from rushlight.core.arguments import number_of
 from rushlight.core.build import MORE, sample_by_sample
 from rushlight.core.tensor import Tensor
-from rushlight.creation.factories import MAX_ELEMENTS, Dtype, made, number, of_dtype, room
+from rushlight.creation.factories import MAX_ELEMENTS, Dtype, made, of_dtype, room
 from rushlight.creation.nested_sequences import default
 
 # dtype -> n such that the dtype holds all integers up to n exactly
@@ -54,7 +55,7 @@ def arange(
     """
     if end is None:
         start, end = 0, start
-    start, end, step = map(number, (start, end, step))
+    start, end, step = bounds("arange", start, end, step)
     whole = all(isinstance(v, int) for v in (start, end, step))
     d = numeric(of_dtype(dtype, out, dtypes.int64 if whole else None), "arange")
     check_range(start, end, step)
@@ -183,7 +184,7 @@ def closed_range(
     )
     if end is None:
         start, end = 0, start
-    start, end, step = map(number, (start, end, step))
+    start, end, step = bounds("range", start, end, step)
     d = numeric(of_dtype(dtype, out), "range")
     check_range(start, end, step)
     return placed(
@@ -215,7 +216,18 @@ def check_steps(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any, 
         )
     if (steps := index(steps)) < 0:
         raise RuntimeError(explain("number of steps must be non-negative", op=name))
-    return number(start), number(end), steps
+    return plain_number(start), plain_number(end), steps
+
+
+def plain_number(value: Any) -> Any:
+    """The number; of a tensor, its element. As in torch, no gradient flows back to the tensor."""
+    return value.item() if isinstance(value, Tensor) else value
+
+
+def bounds(function: str, start: Any, end: Any, step: Any) -> list:
+    """The numbers that are given, also as tensors of one element that do not require grad."""
+    given = {"start": start, "end": end, "step": step}
+    return [number_of(value, function, name) for name, value in given.items()]
 
 
 @sample_by_sample
@@ -315,7 +327,7 @@ def logspace(
         else d
     )
     powers = evenly_spaced(start, end, steps, numeric(wide, "logspace"))
-    return placed(np.power(number(base), powers).astype(d.numpy), out, requires_grad, device)
+    return placed(np.power(plain_number(base), powers).astype(d.numpy), out, requires_grad, device)
 
 
 def triangle(

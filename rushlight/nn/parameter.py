@@ -94,7 +94,7 @@ class Buffer(Tensor):
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Self:
         self = new(cls)
         on_memory_of(self, data)
-        self.persistent = persistent
+        self.persistent, self.requires_grad = persistent, data is not None and data.requires_grad
         return self
 
     if not TYPE_CHECKING:

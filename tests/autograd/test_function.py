@@ -485,3 +485,58 @@ def test_an_input_handed_back_is_saved_as_the_input():
     x = rushlight.tensor(3.0, requires_grad=True)
     (g,) = rushlight.autograd.grad(Odd.apply(x), x, create_graph=True)
     assert (g.item(), rushlight.autograd.grad(g, x)[0].item()) == (-45, -30)
+
+
+@program.found_in("pytorch issues 73604")
+def a_view_of_a_function_whose_base_is_rewritten(torch):
+    """Backward from the view is refused after a write to the base, from what was computed before
+    the write it is not."""
+    forwards = {
+        "slice": lambda x: x[:],
+        "view": lambda x: x.view(-1),
+        "view_as": lambda x: x.view_as(x),
+        "t": lambda x: x.t(),
+        "input": lambda x: x,
+        "two": lambda x: (x[0], x[1]),
+    }
+
+    def unrecorded(z):
+        with torch.no_grad():
+            z.mul_(-1)
+
+    writes = {
+        "write": lambda z: z.mul_(-1),
+        "through a view": lambda z: z.t().mul_(-1),
+        "of an element": lambda z: z.__setitem__(0, 3.0),
+        "in no_grad": unrecorded,
+        "to an alias": lambda z: z.detach().mul_(-1),
+        "none": lambda z: None,
+    }
+
+    def gradient(forward, write, use):
+        class Alias(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return forward(x)
+
+            @staticmethod
+            def backward(ctx, *grads):
+                return sum(g.reshape(-1)[:1].reshape(1, 1).expand(2, 1) for g in grads)
+
+        x = torch.tensor([[1.0], [2.0]], requires_grad=True)
+        z = x * 1
+        made = Alias.apply(z)
+        y = made[0] if isinstance(made, tuple) else made
+        before, view = y.sum(), y.view(-1)
+        write(z)
+        {"view": y.sum, "view of it": view.sum, "before": lambda: before, "base": z.sum}[
+            use
+        ]().backward()
+        return x.grad
+
+    return [
+        [name, how, use, outcome(gradient, forward, write, use)]
+        for name, forward in forwards.items()
+        for how, write in writes.items()
+        for use in ("view", "view of it", "before", "base")
+    ]

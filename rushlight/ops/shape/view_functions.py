@@ -288,6 +288,11 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
     return s.view_as_shape(input, other._array.shape)
 
 
+def alias(self: Tensor) -> Tensor:
+    """The same memory as another tensor of the graph: a view."""
+    return called(view_as(self, self), "AliasBackward0")
+
+
 def as_subclass(self: Tensor, cls: type) -> Any:
     """The same memory, in the graph, as a tensor of a class of the user's, which functions keep
     (ops/tensor/torch_function.py)."""
@@ -300,7 +305,7 @@ def as_subclass(self: Tensor, cls: type) -> Any:
                 cls=cls,
             )
         )
-    made = called(view_as(self, self), "AliasBackward0")
+    made = alias(self)
     made.__class__ = cls
     return made
 

@@ -13,7 +13,9 @@ from rushlight.base.errors import explain
 from rushlight.base.size import Size
 from rushlight.core.build import MORE
 from rushlight.core.tensor import Tensor, method
+from rushlight.core.views import register
 from rushlight.creation.factories import as_tensor, empty
+from rushlight.ops.shape.view_functions import alias
 from rushlight.ops.tensor.casts import convert
 
 
@@ -69,7 +71,7 @@ class tensortype(type):
                     f"x.to({cls.dtype}) converts",
                 )
             )
-        return other.detach()
+        return alias(other)
 
     def __instancecheck__(cls, other: Any) -> bool:
         return isinstance(other, Tensor) and other.dtype is cls.dtype
@@ -155,13 +157,17 @@ def new(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
 
 
 @method
-def _called(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
-    """Initialise `Tensor(...)`: with another tensor's elements, or as the type of the default dtype
-    does.
-    """
+def _fill(self: Tensor, *args: Any, **keywords: Any) -> None:
+    """Initialise `Tensor(...)`: as a view of another tensor, in the graph, or as the type of the
+    default dtype does."""
     if len(args) == 1 and isinstance(args[0], Tensor):
-        return args[0]
-    return tensortype.__call__(TYPES_OF[dtypes.get_default_dtype()], *args, **keywords)
+        made = alias(args[0])
+    else:
+        made = tensortype.__call__(TYPES_OF[dtypes.get_default_dtype()], *args, **keywords)
+    self._array, self._node, self._grad = made._array, made._node, None
+    self._viewing, self._writes = None, None
+    if made._viewing is not None:
+        register(self, *made._viewing[1:])
 
 
 MORE["set_default_tensor_type"] = set_default_tensor_type

@@ -1,7 +1,7 @@
 """What Tensor has besides what `import rushlight` gives it. Written by `make stubs`."""
 
 METHODS = """
-_called _indices _nnz _typed_storage _values abs_ absolute_ acos acos_ acosh acosh_ addbmm addbmm_
+_fill _indices _nnz _typed_storage _values abs_ absolute_ acos acos_ acosh acosh_ addbmm addbmm_
 addcdiv addcdiv_ addr addr_ adjoint allclose aminmax apply_ arccos arccos_ arccosh arccosh_ arcsin
 arcsin_ arcsinh arcsinh_ arctan arctan2 arctan2_ arctan_ arctanh arctanh_ argsort argwhere
 as_strided as_strided_ as_strided_scatter asin asin_ asinh asinh_ atan atan2 atan2_ atan_ atanh

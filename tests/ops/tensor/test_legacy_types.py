@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import rushlight
-from tests.support.programs import Programs, outcome
+from tests.support.programs import Programs, leaf, outcome
 
 program = Programs()
 
@@ -32,6 +32,66 @@ def numbers_of_double_precision_keep_it(torch):
         torch.sparse_csr_tensor([0, 1], [0], [0.1], dtype=torch.float64),
     ]
     return [t.tolist() for t in types] + [t.to_dense().flatten().tolist() for t in sparse]
+
+
+@program
+def a_tensor_made_of_a_tensor_is_a_view_in_the_graph(torch):
+    """`Tensor(y)`, a subclass of it, and the older names of the class: what is written to one is
+    seen by the other."""
+
+    class Labelled(torch.Tensor):
+        pass
+
+    class Renamed(torch.Tensor):
+        @staticmethod
+        def __new__(cls, x, *args):
+            return super().__new__(cls, x)
+
+    makers = {
+        "Tensor": torch.Tensor,
+        "DoubleTensor": torch.DoubleTensor,
+        "new": lambda y: y.new(y),
+        "subclass": Labelled,
+        "__new__": Renamed,
+        "of a subclass": lambda y: Labelled(y.as_subclass(Renamed)),
+        "parts": lambda y: Labelled(y)[:1],
+        "as Tensor": lambda y: Labelled(y).as_subclass(torch.Tensor),
+        "Parameter": torch.nn.Parameter,
+        "Buffer": torch.nn.Buffer,
+    }
+    found = []
+    for name, make in makers.items():
+        x = leaf(torch, 1.0, 2.0)
+        y = x * 2
+        made = make(y)
+        found.append([name, made.requires_grad, made.is_leaf, made._is_view()])
+        if not made.is_leaf:
+            made.mul_(3)
+            (made.sum() + y.sum()).backward()
+            found.append([y.detach(), x.grad])
+    return found
+
+
+@program
+def a_number_that_requires_grad_is_no_setting(torch):
+    """The result would not depend on it."""
+    s, x = torch.tensor(1.5, requires_grad=True), torch.ones(2)
+    F = torch.nn.functional
+    calls = {
+        "full": lambda v: torch.full((2,), v),
+        "full_like": lambda v: torch.full_like(x, v),
+        "new_full": lambda v: x.new_full((2,), v),
+        "scalar_tensor": torch.scalar_tensor,
+        "arange": lambda v: torch.arange(0, v),
+        "leaky_relu": lambda v: F.leaky_relu(x, v),
+        "elu": lambda v: F.elu(x, v),
+        "addcmul": lambda v: torch.addcmul(x, x, x, value=v),
+        "hardtanh": lambda v: F.hardtanh(x, 0.0, v),
+        "nan_to_num": lambda v: torch.nan_to_num(x, nan=v),
+    }
+    return [
+        [name, type(outcome(f, s)).__name__, outcome(f, s.detach())] for name, f in calls.items()
+    ]
 
 
 @pytest.mark.origin("model zoos")
