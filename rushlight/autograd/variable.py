@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight.base.errors import explain
+from rushlight.core.backward import queue_callback
 from rushlight.core.tensor import Tensor
 from rushlight.core.views import detached
 
@@ -29,9 +30,17 @@ class VariableType(type):
         return detached(data).requires_grad_(requires_grad)
 
 
+class Engine:
+    """`Variable._execution_engine`: what libraries call of torch's engine."""
+
+    queue_callback = staticmethod(queue_callback)
+
+
 class Variable(metaclass=VariableType):
     """A tensor. Older programs wrap tensors in `Variable(...)`; newer programs need not.
 
     >>> rushlight.autograd.Variable(rushlight.ones(2), requires_grad=True)
     tensor([1., 1.], requires_grad=True)
     """
+
+    _execution_engine = Engine()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from threading import local
 from typing import Any
 from weakref import WeakSet
 
@@ -28,6 +29,29 @@ batched_grad = Higher()  # `grad` with `is_grads_batched=True`
 DOUBLE_BACKWARD_LISTENERS: WeakSet[Any] = WeakSet()
 # True while a backward computes the gradients of some inputs only (`inputs=`, `grad`).
 chosen: ContextVar[bool] = ContextVar("chosen", default=False)
+
+
+class Running(local):
+    """The innermost backward that this thread runs. `callbacks`: what to call at its end; None
+    outside of a backward."""
+
+    callbacks: tuple[Callable[[], Any], ...] | None = None
+
+
+running = Running()
+
+
+def queue_callback(callback: Callable[[], Any]) -> None:
+    """Call `callback()` when the backward that runs now ends. RuntimeError outside of a
+    backward."""
+    if running.callbacks is None:
+        raise RuntimeError(
+            explain(
+                "Final callbacks can only be installed during backward pass.",
+                "call it from a hook, or from the backward of a Function",
+            )
+        )
+    running.callbacks += (callback,)
 
 
 @suggesting
@@ -297,6 +321,7 @@ def run(
     if world is AS_ARRAYS and not checks and faster.deferred_world is not None:
         world = faster.deferred_world(targets)
     token = current.set(m.but(grad=create_graph))
+    outer, running.callbacks = running.callbacks, ()
     try:
         for node, g, outgoing in steps(seeds, world, targets, retain or bool(checks)):
             if checks:
@@ -305,7 +330,12 @@ def run(
                     let_go(node, node.saved)
             if targets is not None and node in targets:
                 found[node] = g
+        while running.callbacks:
+            callback, *rest = running.callbacks
+            running.callbacks = tuple(rest)
+            callback()
     finally:
+        running.callbacks = outer
         current.reset(token)
         if asked is not None:
             chosen.reset(asked)

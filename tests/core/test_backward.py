@@ -528,3 +528,59 @@ def writes_to_indices_that_a_gradient_needs_are_noticed(torch):
     return [outcome(too_early, call) for call in calls] + [
         written(call, after) for call in calls for after in (True, False)
     ]
+
+
+def callbacks(torch):
+    """What is called at the end of a backward, in which another one runs."""
+    engine, told = torch.autograd.Variable._execution_engine, []
+    x = torch.ones(2, requires_grad=True)
+
+    def inner():
+        engine.queue_callback(lambda: told.append("inner"))
+        told.append("inside")
+
+    class Nested(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            def last():
+                told.append(["last", x.grad.tolist()])
+
+            engine.queue_callback(lambda: engine.queue_callback(last))
+            with torch.enable_grad():
+                y = torch.ones(1, requires_grad=True) * 2
+            y.register_hook(lambda g: inner())
+            y.backward()
+            told.append("after the inner one")
+            return g * 2
+
+    Nested.apply(x).sum().backward()
+    return told
+
+
+def test_callbacks_are_called_when_their_backward_ends(oracle):
+    assert callbacks(rushlight) == oracle(callbacks)
+
+
+def test_a_callback_outside_of_backward_is_an_error():
+    with pytest.raises(RuntimeError, match="can only be installed during backward pass"):
+        rushlight.autograd.Variable._execution_engine.queue_callback(print)
+
+
+def test_callbacks_of_a_backward_that_fails_are_forgotten():
+    engine, told = rushlight.autograd.Variable._execution_engine, []
+    x = rushlight.ones(1, requires_grad=True)
+
+    def fails(g):
+        engine.queue_callback(lambda: told.append("called"))
+        raise ValueError
+
+    y = x * 2
+    y.register_hook(fails)
+    with pytest.raises(ValueError):
+        y.backward()
+    (x * 2).backward()
+    assert told == []

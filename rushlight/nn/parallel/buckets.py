@@ -12,9 +12,10 @@ import numpy as np
 from rushlight.base.errors import explain
 from rushlight.comm.collectives import all_reduce
 from rushlight.comm.process_group import ProcessGroup
-from rushlight.core.engine import reachable
+from rushlight.core.backward import chosen, queue_callback
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.nn.parallel.sparse_gradients import sparse_mean
+from rushlight.nn.parallel.usage import Usage, tensors_in
 
 FIRST_BUCKET_BYTES = 1 << 20  # small, so that its sum begins early
 
@@ -97,6 +98,7 @@ class Reducer:
         cap_bytes: int,
         as_views: bool,
         sparse: Collection[int] = (),
+        looks: bool = False,
     ):
         self.names = {id(p): name for name, p in parameters}
         self.group, self.as_views = group, as_views
@@ -114,49 +116,60 @@ class Reducer:
         self.hook: Callable[[Any, GradBucket], Any] | None = None
         self.hook_state: Any = None
         self.divisor = group.size()
+        self.usage = Usage(tensors, looks)
         self.expecting = False  # from a forward that records gradients to the end of backward
-        self.seen: set[int] = set()  # ids of the parameters whose gradient is there
-        self.unused: set[int] = set()  # of this rank, where they are looked for
-        self.looks_for_unused = False
+        self.began = False  # whether backward has come to an output of that forward
+        self.seen: set[int] = set()  # ids of the parameters that are ready
         self.next_bucket = 0  # buckets are summed in the same order on all ranks
         weak = ref(self)
 
         def on_gradient(parameter: Tensor) -> None:
-            if (reducer := weak()) is not None and reducer.expecting:
-                reducer.ready(parameter)
+            if (reducer := weak()) is not None:
+                reducer.arrived(parameter)
 
+        def on_output(gradient: Tensor) -> None:
+            if (reducer := weak()) is not None:
+                reducer.begins()
+
+        self.on_output = on_output
         self.handles = [p.register_post_accumulate_grad_hook(on_gradient) for p in tensors]
 
     def __del__(self) -> None:
         for handle in getattr(self, "handles", ()):
             handle.remove()
 
-    def prepare(self, outputs: Sequence[Tensor] | None) -> None:
-        """A forward has run whose backward is to sum gradients. `outputs`: its results, where
-        parameters that they do not depend on are to be found; else None."""
-        self.expecting, self.next_bucket, self.seen = True, 0, set()
-        self.looks_for_unused = outputs is not None
+    def prepare(self, output: Any) -> None:
+        """A forward has run whose backward is to sum gradients. `output`: its result."""
+        self.expecting, self.began, self.next_bucket, self.seen = True, False, 0, set()
         for bucket in self.buckets:
             bucket.missing, bucket.work = len(bucket.parameters), None
-        self.unused = set()
-        if outputs is None:
-            return
-        nodes = {t._node for t in outputs if t._node is not None}
-        used = {id(node) for node in reachable(nodes)}
-        for bucket in self.buckets:
-            for p, view in zip(bucket.parameters, bucket.views):
-                if id(p._node) not in used:
-                    self.unused.add(id(p))
-                    if not bucket.sparse:
-                        view[...] = 0 if p._grad is None else p._grad._array / self.predivisor()
-                    bucket.missing -= 1
-        self.launch()
+        outputs = [t for t in tensors_in(output) if t.grad_fn is not None]
+        self.usage.start(outputs)
+        if self.usage.asks:
+            for t in outputs:
+                t.register_hook(self.on_output)
+
+    def begins(self) -> None:
+        """Backward has come to an output of forward. At its end all parameters are ready, also
+        those for which no gradient has come."""
+        if self.expecting and not self.began and not chosen.get():
+            self.began = True
+            queue_callback(self.ends)
+
+    def ends(self) -> None:
+        """Backward has ended. As in torch, a parameter that it did not come to counts as used if it
+        has a gradient from before."""
+        for p in self.usage.parameters:
+            if self.expecting and id(p) not in self.seen:
+                if p._grad is not None and id(p) not in self.usage.unused:
+                    self.usage.used.add(id(p))
+                self.ready(p)
 
     def check_finished(self) -> None:
         """Raise torch's error if the backward before has not had all gradients."""
         if not self.expecting or not self.seen:
             return
-        missing = [self.names[i] for i in self.places if i not in self.seen | self.unused]
+        missing = [self.names[i] for i in self.places if i not in self.seen]
         raise RuntimeError(
             explain(
                 "Expected to have finished reduction in the prior iteration before starting a new "
@@ -171,28 +184,32 @@ class Reducer:
         """What gradients are divided by before they are summed; a hook divides itself."""
         return 1.0 if self.hook is not None else float(self.divisor)
 
-    def ready(self, parameter: Any) -> None:
+    def arrived(self, parameter: Tensor) -> None:
         """The gradient of a parameter is there."""
+        if not self.usage.count(id(parameter), self.expecting):
+            return
+        if not self.seen:
+            for p in self.usage.parameters:
+                if id(p) in self.usage.unused:
+                    self.ready(p)
+        self.ready(parameter)
+
+    def ready(self, parameter: Any) -> None:
+        """Put the gradient of a parameter, or zero if there is none, into its bucket."""
         key = id(parameter)
         bucket, view = self.places[key]
-        if key in self.unused:
-            raise RuntimeError(
-                explain(
-                    f"parameter {self.names[key]} has a gradient, and the outputs of forward do "
-                    "not depend on it",
-                    "compute the loss from the outputs of forward alone",
-                )
-            )
         if key in self.seen:
             raise RuntimeError(
                 explain(
                     "Expected to mark a variable ready only once. Parameter "
                     f"{self.names[key]} has been marked as ready twice.",
-                    "one backward for each forward",
+                    "one backward for each forward, and a loss of the outputs of forward alone",
                 )
             )
         self.seen.add(key)
-        if not bucket.sparse:
+        if not bucket.sparse and parameter._grad is None:
+            view[...] = 0
+        elif not bucket.sparse:
             grad = parameter._grad._array
             if grad is not view or self.predivisor() != 1.0:
                 np.multiply(grad, view.dtype.type(1.0 / self.predivisor()), out=view)
@@ -231,7 +248,8 @@ class Reducer:
     def finish(self) -> None:
         """Wait for all sums; the gradients become what they are."""
         self.expecting = False
-        nowhere = self.used_nowhere() if self.looks_for_unused else set()
+        self.usage.agree(self.group)
+        nowhere = self.usage.nowhere
         for bucket in self.buckets:
             if bucket.sparse:
                 p = bucket.parameters[0]
@@ -258,12 +276,6 @@ class Reducer:
         else:
             p._grad._array[...] = view
 
-    def used_nowhere(self) -> set[int]:
-        """The parameters that no rank has used: their gradients stay as they are."""
-        used = np.array([key not in self.unused for key in self.places], np.int32)
-        all_reduce(from_array(used), group=self.group)
-        return {key for key, count in zip(self.places, used.tolist()) if not count}
-
     def shadow(self) -> None:
         """Take part in the sums of one backward with gradients of zero: this rank has no more
         inputs, others have. The gradients become the others' means, for an optimizer whose state
@@ -271,9 +283,8 @@ class Reducer:
         for bucket in self.buckets:
             bucket.flat[...] = 0
             self.begin(bucket)
-        if self.looks_for_unused:
-            self.unused = set(self.places)
-            self.used_nowhere()
+        self.usage.backwards += 1
+        self.usage.agree(self.group)
         for bucket in self.buckets:
             if bucket.sparse:
                 bucket.parameters[0]._grad = None

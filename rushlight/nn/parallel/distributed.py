@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from rushlight.base.errors import explain
-from rushlight.base.pytree import tree_flatten
 from rushlight.comm.collectives import all_reduce
 from rushlight.comm.groups import member
 from rushlight.comm.join import Join, Joinable, JoinHook
@@ -30,8 +30,10 @@ class DistributedDataParallel(Module, Joinable):
     Gradients are summed in buckets of `bucket_cap_mb`, each as soon as it is complete, while
     backward goes on. `find_unused_parameters`: forward may leave parameters out; `static_graph`:
     always the same ones. `gradient_as_bucket_view`: gradients share the buckets' memory.
-    `broadcast_buffers`: each forward begins with the buffers of rank 0. In `no_sync()` gradients
-    are added up on each rank alone. `join()` is for ranks with unequal numbers of batches.
+    `forward_sync_buffers`: each forward begins with the buffers of rank 0 (`broadcast_buffers` is
+    its old name; False leaves the buffers of each rank as they are at first, too). In `no_sync()`
+    gradients are added up on each rank alone. `join()` is for ranks with unequal numbers of
+    batches.
 
     ValueError without a process group (`torch.distributed.init_process_group`), RuntimeError for a
     module without parameters that require gradients, and where the ranks' modules differ."""
@@ -42,7 +44,7 @@ class DistributedDataParallel(Module, Joinable):
         device_ids: Any = None,
         output_device: Any = None,
         dim: int = 0,
-        broadcast_buffers: bool = True,
+        broadcast_buffers: bool | None = None,
         init_sync: bool = True,
         process_group: Any = None,
         bucket_cap_mb: float | None = None,
@@ -55,6 +57,9 @@ class DistributedDataParallel(Module, Joinable):
         mixed_precision: Any = None,
         device_mesh: Any = None,
         skip_all_reduce_unused_params: bool = False,
+        bucket_cap_mb_list: Sequence[float] | None = None,
+        batched_grad_copy: bool = False,
+        forward_sync_buffers: bool | None = None,
     ):
         super().__init__()
         check_settings(delay_all_reduce_named_params, mixed_precision)
@@ -74,28 +79,35 @@ class DistributedDataParallel(Module, Joinable):
                 explain("device_ids are of GPUs, and there is none", "device_ids=None")
             )
         self.device_ids, self.output_device = None, None
-        self.dim, self.module, self.broadcast_buffers = dim, module, broadcast_buffers
+        self.dim, self.module = dim, module
+        if broadcast_buffers is not None:
+            warn_of_broadcast_buffers(forward_sync_buffers)
+        given = broadcast_buffers if forward_sync_buffers is None else forward_sync_buffers
+        self.forward_sync_buffers = True if given is None else given
         self.find_unused_parameters, self.static_graph = find_unused_parameters, static_graph
         self.gradient_as_bucket_view = gradient_as_bucket_view
-        self.bucket_bytes_cap = int((bucket_cap_mb or BUCKET_MB) * (1 << 20))
+        cap_mb = max(bucket_cap_mb_list) if bucket_cap_mb_list else bucket_cap_mb or BUCKET_MB
+        self.bucket_bytes_cap = int(cap_mb * (1 << 20))
         self.require_backward_grad_sync = self.require_forward_param_sync = True
         self.parameters_to_ignore = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
-        self._set_up(init_sync)
+        self._set_up(init_sync, forward_sync_buffers is not None or self.forward_sync_buffers)
 
-    def _set_up(self, init_sync: bool) -> None:
-        """The buckets, and the same module on all ranks."""
+    def _set_up(self, init_sync: bool, buffers: bool = True) -> None:
+        """The buckets, and the same module on all ranks, with its `buffers` or without them."""
         trained = [(name, p) for name, p in self._named("parameters") if p.requires_grad]
         if init_sync:
             check_same_model(trained, self.process_group)
-            states = [p for _, p in self._named("parameters")] + self._buffers_to_sync()
-            broadcast_all(states, self.process_group)
+            broadcast_all(self._states(buffers), self.process_group)
         self.reducer = Reducer(
             trained,
             self.process_group,
             self.bucket_bytes_cap,
             self.gradient_as_bucket_view,
             sparse_parameters(self.module),
+            self.find_unused_parameters,
         )
+        if self.static_graph:
+            self._set_static_graph()
 
     def _named(self, kind: str) -> list[tuple[str, Tensor]]:
         named = getattr(self.module, f"named_{kind}")()
@@ -104,19 +116,35 @@ class DistributedDataParallel(Module, Joinable):
     def _buffers_to_sync(self) -> list[Tensor]:
         return [b for _, b in self._named("buffers")]
 
+    def _states(self, buffers: bool) -> list[Tensor]:
+        """The parameters, and the buffers where they are wanted."""
+        parameters = [p for _, p in self._named("parameters")]
+        return parameters + self._buffers_to_sync() if buffers else parameters
+
+    @property
+    def broadcast_buffers(self) -> bool:
+        """The old name of `forward_sync_buffers`."""
+        return self.forward_sync_buffers
+
+    @broadcast_buffers.setter
+    def broadcast_buffers(self, value: bool) -> None:
+        self.forward_sync_buffers = value
+
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         joining = Join.notify_join_context(self)
         if mode().watch is not None:  # of compile: no program calls the other ranks
             noticed(self.reducer.buckets[0].parameters[0])
         self._before(joining)
         output = self.module(*inputs, **kwargs)
-        if mode().grad and self.require_backward_grad_sync:
-            self.reducer.prepare(self._outputs(output))
+        sums = mode().grad and self.require_backward_grad_sync
+        if sums:
+            self.reducer.prepare(output)
+        self.require_forward_param_sync = sums
         return output
 
     def _before(self, joining: Any) -> None:
         """What the ranks do together before the module runs."""
-        if mode().grad and self.require_backward_grad_sync:
+        if mode().grad:
             self.reducer.check_finished()
         if joining is not None:
             self._agree(True, self.require_backward_grad_sync)
@@ -127,26 +155,22 @@ class DistributedDataParallel(Module, Joinable):
             self.reducer.divisor = self.process_group.size()
         self._sync_buffers(self._common_rank(True) if joining is not None else 0)
 
-    def _outputs(self, output: Any) -> list[Tensor] | None:
-        """The tensors in the output, where unused parameters are looked for."""
-        if not (self.find_unused_parameters or self.static_graph):
-            return None
-        return [t for t in tree_flatten(output)[0] if isinstance(t, Tensor)]
-
     def _sync_buffers(self, root: int = 0) -> None:
         if self.will_sync_module_buffers():
             broadcast_all(self._buffers_to_sync(), self.process_group, root)
 
     def will_sync_module_buffers(self) -> bool:
-        """Whether each forward begins with the buffers of rank 0."""
+        """Whether the next forward begins with the buffers of rank 0. As in torch it does not
+        after a forward in `no_sync()` or `no_grad()`."""
         return (
             self.require_forward_param_sync
-            and self.broadcast_buffers
+            and self.forward_sync_buffers
             and bool(self._buffers_to_sync())
         )
 
     def _set_static_graph(self) -> None:
-        self.static_graph = True
+        """The graph of each backward will be that of the next one."""
+        self.static_graph = self.reducer.usage.static = True
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -239,16 +263,32 @@ class Shadow(JoinHook):
         ddp = self.ddp
         sums = ddp._agree(False, False)
         ddp._sync_buffers(ddp._common_rank(False))
+        ddp.require_forward_param_sync = sums
         if sums:
-            ddp.reducer.looks_for_unused = ddp.find_unused_parameters or ddp.static_graph
             ddp.reducer.shadow()
 
     def post_hook(self, is_last_joiner: bool) -> None:
         """The parameters and buffers of a rank that had batches until the end, on all."""
         ddp = self.ddp
         root = ddp._common_rank(is_last_joiner)
-        states = [p for _, p in ddp._named("parameters")] + ddp._buffers_to_sync()
-        broadcast_all(states, ddp.process_group, root)
+        broadcast_all(ddp._states(ddp.forward_sync_buffers), ddp.process_group, root)
+
+
+def warn_of_broadcast_buffers(forward_sync_buffers: bool | None) -> None:
+    """Warn as torch 2.13 does."""
+    if forward_sync_buffers is None:
+        told = (
+            "`broadcast_buffers` is deprecated. Use `forward_sync_buffers` instead. IMPORTANT: "
+            "unlike `broadcast_buffers=False`, `forward_sync_buffers=False` still syncs buffers at "
+            "init."
+        )
+    else:
+        told = (
+            "Both `broadcast_buffers` and `forward_sync_buffers` were specified. "
+            "`broadcast_buffers` is deprecated and its value is ignored when "
+            "`forward_sync_buffers` is provided."
+        )
+    warnings.warn(told, FutureWarning, stacklevel=3)
 
 
 def check_settings(delayed: Any, mixed_precision: Any) -> None:
