@@ -69,6 +69,7 @@ from rushlight.core.tensor import Tensor
 docstring.op_docstrings.module = "rushlight.introspect.op_docstrings"
 _engine.graph_errors.module = "rushlight.autograd.graph_errors"
 _backward.nan_check.module = "rushlight.autograd.nan_check"
+_backward.sparse_graph.module = "rushlight.sparse.graph"
 _backward.batched_grad.module = "rushlight.func.batched_grad"
 factories.meta_tensors.module = "rushlight.ops.meta.meta_tensors"
 ops.aten_namespace.module = "rushlight.autograd.aten"
@@ -170,6 +171,11 @@ _HOME = {
             "sparse_csr_tensor",
             "sparse_csc_tensor",
             "sparse_compressed_tensor",
+            "sparse_bsr_tensor",
+            "sparse_bsc_tensor",
+            "smm",
+            "hspmm",
+            "sspaddmm",
             "spmm",
             "dsmm",
         ),

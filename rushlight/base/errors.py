@@ -342,6 +342,8 @@ def suggesting(
             # raised by a meta tensor, which has no elements (ops/meta/meta_tensors.py)
             if hasattr(error, "instead") and isinstance(error, AttributeError):
                 return error.instead(f, args, kwargs)
+            if isinstance(error, NoArray):
+                return error.instead(f.__name__, *args, **kwargs)
             check_call(f, args, kwargs, error)
             raise
 

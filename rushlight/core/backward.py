@@ -10,12 +10,13 @@ from weakref import WeakSet
 
 import numpy as np
 
+from rushlight.base.device import strided
 from rushlight.base.errors import explain, suggesting
 from rushlight.base.higher import Higher
 from rushlight.core import faster
 from rushlight.core.clock import stamp
 from rushlight.core.engine import after, before, let_go, reachable, steps
-from rushlight.core.gradient_worlds import AS_ARRAYS, AS_TENSORS, World
+from rushlight.core.gradient_worlds import AS_ARRAYS, AS_TENSORS, World, sparse_graph
 from rushlight.core.mode import current, mode
 from rushlight.core.node import Node, Output
 from rushlight.core.tensor import ADDING, Tensor, created, from_array, method, writes_of
@@ -111,7 +112,7 @@ def accumulate(t: Tensor, node: Node, g: Any, world: World) -> None:
     with ADDING:
         known = t._grad
         if known is None or world.records or known.is_sparse or own.is_sparse:
-            t._grad = own if known is None else known + own
+            t._grad = own if known is None else own + known if known.is_sparse else known + own
         else:  # in place, as for leaves: the user may hold the tensor that is .grad
             add_to(known._array, own._array)
             stamp(writes_of(known), None)
@@ -201,9 +202,10 @@ def finished(g: Any, t: Tensor | Any, world: World, materialize: bool) -> Any:
     if g is None:
         return created(from_array(np.zeros_like(t._array))) if materialize else None
     if world.records:
-        return g.to(t.dtype)
+        g = g.to(t.dtype)
+        return sparse_graph().in_layout(g, t) if g.is_sparse else g
     # The gradient of an embedding's table may be Rows, which become a sparse tensor.
-    return g.tensor(t) if hasattr(g, "tensor") else from_array(np.array(g, t._array.dtype))
+    return g.tensor(t) if hasattr(g, "tensor") else from_array(np.array(g, t.dtype.numpy))
 
 
 def seed(
@@ -236,6 +238,8 @@ def seed(
 def first_gradient(t: Tensor, g: Tensor | None, i: int) -> Tensor:
     """The gradient that backward starts from: 1 for a tensor of one element, else `g`, whose shape
     is checked."""
+    if t.layout is not strided:
+        return sparse_graph().first_gradient(t, g, i)
     if g is None:
         if t._array.size != 1:
             raise RuntimeError(

@@ -183,7 +183,7 @@ def arrived(hooks: Hooks, node: Node, g: Any, world: World, walk: Walk) -> Any:
         return g
     t = world.as_tensor(g)
     # `in` would take float64 for None
-    if hooks.dtype is not None and hooks.dtype != t._array.dtype:
+    if hooks.dtype is not None and hooks.dtype != t.dtype.numpy:
         t = world.cast(t, hooks.dtype)
     for hook in tuple(hooks.tensor.values()):
         if hasattr(hook, "gathers"):  # a hook of several tensors (graph.py): it changes no gradient

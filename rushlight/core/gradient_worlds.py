@@ -14,12 +14,16 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
+from rushlight.base.device import strided
+from rushlight.base.higher import Higher
 from rushlight.core.faster import Site, dispatching, least
 from rushlight.core.node import Node
 from rushlight.core.table import Op
 from rushlight.core.tensor import Tensor, created, from_array
 from rushlight.core.worlds import ARRAYS, TENSORS
 from rushlight.kernels.summation import added
+
+sparse_graph = Higher()  # sparse gradients: rushlight/sparse/graph.py
 
 
 @lru_cache(maxsize=1024)
@@ -79,22 +83,24 @@ class Arrays:
     @staticmethod
     def as_tensor(g: Any) -> Tensor:
         """The gradient as hooks see it."""
-        return from_array(np.asarray(g))
+        return g.tensor() if hasattr(g, "tensor") else from_array(np.asarray(g))
 
     @staticmethod
     def from_tensor(t: Tensor, copy: bool = False) -> Any:
         """The gradient that a hook or the user gave; `copy`: for a leaf that keeps it."""
+        if t.layout is not strided:
+            return sparse_graph().as_gradient(t)
         return t._array.copy() if copy else t._array
 
     @staticmethod
     def cast(t: Tensor, dtype: np.dtype) -> Tensor:
         """The gradient in NumPy's dtype."""
-        return from_array(t._array.astype(dtype))
+        return t.to(dtypes.of(dtype))
 
     @staticmethod
     def retained(t: Tensor) -> Tensor:
         """The gradient as `.grad` of a tensor with `retain_grad()`."""
-        return from_array(t._array.copy())
+        return t.clone()
 
     @staticmethod
     def parts(g: dict, facts: tuple) -> list:
@@ -150,7 +156,9 @@ class Tensors:
     def fit(g: Any, shape: tuple) -> Any:
         return sum_to_tensor(g, shape)
 
-    add = staticmethod(add)
+    @staticmethod
+    def add(a: Tensor, b: Tensor) -> Tensor:
+        return b + a if a.is_sparse else a + b  # dense + sparse is dense, sparse + dense is no op
 
     @staticmethod
     def own(g: Any) -> Any:

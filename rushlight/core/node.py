@@ -209,6 +209,7 @@ class Parts(dict):
     outputs of both."""
 
     shape, size = None, 0  # shape None as the node's: broadcasting is not undone
+    is_sparse = False
 
     def __add__(self, other: Parts) -> Parts:
         both = self.keys() & other.keys()  # rules of two nodes have used the same saved output

@@ -413,7 +413,7 @@ def filled_like(name: str, number: int | None, what: str) -> Callable:
     ) -> Tensor:
         if layout is not None and layout is not strided:
             refuse(layout)
-        if input.is_sparse:
+        if input.layout is not strided:
             if layout is None and number != 1:
                 return input.emptied(dtype).requires_grad_(requires_grad)  # type: ignore[attr-defined]
             input = input.to_dense() if layout is strided else input

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from rushlight.base import dtypes
+from rushlight.base.device import strided
 from rushlight.base.errors import explain
 from rushlight.base.pytree import (
     TreeSpec,
@@ -63,11 +64,17 @@ class Variables(within):
                 )
             )
         dtypes.check_differentiable(x.dtype)
-        made = from_array(x._array)
-        made._node, made._writes = Start(x._node, made._array.shape), writes_of(x)
-        same_tangents(made, x)
-        self.starts.append(made._node)
-        return made
+        if x.layout is not strided:
+            from rushlight.sparse.graph import SparseStart  # loaded with the first sparse tensor
+
+            found = x.detach()
+            found._node = SparseStart(x._node, tuple(x.shape))
+        else:
+            found = from_array(x._array)
+            found._node, found._writes = Start(x._node, found._array.shape), writes_of(x)
+            same_tangents(found, x)
+        self.starts.append(found._node)
+        return found
 
     def all_fresh(self, tree: Any) -> Any:
         """The tree with each leaf replaced by a variable."""
@@ -83,7 +90,7 @@ def at_each_level(t: Tensor) -> Iterator[Tensor]:
     """The tensor; for a batched tensor also its values, level by level, which have nodes in the
     outer graphs."""
     yield t
-    while isinstance(t._array, Batch):
+    while t.layout is strided and isinstance(t._array, Batch):
         t = t._array.value
         yield t
 
@@ -109,6 +116,8 @@ def settled(t: Any) -> Any:
     """A result, detached if its graph leads to closed variables only."""
     if not isinstance(t, Tensor):
         return t
+    if t.layout is not strided:
+        return t if mode().grad and (t._node is None or leads_out(t)) else t.detach()
     if not mode().grad:
         return cut(t)
     array: Any = t._array

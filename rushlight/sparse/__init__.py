@@ -10,9 +10,13 @@ tensor([[2.],
 from rushlight.base.missing_names import tell as _tell
 from rushlight.sparse import compressed as _compressed
 from rushlight.sparse import functions as _functions
+from rushlight.sparse import shapes as _shapes
 from rushlight.sparse.compressed import (
     CompressedTensor,
+    mm,
     sampled_addmm,
+    sparse_bsc_tensor,
+    sparse_bsr_tensor,
     sparse_compressed_tensor,
     sparse_csc_tensor,
     sparse_csr_tensor,
@@ -20,13 +24,15 @@ from rushlight.sparse.compressed import (
 from rushlight.sparse.creation import TYPES as _TYPES
 from rushlight.sparse.creation import sparse_coo_tensor, spdiags
 from rushlight.sparse.functions import log_softmax, softmax, sum
+from rushlight.sparse.hybrid_products import hspmm, smm, sspaddmm
 from rushlight.sparse.invariants import check_sparse_tensor_invariants
-from rushlight.sparse.products import addmm, mm
 from rushlight.sparse.products import product as dsmm
 from rushlight.sparse.products import product as spmm
+from rushlight.sparse.products import sparse_addmm as addmm
 from rushlight.sparse.tensor import SparseTensor
 
 _functions.attach()
+_shapes.attach()
 _compressed.attach()
 globals().update(_TYPES)
 
@@ -36,16 +42,21 @@ __all__ = [
     "addmm",
     "check_sparse_tensor_invariants",
     "dsmm",
+    "hspmm",
     "log_softmax",
     "mm",
     "sampled_addmm",
+    "smm",
     "softmax",
+    "sparse_bsc_tensor",
+    "sparse_bsr_tensor",
     "sparse_compressed_tensor",
     "sparse_coo_tensor",
     "sparse_csc_tensor",
     "sparse_csr_tensor",
     "spdiags",
     "spmm",
+    "sspaddmm",
     "sum",
     *_TYPES,
 ]

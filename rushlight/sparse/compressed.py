@@ -1,10 +1,10 @@
 """Compressed sparse matrices, by rows (CSR) or columns (CSC): where each row begins, the column
-indices, the values.
+indices, the values. The values of BSR and BSC are blocks of elements.
 
-A compressed matrix holds a COO matrix whose elements are sorted by rows (columns), and applies all
-ops to that matrix; gradients are those of the values. Sparse results have the same layout; a
-transpose has the other one. A batch of matrices (*batch, rows, columns) holds a COO tensor of all
-its dimensions; each matrix stores equally many elements.
+A compressed matrix holds a COO matrix whose elements are sorted by rows (columns), block by block,
+and applies all ops to that matrix, which is in the graph. Sparse results have the same layout; a
+transpose has the other one. A batch of matrices (*batch, rows, columns, *dense) holds a COO tensor
+of all its dimensions; each matrix stores equally many elements.
 """
 
 from __future__ import annotations
@@ -16,44 +16,70 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.device import CPU, Layout, present, sparse_csc, sparse_csr
-from rushlight.base.errors import NoArray, explain
+from rushlight.base.device import (
+    CPU,
+    Layout,
+    present,
+    sparse_bsc,
+    sparse_bsr,
+    sparse_coo,
+    sparse_csc,
+    sparse_csr,
+)
+from rushlight.base.errors import explain, shown_as
 from rushlight.base.intp import as_int64, as_intp
 from rushlight.base.printing import format_sparse
 from rushlight.core.arguments import wrap
 from rushlight.core.tensor import Tensor, from_array, method, new
 from rushlight.creation.factories import as_tensor
+from rushlight.sparse import products
 from rushlight.sparse.creation import to_sparse
+from rushlight.sparse.graph import in_layout, is_dense
 from rushlight.sparse.products import sampled_product
-from rushlight.sparse.tensor import OPS, SparseTensor, made
+from rushlight.sparse.tensor import (
+    OPS,
+    NotForSparse,
+    SparseTensor,
+    made,
+    opened,
+    other_layout,
+    picked,
+    with_values,
+)
 
-LAYOUTS = (sparse_csr, sparse_csc)
+LAYOUTS = (sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)
 NAMES = (("crow_indices", "col_indices"), ("ccol_indices", "row_indices"))
 
 
-class NotForCompressed(NoArray):
+class NotForCompressed(NotForSparse):
     """Raised when an op reads `._array` of a compressed matrix; `instead` runs the sparse version
     of the op."""
 
     def instead(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        if name not in OPS:
-            raise NotImplementedError(
+        if name in JOINS:
+            raise RuntimeError(
                 explain(
-                    f"Could not run 'aten::{name}' with arguments from the 'SparseCsrCPU' backend.",
-                    "convert it: x.to_dense()",
-                    op=name,
+                    "Sparse CSR tensors do not have is_contiguous",
+                    f"{name} takes COO tensors: x.to_sparse()",
                 )
             ) from None
-        like = next(a for a in args if isinstance(a, CompressedTensor))
-        return back(OPS[name](*map(opened, args), **kwargs), like)
+        if name not in OPS:
+            raise self.named(name, "SparseCsrCPU") from None
+        like = next((a for a in args if isinstance(a, CompressedTensor)), None)
+        result = OPS[name](*map(opened, args), **kwargs)
+        return result if like is None else back(result, like)
+
+
+shown_as(NotForCompressed, "builtins", "NotImplementedError")
+JOINS = ("cat", "stack", "hstack", "vstack", "dstack", "column_stack")  # for COO tensors only
 
 
 class CompressedTensor(Tensor):
-    """A sparse matrix of layout `torch.sparse_csr` or `torch.sparse_csc`: made by
-    `sparse_csr_tensor`, `to_sparse_csr`.
+    """A sparse matrix of layout `torch.sparse_csr`, `sparse_csc`, `sparse_bsr` or `sparse_bsc`:
+    made by `sparse_csr_tensor`, `to_sparse_csr` and their like.
 
-    Gradients are those of the stored values; the gradient of a leaf has the leaf's layout (in torch
-    it is dense).
+    The gradient of a leaf is dense for `A @ x`, and has the leaf's layout for
+    `torch.sparse.mm(A, x)`.
 
     >>> a = rushlight.tensor([[0., 2.], [3., 4.]]).to_sparse_csr()
     >>> a.crow_indices(), a.col_indices(), a.values()
@@ -64,6 +90,7 @@ class CompressedTensor(Tensor):
 
     _coo: SparseTensor
     _by: int  # the compressed dimension: 0 for CSR, 1 for CSC, after the dimensions of the batch
+    _block: tuple[int, int] | None  # rows and columns of a block of BSR and BSC
 
     @property
     def _array(self) -> Any:  # type: ignore[override]
@@ -76,36 +103,55 @@ class CompressedTensor(Tensor):
         )
 
     device = property(lambda self: CPU, doc="The CPU.")
-    layout = property(lambda self: LAYOUTS[self._by], doc="torch.sparse_csr or torch.sparse_csc.")
+    layout = property(
+        lambda self: LAYOUTS[self._by + (0 if self._block is None else 2)],
+        doc="torch.sparse_csr, sparse_csc, sparse_bsr or sparse_bsc.",
+    )
     is_sparse = property(lambda self: False, doc="False: that is said of torch.sparse_coo alone.")
-    is_sparse_csr = property(lambda self: self._by == 0, doc="Whether it is CSR.")
+    is_sparse_csr = property(lambda self: self.layout is sparse_csr, doc="Whether it is CSR.")
+
+    @property
+    def _batch(self) -> tuple[int, ...]:
+        return tuple(self._coo._size[: self._coo.sparse_dim() - 2])
 
     @property
     def _parts_shape(self) -> tuple[int, ...]:
-        """(*batch, nnz): the shape of the values."""
-        batch = tuple(self._coo._size[:-2])
-        return *batch, len(self._coo._of._array) // max(prod(batch), 1)
+        """(*batch, nnz): the shape of the indices."""
+        each = prod(self._batch) * (1 if self._block is None else prod(self._block))
+        return *self._batch, self._coo._nnz() // max(each, 1)
+
+    def _places_of(self, dim: int) -> np.ndarray:
+        """(batches, nnz): the rows (0) or columns (1) of the stored elements, or blocks."""
+        at = self._coo._at._array[len(self._batch) + dim]
+        if self._block is not None:
+            at = at[:: prod(self._block)] // self._block[dim]
+        return at.reshape(prod(self._batch), self._parts_shape[-1])
 
     def values(self) -> Tensor:
-        """(*batch, nnz): the stored elements, in order."""
-        of = self._coo._of
-        return of if len(self._coo._size) == 2 else of.view(self._parts_shape)
+        """(*batch, nnz, *block, *dense): the stored elements, in order."""
+        of = self._coo.elements()
+        if not self._batch and self._block is None:
+            return of
+        return of.view(*self._parts_shape, *(self._block or ()), *of.shape[1:])
 
     def _nnz(self) -> int:
-        """The number of stored elements of each matrix."""
+        """The number of stored elements, or blocks, of each matrix."""
         return self._parts_shape[-1]
+
+    def sparse_dim(self) -> int:
+        """2: rows and columns."""
+        return 2
 
     def _starts(self, by: int) -> Tensor:
         self._check(by, 0)
-        *batch, nnz = self._parts_shape
-        lines = np.arange(self._coo._size[by - 2] + 1)
-        of_each = self._coo._at._array[by - 2].reshape(prod(batch), nnz)
-        starts = [np.searchsorted(of_one, lines) for of_one in of_each]
-        return from_array(as_int64(np.reshape(starts, (*batch, len(lines)))))
+        size = self._coo._size[len(self._batch) + by] // (self._block or (1, 1))[by]
+        lines = np.arange(size + 1)
+        starts = [np.searchsorted(of_one, lines) for of_one in self._places_of(by)]
+        return from_array(as_int64(np.reshape(starts, (*self._batch, len(lines)))))
 
     def _places(self, by: int) -> Tensor:
         self._check(by, 1)
-        return from_array(self._coo._at._array[-1 - by].reshape(self._parts_shape))
+        return from_array(self._places_of(1 - by).reshape(self._parts_shape))
 
     def _check(self, by: int, which: int) -> None:
         if by != self._by:
@@ -113,7 +159,7 @@ class CompressedTensor(Tensor):
             raise RuntimeError(
                 explain(
                     f"{name} expected sparse {wanted} compressed tensor layout but got "
-                    f"{'SparseCsr' if self._by == 0 else 'SparseCsc'}",
+                    f"{name_of(self.layout)}",
                     f"x.{NAMES[self._by][which]}()",
                 )
             )
@@ -145,14 +191,40 @@ class CompressedTensor(Tensor):
         dense_dim: int | None = None,
     ) -> Any:
         """The matrix as COO, or in the given layout."""
-        return to_sparse(self._coo.coalesce(), layout=layout) if layout is not self.layout else self
+        if layout is self.layout:
+            return self
+        if layout is not None and layout is not sparse_coo:
+            return other_layout(self, layout, blocksize)
+        coo = self._coo
+        if sparse_dim not in (None, coo.sparse_dim()):
+            raise RuntimeError(
+                explain(
+                    "to_sparse: conversion from Sparse to Sparse with sparse_dim argument "
+                    "!=self.sparse_dim() is not supported"
+                )
+            )
+        same = made(coo._at, coo._of, coo._size, self.layout is sparse_csr)  # in this order
+        return coo.converted_layout(same, "ToSparseBackward")
 
     to_sparse_coo = to_sparse
 
+    def select(self, dim: int, index: Any) -> Any:
+        """The slice at one index: a COO vector for a matrix."""
+        found = back(self._coo.select(dim, index), self)
+        return found._coalesced_(True) if self.ndim == 2 and found.is_sparse else found
+
     def transpose(self, dim0: int, dim1: int) -> CompressedTensor:
         """The transpose. That of matrices has the other layout: nothing moves."""
-        n = self.ndim
-        a, b = sorted((wrap(dim0, n), wrap(dim1, n)))
+        n = self._coo.sparse_dim()
+        a, b = sorted((wrap(dim0, self.ndim), wrap(dim1, self.ndim)))
+        if self._coo.dense_dim():
+            raise RuntimeError(
+                explain(
+                    "transpose(): hybrid sparse compressed tensors with dense dimensions are not "
+                    "supported",
+                    "x.to_sparse(), a COO tensor, has a transpose",
+                )
+            )
         if a < n - 2 <= b:
             raise RuntimeError(
                 explain(
@@ -161,7 +233,11 @@ class CompressedTensor(Tensor):
                 )
             )
         coo: Any = self._coo.transpose(a, b)
-        return held(coo, self._by ^ (a != b)) if a >= n - 2 else compressed(coo, self._by)
+        if a < n - 2:
+            return compressed(coo, self._by, self._block)
+        if self._block is None or a == b:
+            return held(coo, self._by ^ (a != b), self._block)
+        return compressed(coo, 1 - self._by, self._block[::-1])  # in each block elements move
 
     def t(self) -> CompressedTensor:
         """The transpose of a matrix, in the other layout: nothing moves."""
@@ -186,9 +262,27 @@ class CompressedTensor(Tensor):
             parts, tuple(self.shape), self._nnz(), self.requires_grad, name, repr(self.layout)
         )
 
+    # the graph is that of the COO matrix
+
+    @property
+    def _node(self) -> Any:
+        return self._coo._node
+
+    @_node.setter
+    def _node(self, node: Any) -> None:
+        self._coo._node = node
+
+    @property
+    def _grad(self) -> Any:
+        return self._coo._grad
+
+    @_grad.setter
+    def _grad(self, value: Any) -> None:
+        self._coo._grad = opened(value)
+
     @property
     def requires_grad(self) -> bool:
-        """Whether its values require grad."""
+        """Whether backward computes its gradient."""
         return self._coo.requires_grad
 
     @requires_grad.setter
@@ -197,53 +291,112 @@ class CompressedTensor(Tensor):
 
     @property
     def grad(self) -> Any:
-        """The gradient of each element that is stored."""
-        g = self._coo._of.grad
-        return None if g is None else held(made(self._coo._at, g, self._coo._size), self._by)
+        """The gradient, dense or in this layout."""
+        g = self._coo._grad
+        return g if g is None or is_dense(g) else in_layout(g, self)
 
     @grad.setter
     def grad(self, value: Any) -> None:
-        self._coo._of.grad = None if value is None else value._coo._of
+        self._coo.grad = opened(value)
+
+    def holding_places_of(self, coo: SparseTensor) -> CompressedTensor:
+        """A COO matrix with the same stored places in the layout of this matrix."""
+        return held(coo, self._by, self._block)
+
+    def emptied(self, dtype: Any = None) -> CompressedTensor:
+        """A matrix of the same size that stores nothing, outside the graph."""
+        return held(self._coo.emptied(dtype), self._by, self._block)
+
+    def alias(self) -> CompressedTensor:
+        """A tensor of the same parts at the same place of the graph."""
+        return held(self._coo.alias(), self._by, self._block)
 
     def __reduce_ex__(self, protocol: Any) -> tuple:
-        return held, (self._coo, self._by)
+        return held, (self._coo, self._by, self._block)
 
     def __deepcopy__(self, memo: dict) -> CompressedTensor:
-        return held(self._coo.__deepcopy__(memo), self._by)
+        return held(self._coo.__deepcopy__(memo), self._by, self._block)
 
 
-def held(coo: SparseTensor, by: int) -> CompressedTensor:
+def name_of(layout: Layout) -> str:
+    """torch's name in errors: SparseCsr."""
+    return "Sparse" + repr(layout).rpartition("_")[2].title()
+
+
+def held(coo: SparseTensor, by: int, block: tuple[int, int] | None = None) -> CompressedTensor:
     """The compressed matrix of a COO matrix that is already sorted."""
     t = new(CompressedTensor)
-    t._node, t._grad, t._viewing, t._writes = None, None, None, None
-    t._coo, t._by = coo, by
+    t._viewing, t._writes = None, None
+    t._coo, t._by, t._block = coo, by, block
     return t
 
 
-def compressed(x: Tensor, by: int) -> CompressedTensor:
+def compressed(
+    x: Tensor, by: int, block: tuple[int, int] | None = None, dense_dim: int | None = None
+) -> CompressedTensor:
     """A matrix of any layout, or a batch of matrices, as a compressed one. RuntimeError unless all
     matrices of the batch store equally many elements."""
-    coo = x._coo if isinstance(x, CompressedTensor) else to_sparse(x)
-    if coo.sparse_dim() < 2 or coo.dense_dim():
-        raise NotImplementedError(
+    if isinstance(x, CompressedTensor):
+        coo: SparseTensor = x._coo
+    elif x.is_sparse:
+        coo = x  # type: ignore[assignment]
+    else:
+        coo = to_sparse(x, x.ndim - (dense_dim or 0))
+    if coo.sparse_dim() < 2:
+        raise RuntimeError(
             explain(
-                "CSR and CSC tensors must be matrices, or batches of matrices, of numbers",
-                "COO tensors can have other dimensions",
+                f"{name_of(LAYOUTS[by])} needs 2 sparse dimensions or more, but got "
+                f"{coo.sparse_dim()}",
                 shape=tuple(x.shape),
             )
         )
-    coo = coo.coalesce()
-    check_batch(coo)
-    if by == 1:
-        *batch, row, column = coo._at._array
-        order = from_array(as_int64(np.lexsort((row, column, *reversed(batch)))))
-        coo = made(coo._at[:, order], coo._of[order], coo._size)
-    return held(coo, by)
+    name = f"To{name_of(LAYOUTS[by + (0 if block is None else 2)])}Backward"
+    return held(coo.converted_layout(ordered(coo, by, block), name), by, block)
+
+
+def ordered(coo: SparseTensor, by: int, block: tuple[int, int] | None) -> SparseTensor:
+    """The elements in the order of a compressed layout, outside the graph."""
+    once = coo.summed_up()
+    if block is not None:
+        once = in_blocks(once, by, block)
+    elif by == 1:
+        once = in_order(once, 1, (1, 1))
+    check_batch(once)
+    return once
+
+
+def in_order(coo: SparseTensor, by: int, block: tuple[int, int]) -> SparseTensor:
+    """The same elements in the order of rows (0) or columns (1) of blocks, outside the graph."""
+    *batch, row, column = coo._at._array
+    blocks = row // block[0], column // block[1]
+    keys = (column, row, blocks[1 - by], blocks[by], *reversed(batch))
+    order = from_array(as_int64(np.lexsort(keys)))
+    return made(coo._at[:, order], coo._of[order], coo._size)
+
+
+def in_blocks(coo: SparseTensor, by: int, block: tuple[int, int]) -> SparseTensor:
+    """All elements of the blocks that store one, block by block, outside the graph."""
+    *batch, row, column = coo._at._array
+    n, m = coo._size[len(batch) : len(batch) + 2]
+    if n % block[0] or m % block[1]:
+        raise RuntimeError(
+            explain(
+                f"tensor sparse size ({n},{m}) must be divisible by given blocksize "
+                f"({block[0]},{block[1]})"
+            )
+        )
+    touched = np.unique(np.stack((*batch, row // block[0], column // block[1])), axis=1)
+    inside = np.indices(block).reshape(2, 1, -1)
+    corner = touched[-2:, :, None] * np.reshape(block, (2, 1, 1))
+    above = np.broadcast_to(touched[:-2, :, None], (len(batch), touched.shape[1], prod(block)))
+    at = np.concatenate((above, corner + inside)).reshape(len(batch) + 2, -1)
+    whole = made(from_array(as_int64(at)), picked(coo, from_array(at)), coo._size)
+    return in_order(whole, by, block)
 
 
 def check_batch(coo: SparseTensor) -> None:
     """RuntimeError unless all matrices of a batch store equally many elements."""
-    batch = tuple(coo._size[:-2])
+    batch = tuple(coo._size[: coo.sparse_dim() - 2])
     if not batch:
         return
     if not prod(batch):
@@ -260,15 +413,15 @@ def check_batch(coo: SparseTensor) -> None:
         )
 
 
-def opened(a: Any) -> Any:
-    return a._coo if isinstance(a, CompressedTensor) else a
-
-
 def back(result: Any, like: CompressedTensor) -> Any:
     """A result that is a sparse matrix, in the layout of `like`."""
-    if not isinstance(result, SparseTensor) or result.sparse_dim() < 2 or result.dense_dim():
+    if not isinstance(result, SparseTensor) or result.sparse_dim() < 2:
         return result
-    return held(result, like._by) if result._at is like._coo._at else compressed(result, like._by)
+    if result._at is like._coo._at:
+        return held(result, like._by, like._block)
+    fits = like._block is not None and result.ndim == like.ndim and result.shape == like.shape
+    by, block = like._by, like._block if fits else None
+    return held(result.passed(ordered(result, by, block), "CloneBackward"), by, block)
 
 
 # -- methods of COO matrices -----------------------------------------------------------------------
@@ -318,13 +471,38 @@ def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> CompressedTenso
     >>> rushlight.eye(2).to_sparse_csr().crow_indices()
     tensor([0, 1, 2])
     """
-    return compressed(self, 0)
+    return compressed(self, 0, None, dense_dim)
 
 
 @method
 def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> CompressedTensor:
     """The matrix in the layout torch.sparse_csc."""
-    return compressed(self, 1)
+    return compressed(self, 1, None, dense_dim)
+
+
+@method
+def to_sparse_bsr(self: Tensor, blocksize: Any, dense_dim: int | None = None) -> CompressedTensor:
+    """The matrix in the layout torch.sparse_bsr: whole blocks of rows and columns are stored.
+
+    >>> rushlight.eye(4).to_sparse_bsr((2, 2)).values().shape
+    torch.Size([2, 2, 2])
+    """
+    return compressed(self, 0, block_of(blocksize), dense_dim)
+
+
+@method
+def to_sparse_bsc(self: Tensor, blocksize: Any, dense_dim: int | None = None) -> CompressedTensor:
+    """The matrix in the layout torch.sparse_bsc, with its blocks in the order of columns."""
+    return compressed(self, 1, block_of(blocksize), dense_dim)
+
+
+def block_of(blocksize: Any) -> tuple[int, int]:
+    """Two positive integers. RuntimeError for anything else."""
+    if blocksize is None or len(blocksize) != 2 or not all(n > 0 for n in blocksize):
+        raise RuntimeError(
+            explain(f"blocksize must be two positive integers, but got {blocksize}", "(2, 2)")
+        )
+    return tuple(blocksize)
 
 
 # -- from their parts ------------------------------------------------------------------------------
@@ -339,6 +517,7 @@ def from_parts(
     dtype: Any,
     device: Any,
     requires_grad: bool,
+    blocks: bool = False,
 ) -> CompressedTensor:
     """The compressed matrix of these parts. RuntimeError for parts that do not fit each other."""
     if device is not None:
@@ -348,28 +527,65 @@ def from_parts(
         as_tensor(places)._array,
         as_tensor(values, dtype=dtype),
     )
+    n = first.ndim - 1
+    block = (of.shape[n + 1], of.shape[n + 2]) if blocks and of.ndim > n + 2 else None
+    dense = tuple(of.shape[n + (3 if blocks else 1) :])
     if size is None:
-        found = first.shape[-1] - 1, int(other.max(initial=-1)) + 1
-        size = *first.shape[:-1], *(found if by == 0 else found[::-1])
-    check_batches(NAMES[by], first, other, of, tuple(size))
+        size = least_size(by, first, other, block or (1, 1), dense)
+    size = tuple(size)
+    check_batches(NAMES[by], first, other, of, size, n + 2 + len(dense))
+    rows, columns = block or (1, 1)
+    grid = size[n] // rows, size[n + 1] // columns
+    every = prod(first.shape[:-1])
+    for one in range(every):
+        parts = (a.reshape(every, *a.shape[n:])[one] for a in (first, other, of._array))
+        check_parts(NAMES[by], by, grid, *parts)
+    at = all_places(by, first, other, block)
+    shape = (*at.shape[1:], *dense)
+    coo = coo_of(from_array(at), of, shape, size, by == 0 and block is None, requires_grad)
+    return held(coo, by, block)
+
+
+def least_size(
+    by: int, first: np.ndarray, other: np.ndarray, block: tuple[int, int], dense: tuple
+) -> tuple:
+    """The least size that the indices allow."""
+    found = first.shape[-1] - 1, int(other.max(initial=-1)) + 1
+    n, m = found if by == 0 else found[::-1]
+    return *first.shape[:-1], n * block[0], m * block[1], *dense
+
+
+def all_places(
+    by: int, first: np.ndarray, other: np.ndarray, block: tuple[int, int] | None
+) -> np.ndarray:
+    """(batch dimensions + 2, elements): the indices of all stored elements, in their order."""
     batch = first.shape[:-1]
-    rows = [a.reshape(prod(batch), a.shape[-1]) for a in (first, other, of._array)]
-    for one_first, one_other, one_of in zip(*rows):
-        check_parts(NAMES[by], one_first, one_other, one_of, tuple(size), by)
-    counts = as_intp(np.diff(rows[0]).reshape(-1))
+    counts = as_intp(np.diff(first).reshape(-1))
     along = np.repeat(np.tile(np.arange(first.shape[-1] - 1), prod(batch)), counts)
     plain = other.reshape(-1)
     matrix = np.repeat(np.arange(prod(batch)), other.shape[-1])
     above = np.unravel_index(matrix, batch) if batch else ()
     at = np.stack((*above, *((along, plain) if by == 0 else (plain, along))))
-    if batch:
-        of = of.reshape(-1)
+    if block:
+        at = np.repeat(at, prod(block), 1)
+        inside = np.indices(block).reshape(2, -1)
+        at[-2:] = at[-2:] * np.reshape(block, (2, 1)) + np.tile(inside, (1, len(plain)))
+    return as_int64(at)
+
+
+def coo_of(
+    places: Tensor, of: Tensor, shape: tuple, size: tuple, once: bool, requires_grad: bool
+) -> Any:
+    """The COO matrix of the values, as a leaf or in the graph of the values."""
+    of = of if tuple(of.shape) == shape else of.reshape(shape)
     if requires_grad:
-        of = of.detach().requires_grad_()
-    return held(made(from_array(as_int64(at)), of, size, by == 0), by)
+        return made(places, of, size, once).requires_grad_()
+    return with_values(places, of, size, once)
 
 
-def check_batches(names: tuple[str, str], first: Any, other: Any, of: Tensor, size: tuple) -> None:
+def check_batches(
+    names: tuple[str, str], first: Any, other: Any, of: Tensor, size: tuple, ndim: int
+) -> None:
     """An error unless the parts have the dimensions of the batch, and one more."""
     starts, places = names
     if first.ndim != other.ndim:
@@ -386,17 +602,9 @@ def check_batches(names: tuple[str, str], first: Any, other: Any, of: Tensor, si
                 f"(={first.ndim - 1} + 0) but got {of.ndim}"
             )
         )
-    if of.ndim > first.ndim:
-        raise NotImplementedError(
-            explain(
-                "CSR and CSC tensors with dense dimensions are not supported",
-                "COO tensors (sparse_coo_tensor) can have more dimensions",
-            )
-        )
-    batch = tuple(size[:-2])
-    if len(size) != first.ndim + 1 or not all(
-        tuple(a.shape[:-1]) == batch for a in (first, other, of)
-    ):
+    n = first.ndim - 1
+    batch = tuple(size[:n])
+    if len(size) != ndim or not all(tuple(a.shape[:n]) == batch for a in (first, other, of)):
         raise RuntimeError(
             explain(
                 f"the batch dimensions of {starts}, {places}, values and size must be equal",
@@ -406,9 +614,10 @@ def check_batches(names: tuple[str, str], first: Any, other: Any, of: Tensor, si
 
 
 def check_parts(
-    names: tuple[str, str], first: Any, other: Any, of: Any, size: tuple, by: int
+    names: tuple[str, str], by: int, size: tuple, first: Any, other: Any, of: Any
 ) -> None:
-    """RuntimeError, with torch's message, unless the parts make a valid compressed matrix."""
+    """RuntimeError, with torch's message, unless the parts make a valid compressed matrix of this
+    size, in blocks."""
     starts, places = names
     said = {
         f"{starts}.shape[-1] == {'nrows' if by == 0 else 'ncols'} + 1": len(first)
@@ -486,6 +695,52 @@ def sparse_csc_tensor(
     return from_parts(1, ccol_indices, row_indices, values, size, dtype, device, requires_grad)
 
 
+def sparse_bsr_tensor(
+    crow_indices: Any,
+    col_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> CompressedTensor:
+    """The matrix whose blocks are values[k], of values (nnz, block rows, block columns): at block
+    column col_indices[k] of block row i, for crow_indices[i] <= k < crow_indices[i + 1].
+
+    >>> rushlight.sparse_bsr_tensor([0, 1], [1], [[[1., 2.], [3., 4.]]], (2, 4)).to_dense()
+    tensor([[0., 0., 1., 2.],
+            [0., 0., 3., 4.]])
+    """
+    parts = crow_indices, col_indices, values, size, dtype, device, requires_grad
+    return from_parts(0, *parts, blocks=True)
+
+
+def sparse_bsc_tensor(
+    ccol_indices: Any,
+    row_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> CompressedTensor:
+    """The matrix whose blocks are values[k], of values (nnz, block rows, block columns): at block
+    row row_indices[k] of block column j, for ccol_indices[j] <= k < ccol_indices[j + 1].
+
+    >>> rushlight.sparse_bsc_tensor([0, 1], [1], [[[1., 2.]]], (2, 2)).to_dense()
+    tensor([[0., 0.],
+            [1., 2.]])
+    """
+    parts = ccol_indices, row_indices, values, size, dtype, device, requires_grad
+    return from_parts(1, *parts, blocks=True)
+
+
 def sparse_compressed_tensor(
     compressed_indices: Any,
     plain_indices: Any,
@@ -499,9 +754,9 @@ def sparse_compressed_tensor(
     requires_grad: bool = False,
     check_invariants: bool | None = None,
 ) -> CompressedTensor:
-    """out[row, column] = value: `sparse_csr_tensor` or `sparse_csc_tensor`, by `layout`.
+    """out[row, column] = value: `sparse_csr_tensor` or one of its like, by `layout`.
 
-    NotImplementedError for other layouts.
+    RuntimeError for other layouts.
 
     >>> rushlight.sparse_compressed_tensor([0, 1, 2], [1, 0], [3., 4.], (2, 2),
     ...     layout=rushlight.sparse_csr).to_dense()
@@ -509,11 +764,14 @@ def sparse_compressed_tensor(
             [4., 0.]])
     """
     if layout not in LAYOUTS:
-        raise NotImplementedError(
-            explain(f"sparse tensors of layout {layout} are not supported", "use torch.sparse_csr")
+        raise RuntimeError(
+            explain(
+                f"expected sparse compressed tensor layout but got {layout}", "torch.sparse_csr"
+            )
         )
+    which = LAYOUTS.index(layout)
     return from_parts(
-        LAYOUTS.index(layout),
+        which % 2,
         compressed_indices,
         plain_indices,
         values,
@@ -521,7 +779,17 @@ def sparse_compressed_tensor(
         dtype,
         device,
         requires_grad,
+        which > 1,
     )
+
+
+def mm(sparse: Tensor, dense: Tensor, reduce: str | None = None) -> Tensor:
+    result = products.mm(sparse, dense, reduce)
+    like = next((a for a in (sparse, dense) if isinstance(a, CompressedTensor)), None)
+    return result if like is None else back(result, like)
+
+
+mm.__doc__ = products.mm.__doc__
 
 
 def sampled_addmm(
@@ -536,6 +804,14 @@ def sampled_addmm(
     >>> rushlight.sparse.sampled_addmm(places, rushlight.ones(2, 3), rushlight.ones(3, 2)).values()
     tensor([4., 4.])
     """
+    if not isinstance(input, CompressedTensor):
+        raise NotImplementedError(
+            explain(
+                "Could not run 'aten::sparse_sampled_addmm' with arguments from the "
+                f"'{'Sparse' if input.is_sparse else ''}CPU' backend.",
+                "its first argument is a CSR matrix: x.to_sparse_csr()",
+            )
+        )
     coo = input._coo
     if input.ndim != 2:
         raise NotImplementedError(explain("sampled_addmm of batches of matrices is not supported"))
@@ -552,12 +828,17 @@ def sampled_addmm(
         )
     row, col = map(from_array, coo._at._array)
     product = sampled_product(mat1, mat2.t(), row, col)
-    return held(coo.holding(coo._of * beta + product * alpha), input._by)
+    scaled = coo * beta
+    total: Any = scaled + coo.holding(product * alpha)
+    return held(total, input._by)
 
 
 __all__ = [
     "CompressedTensor",
+    "mm",
     "sampled_addmm",
+    "sparse_bsc_tensor",
+    "sparse_bsr_tensor",
     "sparse_compressed_tensor",
     "sparse_csc_tensor",
     "sparse_csr_tensor",

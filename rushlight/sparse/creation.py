@@ -13,7 +13,8 @@ from rushlight.base.intp import as_int64
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor, from_array, method
 from rushlight.creation.factories import as_tensor
-from rushlight.sparse.tensor import SparseTensor, made, other_layout
+from rushlight.sparse.graph import linked
+from rushlight.sparse.tensor import SparseTensor, made, opened, other_layout, picked, with_values
 
 
 def sparse_coo_tensor(
@@ -49,24 +50,18 @@ def sparse_coo_tensor(
     if size is None:
         size = (*(int(n) + 1 for n in places.max(1, initial=-1)), *of.shape[1:])
     check_places(places, tuple(size))
+    at, once = from_array(places), bool(is_coalesced)
     if requires_grad:
-        of = of.detach().requires_grad_()
-    elif (
-        of.requires_grad and of.is_leaf
-    ):  # the sparse tensor is computed from a leaf, so it is not a leaf
-        of = of.view_as(of)
-    elif (
-        not of.requires_grad
-    ):  # requires_grad_() of the sparse tensor must not change the user's `values`
-        of = of.detach()
-    return made(from_array(places), of, size, bool(is_coalesced))
+        return made(at, of, size, once).requires_grad_()  # type: ignore[return-value]
+    return with_values(at, of, size, once)
 
 
 def empty(size: Any, dtype: Any = None, requires_grad: bool = False) -> SparseTensor:
     """A sparse tensor that stores no elements."""
     kind = dtypes.or_default(dtype)
-    values = from_array(np.zeros(0, kind.numpy)).requires_grad_(requires_grad)
-    return made(from_array(np.zeros((len(size), 0), np.int64)), values, size)
+    at, values = np.zeros((len(size), 0), np.int64), np.zeros(0, kind.numpy)
+    found = made(from_array(at), from_array(values), size, True)
+    return found.requires_grad_(requires_grad)  # type: ignore[return-value]
 
 
 def check_parts(at: Tensor, of: Tensor, size: Any) -> None:
@@ -141,22 +136,31 @@ def to_sparse(
     if sparse_dim is not None and not isinstance(sparse_dim, int):
         layout, sparse_dim = sparse_dim, None
     if layout not in (None, sparse_coo):
-        return other_layout(self, layout)
+        return other_layout(self, layout, blocksize, dense_dim)
     if self.is_sparse:
         return self  # type: ignore[return-value]
     n = self.ndim if sparse_dim is None else sparse_dim
     a = self._array
     if not a.ndim and not n:  # a 0-d tensor: stored or not, without indices
         stored = int(a != 0)
-        return made(
-            from_array(np.zeros((0, stored), np.int64)), self.reshape(1)[:stored], a.shape, True
-        )
+        at = from_array(np.zeros((0, stored), np.int64))
+        return from_dense(self, made(at, self.detach().reshape(1)[:stored], a.shape, True))
     if not 0 < n <= self.ndim:
         raise RuntimeError(explain(f"sparse_dim must be in [1, {self.ndim}], got {n}"))
     places = np.stack(np.nonzero((a != 0).any(tuple(range(n, a.ndim))) if n < a.ndim else a != 0))
     places = as_int64(places)  # of 32 bits on 32-bit systems
-    values = self[tuple(from_array(row) for row in places)]
-    return made(from_array(places), values, a.shape, True)
+    values = self.detach()[tuple(from_array(row) for row in places)]
+    return from_dense(self, made(from_array(places), values, a.shape, True))
+
+
+def from_dense(dense: Tensor, sparse: SparseTensor) -> SparseTensor:
+    """The sparse tensor of a dense one, in its graph: the gradient of the dense tensor is
+    dense."""
+    return linked(
+        sparse,
+        "ToSparseBackward",
+        [(dense, lambda g: g.to_dense(masked_grad=False) if g.is_sparse else g)],
+    )
 
 
 def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) -> Any:
@@ -183,7 +187,7 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
     at = np.stack((column - above[:, None], column))
     inside = np.nonzero(((at >= 0) & (at < np.reshape(shape, (2, 1, 1)))).all(0))
     places = at[:, inside[0], inside[1]]
-    found = made(from_array(places), rows[tuple(map(from_array, inside))], shape)
+    found = with_values(from_array(places), rows[tuple(map(from_array, inside))], shape)
     return found if layout is None else found.to_sparse(layout=layout)
 
 
@@ -198,7 +202,13 @@ def sparse_mask(self: Tensor, mask: SparseTensor) -> SparseTensor:
                 f"mask has size {list(mask.shape)}"
             )
         )
-    return mask.holding(self[tuple(from_array(row) for row in mask._at._array)])
+    coo = opened(mask)
+    if self.is_sparse:  # values of one element would be added up
+        coo = coo.coalesce()
+    found = coo.holding(picked(opened(self), coo._at))
+    if self.is_sparse:
+        found._coalesced_(False)  # as in torch
+    return found if mask.is_sparse else mask.holding_places_of(found)  # type: ignore[attr-defined]
 
 
 @method
@@ -229,17 +239,6 @@ def refused(name: str, what: str = "sparse coordinate") -> None:
     method(call, name)
 
 
-def unavailable(name: str) -> None:
-    """Add a method for a layout that rushlight lacks: it raises NotImplementedError."""
-
-    def call(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        other_layout(self, f"torch.{name.removeprefix('to_')}")
-
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = "NotImplementedError: of the sparse layouts, COO, CSR and CSC are there."
-    method(call, name)
-
-
 for _name in ("coalesce", "indices", "is_coalesced", "_indices", "_nnz"):
     refused(_name)
 for _name, _what in (
@@ -249,8 +248,6 @@ for _name, _what in (
     ("row_indices", "column"),
 ):
     refused(_name, f"sparse {_what} compressed")
-for _name in ("to_sparse_bsr", "to_sparse_bsc"):
-    unavailable(_name)
 refused("values", "sparse")
 refused("_values", "sparse")
 method(to_sparse, "to_sparse_coo")

@@ -1,5 +1,4 @@
-"""Functions of sparse tensors: arithmetic, sums, softmax, shapes. All are composed of ops on the
-values."""
+"""Functions of sparse tensors: arithmetic, sums, softmax."""
 
 from __future__ import annotations
 
@@ -10,27 +9,28 @@ import numpy as np
 
 from rushlight.base.dtypes import bool_
 from rushlight.base.errors import explain
-from rushlight.base.intp import as_int64
-from rushlight.core.arguments import wrap, wrap_all, wrap_new
+from rushlight.core.arguments import wrap, wrap_all
+from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.core.views import check_dtype
-from rushlight.ops.index import along_dim
 from rushlight.ops.linalg import matmul
 from rushlight.ops.math import elementwise
 from rushlight.ops.math.arithmetic import div as dense_div
 from rushlight.ops.math.arithmetic import scaled
 from rushlight.ops.op_errors import MASKED
 from rushlight.ops.reduce import reduce, vector_norm
-from rushlight.ops.shape import views
 from rushlight.ops.shape.views import cat as dense_cat
+from rushlight.sparse.graph import is_dense, linked
+from rushlight.sparse.hybrid_products import smm, sspaddmm
 from rushlight.sparse.tensor import (
     OPS,
     SparseTensor,
-    holder,
     made,
     new_zeros,
     offers,
+    picked,
     unique_places,
+    with_values,
 )
 
 # Elementwise functions with f(0) = 0, so that only stored elements change. For a nonlinear f,
@@ -42,6 +42,7 @@ KEEPING_ZERO = (
     "atan",
     "atanh",
     "ceil",
+    "deg2rad",
     "erf",
     "erfinv",
     "expm1",
@@ -53,6 +54,7 @@ KEEPING_ZERO = (
     "isposinf",
     "log1p",
     "nan_to_num",
+    "rad2deg",
     "relu",
     "round",
     "sgn",
@@ -66,7 +68,7 @@ KEEPING_ZERO = (
     "tanh",
     "trunc",
 )
-LINEAR = ("conj", "conj_physical", "deg2rad", "neg", "positive", "rad2deg")
+LINEAR = ("conj", "conj_physical", "neg", "positive")
 
 
 def of_values(name: str) -> Callable:
@@ -74,14 +76,29 @@ def of_values(name: str) -> Callable:
 
     def call(input: SparseTensor, *args: Any, **kwargs: Any) -> SparseTensor:
         once = input.coalesce()
-        return once.holding(getattr(once._of, name)(*args, **kwargs))
+        return once.holding(getattr(once.elements(), name)(*args, **kwargs))
 
     call.__name__, call.__doc__ = name, f"`{name}` of the elements; zeros stay zeros."
     return call
 
 
+def linear_op(name: str) -> Callable:
+    """A linear op on the values: the gradient goes through the same op."""
+    node = "".join(map(str.title, name.split("_"))) + "Backward"
+
+    def call(input: SparseTensor) -> SparseTensor:
+        values = getattr(input._of, name)()
+        if values is input._of:  # conj of real numbers
+            return input
+        result = made(input._at, values, input._size, input._sorted)
+        return linked(result, node, [(input, lambda g: getattr(g, name)())])
+
+    call.__name__, call.__doc__ = name, f"`{name}` of the values, at the same places."
+    return call
+
+
 OPS.update(
-    {name: of_values(name) for name in KEEPING_ZERO} | {name: holder(name) for name in LINEAR}
+    {name: of_values(name) for name in KEEPING_ZERO} | {name: linear_op(name) for name in LINEAR}
 )
 for _name in (*KEEPING_ZERO, *LINEAR):
     setattr(SparseTensor, _name, OPS[_name])
@@ -97,13 +114,13 @@ def any_(input: SparseTensor, dim: Any = None, keepdim: bool = False) -> Tensor:
                 "x.to_dense().any(dim)"
             )
         )
-    return input.coalesce()._of.any()
+    return input.summed_up()._of.any()
 
 
 @offers(elementwise.floor_divide)
 def floor_divide(input: SparseTensor, other: Any) -> SparseTensor:
     """floor(input / other), for a number `other`."""
-    return div(input, other, rounding_mode="floor")
+    return div(input.coalesce(), other, rounding_mode="floor")
 
 
 @offers(elementwise.pow)
@@ -117,7 +134,7 @@ def power(input: SparseTensor, exponent: Any) -> SparseTensor:
             )
         )
     once = input.coalesce()
-    return once.holding(once._of**exponent)
+    return once.holding(once.elements() ** exponent)
 
 
 # -- arithmetic ------------------------------------------------------------------------------------
@@ -127,19 +144,33 @@ def power(input: SparseTensor, exponent: Any) -> SparseTensor:
 def add(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     """input + alpha other: sparse for two sparse tensors of one size, dense for a dense input and a
     sparse other."""
-    if isinstance(other, Tensor) and other.is_sparse and (alpha != 1 or alpha is True):
-        other = scaled(input, other, alpha)
-    if not input.is_sparse:
-        zeros = input.expand(other.shape) if input.ndim else input
-        return zeros + other.to_dense()
-    if not isinstance(other, Tensor) or not other.is_sparse:
+    if not (isinstance(input, Tensor) and isinstance(other, Tensor) and other.is_sparse):
         raise RuntimeError(
             explain(
                 "add(sparse, dense) is not supported. Use add(dense, sparse) instead.",
                 "dense + sparse is dense; sparse * number is sparse",
             )
         )
-    a, b = input, other
+    with no_grad():
+        added: Any = other.detach()
+        if alpha != 1 or alpha is True:
+            added = scaled(input, added, alpha)
+        total = sparse_sum(input, added) if input.is_sparse else dense_sum(input, added)  # type: ignore[arg-type]
+    return linked(total, "AddBackward", [(input, lambda g: g), (other, lambda g: times(g, alpha))])
+
+
+def times(g: Tensor, factor: Any) -> Tensor:
+    """g times the conjugate of a number, which is mostly 1."""
+    return g if factor == 1 else g * factor.conjugate()
+
+
+def dense_sum(input: Tensor, other: SparseTensor) -> Tensor:
+    """dense + sparse, outside the graph."""
+    return (input.expand(other.shape) if input.ndim else input) + other.to_dense()
+
+
+def sparse_sum(a: SparseTensor, b: SparseTensor) -> SparseTensor:
+    """The sum of two sparse tensors of one size, outside the graph."""
     if a.shape != b.shape or a.sparse_dim() != b.sparse_dim():
         raise RuntimeError(
             explain(
@@ -147,15 +178,21 @@ def add(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
                 f"{list(b.shape)}"
             )
         )
-    both: SparseTensor = cat([a, b], 0, stacked=True).coalesce()
-    return made(both._at, both._of, a.shape, a._sorted and b._sorted)  # type: ignore[attr-defined]
+    at = from_array(np.concatenate((a._at._array, b._at._array), 1))
+    both = made(at, dense_cat([a._of, b._of], 0), a._size).coalesce()
+    return made(both._at, both._of, a._size, a._sorted and b._sorted)
 
 
 @offers(elementwise.sub)
 def sub(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     """input - alpha other, with the operands of `add`."""
-    if not isinstance(other, Tensor):
-        return add(input, -other, alpha=alpha)  # raises add's error
+    if not (isinstance(input, Tensor) and isinstance(other, Tensor)):
+        raise RuntimeError(
+            explain(
+                "sub: expected 'self' and 'other' to be tensors of the same size",
+                "sparse - number would be dense: x.to_dense() - 1",
+            )
+        )
     if bool_ in (input.dtype, other.dtype):
         raise RuntimeError(explain(MASKED))
     return add(input, other, alpha=-alpha)  # not -other, which wraps around for uint8
@@ -167,11 +204,38 @@ def mul(input: Any, other: Any) -> SparseTensor:
     or a sparse tensor."""
     if not (isinstance(input, Tensor) and input.is_sparse):
         input, other = other, input
-    if not isinstance(other, Tensor) or other.ndim == 0 and not other.is_sparse:
-        return input.holding(input._of * other)
-    if not other.is_sparse:
-        return input.holding(input._of * seen(other, input))
-    a, b = input.coalesce(), other.coalesce()
+    if not isinstance(other, Tensor):
+        scaled = made(input._at, input._of * other, input._size, input._sorted)
+        return linked(scaled, "MulBackward", [(input, lambda g: times(g, other))])
+    with no_grad():
+        multiply: Any = product_of if other.is_sparse else scaled_by
+        result = multiply(input, other)
+    saved = other if input._node is not None else None, input if other._node is not None else None
+
+    def to_other(g: Tensor, _: Any, x: Tensor) -> Tensor:
+        found = g * conj(x)
+        if not other.ndim:
+            return found.sum()
+        return found if found.shape == other.shape else found.to_dense(masked_grad=False)
+
+    sources = [(input, lambda g, y, _: g * conj(y)), (other, to_other)]
+    return linked(result, "MulBackward", sources, *saved)
+
+
+def conj(t: Tensor) -> Tensor:
+    return t.conj() if t.is_complex() else t
+
+
+def scaled_by(input: SparseTensor, other: Tensor) -> SparseTensor:
+    """A sparse tensor times a dense one that broadcasts to its size, outside the graph."""
+    factor = seen(other, input) if other.ndim else other
+    return made(input._at, input._of * factor, input._size, input._sorted)
+
+
+def product_of(a: SparseTensor, b: SparseTensor) -> SparseTensor:
+    """The elementwise product of two sparse tensors, outside the graph."""
+    once = a._sorted and b._sorted
+    a, b = a.summed_up(), b.summed_up()
     if a.shape != b.shape:
         raise RuntimeError(
             explain(f"mul operands have incompatible sizes {list(a.shape)} and {list(b.shape)}")
@@ -180,7 +244,7 @@ def mul(input: Any, other: Any) -> SparseTensor:
     flat = [np.ravel_multi_index(tuple(t._at._array), size) for t in (a, b)]
     _, of_a, of_b = np.intersect1d(flat[0], flat[1], assume_unique=True, return_indices=True)
     values = a._of[from_array(of_a)] * b._of[from_array(of_b)]
-    return made(from_array(a._at._array[:, of_a]), values, a.shape, True)
+    return made(from_array(a._at._array[:, of_a]), values, a.shape, once)
 
 
 @offers(elementwise.div)
@@ -193,8 +257,29 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> SparseTe
                 "mul by the reciprocal of a dense tensor",
             )
         )
-    divisor = other.reshape(()) if isinstance(other, Tensor) else other
-    return input.holding(dense_div(input._of, divisor, rounding_mode=rounding_mode))
+    with no_grad():
+        divisor = other.reshape(()) if isinstance(other, Tensor) else other
+        values = dense_div(input._of, divisor, rounding_mode=rounding_mode)
+    result = made(input._at, values, input._size, input._sorted)
+    if rounding_mode is not None:
+        sources = [(t, lambda g: g * 0) for t in (input, other) if isinstance(t, Tensor)]
+        return linked(result, "DivBackward", sources[:1])
+    if not isinstance(other, Tensor):
+        return linked(result, "DivBackward", [(input, lambda g: g / complex_conj(other))])
+    return linked(
+        result,
+        "DivBackward",
+        [
+            (input, lambda g, x, y: g / conj(y)),
+            (other, lambda g, x, y: (-g * conj(x / y / y)).sum().reshape(y.shape)),
+        ],
+        input,
+        other,
+    )
+
+
+def complex_conj(number: Any) -> Any:
+    return number.conjugate() if isinstance(number, complex) else number
 
 
 def in_place(name: str) -> Callable:
@@ -203,7 +288,8 @@ def in_place(name: str) -> Callable:
     def call(self: SparseTensor, *args: Any, **kwargs: Any) -> SparseTensor:
         result = OPS[name](self, *args, **kwargs)
         check_dtype(self._of, result._of, name + "_")
-        return self.become(result.to(self.dtype))
+        self.become(result.to(self.dtype))
+        return self._coalesced_(False) if name == "mul" else self  # as in torch
 
     call.__name__, call.__doc__ = name + "_", f"`{name}` in place."
     return call
@@ -241,7 +327,7 @@ def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Tensor:
     """
     if not input.is_sparse:
         raise RuntimeError(explain("sparse.sum is for sparse tensors", "x.sum()"))
-    values = input._of if dtype is None else input._of.to(dtype)
+    values = input.elements() if dtype is None else input.elements().to(dtype)
     if dim is None:
         return values.sum()
     n = input.sparse_dim()
@@ -253,7 +339,7 @@ def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Tensor:
     if not kept:
         return values.sum(0)
     size = (*(input.shape[d] for d in kept), *values.shape[1:])
-    return made(
+    return with_values(
         from_array(input._at._array[kept]), values, size, len(kept) == n and input._sorted
     ).coalesce()
 
@@ -264,10 +350,28 @@ def summed(
 ) -> Tensor:
     """The sum, with the signature of dense tensors: with `keepdim` summed dimensions stay, with
     size 1."""
-    made_of = sum(input, dim, dtype)
-    for d in sorted(wrap_all(dim, input.ndim)) if keepdim and dim is not None else ():
-        made_of = made_of.unsqueeze(d)
-    return made_of
+    dims = sorted(range(input.ndim) if dim is None else wrap_all(dim, input.ndim))
+    found = sum(input.detach(), dim, dtype)
+    kept = keepdim and dim is not None
+    for d in dims if kept else ():
+        found = found.unsqueeze(d)
+
+    def back(g: Tensor) -> Tensor:
+        for d in () if kept or not g.ndim else dims:
+            g = g.unsqueeze(d)
+        return g.expand(input.shape) if is_dense(g) else at_stored(g, dims, input)
+
+    return linked(found, "SumBackward", [(input, back)])
+
+
+def at_stored(g: Any, dims: list[int], input: SparseTensor) -> SparseTensor:
+    """A sparse gradient of the sum over `dims`, which it keeps with size 1, at the elements that
+    `input` stores."""
+    once = input.summed_up()
+    at = once._at._array.copy()
+    at[[d for d in dims if d < len(at)]] = 0
+    values = picked(g, from_array(at)).expand(once._of.shape)
+    return with_values(once._at, values, once._size, True)
 
 
 def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
@@ -296,7 +400,7 @@ def through_rows(input: SparseTensor, dim: int, dtype: Any, logarithm: bool) -> 
     """softmax, or its logarithm, over groups of stored elements whose indices differ in `dim`
     only."""
     x = input.coalesce()
-    values = x._of if dtype is None else x._of.to(dtype)
+    values = x.elements() if dtype is None else x.elements().to(dtype)
     d, n = wrap(dim, x.ndim), x.sparse_dim()
     if d >= n:
         along = d - n + 1
@@ -319,203 +423,11 @@ def through_rows(input: SparseTensor, dim: int, dtype: Any, logarithm: bool) -> 
     return x.holding(shifted - total.log() if logarithm else shifted.exp() / total)
 
 
-# -- shapes ----------------------------------------------------------------------------------------
-
-
-@offers(views.transpose)
-def transpose(input: SparseTensor, dim0: int, dim1: int) -> SparseTensor:
-    """Swap two dimensions, both sparse or both dense."""
-    order = list(range(input.ndim))
-    a, b = wrap(dim0, input.ndim), wrap(dim1, input.ndim)
-    order[a], order[b] = order[b], order[a]
-    return permute(input, *order)
-
-
-def permute(input: SparseTensor, *dims: Any) -> SparseTensor:
-    """Reorder the dimensions; sparse dimensions must stay before dense ones."""
-    given = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
-    order, n = [d % input.ndim for d in given], input.sparse_dim()
-    if sorted(order) != list(range(input.ndim)) or sorted(order[:n]) != list(range(n)):
-        raise RuntimeError(
-            explain(
-                f"permute({tuple(given)}) of a sparse tensor with {n} sparse of {input.ndim} "
-                "dimensions: "
-                "sparse dimensions must stay before dense ones"
-            )
-        )
-    values = input._of.permute(0, *(d - n + 1 for d in order[n:]))
-    size = [input.shape[d] for d in order]
-    return made(
-        from_array(input._at._array[order[:n]]),
-        values,
-        size,
-        order[:n] == list(range(n)) and input._sorted,
-    )
-
-
-def t(input: SparseTensor) -> SparseTensor:
-    """The transpose of a matrix; a vector unchanged."""
-    if input.ndim > 2:
-        raise RuntimeError(
-            explain(
-                "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but it is "
-                f"{input.ndim}D",
-                "x.transpose(0, 1)",
-            )
-        )
-    return transpose(input, 0, 1) if input.ndim == 2 else input
-
-
-@offers(views.select)
-def select(input: SparseTensor, dim: int, index: Any) -> Any:
-    """The slice at one index of a sparse dimension."""
-    if not isinstance(index, int) or isinstance(index, bool):
-        raise NotImplementedError(
-            explain(
-                "indexing a sparse tensor takes one integer",
-                "x.to_dense()[...], or x.index_select(dim, indices)",
-            )
-        )
-    d = wrap(dim, input.ndim)
-    if not -input.shape[d] <= index < input.shape[d]:
-        raise IndexError(
-            explain(
-                f"select(): index {index} out of range for tensor of size {list(input.shape)} at "
-                "dimension "
-                f"{d}"
-            )
-        )
-    if d >= input.sparse_dim():
-        return input.holding(input._of.select(d - input.sparse_dim() + 1, index))
-    here = from_array(as_int64(np.flatnonzero(input._at._array[d] == index % input.shape[d])))
-    values, rest = input._of[here], [i for i in range(input.sparse_dim()) if i != d]
-    if not rest:
-        return values.sum(0)
-    size = [n for i, n in enumerate(input.shape) if i != d]
-    return made(from_array(input._at._array[rest][:, here._array]), values, size, input._sorted)
-
-
-@offers(along_dim.index_select)
-def index_select(input: SparseTensor, dim: int, index: Tensor) -> SparseTensor:
-    """The slices at several indices of a sparse dimension, in their order."""
-    d = wrap(dim, input.ndim)
-    if d >= input.sparse_dim():
-        return input.holding(input._of.index_select(d - input.sparse_dim() + 1, index))
-    wanted, own = index._array, input._at._array[d]
-    if wanted.size and not (-input.shape[d] <= wanted.min() and wanted.max() < input.shape[d]):
-        raise IndexError(
-            explain(
-                f"index_select(): index out of range for dimension {d} of size {input.shape[d]}"
-            )
-        )
-    places, found = np.nonzero(own[:, None] == wanted % input.shape[d])
-    at = input._at._array[:, places].copy()
-    at[d] = found
-    size = [len(wanted) if i == d else n for i, n in enumerate(input.shape)]
-    chosen = made(from_array(at), input._of[from_array(places)], size)
-    return chosen.coalesce() if input._sorted else chosen
-
-
-def unsqueeze(input: SparseTensor, dim: int) -> SparseTensor:
-    """A new sparse dimension of size 1."""
-    d = dim % (input.ndim + 1)
-    if d > input.sparse_dim():
-        return input.holding(input._of.unsqueeze(d - input.sparse_dim() + 1))
-    at = np.insert(input._at._array, d, 0, axis=0)
-    return made(from_array(at), input._of, (*input.shape[:d], 1, *input.shape[d:]), input._sorted)
-
-
-@offers(views.cat)
-def cat(tensors: list[Any], dim: int = 0, stacked: bool = False) -> SparseTensor:
-    """Concatenate along a sparse dimension. `stacked`: keep all at the same indices, so that they
-    add up."""
-    first = tensors[0]
-    d = wrap(dim, first.ndim)
-    check_alike(tensors, d)
-    offset, places = 0, []
-    for one in tensors:
-        at = one._at._array.copy()
-        at[d] += offset
-        offset += 0 if stacked else one.shape[d]
-        places.append(at)
-    size = [offset if i == d and not stacked else n for i, n in enumerate(first.shape)]
-    return made(
-        from_array(np.concatenate(places, 1)), dense_cat([one._of for one in tensors], 0), size
-    )
-
-
-def check_alike(tensors: list[Any], d: int) -> None:
-    """RuntimeError unless all tensors are sparse, with equal sizes except in the sparse dimension
-    d."""
-    for i, one in enumerate(tensors):
-        if not one.is_sparse:
-            raise RuntimeError(
-                explain(
-                    f"Concatenating sparse tensors, but a dense tensor was found at position {i}.",
-                    "convert it: x.to_sparse()",
-                )
-            )
-        others = [tuple(n for i, n in enumerate(t.shape) if i != d) for t in (tensors[0], one)]
-        if one.sparse_dim() != tensors[0].sparse_dim() or others[0] != others[1]:
-            raise RuntimeError(
-                explain(
-                    "All tensors must have the same shape (except in the concatenating "
-                    "dimension), and "
-                    f"as many sparse dimensions, but got {list(tensors[0].shape)} and "
-                    f"{list(one.shape)}"
-                )
-            )
-        if d >= one.sparse_dim():
-            raise NotImplementedError(
-                explain(
-                    f"cat along dimension {d} of sparse tensors, which is dense, is not supported",
-                    "x.to_dense()",
-                )
-            )
-
-
-@offers(views.stack)
-def stack(tensors: list[Any], dim: int = 0) -> SparseTensor:
-    """Stack along a new sparse dimension."""
-    return cat(
-        [one.unsqueeze(dim) if one.is_sparse else one for one in tensors],
-        wrap_new(dim, tensors[0].ndim),
-    )
-
-
-@offers(views.unbind)
-def unbind(input: SparseTensor, dim: int = 0) -> tuple:
-    """The slices along a dimension."""
-    return tuple([select(input, dim, i) for i in range(input.shape[wrap(dim, input.ndim)])])
-
-
-def narrow_copy(input: SparseTensor, dim: int, start: int, length: int) -> SparseTensor:
-    """The slices from `start` on, `length` of them."""
-    d = wrap(dim, input.ndim)
-    if not 0 <= start <= input.shape[d] or not 0 <= length <= input.shape[d] - start:
-        raise RuntimeError(
-            explain(
-                "Invalid range to narrow. range(start, start+length) must be a subset of range(0, "
-                f"{input.shape[d]}).",
-                start=start,
-                length=length,
-            )
-        )
-    if d >= input.sparse_dim():
-        return input.holding(input._of.narrow(d - input.sparse_dim() + 1, start, length))
-    at = input._at._array
-    inside = np.flatnonzero((at[d] >= start) & (at[d] < start + length))
-    at = at[:, inside]
-    at[d] -= start
-    size = [length if i == d else n for i, n in enumerate(input.shape)]
-    return made(from_array(at), input._of[from_array(inside)], size, input._sorted)
-
-
 @offers(matmul.linear)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input weight^T + bias, where input or weight is a sparse matrix."""
-    made_of = OPS["matmul"](input, weight.t())
-    return made_of if bias is None else made_of + bias
+    product = OPS["matmul"](input, weight.t())
+    return product if bias is None else product + bias
 
 
 def norm(
@@ -529,7 +441,7 @@ def norm(
                 "x.to_dense().norm(p, dim)"
             )
         )
-    return input.coalesce()._of.norm(p)
+    return input.coalesce().elements().norm(p)
 
 
 @offers(vector_norm.vector_norm)
@@ -547,18 +459,12 @@ def attach() -> None:
         "div": div,
         "pow": power,
         "sum": summed,
-        "transpose": transpose,
-        "permute": permute,
-        "t": t,
-        "select": select,
-        "index_select": index_select,
-        "unsqueeze": unsqueeze,
         "norm": norm,
+        "smm": smm,
+        "sspaddmm": sspaddmm,
         "any": any_,
         "floor_divide": floor_divide,
         "__floordiv__": floor_divide,
-        "unbind": unbind,
-        "narrow_copy": narrow_copy,
         "__add__": add,
         "__sub__": sub,
         "__mul__": mul,
@@ -578,7 +484,3 @@ def attach() -> None:
         "spmm": OPS["matmul"],
     }.items():
         setattr(SparseTensor, name, f)
-    for name in ("T", "mT"):
-        setattr(
-            SparseTensor, name, property(lambda self: transpose(self, -2, -1), doc="The transpose.")
-        )

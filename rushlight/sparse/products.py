@@ -11,12 +11,14 @@ import numpy as np
 from rushlight.base.errors import explain
 from rushlight.base.intp import as_intp
 from rushlight.core.build import build, inner
+from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.core.worlds import ARRAYS
 from rushlight.ops.linalg import matmul, matmul_api
 from rushlight.ops.linalg.matmul_api import matmul as dense_matmul
 from rushlight.sparse import kernels
-from rushlight.sparse.tensor import SparseTensor, made, offers
+from rushlight.sparse.graph import linked
+from rushlight.sparse.tensor import SparseTensor, offers, opened, with_values
 
 ARRAYS["sparse_product"], ARRAYS["sampled_product"] = (
     kernels.sparse_product,
@@ -51,11 +53,57 @@ def product(x: Tensor, y: Tensor) -> Tensor:
     tensor([[20.],
             [ 1.]])
     """
+    if x.is_sparse and x.ndim == 1:
+        return product(x.unsqueeze(0), y).squeeze(0)
+    if y.is_sparse and y.ndim == 1:
+        return product(x, y.unsqueeze(1)).squeeze(1)
+    with no_grad():
+        result = multiplied(x, y)
+    name = "MvBackward" if y.ndim == 1 else "MmBackward"
+    saved = y if x._node is not None else None, x if y._node is not None else None
+    return linked(
+        result,
+        name,
+        [(x, lambda g, y, _: to_first(g, y)), (y, lambda g, _, x: to_second(g, x))],
+        *saved,
+    )
+
+
+def to_first(g: Tensor, y: Tensor) -> Tensor:
+    """The gradient of x in x @ y."""
+    if y.ndim == 1:
+        return g.outer(y.conj()) if g.ndim else g * y.conj()
+    return product_of(g, adjoint(y))
+
+
+def to_second(g: Tensor, x: Tensor) -> Tensor:
+    """The gradient of y in x @ y."""
+    if x.ndim == 1:
+        return x.conj().outer(g)
+    return product_of(adjoint(x), g)
+
+
+def product_of(x: Tensor, y: Tensor) -> Tensor:
+    return product(x, y) if x.is_sparse or y.is_sparse else dense_matmul(x, y)
+
+
+def adjoint(x: Tensor) -> Tensor:
+    """The conjugate transpose of a matrix."""
+    return x.t().conj() if x.is_complex() else x.t()
+
+
+def multiplied(x: Any, y: Any) -> Tensor:
+    """x @ y, outside the graph."""
     if not x.is_sparse:
-        return product(y.t(), x.t()).t() if x.ndim > 1 else product(y.t(), x)
-    n, m = shape_of_matrix(x)
+        return multiplied(y.t(), x.t()).t() if x.ndim > 1 else multiplied(y.t(), x)
     if y.is_sparse:
-        return of_two(x, y)  # type: ignore[arg-type]
+        return of_two(x.detach(), y.detach())
+    return weighted(x, x._of, y)
+
+
+def weighted(x: SparseTensor, values: Tensor, y: Tensor) -> Tensor:
+    """x @ y for a dense y, where `values` are the stored elements of x."""
+    n, m = shape_of_matrix(x)
     if y.ndim not in (1, 2) or y.shape[0] != m:
         raise RuntimeError(
             explain(
@@ -65,8 +113,8 @@ def product(x: Tensor, y: Tensor) -> Tensor:
             )
         )
     if y.ndim == 1:
-        return product(x, y.unsqueeze(1)).squeeze(1)
-    return sparse_product(x._of, y, *places(x._at._array), n)  # type: ignore[attr-defined]
+        return weighted(x, values, y.unsqueeze(1)).squeeze(1)
+    return sparse_product(values, y, *places(x._at._array), n)
 
 
 def places(at: np.ndarray) -> list[Tensor]:
@@ -103,9 +151,9 @@ def of_two(x: SparseTensor, y: SparseTensor) -> SparseTensor:
     of_y = (
         np.arange(len(of_x)) - np.repeat(np.cumsum(met) - met, met) + np.repeat(first[middle], met)
     )
-    values = x._of[from_array(of_x)] * y._of[from_array(of_y)]
+    values = x.elements()[from_array(of_x)] * y.elements()[from_array(of_y)]
     at = np.stack((row[of_x], y._at._array[1][of_y]))
-    return made(from_array(at), values, (n, k)).coalesce()
+    return with_values(from_array(at), values, (n, k)).coalesce()
 
 
 @offers(matmul_api.bmm)
@@ -125,49 +173,133 @@ def bmm(x: Tensor, y: Tensor) -> Tensor:
         )
     which, row, col = x._at._array  # type: ignore[attr-defined]
     at = places(np.stack((which * n + row, which * m + col)))
-    flat = sparse_product(x._of, y.reshape(b * m, k), *at, b * n)  # type: ignore
-    return flat.reshape(b, n, k)
+    with no_grad():
+        flat = sparse_product(x._of, y.reshape(b * m, k), *at, b * n)  # type: ignore
+        result = flat.reshape(b, n, k)
+    return linked(
+        result,
+        "BmmBackward",
+        [
+            (x, lambda g, x, y: dense_matmul(g, y.mH)),
+            (y, lambda g, x, y: bmm(x.transpose(1, 2).conj(), g)),
+        ],
+        x,
+        y,
+    )
 
 
 @offers(matmul_api.addmm)
 def addmm(
     input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1
 ) -> Tensor:
-    """beta input + alpha mat1 @ mat2, with mat1 sparse.
+    """beta input + alpha mat1 @ mat2, where a matrix is sparse."""
+    scaled_input = input * beta
+    if scaled_input.is_sparse or not (mat1.is_sparse or mat2.is_sparse):
+        return scaled_input + (mat1 @ mat2) * alpha
+    with no_grad():
+        result = scaled_input + multiplied(mat1, mat2) * alpha
+    return linked(
+        result,
+        "AddmmBackward",
+        [
+            (input, lambda g, x, y: g * beta),
+            (mat1, lambda g, x, y: to_first(g, y) * alpha),
+            (mat2, lambda g, x, y: to_second(g, x) * alpha),
+        ],
+        mat1,
+        mat2,
+    )
+
+
+def sparse_addmm(
+    mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1
+) -> Tensor:
+    """beta mat + alpha mat1 @ mat2, with mat1 sparse. The gradient of mat1 is sparse, as that of
+    `torch.sparse.mm`.
 
     >>> a = rushlight.eye(2).to_sparse()
     >>> rushlight.sparse.addmm(rushlight.ones(2, 2), a, rushlight.ones(2, 2), alpha=3)
     tensor([[4., 4.],
             [4., 4.]])
     """
-    return input * beta + (mat1 @ mat2) * alpha
+    return mat * beta + mm(mat1, mat2) * alpha
 
 
-def mm(sparse: Tensor, dense: Tensor, reduce: str = "sum") -> Tensor:
+def mm(sparse: Tensor, dense: Tensor, reduce: str | None = None) -> Tensor:
     """out[i, k] = sum over the stored elements of row i: sparse[i, j] dense[j, k].
 
+    `reduce`: "sum", or for a CSR matrix "mean", "amax" or "amin" of these products; 0 for a row
+    without elements.
+
     A sparse (n, m) matrix by a dense (m, k) one gives a dense (n, k) one; by a sparse one, a sparse
-    one. Operands of one dtype; gradients go to the stored values and to the dense operand.
-    RuntimeError for shapes that do not fit.
+    one. Operands of one dtype. The gradient of a sparse operand has the stored elements; that of
+    `sparse @ dense` has all. RuntimeError for shapes that do not fit.
 
     >>> a = rushlight.sparse_coo_tensor([[0, 1], [2, 0]], [3., 4.], (2, 3))
     >>> rushlight.sparse.mm(a, rushlight.ones(3, 2))
     tensor([[3., 3.],
             [4., 4.]])
     """
-    if reduce != "sum":
+    if reduce is not None:
+        return reduced(sparse, dense, reduce)
+    x, y = opened(sparse), opened(dense)
+    if x.is_sparse and y.is_sparse:
+        return of_two(x, y)
+    if x.is_sparse:
+        return weighted(x, x.elements(), y)
+    if y.is_sparse:
+        return mm(y.t(), x.t()).t()
+    return dense_matmul(x, y)
+
+
+# -- reductions ------------------------------------------------------------------------------------
+
+SIGNS = {"amax": 1, "max": 1, "amin": -1, "min": -1}
+
+
+def reduced(sparse: Tensor, dense: Tensor, reduce: str) -> Tensor:
+    """out[i, k]: the mean, the maximum or the minimum of sparse[i, j] dense[j, k] over the stored
+    elements of row i; 0 for a row without elements."""
+    x = opened(sparse)
+    if x is sparse:
         raise NotImplementedError(
             explain(
-                f"torch.sparse.mm with reduce={reduce!r} is not supported: for a mean, scale "
-                "the rows "
-                "of the sum"
+                "Could not run 'aten::_sparse_mm_reduce_impl' with arguments from the 'SparseCPU' "
+                "backend.",
+                "with reduce=, torch.sparse.mm takes a CSR matrix: x.to_sparse_csr()",
             )
         )
-    return (
-        product(sparse, dense)
-        if sparse.is_sparse or dense.is_sparse
-        else dense_matmul(sparse, dense)
-    )
+    if reduce == "sum":
+        return weighted(x, x.elements(), dense)
+    row = x._at._array[0]
+    counts = np.bincount(row, minlength=x.shape[0])
+    if reduce == "mean":
+        share = from_array((1 / np.maximum(counts, 1)).astype(x.dtype.numpy))
+        return weighted(x, x.elements(), dense) * share.unsqueeze(1)
+    if reduce not in SIGNS:
+        raise RuntimeError(
+            explain(
+                f"sparse_mm_reduce: reduce type of {reduce} has not been enabled.",
+                "sum, mean, amax or amin",
+            )
+        )
+    return extreme(x, dense, counts, SIGNS[reduce])
 
 
-__all__ = ["addmm", "bmm", "mm", "product"]
+def extreme(x: SparseTensor, dense: Tensor, counts: np.ndarray, sign: int) -> Tensor:
+    """The greatest (sign 1) or least (-1) product of each row; the gradient goes to the first one
+    of equal ones."""
+    products = x.elements().unsqueeze(1) * dense[from_array(x._at._array[1])]
+    filled = np.flatnonzero(counts)
+    starts = np.concatenate(([0], np.cumsum(counts)[:-1]))[filled]
+    each = np.arange(len(starts)).repeat(counts[filled])
+    a = sign * products.detach()._array
+    top = np.maximum.reduceat(a, starts, 0) if len(starts) else a[:0]
+    order = np.arange(len(a))[:, None]
+    first = np.where((a == top[each]) | np.isnan(a), order, len(a))
+    which = np.minimum.reduceat(first, starts, 0) if len(starts) else first[:0]
+    out = products.new_zeros(x.shape[0], dense.shape[1])
+    return out.index_put((from_array(filled),), products.gather(0, from_array(which)))
+
+
+__all__ = ["addmm", "bmm", "mm", "product", "sparse_addmm"]

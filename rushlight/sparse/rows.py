@@ -8,11 +8,11 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.core.build import build, inner
-from rushlight.core.mode import mode, no_grad
-from rushlight.core.node import with_hooks
-from rushlight.core.tensor import AccumulateGrad, Tensor, from_array
+from rushlight.core.mode import mode
+from rushlight.core.tensor import Tensor, from_array
 from rushlight.core.worlds import ARRAYS, TENSORS
 from rushlight.ops.index import along_dim
+from rushlight.sparse.graph import accumulates_sparse
 from rushlight.sparse.tensor import SparseTensor, made
 
 lookup: Any = inner(
@@ -54,13 +54,12 @@ class Rows:
             self.shape,
         )
 
-    def tensor(self, like: Tensor) -> SparseTensor:
+    def tensor(self, like: Tensor | None = None) -> SparseTensor:
         """The sparse tensor, in the dtype of `like`."""
-        return made(
-            from_array(self.at[None]),
-            from_array(self.values.astype(like._array.dtype, copy=False)),
-            self.shape,
-        )
+        values = self.values
+        if like is not None:
+            values = values.astype(like.dtype.numpy, copy=False)
+        return made(from_array(self.at[None]), from_array(values), self.shape)
 
 
 def rows_of_gradient(g: ndarray, index: ndarray, n: int, padding_idx: int | None) -> Rows:
@@ -71,52 +70,12 @@ def rows_of_gradient(g: ndarray, index: ndarray, n: int, padding_idx: int | None
     return Rows(at, values.copy() if np.may_share_memory(values, g) else values, (n, g.shape[-1]))
 
 
-class AccumulateRows(AccumulateGrad):
-    """The node of a table with sparse gradients: `.grad` is sparse, until a dense gradient is
-    added."""
-
-    __slots__ = ()
-
-    def name(self) -> str:
-        return "AccumulateGrad"
-
-    def arrays(self, g: Any) -> tuple:
-        leaf = self.tensor()
-        if leaf is None or leaf._node is None:
-            return ()
-        if isinstance(g, Rows):
-            with no_grad():
-                found, known = g.tensor(leaf), leaf._grad
-                if known is None or known.is_sparse:
-                    leaf._grad = found if known is None else known + found
-                else:
-                    known.add_(found)
-            return ()
-        dense(leaf)
-        return super().arrays(g)
-
-    def tensors(self, g: Tensor) -> tuple:
-        leaf = self.tensor()
-        if leaf is not None:
-            dense(leaf)
-        return super().tensors(g)
-
-
-def dense(leaf: Tensor) -> None:
-    """Convert a sparse `.grad` of the leaf to a dense one."""
-    if leaf._grad is not None and leaf._grad.is_sparse:
-        leaf._grad = leaf._grad.to_dense()
-
-
 def looked_up(weight: Tensor, index: Tensor, padding_idx: int | None) -> Tensor:
     """Rows of a leaf whose gradient is sparse. The gradient is dense with `create_graph`, when
     compiled, and in vmap."""
     if mode().batch is not None:
         return along_dim.embedding(weight, index, padding_idx)
-    if type(weight._node) is AccumulateGrad:
-        weight._node.__class__ = AccumulateRows
-    elif type(weight._node) is with_hooks(AccumulateGrad):
-        weight._node.__class__ = with_hooks(AccumulateRows)
+    accumulates_sparse(weight._node)
     return lookup(weight, index, padding_idx)
 
 

@@ -13,7 +13,7 @@ import sys
 
 import harness
 
-KINDS = ("eager", "transforms", "compiled", "layouts")
+KINDS = ("eager", "transforms", "compiled", "layouts", "sparse")
 
 
 def main() -> int:

@@ -73,6 +73,14 @@ ON_PURPOSE: list[tuple[str, str]] = [
         r"(?s)\w\[[^\]\n]*\b[xyz]\b[^\]\n]*\] [-*+]?= .*vmap\(.*vmap\(",
         "torch's vmap of a vmap writes elsewhere where the outer one alone maps the index",
     ),
+    (
+        r"(?s)sparse_coo_tensor\(.*create_graph=True",
+        "the gradient of sparse_coo_tensor's values has a gradient of its own: torch's has none",
+    ),
+    (
+        r"(?s)sparse_coo_tensor\(.*\.(log_)?softmax\(.*(backward|grad)\(",
+        "sparse softmax of indices that repeat has the gradient of the sums: torch's is not",
+    ),
     (r"is_inference\(\)", "tensors made in inference_mode are ordinary tensors"),
     (
         r"create_graph=True\)\[0\]\.requires_grad",

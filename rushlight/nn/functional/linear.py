@@ -8,8 +8,9 @@ from math import prod
 import numpy as np
 
 from rushlight.base.dtypes import FLOATING
-from rushlight.base.errors import check_kinds, explain, not_a_tensor
+from rushlight.base.errors import NoArray, check_kinds, explain, not_a_tensor
 from rushlight.core.arguments import promoted, wrap
+from rushlight.core.results import filled
 from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.ops.linalg.matmul import linear as product
@@ -33,6 +34,8 @@ def linear(
     """
     try:
         usual = weight._array.ndim == 2 and (bias is None or bias._array.ndim < 2)
+    except NoArray as sparse:
+        return filled(out, sparse.instead("linear", input, weight, bias))
     except AttributeError:
         check_kinds(
             "linear",

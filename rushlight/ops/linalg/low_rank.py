@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rushlight.base.device import strided
 from rushlight.base.errors import explain
 from rushlight.core.build import MORE, composite
 from rushlight.core.tensor import Tensor
@@ -30,6 +31,7 @@ def svd_lowrank(
     >>> [t.shape for t in rushlight.svd_lowrank(rushlight.ones(5, 4), 2)]
     [torch.Size([5, 2]), torch.Size([2]), torch.Size([4, 2])]
     """
+    A = A if A.layout is strided else A.to_dense(masked_grad=False)
     check_matrix(A, "svd_lowrank")
     x = A if M is None else A - M
     wide = x.shape[-2] < x.shape[-1]
@@ -61,6 +63,7 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     tensor([[0.7071],
             [0.7071]])
     """
+    A = A if A.layout is strided else A.to_dense(masked_grad=False)
     check_matrix(A, "pca_lowrank")
     most = min(A.shape[-2:])
     if q is None:

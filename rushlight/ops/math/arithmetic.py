@@ -148,9 +148,9 @@ def scaled(input: Any, other: Any, alpha: Number) -> Any:
     """
     if not isinstance(other, Tensor):
         return other * alpha
-    if other.is_sparse:  # the values of a sparse tensor in place of the tensor
+    if other.is_sparse:  # the values of a sparse tensor in place of the tensor, for the dtype
         beside = input._of if isinstance(input, Tensor) and input.is_sparse else input  # type: ignore[attr-defined]
-        return other.holding(scaled(beside, other._of, alpha))  # type: ignore[attr-defined]
+        return other.to(scaled(beside, other._of, alpha).dtype) * alpha  # type: ignore[attr-defined]
     same = isinstance(input, Tensor) and input.dtype is other.dtype
     common = other.dtype if same else promoted(TABLE["add"], (input, other))[0].dtype
     if isinstance(alpha, float) and common.category < dtypes.FLOATING:
