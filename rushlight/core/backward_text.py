@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.dtypes import HALVES
+from rushlight.base.dtypes import HALVES, float32
 from rushlight.base.text import define, folded, indented, tupled
 from rushlight.core.faster import faster, least
 from rushlight.core.gradient_worlds import AS_ARRAYS, AS_NUMBERS, AS_TENSORS, World
@@ -36,6 +36,8 @@ def written(op: Op, world: World, kept: bool = False, several: bool = False) -> 
         for name in ruled_inputs(op)
         if op.rules[name] is not None
     }
+    if world is AS_TENSORS and op.options.get("wide_rules"):
+        rules = {name: in_single_tensors(rule) for name, rule in rules.items()}
     scope = {
         "op": op,
         "conj": world.names["conj"],
@@ -51,15 +53,15 @@ def written(op: Op, world: World, kept: bool = False, several: bool = False) -> 
     }
     if have_one_way(op, world):
         scope["first_alone"] = first_alone(rules[f"rule_{op.inputs[0]}"], len(ruled_inputs(op)))
-    if computes_numbers(op, world, several):
-        scope["of_halves"] = of_halves(op, scope)
+    if rounds_once(op, world, several):
+        scope["of_halves"] = of_halves(op, scope, kept)
     text = backward_source(op, world, kept, several)
     return define(text, f"backward_{op.name}", scope, f"backward of {op.name}, {world.method}")
 
 
-def of_halves(op: Op, scope: dict[str, Any]) -> Callable:
-    """(node, g) -> gradients of an elementwise op's inputs, of 16-bit floats: each rule computes in
-    float32, and its result is rounded once. Written with the first such gradient."""
+def of_halves(op: Op, scope: dict[str, Any], kept: bool) -> Callable:
+    """(node, g) -> gradients of the inputs, of 16-bit floats: each rule computes in float32, and
+    its result is rounded once. Written with the first such gradient."""
 
     def first(node: Any, g: Any) -> Any:
         own = scope | {
@@ -67,7 +69,7 @@ def of_halves(op: Op, scope: dict[str, Any]) -> Callable:
             for name, rule in scope.items()
             if name.startswith("rule_")
         }
-        text = backward_source(op, AS_ARRAYS, of_half=True)
+        text = backward_source(op, AS_ARRAYS, kept, of_half=True)
         run = scope["of_halves"] = define(
             text, f"backward_{op.name}", own, f"backward of {op.name}, 16-bit floats"
         )
@@ -76,9 +78,32 @@ def of_halves(op: Op, scope: dict[str, Any]) -> Callable:
     return first
 
 
+def in_single_tensors(rule: Callable) -> Callable:
+    """The rule, which takes tensors of 16-bit floats to float32, and rounds its result once."""
+
+    def call(g: Any, *args: Any) -> Any:
+        if g._array.dtype.char not in HALVES:
+            return rule(g, *args)
+        wide = [
+            TENSORS["to"](a, float32)
+            if a.__class__ is g.__class__ and a._array.dtype.char in HALVES
+            else a
+            for a in (g, *args)
+        ]
+        return TENSORS["to"](rule(*wide), g.dtype)
+
+    return call
+
+
 def computes_numbers(op: Op, world: World, several: bool) -> bool:
-    """Whether gradients may be NumPy's scalars, or 16-bit floats, which are computed apart."""
+    """Whether gradients may be NumPy's scalars, which are computed apart."""
     return world is AS_ARRAYS and op.elementwise and not several
+
+
+def rounds_once(op: Op, world: World, several: bool) -> bool:
+    """Whether the rules compute in float32 with arrays of 16-bit floats."""
+    wide = op.elementwise or op.options.get("wide_rules", False)
+    return world is AS_ARRAYS and wide and not several
 
 
 def backward_source(
@@ -100,7 +125,7 @@ def backward_source(
         is_complex = f"any(x is not None and {world.kind('x')} == 'c' for x in g)"
         conjugate = "[None if x is None else conj(x) for x in g]"
     numbers = computes_numbers(op, world, several) and not of_half
-    if numbers:
+    if rounds_once(op, world, several) and not of_half:
         lines += ["if g.dtype.char in HALVES:", "    return of_halves(node, g)"]
     lines += [f"is_complex = {is_complex}", "if is_complex:", f"    g = {conjugate}"]
     rules = gradients(op, world, kept, of_half)

@@ -188,6 +188,8 @@ OPTIONS = {
     "'', 'x y'",
     "single": "tensors of half precision beside a number, or a 0-d tensor, are computed in "
     "single precision",
+    "wide_rules": "its rules take tensors of half precision to single, and round their results "
+    "once: they count, or compute in several steps. Elementwise ops do so without it",
     "kernel": "the array function, where the world of arrays has none of the op's name",
     "onto": "the kernel that writes into x itself, where the op's writes into a copy",
     "inplace": "whether the form with an underscore exists",

@@ -282,8 +282,11 @@ def evenly_spaced(start: Any, end: Any, steps: int, d: dtypes.dtype) -> np.ndarr
     """`steps` numbers from start to end, with torch's last bits.
 
     The first half is counted from start, the second half from end, with the step rounded to the
-    dtype. For float32 and float64, product and sum are fused, with one rounding."""
+    dtype. For float32 and float64, product and sum are fused, with one rounding. float16 does not
+    hold the count of many numbers: these are computed in float32."""
     kind = d.numpy.type
+    if kind is np.float16 and steps > np.finfo(kind).max:
+        return evenly_spaced(start, end, steps, dtypes.float32).astype(kind)
     if d.category < dtypes.FLOATING:  # integer ends, float64 steps
         start, end, kind = int(start), int(end), np.float64
     if steps == 1:
@@ -292,9 +295,9 @@ def evenly_spaced(start: Any, end: Any, steps: int, d: dtypes.dtype) -> np.ndarr
     wide: Any = {np.float32: np.float64, np.float64: np.longdouble}.get(kind, kind)
     half, out = steps // 2, room(np.empty, (steps,), kind)
     first, last, step = wide(kind(start)), wide(kind(end)), wide(step)
-    counted = np.arange(half, dtype=wide)
+    counted = np.arange(half).astype(wide)
     out[:half] = np.add(first, np.multiply(step, counted, out=counted), out=counted)
-    counted = np.arange(steps - half - 1, -1, -1, dtype=wide)
+    counted = np.arange(steps - half - 1, -1, -1).astype(wide)
     out[half:] = np.subtract(last, np.multiply(step, counted, out=counted), out=counted)
     return out
 

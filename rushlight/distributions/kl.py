@@ -161,7 +161,7 @@ def poissons(p: Poisson, q: Poisson) -> Tensor:
 
 @register_kl(Geometric, Geometric)
 def geometrics(p: Geometric, q: Geometric) -> Tensor:
-    return -p.entropy() - (1 / p.probs - 1) * rushlight.log1p(-q.probs) - q.probs.log()
+    return -p.entropy() - rushlight.special.xlog1py(1 / p.probs - 1, -q.probs) - q.probs.log()
 
 
 @register_kl(Binomial, Binomial)

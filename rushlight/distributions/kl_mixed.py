@@ -91,8 +91,23 @@ EXCLUDED: dict[type, tuple] = {
 }
 
 
+# up to which alpha the expectations of a Pareto p are infinite
+INFINITE = {Exponential: 1, Gamma: 1, Normal: 2}
+
+
 def expectation(asked: Callable) -> Callable:
     return lambda p, q: within(p, q, asked(p, q) - p.entropy())
+
+
+def of_pareto(asked: Callable, limit: float) -> Callable:
+    """inf, with gradients 0, where the expectations do not exist."""
+
+    def divergence(p: Pareto, q: Any) -> Tensor:
+        infinite = p.alpha <= limit
+        finite = Pareto(p.scale, rushlight.where(infinite, limit + 1.0, p.alpha), False)
+        return rushlight.where(infinite, math.inf, asked(finite, q) - finite.entropy())
+
+    return divergence
 
 
 def within(p: Any, q: Any, found: Tensor) -> Tensor:
@@ -119,6 +134,8 @@ def never(p: Any, q: Any) -> Tensor:
 for of_q, kinds in FOR_ALL.items():
     for of_p in kinds:
         register_kl(of_p, of_q)(expectation(ASKED[of_q]))
+for of_q, limit in INFINITE.items():
+    register_kl(Pareto, of_q)(of_pareto(ASKED[of_q], limit))
 for of_p, kinds in EXCLUDED.items():
     for of_q in kinds:
         register_kl(of_p, of_q)(never)

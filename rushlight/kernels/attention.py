@@ -15,6 +15,7 @@ from numpy import ndarray
 
 from rushlight.base.buffer_pool import memory
 from rushlight.base.faster import site
+from rushlight.kernels.float16 import converted, is_half, single
 from rushlight.kernels.im2col import wide_dtype
 from rushlight.kernels.loss import counted
 from rushlight.kernels.summation import add_reduce, max_reduce
@@ -71,7 +72,12 @@ def attention_back(tensors: Sequence[ndarray], causal: bool, scale: float) -> li
 
     p = exp(scores - lse), dv = p^T g, ds = p (g v^T - sum(g out)), dq = ds k scale, dk = ds^T q
     scale."""
-    q, k, v, *rest, out, lse, g = tensors
+    *given, out, lse, g = tensors
+    if is_half(g):  # the differences would have few digits; the rounded result has too few, too
+        wide = [single(a) for a in given]
+        made = [*wide, *attention(wide, causal, scale), single(g)]
+        return [converted(a, g.dtype) for a in attention_back(made, causal, scale)]
+    q, k, v, *rest = given
     mask = rest[0] if rest else None
     dq, dk, dv = rooms(q, k, v)
     attend_back(q, k, v, mask, out, lse, g, dq, dk, dv, causal, scale)

@@ -340,6 +340,9 @@ def avg_pool_grad(
     check_shape(op, g, out)
     divisor = window_sizes(size, kernel, stride, padding, out, count_include_pad, divisor_override)
     shares = divided(g, divisor, wide_dtype(g.dtype))
+    if kernel == size and prod(out) == 1 and not any(padding):
+        whole = spread_evenly(shares, size, g.dtype)
+        return like_images(whole, g) if g.ndim == 4 else whole
     spread = window_spread(shares, size, tap_pairs, size, kernel, stride, padding, out)
     return (
         like_images(spread.astype(g.dtype, copy=False), g)
@@ -379,10 +382,15 @@ def adaptive_avg_pool_grad(g: ndarray, size: Ints) -> ndarray:
     check_adaptive(f"adaptive_avg_pool{len(out)}d", (*g.shape[:2], *size), out)
     shares = divided(g, adaptive_sizes(size, out), wide_dtype(g.dtype))
     if prod(out) == 1:
-        whole = np.empty((*g.shape[:2], *size), g.dtype)
-        whole[...] = shares
-        return whole
+        return spread_evenly(shares, size, g.dtype)
     return window_spread(shares, size, adaptive_pairs, size, out).astype(g.dtype, copy=False)
+
+
+def spread_evenly(shares: ndarray, size: Ints, dtype: np.dtype) -> ndarray:
+    """The shares (N, C, 1, ...) of one window, which is the whole input, (N, C, *size)."""
+    whole = np.empty((*shares.shape[:2], *size), dtype)
+    whole[...] = shares
+    return whole
 
 
 def whole_planes(x: ndarray) -> ndarray:
@@ -454,6 +462,7 @@ def divided(x: ndarray, divisor: ndarray | int, dtype: np.dtype) -> ndarray:
     """x / divisor as dtype; integers are cut off towards 0, as in C."""
     if x.dtype.kind in "iu":
         return ((x - np.fmod(x, divisor)) // divisor).astype(dtype, copy=False)
+    x = x.astype(wide_dtype(x.dtype), copy=False)  # half precision may not hold the divisor
     made = np.divide(x, np.asarray(divisor, x.dtype))
     return made if made.dtype is dtype else made.astype(dtype, copy=False)
 

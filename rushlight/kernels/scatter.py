@@ -8,6 +8,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.intp import as_intp
+from rushlight.kernels.float16 import is_half, single
 from rushlight.kernels.index import scatter_into
 from rushlight.kernels.ufunc_at import land, line_of, places
 
@@ -22,8 +23,11 @@ def reduce_at(
 def reduce_into(
     r: ndarray, index: ndarray, source: ndarray, dim: int, reduce: str, include_self: bool = True
 ) -> ndarray:
-    """`reduce_at` into r, which lies in C order."""
+    """`reduce_at` into r, which lies in C order; of half precision in float32."""
     if index.size == 0:
+        return r
+    if is_half(r):
+        r[...] = reduce_into(single(r), index, single(source), dim, reduce, include_self)
         return r
     target, index, source = (a if a.ndim else a.reshape(1) for a in (r, index, source))
     if not include_self:

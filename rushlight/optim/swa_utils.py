@@ -6,15 +6,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from copy import deepcopy
-from itertools import chain
+from itertools import chain, groupby
 from math import cos, pi
 from typing import Any
 
+from rushlight.base.dtypes import FLOATING
 from rushlight.base.errors import explain
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import tensor
 from rushlight.nn import Module
+from rushlight.nn.normalization import _BatchNorm
 from rushlight.optim.lr_scheduler.base import Chainable, for_each_group
 from rushlight.optim.optimizer import Optimizer
 
@@ -54,13 +56,17 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
     return moving
 
 
-def for_lists(average: Average) -> Callable:
-    """The same for lists of tensors, in place."""
+def for_lists(average: Average, weight: Callable[[Any], Any]) -> Callable:
+    """The same for lists of tensors of one dtype, in place. `weight(n)`: the weight of the new
+    tensors in floating-point averages."""
 
     @no_grad()
     def update(averaged: Iterable[Tensor], current: Iterable[Tensor], num_averaged: Any) -> None:
         for a, c in zip(averaged, current):
-            a.copy_(average(a, c, num_averaged))
+            if a.dtype.category >= FLOATING:
+                a.lerp_(c, weight(num_averaged))
+            else:
+                a.copy_(average(a, c, num_averaged))
 
     return update
 
@@ -75,7 +81,7 @@ def get_swa_multi_avg_fn() -> Callable:
     >>> averages
     [tensor([2.]), tensor([2.])]
     """
-    return for_lists(get_swa_avg_fn())
+    return for_lists(get_swa_avg_fn(), lambda n: float(1 / (n + 1)))
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
@@ -88,7 +94,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
     >>> averages
     [tensor([2.]), tensor([2.])]
     """
-    return for_lists(get_ema_avg_fn(decay))
+    return for_lists(get_ema_avg_fn(decay), lambda n: 1 - decay)
 
 
 class AveragedModel(Module):
@@ -96,9 +102,9 @@ class AveragedModel(Module):
     `update_parameters(model)`.
 
     Default: the mean of all. `avg_fn(average, new, n)` returns the next average,
-    `multi_avg_fn(averages, news, n)` writes it. Buffers are averaged too with `use_buffers`, else
-    copied. P. Izmailov et al., *Averaging weights leads to wider optima and better generalization*,
-    2018.
+    `multi_avg_fn(averages, news, n)` writes it. Buffers are averaged too with `use_buffers`
+    (whole numbers are then cut off towards 0), else copied. P. Izmailov et al., *Averaging weights
+    leads to wider optima and better generalization*, 2018.
 
     >>> model = rushlight.nn.Linear(1, 1, bias=False)
     >>> average = rushlight.optim.swa_utils.AveragedModel(model)
@@ -141,14 +147,20 @@ class AveragedModel(Module):
         pairs = list(zip(self._tensors(self.module), self._tensors(model)))
         if self.n_averaged.item() == 0:
             copy_all(pairs)
+        elif self.multi_avg_fn:
+            for _, group in groupby(sorted(pairs, key=dtype_of), dtype_of):
+                averages, news = zip(*[(a.detach(), c.detach()) for a, c in group])
+                self.multi_avg_fn(list(averages), list(news), self.n_averaged)
         else:
-            update = self.multi_avg_fn or for_lists(self.avg_fn or get_swa_avg_fn())
-            real = [(a, c) for a, c in pairs if a.is_floating_point() or a.is_complex()]
-            update([a for a, _ in real], [c for _, c in real], self.n_averaged)
-            copy_all([(a, c) for a, c in pairs if not (a.is_floating_point() or a.is_complex())])
+            average = self.avg_fn or get_swa_avg_fn()
+            copy_all([(a, average(a.detach(), c.detach(), self.n_averaged)) for a, c in pairs])
         if not self.use_buffers:
             copy_all(list(zip(self.module.buffers(), model.buffers())))
         self.n_averaged += 1
+
+
+def dtype_of(pair: tuple[Tensor, Tensor]) -> str:
+    return str(pair[0].dtype)
 
 
 def copy_all(pairs: list[tuple[Tensor, Tensor]]) -> None:
@@ -169,19 +181,19 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     >>> model.running_mean, model.running_var
     (tensor([3.]), tensor([2.]))
     """
-    norms = [
-        m for m in model.modules() if "running_mean" in m._buffers and m.running_mean is not None
-    ]
+    norms = [m for m in model.modules() if isinstance(m, _BatchNorm)]
+    for m in norms:
+        m.reset_running_stats()
     if not norms:
         return
     momenta = [m.momentum for m in norms]
     training = model.training
     model.train()
     for m in norms:
-        m.reset_running_stats()
         m.momentum = None  # the mean of all batches
     for batch in loader:
-        model(batch[0] if isinstance(batch, (list, tuple)) else batch)
+        input = batch[0] if isinstance(batch, (list, tuple)) else batch
+        model(input if device is None else input.to(device))
     for m, momentum in zip(norms, momenta):
         m.momentum = momentum
     model.train(training)

@@ -6,6 +6,7 @@ import numpy as np
 
 from rushlight.base.errors import explain
 from rushlight.base.intp import as_int64
+from rushlight.base.memory_format import room_like
 from rushlight.random.blocks import in_memory_order, kind_of
 
 from .continuous import exponential
@@ -36,15 +37,14 @@ def multinomial(
         return _with_replacement(stream, np.atleast_2d(weights), num_samples).reshape(
             *weights.shape[:-1], num_samples
         )
-    ordered = in_memory_order(weights)
-    lifetimes = exponential(stream, ordered.shape, weights.dtype)
-    if ordered.strides != weights.strides:
-        lifetimes = lifetimes.T
+    lifetimes = room_like(weights, weights.dtype)
+    target = in_memory_order(lifetimes)
+    target[...] = exponential(stream, target.shape, weights.dtype)
     with np.errstate(divide="ignore", invalid="ignore"):
         ranks = weights / lifetimes
     if num_samples == 1:
         return as_int64(ranks.argmax(-1))[..., None]
-    return as_int64(np.argsort(-ranks, axis=-1, kind="stable"))[..., :num_samples]
+    return as_int64(np.argsort(-ranks, axis=-1, kind="stable"))[..., :num_samples].copy()
 
 
 def _with_replacement(stream: Stream, weights: np.ndarray, n: int) -> np.ndarray:

@@ -946,3 +946,19 @@ def test_a_distribution_that_is_also_a_module():
 
     prior = Prior()
     assert list(prior.modules()) == [prior]
+
+
+@pytest.mark.parametrize("alpha", [0.8, 1.0, 2.0])
+@pytest.mark.parametrize("name", ["Exponential", "Gamma", "Normal"])
+def test_infinite_divergences_have_gradient_zero(name, alpha):
+    d = rushlight.distributions
+    given = [rushlight.tensor(v, requires_grad=True) for v in (1.2, alpha, 0.7, 0.4)]
+    q = getattr(d, name)(*given[2 : 3 if name == "Exponential" else 4])
+    found = d.kl_divergence(d.Pareto(given[0], given[1]), q)
+    infinite = alpha <= (2 if name == "Normal" else 1)
+    assert found.isinf().item() == infinite
+    found.backward()
+    if infinite:
+        assert [t.grad.item() for t in given if t.grad is not None] == [0.0] * (
+            3 if name == "Exponential" else 4
+        )

@@ -717,3 +717,25 @@ def what_recurrent_layers_give_may_be_written_to(torch):
 
 
 test_program = program.test()
+
+
+@pytest.mark.parametrize("enforce_sorted", [True, False])
+@pytest.mark.parametrize("batch_first", [True, False])
+def test_padded_sequences_lie_in_memory_as_in_torch(oracle, batch_first, enforce_sorted):
+    """So that dropout after them draws the same mask."""
+
+    def run(lib):
+        lib.manual_seed(0)
+        rnn = lib.nn.utils.rnn
+        packed = rnn.pack_padded_sequence(lib.ones(3, 3, 2), [3, 2, 1], batch_first, enforce_sorted)
+        padded = rnn.pad_packed_sequence(packed, batch_first)[0]
+        parts = rnn.unpack_sequence(packed)
+        strides = [padded.stride(), *(part.stride() for part in parts)]
+        return [
+            lib.nn.functional.dropout(padded, 0.5),
+            lib.tensor(strides[0]),
+            lib.tensor(strides[1:]),
+        ]
+
+    for ours, theirs in zip(run(rushlight), oracle(run)):
+        np.testing.assert_array_equal(ours.numpy(), theirs)

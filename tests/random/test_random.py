@@ -235,3 +235,36 @@ def test_known_answers():
     assert np.allclose(
         rushlight.rand(3).numpy(), [0.8822692633, 0.9150039554, 0.3828637600], 0, 1e-9
     )
+
+
+LAYOUTS = {
+    "expanded rows": lambda p: p[:1].expand(8, 3),
+    "expanded columns": lambda p: p[:, :1].expand(8, 3),
+    "a number": lambda p: p[0, 0].expand(8, 3),
+    "transposed": lambda p: p.t().contiguous().t(),
+    "sliced": lambda p: p.repeat(2, 1)[::2],
+    "columns of more": lambda p: p.repeat(1, 2)[:, ::2],
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("how", ["one", "without replacement"])
+def test_multinomial_draws_in_the_order_of_a_copy(oracle, layout, how):
+    def run(torch):
+        torch.manual_seed(0)
+        weights = LAYOUTS[layout](torch.arange(1.0, 25.0).reshape(8, 3))
+        made = torch.multinomial(weights, 1 if how == "one" else 2, how == "one")
+        return [made, torch.tensor(made.stride()), torch.rand(2)]
+
+    for ours, theirs in zip(run(rushlight), oracle(run)):
+        assert np.array_equal(ours.numpy(), theirs)
+
+
+def test_samples_of_expanded_categories(oracle):
+    def run(torch):
+        torch.manual_seed(0)
+        d = torch.distributions.Categorical(torch.tensor([0.3, 0.7])).expand((8,))
+        return [d.sample(), d.sample((3,))]
+
+    for ours, theirs in zip(run(rushlight), oracle(run)):
+        assert np.array_equal(ours.numpy(), theirs)

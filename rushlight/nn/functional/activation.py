@@ -360,7 +360,9 @@ def rrelu(
         return leaky_relu(input, (lower + upper) / 2, inplace)
 
     def act(x: Tensor) -> Tensor:
-        return called(e.mul(x, from_array(slopes(x, lower, upper))), "RreluWithNoiseBackward0")
+        return called(
+            e.mul(contiguous(x), from_array(slopes(x, lower, upper))), "RreluWithNoiseBackward0"
+        )
 
     return assign(input, act(before_write(input))) if inplace else act(input)
 
@@ -372,7 +374,7 @@ def slopes(input: Tensor, lower: float, upper: float) -> np.ndarray:
     x = input._array
     noticed(input)
     negative = ~(x > 0)
-    r = np.ones_like(x)
+    r = np.ones(x.shape, x.dtype)
     low, high = (float(np.asarray(b, x.dtype)) for b in (lower, upper))
     r[negative] = random.default_generator.uniform(
         int(negative.sum()), np.float64, low, high

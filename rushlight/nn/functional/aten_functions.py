@@ -13,6 +13,7 @@ from rushlight.base.errors import explain, invalid_combination
 from rushlight.base.intp import as_intp
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, from_array
+from rushlight.creation.factories import ones_like
 from rushlight.nn import functional as F
 from rushlight.nn.functional import recurrent
 from rushlight.nn.functional.embedding import bags, padding_row, shorten
@@ -95,7 +96,7 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
     if train is False or p == 0:
         return input * 1, input.isfinite() | True
     with no_grad():
-        factors = F.dropout(input.new_ones(input.shape), p)
+        factors = F.dropout(ones_like(input), p)
     return input * factors, factors != 0
 
 

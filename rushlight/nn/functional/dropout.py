@@ -71,7 +71,7 @@ def dropout1d(
                 "inputs)."
             )
         )
-    return batched(input, 2, p, training, inplace)
+    return batched(input, 3, p, training, inplace)
 
 
 def dropout2d(
@@ -129,12 +129,12 @@ def dropout3d(
             "and will result "
             "in an error in a future release."
         )
-    return batched(input, 4, p, training, inplace)
+    return batched(input, 5, p, training, inplace)
 
 
-def batched(input: Tensor, unbatched: int, p: float, training: bool, inplace: bool) -> Tensor:
-    """Dropout of channels. An input of `unbatched` dimensions is one sample."""
-    if input._array.ndim != unbatched:
+def batched(input: Tensor, ndim: int, p: float, training: bool, inplace: bool) -> Tensor:
+    """Dropout of channels. An input of other than `ndim` dimensions is one sample."""
+    if input._array.ndim == ndim:
         return apply_dropout(input, p, training, inplace, features=True)
     one = apply_dropout(input.unsqueeze(0), p, training, False, features=True).squeeze(0)
     return assign(input, one) if inplace else one

@@ -16,9 +16,11 @@ from numpy import ndarray
 from rushlight.base.device import present
 from rushlight.base.errors import explain
 from rushlight.base.intp import as_intp
+from rushlight.base.memory_format import contiguous_format
 from rushlight.core.tensor import Tensor, created, from_array
 from rushlight.ops.index.along_dim import index_copy, index_select
-from rushlight.ops.shape.views import cat, reshape
+from rushlight.ops.shape.views import cat, reshape, transpose
+from rushlight.ops.tensor.casts import clone
 
 __all__ = [
     "PackedSequence",
@@ -273,9 +275,12 @@ def pad_packed_sequence(
     if sequence.sorted_indices is not None:
         row = np.array(sequence.sorted_indices.tolist())[row]
         lengths = lengths[sequence.unsorted_indices.tolist()]
-    places = row * steps + step if batch_first else step * batch + row
-    shape = (batch, steps) if batch_first else (steps, batch)
-    return _spread(sequence.data, places, shape, padding_value), of(lengths.astype(np.int64))
+    if batch_first and sequence.sorted_indices is not None:
+        padded = _spread(sequence.data, row * steps + step, (batch, steps), padding_value)
+    else:  # torch returns a view of (T, B, *): dropout draws in the order of memory
+        padded = _spread(sequence.data, step * batch + row, (steps, batch), padding_value)
+        padded = transpose(padded, 0, 1) if batch_first else padded
+    return padded, of(lengths.astype(np.int64))
 
 
 def _spread(rows: Tensor, places: ndarray, shape: tuple[int, int], padding_value: float) -> Tensor:
@@ -382,7 +387,7 @@ def unpad_sequence(
                 f"{'longer' if len(n) > len(found) else 'shorter'} than argument 1"
             )
         )
-    return [sequence[:k] for sequence, k in zip(found, n)]
+    return [clone(sequence[:k], memory_format=contiguous_format) for sequence, k in zip(found, n)]
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:

@@ -99,6 +99,7 @@ reduce_at = inner(
     source=lambda g, x, index, source, out, dim, reduce, include_self: share_of_source(
         g, x, index, source, out, dim, reduce, include_self
     ),
+    wide_rules=True,
 )
 
 # -- rows of a table

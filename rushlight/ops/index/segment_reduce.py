@@ -12,6 +12,7 @@ from rushlight.core.build import MORE, composite
 from rushlight.core.tensor import Tensor, created, from_array, noticed
 from rushlight.ops.index.masks import where
 from rushlight.ops.index.take_put import index_reduce
+from rushlight.ops.linalg.matmul_api import in_single
 from rushlight.ops.shape import views as s
 
 # of no rows
@@ -65,9 +66,8 @@ def segment_reduce(
     taken = np.arange(of.size) + np.repeat(begins - (np.cumsum(sizes) - sizes), as_intp(sizes))
     if of.size != rows._array.shape[0] or (taken != np.arange(of.size)).any():
         rows = rows.index_select(0, created(from_array(taken)))
-    made = reduced(
-        rows, created(from_array(of)), sizes.reshape(-1, *[1] * len(rest)), reduce, initial
-    )
+    places, lengths_of = created(from_array(of)), sizes.reshape(-1, *[1] * len(rest))
+    made = in_single(lambda rows: reduced(rows, places, lengths_of, reduce, initial), rows)
     return (
         s.reshape(made, (*outer, -1, *rest) if sizes.size else (*outer, 0, *rest)) if axis else made
     )

@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.
         others,
         per_channel,
         rsqrt,
+        single,
         sqrt,
         sum,
     )
@@ -56,7 +57,7 @@ def normalized_channels(x, weight, bias, dims, eps):
 layer_norm = inner(
     lambda x, weight, bias, /, dims, eps: layer_norm(x, weight, bias, dims, eps),
     x=lambda gs, x, weight, mu, var, dims, eps: normalized_back(
-        gs[0] if weight is None else gs[0] * weight, gs[1], gs[2], x - mu, rsqrt(var + eps), dims
+        weighted(gs[0], weight), gs[1], gs[2], x - mu, rsqrt(var + eps), dims
     ),
     parts=normalized,
     weight=lambda gs, x, mu, var, eps: gs[0] * (x - mu) * rsqrt(var + eps),
@@ -137,20 +138,26 @@ def normalized_back(g, g_mu, g_var, d, rstd, dims):
 
 
 @shared
+def weighted(g, weight):
+    """g times the weight, in single precision at least: it is summed up next."""
+    return single(g) if weight is None else single(g) * weight
+
+
+@shared
 def batch_back(gs, x, weight, mu, rstd, dims):
     """As `normalized_back`, with one sum for each channel that the weight's gradient has, too."""
     n = 1
     for i in dims:
         n *= x.shape[i]
-    scale = rstd if weight is None else rstd * per_channel(weight, len(x.shape))
-    slope = rstd * rstd * scale * batch_dots(gs[0], x, mu, dims) - 2 * gs[2]
-    return scale * gs[0] - (x - mu) * (slope / n) - (scale * sum(gs[0], dims, True) - gs[1]) / n
+    scale, g = rstd if weight is None else rstd * per_channel(weight, len(x.shape)), single(gs[0])
+    slope = rstd * rstd * scale * batch_dots(g, x, mu, dims) - 2 * gs[2]
+    return scale * g - (x - mu) * (slope / n) - (scale * sum(g, dims, True) - gs[1]) / n
 
 
 @shared
 def group_back(gs, x, weight, d, rstd):
     """`normalized_back` of groups d, for x."""
-    g = gs[0] if weight is None else gs[0] * per_channel(weight, len(x.shape))
+    g = weighted(gs[0], None if weight is None else per_channel(weight, len(x.shape)))
     return reshape(normalized_back(in_groups(g, d.shape[1]), gs[1], gs[2], d, rstd, (2,)), x.shape)
 
 

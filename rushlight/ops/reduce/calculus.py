@@ -96,7 +96,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
         raise IndexError(explain(f"Dimension specified as {dim} but tensor has no dimensions"))
     if not y._array.shape[dim]:
         return to(total(y, dim), y.dtype).detach()
-    return total(areas("trapezoid", y, x, dx, dim), wrap(dim, y._array.ndim))
+    return areas("trapezoid", y, x, dx, dim)
 
 
 @composite(tensor=False)
@@ -111,7 +111,7 @@ def cumulative_trapezoid(
     """
     if not y._array.ndim:
         raise IndexError(explain("slice() cannot be applied to a 0-dim tensor."))
-    return cumsum(areas("cumulative_trapezoid", y, x, dx, dim), wrap(dim, y._array.ndim))
+    return areas("cumulative_trapezoid", y, x, dx, dim)
 
 
 @composite(tensor=False)
@@ -125,7 +125,8 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> 
 
 
 def areas(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
-    """(x_(i+1) - x_i) (y_i + y_(i+1)) / 2."""
+    """The sum of (x_(i+1) - x_i) (y_i + y_(i+1)) / 2, or the sums up to each i; added up in torch's
+    order."""
     for letter, t in (("y", y), ("x", x)):
         if t is not None and t.dtype is dtypes.bool_:
             raise RuntimeError(
@@ -134,9 +135,12 @@ def areas(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
     if x is not None and dx is not None:
         raise TypeError(explain(f"{name}() takes x or dx, not both"))
     dim = wrap(dim, y._array.ndim)
-    first, second = ends(y, dim)
     if x is None or not x._array.ndim:  # a point has no width
-        return (first + second) * ((1 if dx is None else dx) / 2 if x is None else 0)
+        width = 0 if x is not None else 1 if dx is None else dx
+        if name == "trapezoid":
+            return (total(y, dim) - (y.select(dim, 0) + y.select(dim, -1)) * 0.5) * width
+        first, second = ends(y, dim)
+        return cumsum((first + second) * (width / 2), dim)
     if x._array.shape[-1 if x._array.ndim == 1 else dim] != y._array.shape[dim]:
         raise RuntimeError(
             explain(
@@ -149,7 +153,9 @@ def areas(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
     if x._array.ndim == 1:
         x = reshape(x, (-1,) + (1,) * (y._array.ndim - dim - 1))
     left, right = ends(x, dim - y._array.ndim + x._array.ndim)
-    return (right - left) * (first + second) / 2
+    first, second = ends(y, dim)
+    both = (right - left) * (first + second)
+    return (total if name == "trapezoid" else cumsum)(both, dim) / 2
 
 
 # -- slopes ----------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from rushlight.base import dtypes
 from rushlight.base.errors import describe, explain
 from rushlight.core.arguments import reduced_dims
 from rushlight.core.tensor import Tensor
+from rushlight.ops.linalg.matmul_api import in_single
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.math.complex import conj
 from rushlight.ops.reduce import reduce as r
@@ -193,10 +194,11 @@ def mean(
                 "give a dtype, or convert it: x.float()",
             )
         )
-    return mean_over(x, mask, dims_of(x, dim), keepdim)
+    return in_single(lambda x: mean_over(x, mask, dims_of(x, dim), keepdim), x)
 
 
 def mean_over(x: Tensor, mask: Tensor | None, dims: Any, keepdim: bool) -> Tensor:
+    """The mean; x is not of half precision, which may not hold a count."""
     return e.div(r.sum(filled(x, mask, 0), dims, keepdim), count(x, mask, dims, keepdim))
 
 
@@ -226,7 +228,11 @@ def var(
         correction = 1 if unbiased is None or unbiased else 0
     if x.dtype.category < dtypes.FLOATING:
         x = to(x, dtypes.get_default_dtype())
-    dims = dims_of(x, dim)
+    return in_single(lambda x: variance(x, mask, dims_of(x, dim), keepdim, correction), x)
+
+
+def variance(x: Tensor, mask: Tensor | None, dims: Any, keepdim: bool, correction: float) -> Tensor:
+    """The mean squared distance from the mean, with n - correction for n."""
     away = filled(e.sub(x, mean_over(x, mask, dims, True)), mask, 0)
     total = r.sum(e.mul(away, conj(away)), dims, keepdim)
     left = count(x, mask, dims, keepdim) - correction

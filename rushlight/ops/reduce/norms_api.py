@@ -117,7 +117,8 @@ def matrix_norm(
     tensor(7.)
     """
     name = "linalg.matrix_norm"
-    check_matrix(A, name)
+    check_matrix(A, name, numbers=False)
+    check_numbers(A, name, low=ord in ("fro", 1, -1, math.inf, -math.inf))
     A = in_dtype(A, dtype, name)
     dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
     if len(dims) != 2:
@@ -381,9 +382,15 @@ def renorm(
             explain(f"renorm: input needs at least 2 dimensions, got {ndim} dimensions")
         )
     kept = wrap(dim, ndim)
-    sizes = vector_norm(input, p, tuple(d for d in range(ndim) if d != kept), True)
+    half = input.dtype in (dtypes.float16, dtypes.bfloat16)  # which may not hold a norm
+    x = to(input, dtypes.float32) if half else input
+    sizes = vector_norm(x, p, tuple(d for d in range(ndim) if d != kept), True)
     factor = e.where(sizes > maxnorm, e.div(maxnorm, e.add(sizes, 1e-7)), 1)
-    return given(out, contiguous(e.mul(input, factor)))
+    if not half:
+        return given(out, contiguous(e.mul(input, factor)))
+    rounded = to(to(factor, input.dtype), dtypes.float32)  # as torch rounds it; not its gradient
+    factor = e.add(factor, e.sub(rounded, factor).detach())
+    return given(out, contiguous(to(e.mul(x, factor), input.dtype)))
 
 
 method(writing(renorm), "renorm_")

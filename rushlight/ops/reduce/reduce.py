@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.
         permute,
         reshape,
         scatter_add,
+        single,
         unpermute,
         unsqueeze,
         var,
@@ -97,18 +98,21 @@ prod = reduction(
     lambda x, /, dim=None, keepdim=False: prod(x, dim, keepdim),
     x=lambda g, x, out, dims: g * product_of_others(x, out, dims),
     node=of_reduction("Prod"),
+    wide_rules=True,
 )
 amax = reduction(
     lambda x, /, dim=None, keepdim=False: amax(x, dim, keepdim),
     x=lambda g, x, out, dims: g * evenly(standing(x, out), dims, g),
     out=same_out,
     exact=True,
+    wide_rules=True,
 )
 amin = reduction(
     lambda x, /, dim=None, keepdim=False: amin(x, dim, keepdim),
     x=lambda g, x, out, dims: g * evenly(standing(x, out), dims, g),
     out=same_out,
     exact=True,
+    wide_rules=True,
 )
 
 
@@ -123,6 +127,7 @@ logsumexp = averaging(
     lambda x, /, dim=None, keepdim=False: logsumexp(x, dim, keepdim),
     x=lambda g, x, out: g * exp(x - out),
     parts=log_of_sum,
+    wide_rules=True,
 )
 all = reduction(lambda x, /, dim=None, keepdim=False: all(x, dim, keepdim), out=bool_out, empty=())
 any = reduction(lambda x, /, dim=None, keepdim=False: any(x, dim, keepdim), out=bool_out, empty=())
@@ -141,6 +146,7 @@ var_core = inner_floating(
     x=lambda g, x, axes, correction: g * spread(x, axes, correction) * (x - mean(x, axes, True)),
     batched="shift",
     sizes="all",
+    wide_rules=True,
 )
 
 
@@ -161,6 +167,7 @@ softmax = inner_floating(
     parts=shares,
     batched="shift",
     sizes="all",
+    wide_rules=True,
 )
 log_softmax = inner_floating(
     lambda x, /, dim: log_softmax(x, dim),
@@ -168,6 +175,7 @@ log_softmax = inner_floating(
     parts=log_shares,
     batched="shift",
     sizes="all",
+    wide_rules=True,
 )
 
 
@@ -233,13 +241,17 @@ cumprod = inner(
     x=lambda g, x, out, dim: cumprod_gradient(g, x, out, dim),
     batched="shift",
     sizes="all",
+    wide_rules=True,
 )
 
 
 @shared
 def shared_by(g, n):
-    """g / n, also where float16 does not hold n."""
-    return g / n if n < 65504 else g / 256 / (n / 256)
+    """g / n. Half precision may not hold a count of more than 256."""
+    if n <= 256:
+        return g / n
+    wide = single(g)
+    return wide / n if wide is g else cast(wide / n, g)
 
 
 @shared
@@ -250,7 +262,8 @@ def standing(x, out):
 
 @shared
 def evenly(mask, dims, g):
-    """1 / count where the mask is true: elements that tie share the gradient."""
+    """1 / count where the mask is true: elements that tie share the gradient. g is not of half
+    precision, which may not hold the count (`wide_rules`)."""
     return cast(mask, g) / cast(sum(mask, dims, True), g)
 
 

@@ -26,6 +26,7 @@ logcumsumexp = general(
     x=lambda g, x, out, dim: exp(x - firm(out)) * decayed(g, out, dim),
     batched="shift",
     sizes="all",
+    wide_rules=True,
 )
 
 

@@ -59,12 +59,14 @@ median_all = inner(
     x=lambda g, x, out: g * evenly(standing(x, out), None, g),
     node="MedianBackward0",
     called="median",
+    wide_rules=True,
 )
 nanmedian_all = inner(
     lambda x, /: nanmedian_all(x),
     x=lambda g, x, out: g * evenly(standing(x, out), None, g),
     node="NanmedianBackward0",
     called="nanmedian",
+    wide_rules=True,
 )
 places = inner(
     lambda x, values, sorter, /, right, small: searchsorted(x, values, sorter, right, small),

@@ -17,6 +17,7 @@ from rushlight.core.tensor import Tensor, created, from_array, noticed
 from rushlight.core.worlds import adopt
 from rushlight.creation.ranges import linspace
 from rushlight.kernels import histograms as kernels
+from rushlight.kernels.float16 import is_half, single
 from rushlight.ops.index.along_dim import gather
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.reduce import reduce as r
@@ -349,10 +350,8 @@ def histc(
     >>> rushlight.histc(rushlight.tensor([1., 2., 2., 4.]), bins=3, min=1, max=4)
     tensor([1., 2., 1.])
     """
-    half = input._array.dtype.kind == "V"  # bfloat16
-    x = (
-        input._array.astype(np.float32) if half else floats("histogram_cpu", input)._array
-    ).reshape(-1)
+    half = is_half(input._array)  # which may hold neither a count nor a position
+    x = (single(input._array) if half else floats("histogram_cpu", input)._array).reshape(-1)
     check_bins([bins])
     min, max = (bound.item() if isinstance(bound, Tensor) else bound for bound in (min, max))
     if max < min:

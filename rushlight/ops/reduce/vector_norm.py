@@ -19,6 +19,7 @@ vector_norm = inner(
     node="LinalgVectorNormBackward0",
     x=lambda g, x, out, p, axes: norm_gradient(kept(g, x, axes), x, kept(out, x, axes), p, axes),
     batched="shift",
+    wide_rules=True,
 )
 # distances between the rows of x (..., m, n) and y (..., k, n)
 euclidean = inner(

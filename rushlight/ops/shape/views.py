@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rushlight.base.dtypes import float32
 from rushlight.core.build import build, general, inner, inner_view, view
 from rushlight.core.tensor import created, from_array, method
 from rushlight.core.worlds import ARRAYS, TENSORS, adopt, shared
 from rushlight.kernels import layout
 from rushlight.kernels import shape as kernels
+from rushlight.kernels.float16 import is_half, single
 from rushlight.ops.tensor.node_names import of_index
 
 if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
@@ -337,6 +339,8 @@ def others(x):
 
 ARRAYS["cast"] = lambda x, like: x.astype(like.dtype)
 ARRAYS["zeros"] = lambda shape, like: np.zeros(shape, like.dtype)
+ARRAYS["single"] = single
+TENSORS["single"] = lambda x: TENSORS["to"](x, float32) if is_half(x._array) else x
 TENSORS["cast"] = lambda x, like: TENSORS["to"](x, like.dtype)
 TENSORS["zeros"] = lambda shape, like: created(from_array(np.zeros(shape, like._array.dtype)))
 TENSORS["rejoined"] = lambda parts, dim: TENSORS["cat"](parts, dim)
