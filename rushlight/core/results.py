@@ -41,12 +41,15 @@ def into(out: Any, result: Any, *apart: Tensor) -> Any:
             )
         )
     check_memory(out._array, [t._array for t in apart])
+    watch = mode().watch
+    if watch is not None:
+        watch.on_write_start(out)
     if out._array.shape == result._array.shape:
         write(out, result)
     else:
         out._array = result._array.astype(out._array.dtype)
         wrote(out)
-    if (watch := mode().watch) is not None:
+    if watch is not None:
         watch.on_write(out, result)
     return out
 

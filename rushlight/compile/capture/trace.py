@@ -18,6 +18,7 @@ from rushlight.base import dtypes
 from rushlight.base.errors import LinAlgError
 from rushlight.base.text import GENERATED
 from rushlight.base.tracebacks import PACKAGE, ours, user_frame
+from rushlight.compile.capture.input_sources import keyed
 from rushlight.compile.capture.origins import Origins
 from rushlight.compile.graph import Call, Graph, Store, Value, is_random, shared, values_in
 from rushlight.compile.report import Break, where
@@ -91,6 +92,9 @@ class Tracer(Watcher):
         self.born: dict[int, int] = {}  # id of a view's array -> len(steps) when the view was made
         self.outside: dict[int, bool] = {}  # ids of arrays that creation functions made
         self.written: dict[int, int] = {}  # id of an array -> len(steps) at the last write
+        # source of a known array that was written to -> the array; its elements before that
+        self.overwritten_arrays: dict[Any, np.ndarray] = {}
+        self.overwritten: dict[Any, np.ndarray] = {}
         # id of an array of random numbers -> (generator's method, args, kwargs, array)
         self.draws: dict[int, tuple] = {}
         # id -> weak reference to the array. When an array dies, its id leaves all tables, since ids
@@ -159,6 +163,14 @@ class Tracer(Watcher):
     def on_create(self, tensor: Tensor) -> None:
         self.register(tensor._array)
         self.outside[id(tensor._array)] = True
+
+    def on_write_start(self, tensor: Tensor) -> None:
+        root = self.owner.get(id(tensor._array), tensor._array)
+        if id(root) in self.known:
+            array, source = self.known[id(root)]
+            if keyed(source) not in self.overwritten:
+                self.overwritten_arrays[keyed(source)] = array
+                self.overwritten[keyed(source)] = array.copy("K")
 
     def on_write(self, tensor: Tensor, value: Tensor) -> None:
         if self.problem is not None or not isinstance(tensor._array, np.ndarray):

@@ -95,13 +95,19 @@ class Outline:
         left = before.replaced(after, tracer.external)
         before.placed = {(id(c), key) for c, key, _ in left}
         self.before, self.moved = before, before.difference(after) or before.state_difference(after)
+        # Whether the function now reaches tensors that the run has made: the state of an optimizer
+        # in its first step. A program would not put its own tensors there.
+        self.leaves_tensors = bool(
+            after.tensors.keys() - before.tensors.keys() - {id(t) for _, _, t in left}
+        )
+        self.program: Any = None  # of this run alone, until the next run confirms it
         # arguments also reached otherwise
         self.reached = {i: t for i, t in enumerate(flat) if id(t) in before.tensors}
         self.values: list[Value] = []
         # the numbers of the results from which the caller may run backward
         self.live: list[int] = []
         self.shown: set[int] = set()  # ids of the arrays that own the memory of results
-        waiting: list[Tensor] = []  # the results in `live`
+        self.waiting = waiting = list[Tensor]()  # the results in `live`
         # id of a result -> its number: it may be returned twice
         places: dict[int, tuple[int, bool]] = {}
 
@@ -192,6 +198,7 @@ class Outline:
 
     def let_go(self) -> None:
         """Free the arrays of the run; what is left can still be compared."""
+        self.waiting = []
         self.graph, self.values, self.numbers, self.expected = (
             Graph(),
             [],

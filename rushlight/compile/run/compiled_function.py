@@ -27,6 +27,7 @@ from rushlight.compile.guards.guard_predicates import equal
 from rushlight.compile.guards.guard_set import Snapshot
 from rushlight.compile.guards.pytree_signature import contents, signature
 from rushlight.compile.report import Break
+from rushlight.compile.run.eager_run import EagerRun
 from rushlight.compile.run.fast_call import MISSED, entry
 from rushlight.compile.run.forward_backward import Twice
 from rushlight.compile.run.program import OTHER_LAYOUT, RUN_EAGERLY, Program
@@ -45,6 +46,9 @@ UNREPEATED_VALUES = (
 )
 # a piece with fewer ops on fewer elements is faster uncompiled
 MIN_STEPS, MIN_ELEMENTS = (4, 1 << 12)
+# Programs of a single traced run, none of which the next run confirmed. After that many, the
+# function is called in another way each time: it runs eagerly until two runs agree.
+MAX_UNCONFIRMED = 8
 # after a traced run that made more bytes than this, unused buffers go back to the system
 RELEASE_BYTES = 1 << 25
 
@@ -68,9 +72,10 @@ class Compiled:
     """Runs `function`: first eagerly while a tracer watches; then, for arguments of the same kind,
     as a program.
 
-    A program is used only if two traced runs in a row did the same. A function that a program
-    cannot reproduce (Python reads numbers, Python state changes in each call) is divided into
-    pieces, or else stays eager."""
+    A program is kept only if two traced runs in a row did the same. After each of these two runs
+    the program of that run computes the results again, so the first call returns the same bits as
+    the hundredth. A function that a program cannot reproduce (Python reads numbers, Python state
+    changes in each call) is divided into pieces, or else stays eager."""
 
     def __init__(
         self, function: Callable, fullgraph: bool = False, options: Mapping[str, Any] | None = None
@@ -99,6 +104,7 @@ class Compiled:
         # kinds of arguments whose first program gave other numbers than eager
         self.doubts: set = set()
         self.twice = Twice()
+        self.unconfirmed = 0  # programs of a single run since two runs last agreed
         self.lock = Lock()
         # program -> its fast call (compile/run/fast_call.py)
         self.entries: dict[Program, Callable[[tuple], Any] | None] = {}
@@ -199,7 +205,6 @@ class Compiled:
             (source, find(source, flat), find(source, flat)._grad)
             for source in everyone(flat, before)
         ]
-        old = memory_before(last, grads, flat)
         given = [*contents((args, kwargs))]
         with entered(flat) as cut, draws:
             nodes = [(t, t._node, t._array) for t in (*flat, *before.tensors.values())]
@@ -229,14 +234,19 @@ class Compiled:
                         self.tries[kind] += 1
                         self.probing = problem
                         return result
-        if outline is not None and outline.live:
-            self.twice.watch(tracer.began)
         try:
-            self.consider(kind, outline, last, problem, flat, old, draws, tracer)
+            old = memory_before(tracer, grads)
+            live = [] if outline is None else outline.waiting
+            program = self.consider(kind, outline, last, problem, flat, old, draws, tracer)
+            if program is not None:
+                run = EagerRun(result, live, flat, grads, draws, tracer)
+                result = run.replaced_by(program, (self.function, args, kwargs))
         except Exception as error:
             if isinstance(error, CannotCompile) or debugging():
                 raise
             self.give_up(f"meets a limit of the compiler: {type(error).__name__}: {error}")
+        if outline is not None and outline.live:
+            self.twice.watch(tracer.began)
         if not self.given_up:
             self.count(args, kwargs)
         return result
@@ -281,17 +291,29 @@ class Compiled:
         old: dict,
         draws: Draws,
         tracer: Tracer,
-    ) -> None:
-        """After a traced run: make a program, or wait for the next run, or give up."""
+    ) -> Program | None:
+        """After a traced run: make a program, or wait for the next run, or give up. Returns the
+        program of this run, if there is one that computes what the run did."""
         tries = self.tries[kind] = self.tries.get(kind, 0) + 1
         if outline is None:
-            return self.give_up(problem or "cannot be compiled", tracer.stops)
+            self.give_up(problem or "cannot be compiled", tracer.stops)
+            return None
         if self.part_of() is not None and little(tracer.steps):
-            return self.give_up("is less work than asking whether a program may run")
+            self.give_up("is less work than asking whether a program may run")
+            return None
         if last is not None:
             problem = self.unsteady = outline.unsteady(last) or draws.mixed
             if not problem:
                 return self.keep(kind, outline, last, flat, old, draws)
+        program = None
+        may = not outline.leaves_tensors and not draws.mixed
+        if may and self.unconfirmed < MAX_UNCONFIRMED:
+            self.unconfirmed += 1
+            program, wrong = self.made(outline, flat, old, draws)
+            if wrong:
+                self.doubts.add(kind)
+                program = None
+            outline.program = program
         outline.let_go()
         self.last[kind] = outline
         if tries == MAX_CHANGING_TRACES and outline.moved:
@@ -301,12 +323,14 @@ class Compiled:
                 problem
                 or "is called in another way each time: other shapes, dtypes or Python values"
             )
+        return program
 
     def keep(
         self, kind: Any, outline: Outline, last: Outline, flat: list[Any], old: dict, draws: Draws
-    ) -> None:
+    ) -> Program | None:
         """Make a program from two traced runs that did the same, and verify it against the last
         run."""
+        self.unconfirmed = 0
         programs, fixed = self.programs.setdefault(kind, []), outline.fixed(last)
         for general in [
             p for p in programs if p.outline is last and len(p.identical) > len(fixed) and p.holds()
@@ -314,10 +338,47 @@ class Compiled:
             # the program was made for these very tensors; the trace holds for others, too
             general.identical = fixed
             self.entries.pop(general, None)
-            return
+            return general
         if len(programs) >= MAX_PROGRAMS:
             change = programs[-1].outline.before.difference(outline.before)
-            return self.give_up("is called with Python values that change: " + change)
+            self.give_up("is called with Python values that change: " + change)
+            return None
+        program, wrong = self.last_program(outline, last), ""
+        if program is None:
+            program, wrong = self.made(outline, flat, old, draws)
+        if program is None:
+            self.give_up("is differentiated twice, and writes to memory or draws random numbers")
+            return None
+        # one mismatch is allowed: eager may have just switched from NumPy to a loop
+        if wrong and kind not in self.doubts:
+            outline.let_go()
+            self.doubts.add(kind)
+            self.last[kind] = outline
+            return None
+        if wrong:
+            self.give_up(
+                f"gave other numbers as a program than as it is ({wrong}); please report this"
+            )
+            return None
+        outline.let_go()
+        program.identical = fixed
+        programs.append(program)
+        self.tries.pop(kind, None)
+        return program
+
+    def last_program(self, outline: Outline, last: Outline) -> Program | None:
+        """The program of the last run, if it holds for this run, too. Not if numbers have changed:
+        they become inputs of another program; nor if the function is differentiated twice."""
+        program = last.program
+        if program is None or outline.bytes != last.bytes or not program.holds():
+            return None
+        return None if self.twice.seen and program.live and not program.repeatable else program
+
+    def made(
+        self, outline: Outline, flat: list[Any], old: dict, draws: Draws
+    ) -> tuple[Program | None, str]:
+        """(a program of a traced run, how its results differ from the run's). No program if the
+        run's results are differentiated twice, and a program could not do that."""
         much = sum(v._array.nbytes for s in outline.graph.steps for v in s.outs) >= RELEASE_BYTES
         if much:  # free the memory of the traced runs before the program allocates
             give_back()
@@ -329,29 +390,13 @@ class Compiled:
             f"Made by rushlight.compile from {self.name}.",
             self.options,
         )
-        program.identical = fixed
         if self.twice.seen and program.live and not program.repeatable:
-            return self.give_up(
-                "is differentiated twice, and writes to memory or draws random numbers"
-            )
+            return None, ""
         wrong = "" if program.proof.there() else self.compared(program, outline, flat, old, draws)
         program.let_go()
-        # one mismatch is allowed: eager may have just switched from NumPy to a loop
-        if wrong and kind not in self.doubts:
-            outline.let_go()
-            self.doubts.add(kind)
-            self.last[kind] = outline
-            return None
-        if wrong:
-            return self.give_up(
-                f"gave other numbers as a program than as it is ({wrong}); please report this"
-            )
-        outline.let_go()
-        old.clear()
         if much:
             give_back()
-        programs.append(program)
-        self.tries.pop(kind, None)
+        return program, wrong
 
     def compared(
         self, program: Program, outline: Outline, flat: list[Any], old: dict, draws: Draws
@@ -491,11 +536,10 @@ def changed(tracer: Tracer, nodes: list[tuple], default: Any) -> str | None:
     return "changes the default dtype" if get_default_dtype() is not default else None
 
 
-def memory_before(last: Outline | None, grads: list[tuple], flat: list[Any]) -> dict:
-    """{source: array} before the run: copies of what the last run has written to, if it was not a
-    gradient that is freed by now; the gradients of the leaves."""
-    written = [(s, find(s, flat)) for s in last.targets] if last is not None else []
-    old = {keyed(s): t._array.copy("K") for s, t in written if t is not None}
+def memory_before(tracer: Tracer, grads: list[tuple]) -> dict:
+    """{source: array} before the run: copies of what the run has written to; the gradients of the
+    leaves."""
+    old = dict(tracer.overwritten)
     for (_, what), _, g in grads:
         if g is not None:
             old.setdefault(keyed(("grad", what)), g._array)

@@ -79,7 +79,9 @@ class CompiledFunctionBackward(Node):
     """The node of a compiled function's results: its rule runs the program's backward part."""
 
     __slots__ = ("call",)
-    call: tuple  # the function, or None where it cannot be run again; the tensors it was given
+    # (how to run the function again: (function, args, kwargs), or the results of its eager run with
+    # their graph; the tensors that the function was given)
+    call: tuple
 
     def arrays(self, g: Any) -> list:
         """The gradients of the inputs that require grad."""
@@ -127,6 +129,9 @@ class CompiledFunctionBackward(Node):
             return [None if a is None else from_array(a) for a in found]
         (call, arguments), program = self.call, self.saved[0]  # type: ignore[index]
         ins = [find(source, arguments) for source in program.edges]
+        if isinstance(call, list):
+            outs = [call[k] for k in given]
+            return list(grad(outs, ins, [*given.values()], create_graph=True, allow_unused=True))
         if (
             call is None
             or not program.repeatable
@@ -143,7 +148,7 @@ class CompiledFunctionBackward(Node):
                 )
             )
         function, args, kwargs = call
-        outs: list[Tensor] = []
+        outs = []
 
         def numbered(t: Tensor) -> tuple[int, bool]:
             outs.append(t)

@@ -338,11 +338,12 @@ class Program:
                 for t, item in zip(w.spent, w.items)
             ]
 
-    def run(self, arguments: list[Any], call: tuple | None = None) -> Any:
+    def run(self, arguments: list[Any], call: tuple | list[Tensor] | None = None) -> Any:
         """Run the program: returns the function's result; sets parameters, gradients and state. Or
         returns OTHER_LAYOUT or RUN_EAGERLY.
 
-        `call`: (function, args, kwargs) of the call, for second derivatives.
+        `call`: (function, args, kwargs) of the call, or the results of an eager run in a graph, for
+        second derivatives.
         """
         forward = self.forward
         if (self.identical or self.numbers) and (
@@ -492,7 +493,7 @@ class Program:
         tensors: list[Tensor],
         saved: list[np.ndarray],
         arguments: list[Any],
-        call: tuple | None,
+        call: tuple | list[Tensor] | None,
     ) -> None:
         """Give the results a node, for the backward that the caller may run."""
         backward = self.backward
