@@ -31,6 +31,7 @@ class GroupMember:
 group = GroupMember
 _made: list[ProcessGroup] = []  # the groups of this process; the first is the world's
 _names: list[str] = []  # of all groups that were made, in this process or not
+_counts: dict[tuple[int, ...], int] = {}  # {ranks: groups that their members alone have made}
 
 
 def is_available() -> bool:
@@ -115,6 +116,7 @@ def init_process_group(
     GroupMember.WORLD = ProcessGroup(world, range(world.size), "0", name, timeout, "default_pg")
     _made[:] = [GroupMember.WORLD]
     _names[:] = ["0"]
+    _counts.clear()
 
 
 def destroy_process_group(group: Any = None) -> None:
@@ -296,7 +298,10 @@ def new_group(
         )
     name = str(len(_names))
     if use_local_synchronization:  # only the members call this, so they alone count it
-        name = "of_" + "_".join(map(str, chosen)) + f"_{len(_names)}"
+        if world.rank() not in chosen:
+            return GroupMember.NON_GROUP_MEMBER
+        count = _counts[tuple(chosen)] = _counts.get(tuple(chosen), 0) + 1
+        name = "of_" + "_".join(map(str, chosen)) + f"_{count}"
     else:
         _names.append(name)
     if world.rank() not in chosen:
@@ -320,11 +325,15 @@ def new_subgroups_by_enumeration(
     named = [rank for ranks in ranks_per_subgroup_list for rank in ranks]
     if len(set(named)) != len(named):
         raise ValueError("a rank has appeared in more than one subgroup")
-    own, made = None, []
-    for ranks in ranks_per_subgroup_list:
-        made.append(new_group(ranks, timeout, backend, pg_options, group_desc=group_desc))
-        if get_rank() in ranks:
-            own = made[-1]
+    settings = (timeout, backend, pg_options, False, group_desc)
+    return own_and_all(ranks_per_subgroup_list, settings)
+
+
+def own_and_all(parts: Sequence[Sequence[int]], settings: tuple[Any, ...]) -> tuple[Any, list[Any]]:
+    """(the group of this process, all groups), one for each list of ranks. `settings`: of
+    new_group."""
+    made = [new_group(ranks, *settings) for ranks in parts]
+    own = next((one for one, ranks in zip(made, parts) if get_rank() in ranks), None)
     return own, made
 
 
@@ -336,14 +345,21 @@ def new_subgroups(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
-    """(the subgroup of this process, all subgroups) of `group_size` consecutive ranks each; by
-    default of the ranks of one machine, LOCAL_WORLD_SIZE."""
+    """(the subgroup of this process, all subgroups) of `group_size` consecutive ranks of `group`
+    each; by default of the ranks of one machine, LOCAL_WORLD_SIZE. The ranks of `group` call
+    this."""
+    size = get_world_size(group)
     if group_size is None:
-        group_size = int(os.environ.get("LOCAL_WORLD_SIZE", get_world_size()))
-    size = get_world_size()
+        group_size = int(os.environ.get("LOCAL_WORLD_SIZE", size))
     if group_size <= 0:
         raise ValueError(f"The arg 'group_size' ({group_size}) must be positive")
+    if size < group_size:
+        raise ValueError(
+            f"The arg 'group_size' ({group_size}) must not exceed the world size ({size})"
+        )
     if size % group_size:
-        raise ValueError(f"The world size ({size}) must be divisible by group_size={group_size}")
-    parts = [list(range(at, at + group_size)) for at in range(0, size, group_size)]
-    return new_subgroups_by_enumeration(parts, timeout, backend, pg_options, group_desc)
+        raise ValueError(f"The world size ({size}) must be divisible by {group_size=}")
+    ranks = get_process_group_ranks(group)
+    parts = [ranks[at : at + group_size] for at in range(0, size, group_size)]
+    alone = member(group) is not GroupMember.WORLD  # other ranks do not call this
+    return own_and_all(parts, (timeout, backend, pg_options, alone, group_desc))

@@ -46,19 +46,20 @@ def like(parameter: Tensor, value: Any, whole: bool) -> Any:
 
 
 def numbered_state(model: Module, optimizer: Any, named: dict[str, Any]) -> dict[str, Any]:
-    """What the optimizer's load_state_dict takes, of what `named_state` gave."""
-    parameters = {clean(name): p for name, p in model.named_parameters()}
-    every = [p for group in optimizer.param_groups for p in group["params"]]
-    number = {id(p): i for i, p in enumerate(every)}
-    state = {
-        number[id(parameters[name])]: {k: part_of(parameters[name], v) for k, v in own.items()}
-        for name, own in named["state"].items()
-        if own
-    }
-    groups = [
-        {**group, "params": [number[id(parameters[name])] for name in group["params"]]}
-        for group in named["param_groups"]
-    ]
+    """What the optimizer's load_state_dict takes, of what `named_state` gave. `named` may have the
+    parameters of other optimizers, too, and its groups may stand in another order."""
+    names = {id(p): clean(name) for name, p in model.named_parameters()}
+    saved = {name: group for group in named["param_groups"] for name in group["params"]}
+    state: dict[int, Any] = {}
+    groups, number = [], 0
+    for group in optimizer.param_groups:
+        first = number
+        for p in group["params"]:
+            if own := named["state"].get(names[id(p)]):
+                state[number] = {k: part_of(p, v) for k, v in own.items()}
+            number += 1
+        settings = next((saved[n] for p in group["params"] if (n := names[id(p)]) in saved), group)
+        groups.append({**settings, "params": list(range(first, number))})
     return {"state": state, "param_groups": groups}
 
 

@@ -24,7 +24,7 @@ from rushlight.core.tensor import Tensor, from_array, noticed
 from rushlight.distributed.pieces import Piece, piece_of
 from rushlight.distributed.tensor import divided
 from rushlight.nn import Module, Parameter
-from rushlight.optim.optimizer import register_optimizer_step_post_hook
+from rushlight.optim.optimizer import EVERYWHERE, register_optimizer_step_post_hook
 
 HALF_BYTES = 2
 
@@ -301,10 +301,12 @@ def converted(tree: Any, to: dtype | None) -> Any:
 def register_divided_states() -> None:
     """From now on the states of optimizers are divided as their parameters are."""
     register_optimizer_step_post_hook(divided_states)
+    EVERYWHERE.add("load_post", divided_states)
 
 
 def divided_states(optimizer: Any, *rest: Any) -> None:
-    """After a step: the states of a divided parameter that have its shape are DTensors."""
+    """After a step, and after states are loaded: the states of a divided parameter that have its
+    shape are DTensors."""
     for p, state in optimizer.state.items():
         if (piece := piece_of(p)) is None:
             continue

@@ -335,7 +335,7 @@ class Optimizer(Suggesting):
             if "param_names" in own:
                 group.setdefault("param_names", own["param_names"])
         self.__setstate__({"state": state, "param_groups": groups})
-        for hook in self._hooks.of("load_post"):
+        for hook in (*EVERYWHERE.of("load_post"), *self._hooks.of("load_post")):
             hook(self)
 
     def _parameters(self) -> Iterable[Tensor]:

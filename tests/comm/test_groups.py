@@ -34,6 +34,31 @@ def test_groups_are_torchs(oracle):
     assert ranks(4)(membership) == want
 
 
+def subgroups_of(torch, dist):
+    """Subgroups of a group that other ranks do not make, then groups of all ranks."""
+    rank, found = dist.get_rank(), []
+    some = dist.new_group([0, 1, 3], use_local_synchronization=True)
+    if rank != 2:
+        for _ in range(2):
+            own, every = dist.new_subgroups(group_size=1, group=some)
+            found.append([dist.get_process_group_ranks(own), len(every)])
+    pair = dist.new_group([rank // 2 * 2, rank // 2 * 2 + 1], use_local_synchronization=True)
+    own, every = dist.new_subgroups(group_size=2, group=pair)
+    x = torch.ones(1) * rank
+    dist.all_reduce(x, group=own)
+    found.append([x.item(), len(every)])
+    whole = dist.new_group()
+    dist.all_reduce(x, group=whole)
+    return [*found, x.item()]
+
+
+@needs_mpi
+def test_subgroups_of_a_group():
+    alone = [[[0], 3], [[0], 3]], [[[1], 3], [[1], 3]], [], [[[3], 3], [[3], 3]]
+    sums = [[1.0, 1]], [[1.0, 1]], [[5.0, 1]], [[5.0, 1]]
+    assert ranks(4)(subgroups_of) == [a + b + [12.0] for a, b in zip(alone, sums)]
+
+
 def interleaved(torch, dist):
     """Two groups of the same ranks do not mix their operations."""
     one, two = dist.new_group(), dist.new_group()
@@ -83,7 +108,7 @@ def test_wrong_groups():
     for ranks_ in ([0, 0], [1]):
         with pytest.raises(ValueError, match="within the world_size"):
             dist.new_group(ranks_)
-    with pytest.raises(ValueError, match="divisible"):
+    with pytest.raises(ValueError, match="must not exceed the world size"):
         dist.new_subgroups(2)
     with pytest.raises(ValueError, match="more than one subgroup"):
         dist.new_subgroups_by_enumeration([[0], [0]])
