@@ -386,7 +386,7 @@ def __getattr__(name: str) -> Any:
             return globals()[name]
     from rushlight.base.missing_names import missing
 
-    raise missing(__name__, name)
+    return missing(__name__, name)
 
 
 def __dir__() -> list[str]:

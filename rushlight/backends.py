@@ -203,6 +203,6 @@ def __getattr__(name: str) -> Any:
         "has_mkldnn": "mkldnn.is_available",
     }.get(name)
     if instead is None:
-        raise missing(__name__, name)
+        return missing(__name__, name)
     warnings.warn(f"'{name}' is deprecated, please use 'torch.backends.{instead}()'", stacklevel=3)
     return False

@@ -32,6 +32,8 @@ NAMES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "Tensor":
+        return sys.modules["rushlight"].Tensor
     if name not in NAMES:
         raise AttributeError(
             f"module 'torch.functional' has no attribute '{name}'; hint: "

@@ -19,7 +19,7 @@ from rushlight.serialization.hub import (
 def __getattr__(name: str) -> Any:
     """`torch.hub.tqdm`: the bar of tqdm where it is installed, else an error with a hint."""
     if name != "tqdm":
-        raise _missing(__name__, name)
+        return _missing(__name__, name)
     from tqdm import tqdm
 
     return tqdm

@@ -53,7 +53,7 @@ def _is_checkpoint_valid() -> bool:
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
-        raise missing(__name__, name)
+        return missing(__name__, name)
     from importlib import import_module
 
     module = import_module(f"rushlight.{_HOME[name] or 'autograd.' + name}")

@@ -4,8 +4,9 @@ name."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import ModuleType
+from typing import Any
 
 from rushlight.base.errors import shown_as
 from rushlight.base.tracebacks import hide_frames
@@ -162,10 +163,18 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     )
 
 
-def missing(home: str, name: str) -> NoName:
-    """The error for a name that is missing in the module `home`."""
+# Set by rushlight.compat: (module, name) -> torch's class that is missing, or None.
+finders: list[Callable[[str, str], Any]] = []
+
+
+def missing(home: str, name: str) -> Any:
+    """A class that stands for the missing one, under `import torch`; else raises the error for a
+    name that is missing in the module `home`."""
+    for find in finders if not name.startswith("__") else ():
+        if (found := find(home, name)) is not None:
+            return found
     hide_frames()
-    return NoName(home, name=name, obj=sys.modules[home])
+    raise NoName(home, name=name, obj=sys.modules[home])
 
 
 def tell(home: str) -> None:
@@ -174,9 +183,9 @@ def tell(home: str) -> None:
     module.__dict__["__getattr__"] = lambda name: give_up(home, name)
 
 
-def give_up(home: str, name: str) -> None:
+def give_up(home: str, name: str) -> Any:
     if name.startswith("__"):  # read by Python itself
         raise AttributeError(
             f"module '{home}' has no attribute '{name}'", name=name, obj=sys.modules[home]
         )
-    raise missing(home, name)
+    return missing(home, name)

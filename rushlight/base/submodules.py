@@ -7,6 +7,8 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from rushlight.base.missing_names import missing
+
 
 class Module(ModuleType):
     """A module for sys.modules with the attributes of an object. Libraries such as hypothesis
@@ -17,7 +19,12 @@ class Module(ModuleType):
         self.__dict__["_thing"] = thing
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._thing, name)
+        try:
+            return getattr(self._thing, name)
+        except AttributeError:
+            if name.startswith("__"):
+                raise
+            return missing(self.__name__, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self._thing, name, value)

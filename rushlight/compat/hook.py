@@ -13,8 +13,8 @@ from types import ModuleType
 from typing import Any
 
 import rushlight
-from rushlight.base import shown_names
-from rushlight.compat import torch_function_classes
+from rushlight.base import missing_names, shown_names
+from rushlight.compat import absent, torch_function_classes
 from rushlight.compat.missing import no_module, no_name
 from rushlight.torch_version import TorchVersion
 from rushlight.version import torch_version
@@ -40,9 +40,12 @@ class Torch(ModuleType):
         if name.startswith("__") and name != "__config__":
             raise AttributeError(name)
         try:
-            return getattr(rushlight, name)
+            found = getattr(rushlight, name)
         except AttributeError:
             raise no_name(self, "torch", name) from None
+        if isinstance(found, ModuleType):
+            absent.completed(found)
+        return found
 
     def __dir__(self) -> list[str]:
         return sorted(
@@ -76,6 +79,7 @@ class Same:  # not derived from importlib.abc.Loader, whose import is slow
             module.version = sys.modules["torch.version"] = versions()  # type: ignore[attr-defined]
         else:
             module.__spec__ = self.spec
+            absent.completed(module)
             shared_names(self.home, self.fullname, module)
 
 
@@ -87,6 +91,7 @@ def shared_names(home: str, fullname: str, package: ModuleType) -> None:
         parent, _, own = name.rpartition(".")
         if parent == home and part is not None and callable(getattr(package, own, None)):
             sys.modules[f"{fullname}.{own}"] = part
+            absent.completed(part)
 
 
 def versions() -> ModuleType:
@@ -128,13 +133,21 @@ class Finder:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: Any = None
     ) -> ModuleSpec | None:
-        top, _, rest = fullname.partition(".")
+        top = fullname.partition(".")[0]
         if top not in OURS or top == "torchvision" and another_vision():
             return None
-        home = OURS[top] + rest.join(("." if rest else "", ""))
+        home = home_of(fullname)
         if not (exists(home) or has_part(home)):
+            if absent.has_module(fullname):
+                return ModuleSpec(fullname, absent.Loader(), is_package=True)  # type: ignore[arg-type]
             raise no_module(fullname)
         return ModuleSpec(fullname, Same(home, fullname), is_package=True)  # type: ignore[arg-type]
+
+
+def home_of(path: str) -> str:
+    """rushlight's name of torch's module."""
+    top, dot, rest = path.partition(".")
+    return OURS[top] + dot + rest
 
 
 def exists(module: str) -> bool:
@@ -196,6 +209,7 @@ def install() -> None:
     for cls, module in SHOWN.items():
         cls.__module__ = module
     shown_names.show(True)
+    missing_names.finders.append(absent.in_module)
     torch_function_classes.listen()
     importlib.import_module("torch")  # libraries such as einops look for torch in sys.modules
 
@@ -208,5 +222,7 @@ def uninstall() -> None:
         for cls, module in HOMES.items():
             cls.__module__ = module
         shown_names.show(False)
+        missing_names.finders.clear()
+        absent.forget()
         for name in [name for name in sys.modules if name.partition(".")[0] in OURS]:
             del sys.modules[name]

@@ -122,4 +122,4 @@ def __getattr__(name: str) -> Any:
         return import_module(f"rushlight.distributed.{name}")
     if name in ELSEWHERE:
         return getattr(import_module(ELSEWHERE[name]), name)
-    raise missing(__name__, name)
+    return missing(__name__, name)

@@ -48,6 +48,6 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
-        raise missing(__name__, name)
+        return missing(__name__, name)
     value = globals()[name] = getattr(import_module(f"rushlight.{_HOME[name]}"), name)
     return value

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rushlight.base.errors import explain
+from rushlight.base.missing_names import give_up
 from rushlight.core.tensor import Tensor
 from rushlight.fx.node import Node
 
@@ -183,7 +184,7 @@ def __getattr__(name: str) -> Any:
     """torch's name for a class of the tracer's file."""
     if name == "GraphAppendingTracer":
         return sys.modules["rushlight.fx.tracer"].GraphAppendingTracer
-    raise AttributeError(f"module 'rushlight.fx.proxy' has no attribute '{name}'")
+    return give_up(__name__, name)
 
 
 __all__ = ["Attribute", "Proxy", "TraceError", "take"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from rushlight.base.missing_names import give_up as _give_up
 from rushlight.version import vision_version as __version__
 
 if TYPE_CHECKING:
@@ -18,4 +19,4 @@ __all__ = ["__version__", "datasets", "io", "models", "ops", "transforms", "util
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return import_module(f"rushlight.vision.{name}")
-    raise AttributeError(f"module 'rushlight.vision' has no attribute '{name}'")
+    return _give_up(__name__, name)

@@ -99,7 +99,7 @@ def load(
 def __getattr__(name: str) -> Any:
     if name in ("state_dict", "hf_storage", "format_utils", "metadata"):
         return import_module(f"rushlight.distributed.checkpoint.{name}")
-    raise missing(__name__, name)
+    return missing(__name__, name)
 
 
 __all__ = ["FileSystemReader", "FileSystemWriter", "async_save", "load", "save"]

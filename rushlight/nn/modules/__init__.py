@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from rushlight.base import shown_names
+from rushlight.base.missing_names import give_up
 from rushlight.nn import (
     activation,
     adaptive,
@@ -155,4 +156,4 @@ def __getattr__(name: str) -> Any:
             and hasattr(nn, n)
             and value is not apart
         )
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return give_up(__name__, name)

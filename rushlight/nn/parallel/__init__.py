@@ -32,6 +32,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Load what needs several processes on first use."""
     if name not in ("DistributedDataParallel", "distributed"):
-        raise missing(__name__, name)
+        return missing(__name__, name)
     module = import_module("rushlight.nn.parallel.distributed")
     return module if name == "distributed" else module.DistributedDataParallel

@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import Any
 
+from rushlight.base.missing_names import give_up as _give_up
 from rushlight.nn.utils import rnn
 from rushlight.nn.utils.clip_grad import (
     clip_grad_norm,
@@ -56,7 +57,7 @@ _HOME = {
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES and name not in _HOME:
-        raise AttributeError(f"module 'rushlight.nn.utils' has no attribute '{name}'")
+        return _give_up(__name__, name)
     module = import_module(f"rushlight.nn.utils.{_HOME.get(name, name)}")
     value = globals()[name] = getattr(module, name) if name in _HOME else module
     return value

@@ -10,6 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from rushlight.base.missing_names import give_up as _give_up
 from rushlight.vision.images import (
     InterpolationMode as InterpolationMode,
 )
@@ -25,4 +26,4 @@ from rushlight.vision.transforms.random import *
 def __getattr__(name: str) -> Any:
     if name in ("transforms", "v2"):
         return import_module(f"rushlight.vision.transforms.{name}")
-    raise AttributeError(f"module 'rushlight.vision.transforms' has no attribute '{name}'")
+    return _give_up(__name__, name)

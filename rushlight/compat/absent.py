@@ -1,0 +1,212 @@
+"""Classes of torch and torchvision that rushlight lacks: placeholders for `isinstance`, annotations
+and bases, made from a list when a name is missed.
+
+The list, `torch_classes.txt.gz`, is written by `tools/torch_classes.py`. A line is a module with
+its classes, as `Name` and what is known of it: `=module.Name` is a class of another module, `:M` an
+`nn.Module`, `!ValueError` an exception of this kind, `{A,B}` an enumeration."""
+
+from __future__ import annotations
+
+import enum
+import importlib
+import sys
+from collections.abc import Callable
+from functools import cache
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NoReturn
+
+from rushlight.base import missing_names
+from rushlight.base.errors import explain
+from rushlight.base.missing_names import instead
+
+importing: set[str] = set()  # modules that `find` imports: the import asks whether they are there
+LIST = Path(__file__).with_name("torch_classes.txt.gz")
+
+
+@cache
+def known() -> dict[str, dict[str, str]]:
+    """{module: {name of a class: what is known of it}}."""
+    import gzip  # loaded with the first name that is missed
+
+    lines = gzip.decompress(LIST.read_bytes()).decode().splitlines()
+    return {line.partition(" ")[0]: dict(map(entry, line.split(" ")[1:])) for line in lines}
+
+
+def entry(word: str) -> tuple[str, str]:
+    """('Name', '=module.Name') of 'Name=module.Name'."""
+    end = next((i for i, c in enumerate(word) if c in "=:!{"), len(word))
+    return word[:end], word[end:]
+
+
+def has_module(path: str) -> bool:
+    """Whether torch or torchvision has a module of this name."""
+    return path in known()
+
+
+def find(module: str, name: str) -> Any:
+    """The class or the module that `module.name` is in torch, or None if torch has none.
+
+    A class that rushlight has under another name is that class."""
+    path = f"{module}.{name}"
+    if has_module(path) and path not in importing:
+        importing.add(path)
+        try:
+            return importlib.import_module(path)
+        finally:
+            importing.discard(path)
+    what = known().get(module, {}).get(name)
+    if what is None:
+        return None
+    home = what[1:] if what[:1] == "=" else f"{module}.{name}"
+    return ours(home) or placeholder(home)
+
+
+@cache
+def names_of() -> dict[str, list[str]]:
+    """{where a class is defined: all names that it has in torch, the shortest first}."""
+    found: dict[str, list[str]] = {}
+    for module, classes in known().items():
+        for name, what in classes.items():
+            home = what[1:] if what[:1] == "=" else f"{module}.{name}"
+            found.setdefault(home, []).append(f"{module}.{name}")
+    return {home: sorted(names, key=len) for home, names in found.items()}
+
+
+def ours(home: str) -> Any:
+    """rushlight's class of that name, or of another name of the same class; None if there is
+    none."""
+    for path in names_of()[home]:
+        module, _, name = path.rpartition(".")
+        found = vars_of(module).get(name)
+        if isinstance(found, type):
+            return found
+    return None
+
+
+def vars_of(module: str) -> dict[str, Any]:
+    """What rushlight's module of that name has; nothing if it has no such module."""
+    try:
+        return vars(importlib.import_module(ours_of(module)))
+    except ImportError:
+        return {}
+
+
+def ours_of(module: str) -> str:
+    """rushlight's name of torch's module."""
+    top, dot, rest = module.partition(".")
+    return ("rushlight.vision" if top == "torchvision" else "rushlight") + dot + rest
+
+
+def torchs_of(home: str) -> str:
+    """torch's name of rushlight's module."""
+    if home == "rushlight.vision" or home.startswith("rushlight.vision."):
+        return home.replace("rushlight.vision", "torchvision", 1)
+    return home.replace("rushlight", "torch", 1)
+
+
+@cache
+def placeholder(home: str) -> type:
+    """The class that stands for torch's class `home`, the same each time."""
+    module, _, name = home.rpartition(".")
+    what = known().get(module, {}).get(name, "")
+    if what[:1] == "{":
+        members = [member for member in what[1:-1].split(",") if member]
+        return enum.Enum(name, members, module=module)  # type: ignore[return-value]
+    if what[:1] == "!":
+        bases: tuple[type, ...] = (getattr(importlib.import_module("builtins"), what[1:]),)
+        body: dict[str, Any] = {}
+    else:
+        bases = (importlib.import_module("rushlight.nn").Module,) if what == ":M" else ()
+        body = {"__new__": refused, "__class_getitem__": classmethod(lambda cls, of: cls)}
+    return type(name, bases, {**body, "__module__": module, "__doc__": f"{home}, without a body."})
+
+
+def refused(cls: type, *args: Any, **kwargs: Any) -> NoReturn:
+    """NotImplementedError: the class exists for isinstance, annotations and bases only."""
+    home = next(
+        c for c in cls.__mro__ if vars(c).get("__new__") is not None
+    )  # cls may derive from it
+    path = f"{home.__module__}.{home.__name__}"
+    raise NotImplementedError(
+        explain(f"{path} is not supported by rushlight", instead(path, home.__module__, ()))
+    )
+
+
+class AbsentModule(ModuleType):
+    """A module of torch that rushlight lacks: it has torch's classes."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = None if name.startswith("__") else find(self.__name__, name)
+        if found is None:
+            from rushlight.compat.missing import no_name
+
+            raise no_name(self, self.__name__, name)
+        return found
+
+    def __dir__(self) -> list[str]:
+        return sorted({*vars(self), *known()[self.__name__]})
+
+
+class Loader:
+    """The loader of an `AbsentModule`."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return AbsentModule(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__path__ = []
+
+
+def in_module(home: str, name: str) -> Any:
+    """`find` by the name of rushlight's module, in all modules of torch that it stands for."""
+    if (found := find(torchs_of(home), name)) is not None:
+        return found
+    for path, classes in known().items():
+        if name in classes and here(path) is sys.modules[home]:
+            return find(path, name)
+    return None
+
+
+def here(path: str) -> Any:
+    """rushlight's module that stands for torch's module `path`, if it has been imported."""
+    found: Any = sys.modules.get(ours_of(path))
+    if found is None and "." in path:
+        parent, _, name = path.rpartition(".")
+        found = getattr(here(parent), "__dict__", {}).get(name)
+    return found
+
+
+# the modules of rushlight that `completed` has seen
+seen: set[str] = set()
+
+
+def completed(module: ModuleType) -> None:
+    """Let a module of rushlight, and the modules in it, find the classes that torch's module has
+    more: by a `__getattr__`, around the one that the module has."""
+    if hasattr(type(module), "__getattr__") or module.__name__ in seen:
+        return
+    seen.add(module.__name__)
+    own = vars(module).get("__getattr__")
+    module.__dict__["__getattr__"] = lambda name: missed(module, own, name)
+    for part in [*vars(module).values()]:
+        if isinstance(part, ModuleType) and part.__name__.startswith("rushlight."):
+            completed(part)
+
+
+def missed(module: ModuleType, own: Callable[[str], Any] | None, name: str) -> Any:
+    """The attribute that the module's own `__getattr__` finds, or a class that it lacks."""
+    found = missing_names.give_up(module.__name__, name) if own is None else own(name)
+    if isinstance(found, ModuleType):
+        completed(found)
+    return found
+
+
+def forget() -> None:
+    """Take the modules that rushlight lacks out of the modules that contain them."""
+    for path, module in [*sys.modules.items()]:
+        if isinstance(module, AbsentModule):
+            parent, _, name = path.rpartition(".")
+            if vars(sys.modules.get(parent, module)).get(name) is module:
+                delattr(sys.modules[parent], name)
