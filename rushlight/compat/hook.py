@@ -14,7 +14,7 @@ from typing import Any
 
 import rushlight
 from rushlight.base import missing_names, shown_names
-from rushlight.compat import absent, torch_function_classes
+from rushlight.compat import absent, children, torch_function_classes
 from rushlight.compat.missing import no_module, no_name
 from rushlight.torch_version import TorchVersion
 from rushlight.version import torch_version
@@ -189,7 +189,8 @@ def installed() -> bool:
 
 
 def install() -> None:
-    """Make `import torch` and `import torchvision` import rushlight in this process, from now on.
+    """Make `import torch` and `import torchvision` import rushlight in this process, from now on,
+    and in processes that it starts.
 
     If a real torch is installed, too, prints a line to stderr that rushlight runs instead.
     RuntimeError if the real torch has been imported already: tensors of both do not mix."""
@@ -200,12 +201,13 @@ def install() -> None:
             "torch itself has been imported already, its tensors and rushlight's do not mix; call "
             "rushlight.compat.install() before the first `import torch`"
         )
-    if real("torch") is not None:
+    if real("torch") is not None and not children.told():
         print(
             "rushlight: `import torch` means rushlight here, not the torch that is installed",
             file=sys.stderr,
         )
     sys.meta_path.insert(0, finder)
+    children.tell()
     for cls, module in SHOWN.items():
         cls.__module__ = module
     shown_names.show(True)
@@ -218,6 +220,7 @@ def uninstall() -> None:
     """Undo `install`: the names are free for a real torch again."""
     if installed():
         sys.meta_path.remove(finder)
+        children.untell()
         torch_function_classes.stop()
         for cls, module in HOMES.items():
             cls.__module__ = module

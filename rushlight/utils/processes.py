@@ -2,8 +2,8 @@
 those with `share_memory_`, which are sent by reference.
 
 Processes are forked if the system can fork, also for 'spawn', and from Python 3.14 on, too, where
-Python's default is 'forkserver': only forked processes know, in a program under `rushlight run`,
-that `torch` means rushlight.
+Python's default is 'forkserver': a forked process starts in a moment. `multiprocessing` itself has
+the other ways.
 """
 
 from __future__ import annotations
