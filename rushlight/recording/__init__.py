@@ -12,7 +12,7 @@ from rushlight.base.errors import explain, warn
 from rushlight.loops.background import background
 from rushlight.recording import checkpoint
 from rushlight.recording.generators import random_states, set_random_states
-from rushlight.recording.process import forget_programs, process_state, set_process_state
+from rushlight.recording.process import process_state, set_process_state
 
 
 class Steps:
@@ -50,9 +50,7 @@ class Steps:
         raise StopIteration
 
     def before_batch(self) -> None:
-        """Where the recording has a checkpoint, compiled functions forget their programs."""
-        if self.step % self.every == 0:
-            forget_programs()
+        """Called before each batch, and at the end of each epoch."""
 
     def content(self) -> dict[str, Any]:
         """What a checkpoint holds."""
@@ -77,7 +75,6 @@ class Steps:
             self.batches = iter(self.loader)
             for _ in range(self.index):
                 next(self.batches)
-        forget_programs()
         set_random_states(content["random"], self.loader)
         set_process_state(content["process"])
 
@@ -93,7 +90,6 @@ class Recording(Steps):
         self.written: int | None = None  # the step of the last checkpoint
 
     def before_batch(self) -> None:
-        super().before_batch()
         if self.step % self.every == 0 and self.step != self.written:
             checkpoint.write(self.folder, self.step, self.content())
             if self.written is None:
@@ -116,8 +112,7 @@ def record(
     `objects`: what training changes, under any names: model=, optimizer=, scheduler=; each has
     state_dict() and load_state_dict(). A checkpoint holds their states, the gradients, the position
     in the loader, and the random states of rushlight, NumPy and `random`. `replay` begins there
-    again, also after the process was killed. `resume`: go on at the last checkpoint. At a
-    checkpoint, functions of rushlight.compile forget their programs.
+    again, also after the process was killed. `resume`: go on at the last checkpoint.
 
     ValueError if the folder has a recording and `resume` is false, or `every` is below 1; TypeError
     for an object without a state.

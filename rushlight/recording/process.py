@@ -1,9 +1,5 @@
-"""State of the process that decides how numbers are rounded: compiled programs, and the budgets
-after which compiled loops take over from NumPy.
-
-A compiled function runs eagerly in its first calls, and eager ops round in another way than a
-program. So a recording forgets the programs at each checkpoint, and a replay begins there without
-programs, too."""
+"""State of the process that decides how numbers are rounded: the budgets after which compiled loops
+take over from NumPy."""
 
 from __future__ import annotations
 
@@ -37,13 +33,3 @@ def set_process_state(state: dict[str, Any]) -> None:
     for name, left in state["budgets"].items():
         with BUDGETS[name].lock:
             BUDGETS[name].left = left
-
-
-def forget_programs() -> None:
-    """Forget the programs of all compiled functions, and what was noted of their calls."""
-    compiled = sys.modules.get("rushlight.compile.run.compiled_function")
-    for function in list(compiled.EVERYONE) if compiled else []:
-        function.forget()
-        function.doubts.clear()
-        function.numbers.clear()
-        function.unsteady = ""

@@ -215,13 +215,14 @@ class Outline:
         changed = frozenset(
             (id(group), name) for group, name, *_ in changed_settings(last.before, self.before)
         )
-        if not last.before.difference(self.before, changed):
+        others = last.before.difference(self.before, changed)
+        if not others:
             # also settings that no number depends on: Rprop reads lr in its first step only
             self.free = changed
-        if self.bytes == last.bytes:
+        if self.bytes == last.bytes and (others or not changed):
             return None
-        found = explained(last.bytes, self.numbers, last.before, self.before)
-        if found is None or last.before.difference(self.before, changed):
+        found = None if others else explained(last.bytes, self.numbers, last.before, self.before)
+        if found is None:
             return "computes with other numbers in each run"
         made_inputs(self.graph, found)
         return None

@@ -4,11 +4,15 @@ program.
 A trace holds numbers as constants. If two runs differ only in some constants, and in both runs the
 same formula of optimizer settings gives each of these constants (the setting, its negative, a
 product of two settings, one minus that), then the program reads the settings in each run. If
-several formulas explain a number, the program checks that they still agree."""
+several formulas explain a number, the program checks that they still agree.
+
+A number may depend on a setting and yet be the same in both runs, after rounding: 1 - lr *
+weight_decay in the first steps of a schedule. Then "it is a constant" is one more formula."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -48,18 +52,14 @@ class Number:
         return np.asarray(form(setting(group, name), setting(group, other)), self.dtype)
 
     def agrees(self) -> bool:
-        """Whether all formulas still give the same number."""
+        """Whether all formulas still give the same number, after rounding."""
         if len(self.ways) == 1:
             return True
-        return (
-            len(
-                {
-                    form(setting(group, name), setting(group, other))
-                    for group, name, other, form in self.ways
-                }
-            )
-            == 1
-        )
+        found = {
+            as_bytes(form(setting(group, name), setting(group, other)), self.dtype)
+            for group, name, other, form in self.ways
+        }
+        return len(found) == 1
 
 
 def occurrences(graph: Graph) -> list[Value]:
@@ -84,29 +84,45 @@ def flat(args: Any) -> Iterator[Any]:
 def explained(
     old: list[bytes], new: list[Value], before: Snapshot, now: Snapshot
 ) -> dict[int, Number] | None:
-    """{index: Number} for each constant that differs between two runs; None if no formula explains
-    one of them."""
-    changed = [i for i, (a, v) in enumerate(zip(old, new)) if a != v._array.tobytes()]
-    if len(old) != len(new) or not changed:
+    """{index: Number} for each constant that a changed setting explains; None if no formula
+    explains a constant that differs between two runs."""
+    if len(old) != len(new):
         return None
     settings = changed_settings(before, now)
     found: dict[int, Number] = {}
     known: dict[tuple, Number] = {}  # the steps of all parameters use the same numbers
-    for i in changed:
-        dtype = new[i].dtype
-        target = old[i], new[i]._array.tobytes()
-        if (target, dtype) not in known:
-            ways = [
-                (group, name, other, form)
-                for group, name, other, then, here in settings
-                for form in FORMS
-                if (as_bytes(form(*then), dtype), as_bytes(form(*here), dtype)) == target
-            ]
-            if not ways:
+    for i, v in enumerate(new):
+        then, here = old[i], v._array.tobytes()
+        if (then, here, v.dtype) not in known:
+            ways = formulas(then, here, v.dtype, settings)
+            if then == here and ways:
+                group, name, other, _ = ways[0]
+                ways.append((group, name, other, partial(unchanged, v._array.item())))
+            if then != here and not ways:
                 return None
-            known[target, dtype] = Number(ways, dtype)
-        found[i] = known[target, dtype]
+            known[then, here, v.dtype] = Number(ways, v.dtype)
+        if known[then, here, v.dtype].ways:
+            found[i] = known[then, here, v.dtype]
     return found
+
+
+def formulas(
+    then: bytes, here: bytes, dtype: np.dtype, settings: list[tuple]
+) -> list[tuple[dict, Any, Any, Callable]]:
+    """The ways to compute a number from changed settings, in the last run (`then`) and now. Not a
+    product with a setting that is 0, which is no function of the other one."""
+    return [
+        (group, name, other, form)
+        for group, name, other, old, new in settings
+        for form in FORMS
+        if form(*old) != form(*new)
+        and (as_bytes(form(*old), dtype), as_bytes(form(*new), dtype)) == (then, here)
+    ]
+
+
+def unchanged(number: float, *settings: float) -> float:
+    """The formula of a constant."""
+    return number
 
 
 def as_bytes(value: float, dtype: np.dtype) -> bytes:

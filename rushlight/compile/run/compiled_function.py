@@ -17,7 +17,7 @@ from rushlight.base.buffer_pool import give_back
 from rushlight.base.dtypes import get_default_dtype
 from rushlight.base.errors import NoArray, warn
 from rushlight.compile.capture.graph_breaks import Pieces
-from rushlight.compile.capture.input_sources import find, keyed
+from rushlight.compile.capture.input_sources import find
 from rushlight.compile.capture.mutation_probe import Probe
 from rushlight.compile.capture.rng_replay import Draws
 from rushlight.compile.capture.trace import Tracer, traced
@@ -234,22 +234,27 @@ class Compiled:
                         self.tries[kind] += 1
                         self.probing = problem
                         return result
-        try:
-            old = memory_before(tracer, grads)
-            live = [] if outline is None else outline.waiting
-            program = self.consider(kind, outline, last, problem, flat, old, draws, tracer)
-            if program is not None:
-                run = EagerRun(result, live, flat, grads, draws, tracer)
-                result = run.replaced_by(program, (self.function, args, kwargs))
-        except Exception as error:
-            if isinstance(error, CannotCompile) or debugging():
-                raise
-            self.give_up(f"meets a limit of the compiler: {type(error).__name__}: {error}")
+        run = EagerRun(result, outline, flat, grads, draws, tracer)
+        result = self.in_its_place(run, kind, last, problem, (self.function, args, kwargs))
         if outline is not None and outline.live:
             self.twice.watch(tracer.began)
         if not self.given_up:
             self.count(args, kwargs)
         return result
+
+    def in_its_place(
+        self, run: EagerRun, kind: Any, last: Outline | None, problem: str | None, call: tuple
+    ) -> Any:
+        """The result of a program of the run, in place of the run's; the run's, if there is no
+        program."""
+        try:
+            program = self.consider(kind, run, last, problem)
+            return run.result if program is None else run.replaced_by(program, call)
+        except Exception as error:
+            if isinstance(error, CannotCompile) or debugging():
+                raise
+            self.give_up(f"meets a limit of the compiler: {type(error).__name__}: {error}")
+            return run.result
 
     def known_outline(self, kind: Any) -> Outline | None:
         """The outline of a program for these arguments; first of one whose guards hold."""
@@ -284,32 +289,28 @@ class Compiled:
     def consider(
         self,
         kind: Any,
-        outline: Outline | None,
+        run: EagerRun,
         last: Outline | None,
         problem: str | None,
-        flat: list[Any],
-        old: dict,
-        draws: Draws,
-        tracer: Tracer,
     ) -> Program | None:
         """After a traced run: make a program, or wait for the next run, or give up. Returns the
         program of this run, if there is one that computes what the run did."""
         tries = self.tries[kind] = self.tries.get(kind, 0) + 1
+        outline, mixed = run.outline, run.draws.mixed
         if outline is None:
-            self.give_up(problem or "cannot be compiled", tracer.stops)
+            self.give_up(problem or "cannot be compiled", run.tracer.stops)
             return None
-        if self.part_of() is not None and little(tracer.steps):
+        if self.part_of() is not None and little(run.tracer.steps):
             self.give_up("is less work than asking whether a program may run")
             return None
         if last is not None:
-            problem = self.unsteady = outline.unsteady(last) or draws.mixed
+            problem = self.unsteady = outline.unsteady(last) or mixed
             if not problem:
-                return self.keep(kind, outline, last, flat, old, draws)
+                return self.keep(kind, run, outline, last)
         program = None
-        may = not outline.leaves_tensors and not draws.mixed
-        if may and self.unconfirmed < MAX_UNCONFIRMED:
+        if not outline.leaves_tensors and not mixed and self.unconfirmed < MAX_UNCONFIRMED:
             self.unconfirmed += 1
-            program, wrong = self.made(outline, flat, old, draws)
+            program, wrong = self.made(run, outline)
             if wrong:
                 self.doubts.add(kind)
                 program = None
@@ -325,9 +326,7 @@ class Compiled:
             )
         return program
 
-    def keep(
-        self, kind: Any, outline: Outline, last: Outline, flat: list[Any], old: dict, draws: Draws
-    ) -> Program | None:
+    def keep(self, kind: Any, run: EagerRun, outline: Outline, last: Outline) -> Program | None:
         """Make a program from two traced runs that did the same, and verify it against the last
         run."""
         self.unconfirmed = 0
@@ -345,7 +344,7 @@ class Compiled:
             return None
         program, wrong = self.last_program(outline, last), ""
         if program is None:
-            program, wrong = self.made(outline, flat, old, draws)
+            program, wrong = self.made(run, outline)
         if program is None:
             self.give_up("is differentiated twice, and writes to memory or draws random numbers")
             return None
@@ -374,9 +373,7 @@ class Compiled:
             return None
         return None if self.twice.seen and program.live and not program.repeatable else program
 
-    def made(
-        self, outline: Outline, flat: list[Any], old: dict, draws: Draws
-    ) -> tuple[Program | None, str]:
+    def made(self, run: EagerRun, outline: Outline) -> tuple[Program | None, str]:
         """(a program of a traced run, how its results differ from the run's). No program if the
         run's results are differentiated twice, and a program could not do that."""
         much = sum(v._array.nbytes for s in outline.graph.steps for v in s.outs) >= RELEASE_BYTES
@@ -392,24 +389,11 @@ class Compiled:
         )
         if self.twice.seen and program.live and not program.repeatable:
             return None, ""
-        wrong = "" if program.proof.there() else self.compared(program, outline, flat, old, draws)
+        wrong = "" if program.proof.there() else run.differs_from(program)
         program.let_go()
         if much:
             give_back()
         return program, wrong
-
-    def compared(
-        self, program: Program, outline: Outline, flat: list[Any], old: dict, draws: Draws
-    ) -> str:
-        """The first difference between a program's results and those of the traced run, in words;
-        "" if there is none."""
-        with draws.again() as drawn:
-            wrong = program.differs(outline.expected, flat, old) or drawn()
-        if not wrong and any(p.joined for p in program.parts):
-            wrong = program.joined_differ(outline.expected, flat, old, draws.again)
-        if not wrong:
-            program.proof.note()
-        return wrong
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """Bind as a method of a class: the instance is the first argument."""
@@ -534,16 +518,6 @@ def changed(tracer: Tracer, nodes: list[tuple], default: Any) -> str | None:
     if left := [t for t, _, array in nodes if t._array is not array]:
         return tracer.left(left)
     return "changes the default dtype" if get_default_dtype() is not default else None
-
-
-def memory_before(tracer: Tracer, grads: list[tuple]) -> dict:
-    """{source: array} before the run: copies of what the run has written to; the gradients of the
-    leaves."""
-    old = dict(tracer.overwritten)
-    for (_, what), _, g in grads:
-        if g is not None:
-            old.setdefault(keyed(("grad", what)), g._array)
-    return old
 
 
 def little(steps: list) -> bool:

@@ -10,35 +10,55 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.compile.capture.input_sources import keyed
 from rushlight.compile.capture.rng_replay import Draws
 from rushlight.compile.capture.trace import Tracer
+from rushlight.compile.capture.trace_summary import Outline
 from rushlight.compile.run.program import OTHER_LAYOUT, RUN_EAGERLY, Program
-from rushlight.core.tensor import Tensor
 
 
 class EagerRun:
     """A run of a function: its result, and what it has changed.
 
-    `live`: the results with a graph. `flat`: the tensors among the arguments. `grads`: (source,
-    tensor, its `.grad` before the run) of each tensor. `draws`: the random numbers that the run has
-    drawn."""
+    `outline`: the run's summary, None if no program can do what the run did. `flat`: the tensors
+    among the arguments. `grads`: (source, tensor, its `.grad` before the run) of each tensor.
+    `draws`: the random numbers that the run has drawn."""
 
     def __init__(
         self,
         result: Any,
-        live: list[Tensor],
+        outline: Outline | None,
         flat: list[Any],
-        grads: list,
+        grads: list[tuple],
         draws: Draws,
         tracer: Tracer,
     ):
-        self.result, self.live, self.flat, self.draws = result, live, flat, draws
-        self.grads = [(t, g, t._grad) for _, t, g in grads if t._grad is not g]
-        # (array, its elements before the run, its elements after the run)
-        self.memory = [
-            (array, tracer.overwritten[source], array.copy("K"))
-            for source, array in tracer.overwritten_arrays.items()
-        ]
+        self.result, self.outline, self.flat, self.draws = result, outline, flat, draws
+        self.tracer, self.grads = tracer, grads
+        # the results with a graph, which a program may have to keep
+        self.live = [] if outline is None else outline.waiting
+
+    def differs_from(self, program: Program) -> str:
+        """The first difference between a program's results and those of the run, in words; "" if
+        there is none."""
+        assert self.outline is not None
+        expected, old = self.outline.expected, self.memory_before()
+        with self.draws.again() as drawn:
+            wrong = program.differs(expected, self.flat, old) or drawn()
+        if not wrong and any(p.joined for p in program.parts):
+            wrong = program.joined_differ(expected, self.flat, old, self.draws.again)
+        if not wrong:
+            program.proof.note()
+        return wrong
+
+    def memory_before(self) -> dict:
+        """{source: array} before the run: copies of what the run has written to; the gradients of
+        the leaves."""
+        old = dict(self.tracer.overwritten)
+        for (_, what), _, g in self.grads:
+            if g is not None:
+                old.setdefault(keyed(("grad", what)), g._array)
+        return old
 
     def replaced_by(self, program: Program, call: tuple) -> Any:
         """Undo the run's changes, and run the program instead. Returns the program's result; the
@@ -48,21 +68,29 @@ class EagerRun:
         memory or draws random numbers, the run's graph takes its place: to run the function again
         would repeat the writes."""
         again = call if program.repeatable else self.live
-        self.put_back(before=True)
+        tracer = self.tracer
+        # (array, its elements before the run, its elements after the run)
+        memory = [
+            (array, tracer.overwritten[source], array.copy("K"))
+            for source, array in tracer.overwritten_arrays.items()
+        ]
+        grads = [(t, g, t._grad) for _, t, g in self.grads if t._grad is not g]
+        put_back(memory, grads, before=True)
         try:
             with self.draws.again():
                 result = program.run(self.flat, again)
         except BaseException:
-            self.put_back(before=False)
+            put_back(memory, grads, before=False)
             raise
         if result is RUN_EAGERLY or result is OTHER_LAYOUT:
-            self.put_back(before=False)
+            put_back(memory, grads, before=False)
             return self.result
         return result
 
-    def put_back(self, before: bool) -> None:
-        """Set the memory and the gradients to what they were before, or after, the eager run."""
-        for array, old, new in self.memory:
-            np.copyto(array, old if before else new)
-        for t, old, new in self.grads:
-            t._grad = old if before else new
+
+def put_back(memory: list[tuple], grads: list[tuple], before: bool) -> None:
+    """Set arrays and gradients to what they were before, or after, the eager run."""
+    for array, old, new in memory:
+        np.copyto(array, old if before else new)
+    for t, old, new in grads:
+        t._grad = old if before else new
