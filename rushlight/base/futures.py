@@ -1,4 +1,7 @@
-"""torch.futures: results that come later, on Python's own futures.
+"""torch.futures: results that come later.
+
+A future that is done calls its callbacks, which may complete other futures, and so on. A list holds
+what is to be called, so that a chain may be of any length: no recursion.
 
 >>> future = Future()
 >>> twice = future.then(lambda f: f.value() * 2)
@@ -9,13 +12,22 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
-from concurrent import futures
+from threading import Condition
 from typing import Any, Generic, TypeVar
 
 from rushlight.base.errors import explain
 
 T = TypeVar("T")
+# What is called when a future is done. It returns the future that it has completed, or None.
+Callback = Callable[[], "Future | None"]
+FAILED = "Got the following error when running the callback: "
+
+
+def told(error: BaseException) -> str:
+    """torch's text of an error in a callback."""
+    return f"{FAILED}{type(error).__name__}: {error}"
 
 
 class Future(Generic[T]):
@@ -30,78 +42,137 @@ class Future(Generic[T]):
     """
 
     def __init__(self, *, devices: Any = None):
-        self.inner: futures.Future = futures.Future()
-        self.source: Future | None = None  # the future that this one waits for
+        self._sources: Sequence[Future] = ()  # the futures that this one waits for
+        self._changed = Condition()
+        self._complete = False
+        self._value: Any = None
+        self._error: BaseException | None = None
+        self._callbacks: list[Callback] = []
 
-    def drive(self) -> None:
+    def _drive(self) -> None:
         """Let what makes the result go on, where it needs the waiting thread for that."""
-        if self.source is not None:
-            self.source.drive()
+
+    def _drive_all(self) -> None:
+        """`_drive` of this future and of those that it waits for."""
+        todo, seen = [self], {id(self)}
+        for future in todo:  # `todo` grows while it is read
+            if not future._complete:
+                new = [f for f in future._sources if id(f) not in seen]
+                seen.update(map(id, new))
+                todo += new
+        for future in reversed(todo):
+            future._drive()
+
+    def _settle(self, value: Any, error: BaseException | None = None) -> None:
+        """Set the value or the error, for those that wait. RuntimeError if it is set already."""
+        with self._changed:
+            if self._complete:
+                raise RuntimeError(
+                    explain(
+                        "Attempting to mark a completed Future as complete again. Note that a "
+                        "Future can only be marked completed once."
+                    )
+                )
+            self._value, self._error, self._complete = value, error, True
+            self._sources = ()
+            self._changed.notify_all()
+
+    def _call(self, callback: Callback) -> None:
+        """Call `callback()` when this future is done, at once if it is."""
+        with self._changed:
+            if not self._complete:
+                self._callbacks.append(callback)
+                return
+        if (completed := callback()) is not None:
+            completed._call_back()
+
+    def _call_back(self) -> None:
+        """Call the callbacks, and those of the futures that they complete: these come before the
+        other callbacks of this future."""
+        todo = self._taken()
+        while todo:
+            if (completed := todo.pop()()) is not None:
+                todo += completed._taken()
+
+    def _taken(self) -> list[Callback]:
+        """The callbacks, last first."""
+        callbacks, self._callbacks = self._callbacks[::-1], []
+        return callbacks
 
     def done(self) -> bool:
         """Whether there is a result or an exception."""
-        return self.inner.done()
+        return self._complete
 
     def wait(self) -> T:
         """The result, once it is there; what went wrong is raised."""
-        self.drive()
-        return self.inner.result()
+        if not self._complete:
+            self._drive_all()
+            with self._changed:
+                self._changed.wait_for(lambda: self._complete)
+        return self.value()
 
     def value(self) -> T:
-        """The result, which must be there: RuntimeError if not."""
-        if not self.inner.done():
+        """The result, which must be there: RuntimeError if not. What went wrong is raised."""
+        if not self._complete:
             raise RuntimeError(explain("the future has no value yet", "wait()"))
-        return self.inner.result()
+        if self._error is not None:
+            raise self._error
+        return self._value
 
     def set_result(self, result: T) -> None:
-        """Give the result. RuntimeError if there is one already."""
-        if self.inner.done():
-            raise RuntimeError(
-                explain(
-                    "Future can only be marked completed once, but this one is completed already"
-                )
-            )
-        self.inner.set_result(result)
+        """Give the result, and call the callbacks. RuntimeError if there is one already."""
+        self._settle(result)
+        self._call_back()
 
     def set_exception(self, result: Exception) -> None:
         """Give an exception, which waiting will raise."""
         if not isinstance(result, Exception):
             raise AssertionError(f"{result} is of type {type(result)}, not an Exception.")
-        self.inner.set_exception(result)
+        self._settle(None, result)
+        self._call_back()
 
     def add_done_callback(self, callback: Callable[[Future], Any]) -> None:
-        """Call `callback(self)` when it is done, at once if it is."""
-        self.inner.add_done_callback(lambda _: callback(self))
+        """Call `callback(self)` when it is done, at once if it is. An error in it is printed."""
+        check_callable("add_done_callback", callback)
+
+        def run() -> None:
+            try:
+                callback(self)
+            except Exception as error:
+                print(told(error), file=sys.stderr)
+
+        self._call(run)
 
     def then(self, callback: Callable[[Future], Any]) -> Future:
-        """The future of what `callback(self)` returns when this one is done."""
+        """The future of what `callback(self)` returns when this one is done. An error in it becomes
+        a RuntimeError of that future."""
+        check_callable("then", callback)
         after: Future = Future()
-        after.source = self
+        after._sources = (self,)
 
-        def run(_: Any) -> None:
+        def run() -> Future:
             try:
-                after.set_result(callback(self))
-            except Exception as error:
-                after.set_exception(error)
+                after._settle(callback(self))
+            except BaseException as error:
+                failed = RuntimeError(told(error))
+                failed.__cause__ = error
+                after._settle(None, failed)
+            return after
 
-        self.inner.add_done_callback(run)
+        self._call(run)
         return after
 
 
-class All(Future):
-    """The future of several."""
-
-    def __init__(self, sources: Sequence[Future]):
-        super().__init__()
-        self.sources = sources
-
-    def drive(self) -> None:
-        for source in self.sources:
-            source.drive()
+def check_callable(name: str, callback: Any) -> None:
+    """TypeError unless the callback can be called."""
+    if not callable(callback):
+        raise TypeError(
+            explain(f"{name}(): the callback must be callable, but got {type(callback).__name__}")
+        )
 
 
 def collect_all(futures: Sequence[Future]) -> Future[list[Future]]:
-    """result = all futures, done when all are.
+    """result = all futures, done when all are; the first one that went wrong is raised.
 
     >>> first, second = rushlight.futures.Future(), rushlight.futures.Future()
     >>> both = rushlight.futures.collect_all([first, second])
@@ -110,19 +181,28 @@ def collect_all(futures: Sequence[Future]) -> Future[list[Future]]:
     >>> [future.value() for future in both.wait()]
     [1, 2]
     """
-    together: Future[list[Future]] = All(futures)
-    left = len(futures)
-    if not futures:
-        together.set_result([])
+    every = list(futures)
+    for future in every:
+        if not isinstance(future, Future):
+            raise TypeError(explain(f"collect_all takes Futures, but got {type(future).__name__}"))
+    together: Future[list[Future]] = Future()
+    together._sources = every
+    left = len(every)
 
-    def one_more(_: Future) -> None:
+    def one_more() -> Future | None:
         nonlocal left
-        left -= 1
-        if left == 0:
-            together.set_result(list(futures))
+        with together._changed:
+            left -= 1
+            if left:
+                return None
+        errors = [future._error for future in every if future._error is not None]
+        together._settle(every, errors[0] if errors else None)
+        return together
 
-    for future in futures:
-        future.add_done_callback(one_more)
+    if not every:
+        together.set_result([])
+    for future in every:
+        future._call(one_more)
     return together
 
 

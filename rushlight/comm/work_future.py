@@ -18,16 +18,16 @@ class WorkFuture(Future):
 
     def settle(self) -> None:
         """Take over how the work has ended."""
-        if self.inner.done():
+        if self._complete:
             return
         if self.work.error is not None:
             self.set_exception(self.work.error)
         else:
             self.set_result(self.work.outputs)
 
-    def drive(self) -> None:
+    def _drive(self) -> None:
         """Wait for the work, so that callbacks run."""
-        if not self.inner.done():
+        if not self._complete:
             try:
                 self.work.wait()
             except DistBackendError:
@@ -36,7 +36,7 @@ class WorkFuture(Future):
     def done(self) -> bool:
         if self.work.is_completed():
             self.settle()
-        return self.inner.done()
+        return self._complete
 
     def value(self) -> Any:
         self.done()
