@@ -128,7 +128,9 @@ def export(fn: Callable) -> Callable:
     return fn
 
 
-unused = script_method = script_if_tracing = interface = _overload = _overload_method = export
+unused = script_method = script_if_tracing = _script_if_tracing = interface = _overload = (
+    _overload_method
+) = export
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:

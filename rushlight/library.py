@@ -11,6 +11,7 @@ from rushlight.autograd.custom_ops import (
     register_fake,
     register_kernel,
     register_vmap,
+    triton_op,
 )
 from rushlight.base.missing_names import tell as _tell
 
@@ -25,6 +26,7 @@ __all__ = [
     "register_fake",
     "register_kernel",
     "register_vmap",
+    "triton_op",
 ]
 
 _tell(__name__)

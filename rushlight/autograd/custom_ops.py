@@ -49,6 +49,7 @@ class CustomOp:
     def __init__(self, name: str, given: Signature, mutates_args: Iterable[str] = ()):
         self._qualname, self._signature, self._mutates = name, given, tuple(mutates_args)
         self.kernels: dict[str, Callable] = {}
+        self._overloads: list[str] = []
         space, _, self.__name__ = name.partition("::")
 
         class Op(Function):
@@ -75,7 +76,13 @@ class CustomOp:
     default = property(lambda self: self, doc="The op itself, which is its only overload.")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        given = self._signature.bind(*args, **kwargs)
+        try:
+            given = self._signature.bind(*args, **kwargs)
+        except TypeError:
+            fitting = self._overload_for(args, kwargs)
+            if fitting is None:
+                raise
+            return fitting(*args, **kwargs)
         given.apply_defaults()
         if "composite" in self.kernels:
             return self.kernels["composite"](*given.args, **given.kwargs)
@@ -88,6 +95,21 @@ class CustomOp:
             with no_grad():
                 return self._run(list(given.arguments.values()))
         return self._function.apply(*given.arguments.values())
+
+    def _overload_for(self, args: tuple, kwargs: dict) -> CustomOp | None:
+        """The overload that takes these arguments."""
+        for name in self.overloads()[1:]:
+            overload = getattr(self, name)
+            try:
+                overload._signature.bind(*args, **kwargs)
+            except TypeError:
+                continue
+            return overload
+        return None
+
+    def overloads(self) -> list[str]:
+        """The names of the op's overloads: "default", and those defined as "name::op.overload"."""
+        return ["default", *self._overloads]
 
     def _run(self, values: list) -> Any:
         """The result of the kernel for these arguments."""
@@ -185,12 +207,40 @@ def custom_op(
     return op
 
 
+def triton_op(
+    name: str, fn: Callable | None = None, /, *, mutates_args: Any, schema: str | None = None
+) -> Any:
+    """`custom_op` for a function that calls Triton kernels: where there is no GPU, a function that
+    computes with tensors.
+
+    >>> @rushlight.library.triton_op("mylib::tripled", mutates_args=())
+    ... def tripled(x: rushlight.Tensor) -> rushlight.Tensor:
+    ...     return 3 * x
+    >>> tripled(rushlight.ones(2))
+    tensor([3., 3.])
+    """
+    return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
+
+
 def known(op: CustomOp) -> CustomOp:
     """The op, which torch.ops has from now on."""
-    space, _, own = op._qualname.partition("::")
+    name, _, overload = op._qualname.partition(".")
     DEFINED[op._qualname] = op
+    if overload:
+        if name not in DEFINED:
+            known(CustomOp(name, Signature()))
+        add_overload(DEFINED[name], overload, op)
+        return op
+    space, _, own = name.partition("::")
+    for known_before in [key for key in DEFINED if key.startswith(f"{name}.")]:
+        add_overload(op, known_before.partition(".")[2], DEFINED[known_before])
     setattr(vars(ops).setdefault(space, SimpleNamespace()), own, op)
     return op
+
+
+def add_overload(op: CustomOp, name: str, overload: CustomOp) -> None:
+    setattr(op, name, overload)
+    op._overloads = [*dict.fromkeys([*op._overloads, name])]
 
 
 Tag = Enum(
@@ -232,7 +282,7 @@ def define(qualname: str, schema: str, *, lib: Any = None, tags: Any = ()) -> No
             Parameter(name, kind, default=literal_eval(default) if has_default else Parameter.empty)
         )
         written += [name] if "!" in type_ else []
-    known(CustomOp(qualname.partition(".")[0], Signature(parameters), written))
+    known(CustomOp(qualname.removesuffix(".default"), Signature(parameters), written))
 
 
 def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any:
@@ -286,7 +336,7 @@ class Library:
         op = (
             op_name
             if isinstance(op_name, CustomOp)
-            else f"{self.ns}::{op_name.rpartition('::')[2].partition('.')[0]}"
+            else f"{self.ns}::{op_name.rpartition('::')[2]}"
         )
         defined(op).register_kernel(key or "CompositeImplicitAutograd", fn)
 
@@ -295,6 +345,7 @@ def defined(op: str | CustomOp) -> CustomOp:
     """An op by its name, or itself."""
     if isinstance(op, CustomOp):
         return op
+    op = op.removesuffix(".default")
     if op not in DEFINED:
         raise RuntimeError(
             explain(f"operator {op} does not exist", "define the op with torch.library.custom_op")
@@ -392,4 +443,5 @@ __all__ = [
     "register_fake",
     "register_kernel",
     "register_vmap",
+    "triton_op",
 ]

@@ -501,7 +501,8 @@ class iinfo:
     __slots__ = ("bits", "max", "min", "dtype")
 
     def __init__(self, type: dtype) -> None:
-        if _checked(type, "iinfo").category != INTEGER:
+        type = _checked(type, "iinfo")
+        if type.category != INTEGER:
             hint = "Cast to torch.uint8" if type is bool_ else "Use torch.finfo to handle it"
             raise TypeError(
                 explain(f"torch.iinfo() requires an integer input type, not {type}. {hint}")
@@ -522,6 +523,7 @@ class iinfo:
 
 
 def _checked(value: Any, function: str) -> dtype:
+    value = {float: float64, complex: complex128, int: int64}.get(value, value)
     if not isinstance(value, dtype):
         raise TypeError(
             explain(

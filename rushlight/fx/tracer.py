@@ -9,6 +9,7 @@ import operator
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from typing import Any
 
 from rushlight.base import dtypes, shown_names
@@ -57,6 +58,19 @@ def is_traced(module: str) -> bool:
     """Whether calls in a Python module's functions become nodes: a program's, and those in the
     networks of rushlight.vision."""
     return not module.startswith("rushlight") or module.startswith("rushlight.vision.models")
+
+
+# True while a program is being traced
+tracing: ContextVar[bool] = ContextVar("tracing", default=False)
+
+
+@contextmanager
+def marked() -> Iterator[None]:
+    token = tracing.set(True)
+    try:
+        yield
+    finally:
+        tracing.reset(token)
 
 
 class Tracer:
@@ -195,7 +209,7 @@ class Tracer:
             and is_traced(space.get("__name__", ""))
         }
         within = recorded_in_layers(take) if is_layer(root) else nullcontext()
-        with recorded(take, list(namespaces.values())), within, self._watching():
+        with recorded(take, list(namespaces.values())), within, self._watching(), marked():
             result = function(
                 *[a for a, by_name in args if by_name is None],
                 **{by_name: a for a, by_name in args if by_name is not None},

@@ -219,11 +219,22 @@ def largest(x: ndarray) -> float:
 
 # -- line search -----------------------------------------------------------------------------------
 
-ARMIJO, CURVATURE = 1e-4, 0.9  # constants of Wolfe's two conditions
-MIN_BRACKET = 1e-9  # change of a parameter between the ends of the bracket
+
+class Wolfe(NamedTuple):
+    """The constants of Wolfe's two conditions, and the change of a parameter between the ends of
+    the smallest bracket."""
+
+    armijo: float = 1e-4
+    curvature: float = 0.9
+    min_bracket: float = 1e-9
 
 
-def strong_wolfe(at: Objective, t: float, start: Point, length: float, most: int) -> Point:
+WOLFE = Wolfe()
+
+
+def strong_wolfe(
+    at: Objective, t: float, start: Point, length: float, most: int, wolfe: Wolfe = WOLFE
+) -> Point:
     """A point that satisfies Wolfe's conditions (Nocedal and Wright, 3.5), or the best one after 1
     + `most` tries.
 
@@ -231,42 +242,44 @@ def strong_wolfe(at: Objective, t: float, start: Point, length: float, most: int
     """
     previous, point, tried = start, at(t), 0
     while tried < most:
-        worse = violates_armijo(point, start) or (tried > 1 and point.loss >= previous.loss)
-        if not worse and satisfies_curvature(point, start):
+        worse = violates_armijo(point, start, wolfe) or (tried > 1 and point.loss >= previous.loss)
+        if not worse and satisfies_curvature(point, start, wolfe):
             return point
         if worse or point.slope >= 0:
-            return zoom(at, [previous, point], start, length, most - tried)
+            return zoom(at, [previous, point], start, length, most - tried, wolfe)
         low, high = point.t + 0.01 * (point.t - previous.t), point.t * 10
         previous, point = point, at(cubic_minimum(previous, point, low, high))
         tried += 1
     return min(start, point, key=lambda one: one.loss)
 
 
-def violates_armijo(point: Point, start: Point) -> bool:
-    return point.loss > start.loss + ARMIJO * point.t * start.slope
+def violates_armijo(point: Point, start: Point, wolfe: Wolfe) -> bool:
+    return point.loss > start.loss + wolfe.armijo * point.t * start.slope
 
 
-def satisfies_curvature(point: Point, start: Point) -> bool:
-    return abs(point.slope) <= -CURVATURE * start.slope
+def satisfies_curvature(point: Point, start: Point, wolfe: Wolfe) -> bool:
+    return abs(point.slope) <= -wolfe.curvature * start.slope
 
 
-def zoom(at: Objective, bracket: list[Point], start: Point, length: float, most: int) -> Point:
+def zoom(
+    at: Objective, bracket: list[Point], start: Point, length: float, most: int, wolfe: Wolfe
+) -> Point:
     """The best point of a bracket that is narrowed up to `most` times (Nocedal and Wright, 3.6)."""
     stuck = False
     low = 0 if bracket[0].loss <= bracket[1].loss else 1
     for _ in range(most):
         left, right = sorted(p.t for p in bracket)
-        if (right - left) * length < MIN_BRACKET:
+        if (right - left) * length < wolfe.min_bracket:
             break
         t, stuck = away_from_ends(
             cubic_minimum(bracket[0], bracket[1], left, right), left, right, stuck
         )
         point = at(t)
-        if violates_armijo(point, start) or point.loss >= bracket[low].loss:
+        if violates_armijo(point, start, wolfe) or point.loss >= bracket[low].loss:
             bracket[1 - low] = point
             low = 0 if bracket[0].loss <= bracket[1].loss else 1
             continue
-        flat_enough = satisfies_curvature(point, start)
+        flat_enough = satisfies_curvature(point, start, wolfe)
         if not flat_enough and point.slope * (bracket[1 - low].t - bracket[low].t) >= 0:
             bracket[1 - low] = bracket[low]
         bracket[low] = point
@@ -299,3 +312,46 @@ def cubic_minimum(a: Point, b: Point, low: float, high: float) -> float:
     if divisor == 0:  # a straight line
         return high if b.slope < 0 else low
     return min(max(b.t - (b.t - a.t) * ((b.slope + d2 - d1) / divisor), low), high)
+
+
+# -- torch's names, which libraries with line searches of their own import -------------------------
+
+
+def _cubic_interpolate(
+    x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bounds: tuple | None = None
+) -> float:
+    """The minimum of the cubic with values f1, f2 and slopes g1, g2 at x1, x2, within bounds."""
+    low, high = sorted((float(x1), float(x2))) if bounds is None else map(float, bounds)
+    none = np.zeros(0)
+    ends = [Point(float(x), float(f), none, float(g)) for x, f, g in ((x1, f1, g1), (x2, f2, g2))]
+    return cubic_minimum(ends[0], ends[1], low, high)
+
+
+def _strong_wolfe(
+    obj_func: Callable,
+    x: Any,
+    t: Any,
+    d: Tensor,
+    f: Any,
+    g: Tensor,
+    gtd: Any,
+    c1: float = 1e-4,
+    c2: float = 0.9,
+    tolerance_change: float = 1e-9,
+    max_ls: int = 25,
+) -> tuple[float, Tensor, float, int]:
+    """(loss, gradient, step length, calls of `obj_func`) of a point along d that satisfies Wolfe's
+    conditions. `obj_func(x, t, d)` gives the loss and the gradient at x + t d."""
+    calls = 0
+
+    def at(length: float) -> Point:
+        nonlocal calls
+        calls += 1
+        loss, gradient = obj_func(x, length, d)
+        slope = float(gradient._array.reshape(-1) @ d._array.reshape(-1))
+        return Point(length, float(loss), gradient._array.copy(), slope)
+
+    start = Point(0.0, float(f), g._array.copy(), float(gtd))
+    wolfe = Wolfe(c1, c2, tolerance_change)
+    found = strong_wolfe(at, float(t), start, largest(d._array), max_ls, wolfe)
+    return found.loss, from_array(found.g), found.t, calls

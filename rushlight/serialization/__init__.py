@@ -23,6 +23,7 @@ from typing import IO, Any
 
 from rushlight.base.errors import explain
 from rushlight.base.missing_names import tell as _tell
+from rushlight.core.build import MORE
 from rushlight.ops.tensor.storage_classes import TypedStorage
 from rushlight.serialization.allowed_globals import (
     add_safe_globals,
@@ -42,6 +43,12 @@ from .rebuild import layout as _get_layout  # as pickles of sparse tensors say
 from .rebuild import storage_on
 from .safetensors import SUFFIX, load_file, save_file
 from .unpickler import AnyUnpickler, WeightsUnpickler
+
+
+def normalize_storage_type(storage_type: type) -> type:
+    """torch's storage class of that name."""
+    return MORE.get(storage_type.__name__, storage_type)
+
 
 __all__ = [
     "add_safe_globals",
