@@ -45,8 +45,7 @@ INSTEAD = {  # prefix of a name -> the replacement to suggest; the longest prefi
     ),
     "torch.nested": "pad the sequences, nn.utils.rnn.pad_sequence(list, batch_first=True), and "
     "mask what was added",
-    "torch.masked.": "the functions of torch.masked take mask=; x.masked_fill(~mask, 0) gives a "
-    "plain tensor",
+    "torch.masked.": "the functions of torch.masked take mask=; MaskedTensor has a mask of its own",
     "torch.package": "torch.save(model.state_dict(), path), with the model's code beside it",
     "torch.export.": EXPORT,
     "torch.onnx.": EXPORT,

@@ -11,6 +11,7 @@ import enum
 import importlib
 import sys
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import cache
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -21,6 +22,8 @@ from rushlight.base import missing_names
 from rushlight.base.errors import explain
 from rushlight.base.missing_names import instead
 
+# True while `attribute` looks for a name
+searching: ContextVar[bool] = ContextVar("searching", default=False)
 importing: set[str] = set()  # modules that `find` imports: the import asks whether they are there
 LIST = Path(__file__).with_name("torch_classes.txt.gz")
 
@@ -79,18 +82,22 @@ def ours(home: str) -> Any:
     none."""
     for path in names_of()[home]:
         module, _, name = path.rpartition(".")
-        found = vars_of(module).get(name)
+        found = attribute(module, name)
         if isinstance(found, type):
             return found
     return None
 
 
-def vars_of(module: str) -> dict[str, Any]:
-    """What rushlight's module of that name has; nothing if it has no such module."""
+def attribute(module: str, name: str) -> Any:
+    """What rushlight's module of that name has under a name, loaded where it is lazy; None if
+    there is no such module, or no such name."""
+    token = searching.set(True)  # the module's __getattr__ would ask `in_module`
     try:
-        return vars(importlib.import_module(ours_of(module)))
+        return getattr(importlib.import_module(ours_of(module)), name, None)
     except ImportError:
-        return {}
+        return None
+    finally:
+        searching.reset(token)
 
 
 def ours_of(module: str) -> str:
@@ -161,6 +168,8 @@ class Loader:
 
 def in_module(home: str, name: str) -> Any:
     """`find` by the name of rushlight's module, in all modules of torch that it stands for."""
+    if searching.get():
+        return None
     if (found := find(torchs_of(home), name)) is not None:
         return found
     for path, classes in known().items():

@@ -10,7 +10,6 @@ from weakref import WeakSet
 
 import numpy as np
 
-from rushlight.base.device import strided
 from rushlight.base.errors import explain, suggesting
 from rushlight.base.higher import Higher
 from rushlight.core import faster
@@ -238,7 +237,7 @@ def seed(
 def first_gradient(t: Tensor, g: Tensor | None, i: int) -> Tensor:
     """The gradient that backward starts from: 1 for a tensor of one element, else `g`, whose shape
     is checked."""
-    if t.layout is not strided:
+    if not t._dense:
         return sparse_graph().first_gradient(t, g, i)
     if g is None:
         if t._array.size != 1:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.device import strided
 from rushlight.base.higher import Higher
 from rushlight.core.faster import Site, dispatching, least
 from rushlight.core.node import Node
@@ -88,7 +87,7 @@ class Arrays:
     @staticmethod
     def from_tensor(t: Tensor, copy: bool = False) -> Any:
         """The gradient that a hook or the user gave; `copy`: for a leaf that keeps it."""
-        if t.layout is not strided:
+        if not t._dense:
             return sparse_graph().as_gradient(t)
         return t._array.copy() if copy else t._array
 

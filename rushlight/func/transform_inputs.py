@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from rushlight.base import dtypes
-from rushlight.base.device import strided
 from rushlight.base.errors import explain
 from rushlight.base.pytree import (
     TreeSpec,
@@ -64,7 +63,7 @@ class Variables(within):
                 )
             )
         dtypes.check_differentiable(x.dtype)
-        if x.layout is not strided:
+        if not x._dense:
             from rushlight.sparse.graph import SparseStart  # loaded with the first sparse tensor
 
             found = x.detach()
@@ -90,7 +89,7 @@ def at_each_level(t: Tensor) -> Iterator[Tensor]:
     """The tensor; for a batched tensor also its values, level by level, which have nodes in the
     outer graphs."""
     yield t
-    while t.layout is strided and isinstance(t._array, Batch):
+    while t._dense and isinstance(t._array, Batch):
         t = t._array.value
         yield t
 
@@ -116,7 +115,7 @@ def settled(t: Any) -> Any:
     """A result, detached if its graph leads to closed variables only."""
     if not isinstance(t, Tensor):
         return t
-    if t.layout is not strided:
+    if not t._dense:
         return t if mode().grad and (t._node is None or leads_out(t)) else t.detach()
     if not mode().grad:
         return cut(t)

@@ -47,7 +47,7 @@ from .unpickler import AnyUnpickler, WeightsUnpickler
 
 def normalize_storage_type(storage_type: type) -> type:
     """torch's storage class of that name."""
-    return MORE.get(storage_type.__name__, storage_type)
+    return MORE.get(storage_type.__name__, storage_type)  # type: ignore[return-value]
 
 
 __all__ = [

@@ -103,6 +103,7 @@ class CompressedTensor(Tensor):
         )
 
     device = property(lambda self: CPU, doc="The CPU.")
+    _dense = False
     layout = property(
         lambda self: LAYOUTS[self._by + (0 if self._block is None else 2)],
         doc="torch.sparse_csr, sparse_csc, sparse_bsr or sparse_bsc.",

@@ -14,7 +14,6 @@ from weakref import ref
 
 import numpy as np
 
-from rushlight.base.device import strided
 from rushlight.base.errors import explain
 from rushlight.core.clock import tick
 from rushlight.core.mode import mode, no_grad
@@ -27,7 +26,7 @@ Rule = Callable[..., Tensor]
 
 def is_dense(t: Tensor) -> bool:
     """Whether the tensor has an array."""
-    return t.layout is strided
+    return t._dense
 
 
 class SparseGradient:
@@ -44,7 +43,7 @@ class SparseGradient:
     dtype = property(lambda self: self.of.dtype.numpy)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        dense = self.of.to_dense()._array
+        dense = self.of._filled()._array  # type: ignore[attr-defined]
         return dense if dtype is None else dense.astype(dtype)
 
     def __add__(self, other: Any) -> Any:
@@ -71,6 +70,8 @@ def in_layout(found: Tensor, like: Tensor) -> Tensor:
 
 def first_gradient(t: Tensor, g: Tensor | None, i: int) -> Tensor:
     """The gradient that backward starts from at a sparse tensor `t`, checked."""
+    if hasattr(t, "_first_gradient") and (g is not None or t.numel() == 1):
+        return t._first_gradient(g)
     if g is None:
         raise RuntimeError(
             explain(
@@ -102,6 +103,9 @@ def as_gradient(t: Tensor) -> Any:
 
 def plus(a: Tensor, b: Tensor) -> Tensor:
     """a + b for gradients: the sum of a dense and a sparse one is dense."""
+    for one, other in ((a, b), (b, a)):
+        if hasattr(one, "_plus"):
+            return one._plus(other)
     return b + a if is_dense(b) and not is_dense(a) else a + b
 
 
@@ -134,7 +138,7 @@ class SparseNode(Node):
         if h.dtype is not dtype:
             h = h.to(dtype)
         fits = is_dense(h) or tuple(h.shape) == tuple(edge.shape or ()) and takes_sparse(edge)
-        return h if fits else h.to_dense(masked_grad=False)
+        return h if fits else h._filled()  # type: ignore[attr-defined]
 
 
 class SparseStart(Start):

@@ -109,6 +109,7 @@ class SparseTensor(Tensor):
     ndim = property(lambda self: len(self._size), doc="The number of dimensions.")
     itemsize = property(lambda self: self._of.itemsize, doc="Bytes of one element.")
     is_sparse = property(lambda self: True, doc="True.")
+    _dense = False
 
     def size(self, dim: int | None = None) -> Any:
         return self._size if dim is None else self._size[dim]
@@ -316,6 +317,10 @@ class SparseTensor(Tensor):
 
         values = self._of if dtype is None else self._of.to(dtype)
         return linked(self.filled_in(values), "ToDenseBackward", [(self, back)])
+
+    def _filled(self) -> Tensor:
+        """The dense tensor, through which all gradients pass."""
+        return self.to_dense(masked_grad=False)
 
     def filled_in(self, values: Tensor) -> Tensor:
         """The dense tensor with these values at the stored places, outside the graph."""

@@ -73,6 +73,8 @@ def test_a_class_that_is_there_keeps_all_its_names():
 assert torch.optim.adam.Optimizer is torch.optim.Optimizer
 assert torch.nn.modules.batchnorm.Module is torch.nn.Module
 assert torch.optim.adam.Tensor is torch.Tensor
+assert torch.masked.maskedtensor.core.MaskedTensor is torch.masked.MaskedTensor
+assert torch.masked.MaskedTensor(torch.ones(1), torch.tensor([True])).sum().item() == 1
 """
     )
 
