@@ -43,6 +43,7 @@ class LinAlgError(RuntimeError):
 
 
 LinAlgError.__module__ = "rushlight.linalg"  # the name that users catch
+LinAlgError.__name__ = "_LinAlgError"  # torch's
 
 
 class Absent:
@@ -398,6 +399,8 @@ def check_call(f: Callable, args: tuple, kwargs: dict, error: Exception) -> None
     given = (*args, *kwargs.values())
     if of_kinds(error) or lacks(error, given):
         raise invalid_combination(f.__name__, args, kwargs) from None
+    if of_shapes(error):
+        raise unfit(f.__name__, args, kwargs, error) from None
 
 
 def check_given(f: Callable, args: tuple, kwargs: dict) -> None:
@@ -454,6 +457,43 @@ def of_kinds(error: Exception) -> bool:
         and ours(step.tb_frame.f_code.co_filename)
         and isinstance(error, (TypeError, ValueError))
         and re.search(OF_KINDS, str(error)) is not None
+    )
+
+
+# Beginnings and parts of Python's and NumPy's messages for sizes and dimensions that do not fit.
+OF_SHAPES = (
+    "^(tuple|list) index out of range|^axis |out of bounds for (axis|array)|broadcast|"
+    "cannot reshape array|remapping|core dimension|zero-size array|not enough values to unpack|"
+    "too many values to unpack|larger than input array"
+)
+
+
+def of_shapes(error: Exception) -> bool:
+    """Whether Python or NumPy raised the error in the library's code, about shapes."""
+    kinds = (IndexError, ValueError)
+    return (
+        isinstance(error, kinds)
+        and "\n  at: " not in str(error)
+        and re.search(OF_SHAPES, str(error)) is not None
+    )
+
+
+def unfit(function: str, args: tuple, kwargs: dict, error: Exception) -> Exception:
+    """An error of shapes that do not fit, in terms of the user's call."""
+    got = ", ".join([describe(value) for value in (*args, *kwargs.values())])
+    axis, ndim = getattr(error, "axis", None), getattr(error, "ndim", None)
+    if axis is not None and ndim is not None:  # NumPy's AxisError
+        return IndexError(
+            explain(
+                f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but "
+                f"got {axis})",
+                op=function,
+                got=got,
+            )
+        )
+    kind = IndexError if isinstance(error, IndexError) else RuntimeError
+    return kind(
+        explain(f"{function}(): the shapes or dimensions of the arguments do not fit", got=got)
     )
 
 

@@ -90,7 +90,8 @@ def in_single_tensors(rule: Callable) -> Callable:
             else a
             for a in (g, *args)
         ]
-        return TENSORS["to"](rule(*wide), g.dtype)
+        made = rule(*wide)
+        return made if made is None else TENSORS["to"](made, g.dtype)
 
     return call
 

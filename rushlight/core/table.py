@@ -84,7 +84,7 @@ class Op:
             for i, name in enumerate(options.get("outputs", "").split())
             if name in self.saves and name != options.get("apart")
         }
-        arrays = {*self.inputs, "out", *options.get("outputs", "").split()}
+        arrays = {*self.inputs, "out", *options.get("outputs", "").split()} - {options.get("stays")}
         # after backward; facts stay
         self.lets_go = tuple([i for i, name in enumerate(self.saves) if name in arrays])
         self.kernel: Callable
@@ -190,6 +190,8 @@ OPTIONS = {
     "single precision",
     "wide_rules": "its rules take tensors of half precision to single, and round their results "
     "once: they count, or compute in several steps. Elementwise ops do so without it",
+    "stays": "the input that is still saved after backward, since it is a number most of the time: "
+    "the graph may be gone through a second time, as in torch",
     "kernel": "the array function, where the world of arrays has none of the op's name",
     "onto": "the kernel that writes into x itself, where the op's writes into a copy",
     "inplace": "whether the form with an underscore exists",

@@ -57,7 +57,6 @@ from rushlight.distributions.mixture import MixtureSameFamily, VonMises
 from rushlight.distributions.relaxed import (
     ContinuousBernoulli,
     ExpRelaxedCategorical,
-    LogitRelaxedBernoulli,
     RelaxedBernoulli,
     RelaxedOneHotCategorical,
 )
@@ -136,7 +135,6 @@ __all__ = [
     "Laplace",
     "LogNormal",
     "LogisticNormal",
-    "LogitRelaxedBernoulli",
     "LowRankMultivariateNormal",
     "MixtureSameFamily",
     "Multinomial",

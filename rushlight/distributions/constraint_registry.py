@@ -61,8 +61,6 @@ def equals(bound: Any, number: float) -> bool:
 
 
 def above(constraint: Any) -> t.Transform:
-    if equals(constraint.lower_bound, 0):
-        return t.ExpTransform()
     return t.ComposeTransform([t.ExpTransform(), t.AffineTransform(constraint.lower_bound, 1)])
 
 

@@ -59,7 +59,7 @@ class MixtureSameFamily(Distribution):
                         f"compatible with `component_distribution.batch_shape`({batch})"
                     )
                 )
-        n = mixture_distribution._num_events
+        n = mixture_distribution.logits.shape[-1]
         if n != component_distribution.batch_shape[-1]:
             raise ValueError(
                 explain(
@@ -82,7 +82,7 @@ class MixtureSameFamily(Distribution):
         if constraints.is_dependent(inner):
             return inner
         return constraints.Constraint(
-            "MixtureSameFamilyConstraint()",
+            f"MixtureSameFamilyConstraint({inner!r})",
             lambda x: inner.check(self._padded(x)),
             inner.event_dim,
             inner.is_discrete,

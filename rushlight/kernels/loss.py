@@ -79,8 +79,9 @@ def grid(shape: tuple[int, ...]) -> list[ndarray]:
 
 def kept_classes(
     target: ndarray, weight: ndarray | None, classes: int, ignore_index: int, dtype: np.dtype
-) -> tuple[ndarray, ndarray | None]:
-    """Classes to look up and what each counts: its weight, 0 if ignored; None if all count 1.
+) -> tuple[ndarray, ndarray | None, ndarray | None]:
+    """Classes to look up, what each counts: its weight, 0 if ignored; None if all count 1; and
+    which are ignored; None if none can be.
 
     RuntimeError unless classes are int64 or uint8, IndexError unless those not ignored are in
     range(classes)."""
@@ -92,7 +93,7 @@ def kept_classes(
         )
     t = target if target.dtype == np.int64 else target.astype(np.int64)
     if (all_below(t, classes) if t.size else classes > 0) and not 0 <= ignore_index < classes:
-        return t, None if weight is None else weight[t]
+        return t, None if weight is None else weight[t], None
     ignored = t == ignore_index
     t = np.where(ignored, 0, t)
     wrong = t[(t < 0) | (t >= classes)]
@@ -100,7 +101,8 @@ def kept_classes(
         raise IndexError(
             f"Target {wrong[0]} is out of bounds; hint: classes are 0 to {classes - 1}"
         )
-    return t, np.where(ignored, dtype.type(0), dtype.type(1) if weight is None else weight[t])
+    counts = np.where(ignored, dtype.type(0), dtype.type(1) if weight is None else weight[t])
+    return t, counts, ignored
 
 
 def single_or_none(weight: ndarray | None) -> ndarray | None:
@@ -122,20 +124,22 @@ def nll_loss(
                 reduction,
             )
         ).astype(x.dtype)
-    t, counts = kept_classes(target, weight, x.shape[min(x.ndim - 1, 1)], ignore_index, x.dtype)
+    classes = x.shape[min(x.ndim - 1, 1)]
+    t, counts, ignored = kept_classes(target, weight, classes, ignore_index, x.dtype)
     found = x[places(t)]
     if counts is not None:
-        found = times(found, counts)
+        found = times(found, counts, ignored)
     if reduction == "none":
         return -found
     total = -np.add.reduce(found.ravel())  # half as long as with axis=None
     return total if reduction == "sum" else shared_out(total, t, counts)
 
 
-def times(x: ndarray, counts: ndarray) -> ndarray:
-    """x counts, 0 where nothing counts, though x be infinite there."""
+def times(x: ndarray, counts: ndarray, ignored: ndarray | None) -> ndarray:
+    """x counts, 0 where the class is ignored, though x be infinite there."""
     with np.errstate(invalid="ignore"):
-        return np.where(counts == 0, x.dtype.type(0), x * counts)
+        r = x * counts
+    return r if ignored is None else np.where(ignored, x.dtype.type(0), r)
 
 
 def nll_loss_grad(
@@ -159,12 +163,13 @@ def nll_loss_grad(
             ),
             g.dtype,
         )
-    t, counts = kept_classes(target, weight, size[min(len(size) - 1, 1)], ignore_index, g.dtype)
+    classes = size[min(len(size) - 1, 1)]
+    t, counts, ignored = kept_classes(target, weight, classes, ignore_index, g.dtype)
     share = -g
     if reduction == "mean":
         share = shared_out(share, t, counts)
     r = np.zeros(size, g.dtype)
-    r[places(t)] = share if counts is None else times(share, counts)
+    r[places(t)] = share if counts is None else times(share, counts, ignored)
     return r
 
 

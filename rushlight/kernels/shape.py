@@ -333,6 +333,8 @@ def unfold_dim(x: ndarray, dim: int, size: int, step: int) -> ndarray:
         )
         r.flags.writeable = step >= size and x.flags.writeable
         return r
+    if size > n:
+        raise RuntimeError(f"maximum size for tensor at dimension {dim} is {n} but size is {size}")
     windows = np.lib.stride_tricks.sliding_window_view(
         x, size, dim, writeable=step >= size and x.flags.writeable
     )

@@ -106,6 +106,8 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
         return TypeError(explain(f"{name}(): {text}", **facts))
     what, _, hint = text.partition("; hint: ")
     if isinstance(error, IndexError):
+        if what.endswith("index out of range") and tensors:  # of Python: a size was asked for
+            return beyond(tensors[0]._array.ndim or 1, args[len(op.inputs) :], facts)
         said = index_words(what.replace("for axis", "for dimension"), args)
         return IndexError(explain(said, hint or index_hint(said, args), **facts))
     if isinstance(error, (ValueError, TypeError)):
@@ -113,6 +115,14 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
     if type(error) in (RuntimeError, NotImplementedError, LinAlgError):  # in torch's words already
         return type(error)(explain(what, hint, **facts))
     return error
+
+
+def beyond(n: int, settings: Sequence[Any], facts: dict) -> Exception:
+    """The error for the first setting that is no dimension of a tensor of `n` dimensions."""
+    dims = [d for d in flattened(settings) if type(d) is int and not -n <= d < n]
+    if dims:
+        return out_of_range(dims[0], n, **facts)
+    return IndexError(explain("the dimensions of the arguments do not fit", **facts))
 
 
 # Settings that torch takes as a Scalar: any number.

@@ -61,7 +61,7 @@ class Adagrad(Elementwise):
     def _new_state(self, p: Tensor, group: Group) -> State:
         start = group["initial_accumulator_value"]
         return {
-            "step": new_step(),
+            "step": new_step(fused=group["fused"]),
             "sum": full_like(p, complex(start, start) if p.is_complex() else start),
         }
 

@@ -84,7 +84,8 @@ class Adam(Elementwise):
         check_fused(fused, foreach, differentiable)
 
     def _new_state(self, p: Tensor, group: Group) -> State:
-        state = {"step": new_step(), "exp_avg": zeros_like(p), "exp_avg_sq": zeros_like(p)}
+        step = new_step(fused=group["fused"])
+        state = {"step": step, "exp_avg": zeros_like(p), "exp_avg_sq": zeros_like(p)}
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = zeros_like(p)
         return state

@@ -537,9 +537,10 @@ def settings(arguments: dict[str, Any], order: str = "") -> dict[str, Any]:
     return {name: arguments[name] for name in names}
 
 
-def new_step(value: float = 0.0) -> Tensor:
-    """The counter of steps as a 0-d tensor, so that a recorded step does not make it a constant."""
-    wide = dtypes.get_default_dtype() is dtypes.float64
+def new_step(value: float = 0.0, fused: bool | None = False) -> Tensor:
+    """The counter of steps as a 0-d tensor, so that a recorded step does not make it a constant.
+    In the default dtype; in float32 for torch's fused kernels."""
+    wide = dtypes.get_default_dtype() is dtypes.float64 and not fused
     return tensor(float(value), dtype=dtypes.float64 if wide else dtypes.float32)
 
 

@@ -55,7 +55,9 @@ def error_of(call):
 def raised(call):
     """The classes of the exception, from the class itself to object."""
     error = error_of(call)
-    return [] if error is None else [kind.__name__ for kind in type(error).__mro__]
+    if error is None:
+        return []
+    return [kind.__name__.removeprefix("_") for kind in type(error).__mro__]
 
 
 @pytest.mark.parametrize("part", range(4))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import rushlight
@@ -92,3 +93,16 @@ def test_shortened_rows_keep_their_tangents():
         dual = forward_ad.make_dual(TABLE * 2, rushlight.ones(6, 2))
         tangent = forward_ad.unpack_dual(F.embedding(tensor([0, 2]), dual, max_norm=1.0)).tangent
     assert tangent.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+
+
+@pytest.mark.parametrize("index", [[0, 0], [[0, 1, 1], [2, 0, 0]], [3]])
+def test_gradients_scaled_by_frequency_are_scaled_once(oracle, index):
+    def run(torch):
+        w = torch.arange(1.0, 9.0).reshape(4, 2).requires_grad_()
+        rows = torch.nn.functional.embedding(torch.tensor(index), w, scale_grad_by_freq=True)
+        (first,) = torch.autograd.grad((rows**3).sum(), w, create_graph=True)
+        (second,) = torch.autograd.grad((first * w.detach()).sum(), w)
+        return [first.detach(), second]
+
+    for ours, theirs in zip(run(rushlight), oracle(run)):
+        np.testing.assert_allclose(ours.numpy(), theirs, rtol=1e-6)

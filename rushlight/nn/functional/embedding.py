@@ -72,8 +72,8 @@ def embedding(
     if scale_grad_by_freq and rows._node is not None:
         noticed(input)
         _, where, often = np.unique(input._array, return_inverse=True, return_counts=True)
-        share = 1 / often[where].reshape((*input._array.shape, 1))
-        return with_gradient_times(rows, share)
+        share = (1 / often[where]).reshape((*input._array.shape, 1)).astype(rows._array.dtype)
+        return places.with_scaled_gradient(rows, from_array(share))
     return rows
 
 
@@ -97,12 +97,6 @@ def shorten(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) ->
         scale = e.where(e.gt(length, max_norm), max_norm / e.add(length, 1e-7), 1.0)
         # the tangents of the rows do not change
         weight.detach().index_copy_(0, rows, e.mul(found, scale))
-
-
-def with_gradient_times(x: Tensor, share: np.ndarray) -> Tensor:
-    """x, whose gradient will be multiplied by `share`."""
-    factor = from_array(share.astype(x._array.dtype))
-    return e.add(e.mul(x, factor), e.mul(x.detach(), 1 - factor))
 
 
 def embedding_bag(

@@ -16,6 +16,7 @@ from rushlight.core.tensor import Tensor, from_array
 from rushlight.ops.linalg.matmul import linear as product
 from rushlight.ops.linalg.matmul_api import matmul
 from rushlight.ops.math import elementwise as e
+from rushlight.ops.op_errors import mismatch
 from rushlight.ops.reduce import reduce as r
 from rushlight.ops.reduce.reduce_api import norm
 from rushlight.ops.reduce.vector_norm import apart, farthest
@@ -124,7 +125,10 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     ...     1.]), dim=0)
     tensor(0.7071)
     """
-    shape = np.broadcast_shapes(x1._array.shape, x2._array.shape)
+    try:
+        shape = np.broadcast_shapes(x1._array.shape, x2._array.shape)
+    except ValueError:
+        raise RuntimeError(explain(mismatch((x1, x2)))) from None
     dim = wrap(dim, len(shape))
     if x1.dtype is not x2.dtype:
         x1, x2 = promoted(TABLE["mul"], (x1, x2))

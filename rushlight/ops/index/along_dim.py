@@ -131,6 +131,13 @@ without_gradient = inner(
     lambda x, mask, /: clone(x), x=lambda g, mask: where(mask, 0, g), linear="x", batched="whole"
 )
 
+# x, whose gradient is multiplied by `share`. What this gradient depends on is not multiplied again:
+# the derivative of `scaled_once` leaves the share out, as torch's does.
+with_scaled_gradient = inner(
+    lambda x, share, /: clone(x), x=lambda g, share: scaled_once(g, share), batched="align"
+)
+scaled_once = inner(lambda x, share, /: x * share, x=lambda g: g, batched="align")
+
 
 @shared
 def kept_gradient(g, index, dim, include_self):
@@ -189,6 +196,8 @@ def product_share(g, x, index, source, out, dim, include_self):
 @shared
 def gather_part(g, index, dim, shape):
     """The gradient of a source of which `index` covers only a part: 0 outside this part."""
+    if 0 in index.shape:
+        return zeros(shape, g)
     part = gather(g, index, dim)
     return (
         part

@@ -306,4 +306,11 @@ def ldl_solve(
                 f"is {sizes[1]}"
             )
         )
+    if pivots._array.shape != LD._array.shape[:-1]:
+        raise RuntimeError(
+            explain(
+                f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots "
+                f"with shape {list(pivots.shape)} instead"
+            )
+        )
     return given(out, f.ldl_solution(LD, pivots, B, hermitian))

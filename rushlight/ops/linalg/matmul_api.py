@@ -18,6 +18,7 @@ from rushlight.ops.linalg.matmul import dot, mv
 from rushlight.ops.linalg.matmul import mm as product
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.math.arithmetic import Number, writing
+from rushlight.ops.math.arithmetic import times as multiplied
 from rushlight.ops.shape.views import permute, transpose
 from rushlight.ops.tensor.node_names import called
 
@@ -256,11 +257,11 @@ def plus(input: Tensor, r: Tensor, beta: Number, alpha: Number) -> Tensor:
     if r.dtype.category < dtypes.FLOATING:  # of integers: whole factors
         whole = bool if r.dtype is dtypes.bool_ else int
         beta, alpha = whole(beta), whole(alpha)  # type: ignore[arg-type]
-    r = r if alpha == 1 else e.mul(r, alpha)
+    r = r if alpha == 1 else multiplied(r, alpha)
     if beta == 0 and not (input.requires_grad and mode().grad):
         return r
     both = e.add(
-        r, input if beta == 1 else e.mul(input, beta) if beta else e.where(NOWHERE, input, 0)
+        r, input if beta == 1 else multiplied(input, beta) if beta else e.where(NOWHERE, input, 0)
     )
     if both.shape != r.shape:
         raise RuntimeError(

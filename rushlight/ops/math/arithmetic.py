@@ -178,8 +178,20 @@ def scaled(input: Any, other: Any, alpha: Number) -> Any:
             )
         )
     # in their own dtype small integers would wrap around
-    product = e.mul(other if same else to(other, common), alpha)
+    product = times(other if same else to(other, common), alpha)
     return to(product, common) if common is dtypes.bool_ else product  # bool times 2 is int64
+
+
+def times(x: Tensor, factor: Any) -> Tensor:
+    """x * factor, a Python number: without a saved tensor, so that a second backward may follow."""
+    recorded = x._node is not None and factor.__class__ in (int, float)
+    return e.multiple(x, factor) if recorded else e.mul(x, factor)
+
+
+def over(x: Tensor, divisor: Any) -> Tensor:
+    """x / divisor, as `times`."""
+    recorded = x._node is not None and divisor.__class__ in (int, float) and divisor
+    return e.fraction(x, divisor) if recorded else e.div(x, divisor)
 
 
 def rsub(input: Tensor, other: Any, *, alpha: Number = 1) -> Tensor:
@@ -279,9 +291,9 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
         )
     ten = 10.0 ** abs(decimals)
     r = (
-        e.div(e.round(e.mul(input, ten)), ten)
+        over(e.round(times(input, ten)), ten)
         if decimals > 0
-        else e.mul(e.round(e.div(input, ten)), ten)
+        else times(e.round(over(input, ten)), ten)
     )
     return r if out is None else into(out, r)
 

@@ -41,6 +41,23 @@ div = floating(
     numbers="x y",
     single=True,
 )
+# by a Python number, in composites: nothing is saved that the first backward frees
+multiple = op(
+    lambda x, /, factor: x * factor,
+    x=lambda g, factor: g * factor,
+    node="MulBackward0",
+    called="mul",
+    function=False,
+    method=False,
+)
+fraction = op(
+    lambda x, /, divisor: x / divisor,
+    x=lambda g, divisor: g / divisor,
+    node="DivBackward0",
+    called="div",
+    function=False,
+    method=False,
+)
 pow = op(
     lambda x, y, /: x**y,
     x=lambda g, x, y: g * where(y == 0, 0, y * pow(x, y - 1)),
@@ -300,6 +317,7 @@ lerp = op(
     x=lambda g, weight: g * (1 - weight),
     y=lambda g, weight: g * weight,
     weight=lambda g, x, y: g * (y - x),
+    stays="weight",
 )
 addcmul = op(
     lambda x, y, z, /, value=1: x + y * z * value,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushlight.base import dtypes
 from rushlight.base.errors import describe, explain
-from rushlight.core.build import build, composite, general, inner, op, predicate
+from rushlight.core.build import build, composite, floating, general, inner, op, predicate
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, method
 from rushlight.core.worlds import adopt
@@ -47,6 +47,15 @@ polar_parts = general(
     x=lambda g, y: real(g) * cos(y) - imag(g) * sin(y),
     y=lambda g, x, y: -x * (real(g) * sin(y) + imag(g) * cos(y)),
     batched="align",
+)
+times_power = floating(
+    lambda x, y, /: x * exp2(y),
+    method=False,
+    function=False,
+    node="LdexpBackward0",
+    called="ldexp",
+    x=lambda g, y: g * exp2(y),
+    y=lambda g, out: g * out * 0.6931471805599453,  # log 2
 )
 crossed = inner(
     lambda x, y, /, behind: crossed(x, y, behind),
@@ -172,7 +181,8 @@ def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         return e.mul(
             e.mul(e.mul(input, step), step), e.pow(2.0, e.sub(other, e.mul(third, 2))), out=out
         )
-    return e.mul(input, e.pow(2.0, other), out=out)
+    made = times_power(input, other)
+    return made if out is None else into(out, made)
 
 
 @composite()

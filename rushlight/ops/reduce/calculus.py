@@ -11,6 +11,7 @@ from rushlight.core.arguments import wrap, wrap_all
 from rushlight.core.build import composite
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor
+from rushlight.ops.math.arithmetic import over, times
 from rushlight.ops.math.elementwise import logical_xor
 from rushlight.ops.reduce.reduce import sum as total
 from rushlight.ops.reduce.reduce_api import cumsum
@@ -138,9 +139,9 @@ def areas(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
     if x is None or not x._array.ndim:  # a point has no width
         width = 0 if x is not None else 1 if dx is None else dx
         if name == "trapezoid":
-            return (total(y, dim) - (y.select(dim, 0) + y.select(dim, -1)) * 0.5) * width
+            return times(total(y, dim) - times(y.select(dim, 0) + y.select(dim, -1), 0.5), width)
         first, second = ends(y, dim)
-        return cumsum((first + second) * (width / 2), dim)
+        return cumsum(times(first + second, width / 2), dim)
     if x._array.shape[-1 if x._array.ndim == 1 else dim] != y._array.shape[dim]:
         raise RuntimeError(
             explain(
@@ -155,7 +156,7 @@ def areas(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
     left, right = ends(x, dim - y._array.ndim + x._array.ndim)
     first, second = ends(y, dim)
     both = (right - left) * (first + second)
-    return (total if name == "trapezoid" else cumsum)(both, dim) / 2
+    return over((total if name == "trapezoid" else cumsum)(both, dim), 2)
 
 
 # -- slopes ----------------------------------------------------------------------------------------
@@ -245,16 +246,21 @@ def slope(x: Tensor, dim: int, h: Any, order: int) -> Tensor:
         return h if regular else narrow(h, 0, i, count)
 
     inside = (
-        (at(2, n - 2) - at(0, n - 2)) / (2 * h)
+        divided(at(2, n - 2) - at(0, n - 2), 2 * h)
         if regular
         else weighted(at(0, n - 2), at(1, n - 2), at(2, n - 2), gap(0, n - 2), gap(1, n - 2))
     )
     if order == 1:
-        head, tail = (at(1) - at(0)) / gap(0), (at(n - 1) - at(n - 2)) / gap(n - 2)
+        head = divided(at(1) - at(0), gap(0))
+        tail = divided(at(n - 1) - at(n - 2), gap(n - 2))
     else:
         head = one_sided(at(0), at(1), at(2), gap(0), gap(1))
         tail = one_sided(at(n - 1), at(n - 2), at(n - 3), -gap(n - 2), -gap(n - 3))
     return cat([head, inside, tail], dim)
+
+
+def divided(x: Tensor, h: Any) -> Tensor:
+    return x / h if isinstance(h, Tensor) else over(x, h)
 
 
 def weighted(before: Any, here: Any, after: Any, left: Any, right: Any) -> Any:
@@ -270,8 +276,12 @@ def weighted(before: Any, here: Any, after: Any, left: Any, right: Any) -> Any:
 def one_sided(here: Any, next: Any, last: Any, near: Any, far: Any) -> Any:
     """The slope at the first of three points: of the parabola through them."""
     both = near + far
-    return (
-        -(near + both) / (near * both) * here
-        + both / (near * far) * next
-        - near / (far * both) * last
+    parts = (
+        (-(near + both) / (near * both), here),
+        (both / (near * far), next),
+        (-near / (far * both), last),
     )
+    first, second, third = (
+        factor * x if isinstance(factor, Tensor) else times(x, factor) for factor, x in parts
+    )
+    return first + second + third

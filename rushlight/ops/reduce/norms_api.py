@@ -64,6 +64,8 @@ def vector_norm(
     p = float(ord)
     axes = None if dim is None else reduced_dims(dim, x._array.ndim)
     check_identity(x, p, axes)
+    if p == 0:
+        return given(out, lengths.nonzeros(x, axes, keepdim))
     return given(out, lengths.vector_norm(x, p, axes, keepdim))
 
 
@@ -333,7 +335,9 @@ def cdist(
     if p == 2:
         return lengths.euclidean(x1, x2)
     between = e.sub(unsqueeze(x1, -2), unsqueeze(x2, -3))
-    return lengths.farthest(between) if p == math.inf else vector_norm(between, p, -1)
+    if p == math.inf:
+        return lengths.farthest(between)
+    return lengths.vector_norm(between, float(p), (between._array.ndim - 1,))
 
 
 def check_points(x1: Tensor, x2: Tensor, p: float) -> None:

@@ -589,7 +589,8 @@ def check_edges(i: int, b: Tensor, points: Tensor) -> None:
 
 @composite(tensor=False, looks=True)
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
-    """The coordinates of flat indices in a tensor of this shape, a tensor for each dimension.
+    """The coordinates of flat indices in a tensor of this shape, an int64 tensor for each
+    dimension.
 
     TypeError for indices that are not integers, ValueError for a shape with a negative size or too
     small.
@@ -617,7 +618,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     if any(n < 0 for n in shape):
         raise ValueError(explain(f"'shape' cannot have negative values, but got {shape}"))
     noticed(indices)
-    rest, found = indices._array, []
+    rest, found = indices._array.astype(np.int64), []  # small integers may not hold a size
     for n in reversed(shape):
         found.append(created(from_array(np.asarray(rest % n if n else rest))))
         rest = rest // n if n else rest

@@ -21,6 +21,13 @@ vector_norm = inner(
     batched="shift",
     wide_rules=True,
 )
+# the norm of order 0, which has no gradient
+nonzeros = inner(
+    lambda x, /, axes, keepdim=False: vector_norm(x, 0, axes, keepdim),
+    node="LinalgVectorNormBackward0",
+    x=lambda g: None,
+    batched="shift",
+)
 # distances between the rows of x (..., m, n) and y (..., k, n)
 euclidean = inner(
     lambda x, y, /: euclidean(x, y),

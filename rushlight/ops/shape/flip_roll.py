@@ -121,7 +121,7 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
     >>> rushlight.constant_pad_nd(rushlight.tensor([1, 2]), (1, 2))
     tensor([0, 1, 2, 0, 0])
     """
-    amounts, ndim = sizes(pad), input._array.ndim
+    amounts, ndim = tuple([integer(n, "pad") for n in pad]), input._array.ndim
     if len(amounts) % 2:
         raise RuntimeError(
             explain(f"Length of pad must be even but instead it equals {len(amounts)}")

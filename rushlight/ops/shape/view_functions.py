@@ -446,7 +446,7 @@ def repeat_interleave(
     """
     if repeats is None or input is None:
         repeats = input if repeats is None else repeats
-        input = created(from_array(np.arange(repeats._array.size, dtype=np.int64)))
+        input = created(from_array(np.arange(repeats._array.size, dtype=repeats._array.dtype)))
     if output_size is not None:
         integer(output_size, "output_size")
     from_all = dim is None
@@ -463,6 +463,10 @@ def repeat_interleave(
         )
     if times.size and times.min() < 0:
         raise RuntimeError(explain("Repeats must be non-negative", f"the least is {times.min()}"))
+    if not times.ndim and not isinstance(repeats, Tensor):
+        shape = (*x._array.shape[: d + 1], int(times), *x._array.shape[d + 1 :])
+        whole = (*shape[:d], shape[d] * shape[d + 1], *shape[d + 2 :])
+        return s.reshape(s.contiguous(s.expand(s.unsqueeze(x, d + 1), shape)), whole)
     places = np.repeat(np.arange(x._array.shape[d]), as_intp(times))
     return x.index_select(d, created(from_array(places)))
 

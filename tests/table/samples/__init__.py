@@ -67,6 +67,8 @@ DOMAIN = {
 # Settings worth trying besides the defaults.
 SETTINGS = {
     "softplus": [{"beta": 2.0}, {"beta": 2.0, "threshold": 1.0}],
+    "multiple": [{"factor": 2.5}, {"factor": -3}],
+    "fraction": [{"divisor": 2.5}, {"divisor": -3}],
     "leaky_relu": [{"negative_slope": 0.2}],
     "elu": [
         {"alpha": 0.5},

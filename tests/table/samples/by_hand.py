@@ -352,6 +352,9 @@ HAND = {
         Sample(x(4, 2), positions([1, 1, 0]), 1, smooth=False, slopes=True),
         Sample(x(4, 2), positions(2)),
     ],
+    # the share is 1: the derivatives are not those of the forward
+    "with_scaled_gradient": [Sample(x(3, 2), x(3, 1, values=[[1.0]] * 3, constant=True))],
+    "scaled_once": [Sample(x(3, 2), x(3, 1, values=[[1.0]] * 3, constant=True))],
     "without_gradient": [Sample(x(3, 2), mask([[False, False]] * 3))],
     "embedding_grad": [
         Sample(x(3, 2), positions([0, 3, 3]), 4),

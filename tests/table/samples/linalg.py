@@ -149,6 +149,7 @@ HAND = {
         Sample(x(2, 3), 3.0, (1,), True),
         Sample(x(2, 3), 2.0, (0,)),
     ],
+    "nonzeros": [Sample(x(2, 3), None), Sample(x(2, 3), (1,), True)],
     "linalg_vector_norm": [
         Sample(x(2, 3)),
         Sample(x(2, 3), 3, 1),
