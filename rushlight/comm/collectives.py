@@ -6,7 +6,6 @@ begins MPI's operation on the tensors' memory, and says what is left to do when 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -44,6 +43,25 @@ def averaged(array: np.ndarray, op: ReduceOp, size: int) -> None:
         array /= array.dtype.type(size)
 
 
+def reduced_in_place(own: ProcessGroup, tensors: Sequence[Tensor], op: ReduceOp) -> Work:
+    """The work of the reductions of several tensors, each of which is written in place."""
+    arrays = [reducible(t._array) for t in tensors]
+    names = [op_for(op, t._array) for t in tensors]
+    writes = [into(t, array) for t, array in zip(tensors, arrays)]
+
+    def start() -> list[Any]:
+        parts = [own.transport.all_reduce_parts(x, name) for x, name in zip(arrays, names)]
+        return [request for requests in parts for request in requests]
+
+    def finish() -> None:
+        for array, write in zip(arrays, writes):
+            averaged(array, op, own.size())
+            write()
+
+    what = f"all_reduce({', '.join(map(text, tensors))}, {op.name})"
+    return own.begin(what, start, finish, tensors)
+
+
 def all_reduce(
     tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
@@ -53,20 +71,7 @@ def all_reduce(
     if (own := member(group)) is None:
         return None
     check_op(op, tensor._array)
-    array, name = reducible(tensor._array), op_for(op, tensor._array)
-    write = into(tensor, array)
-
-    def finish() -> None:
-        averaged(array, op, own.size())
-        write()
-
-    work = own.begin(
-        f"all_reduce({text(tensor)}, {op.name})",
-        lambda: own.transport.all_reduce_parts(array, name),
-        finish,
-        [tensor],
-    )
-    return ended(work, async_op)
+    return ended(reduced_in_place(own, [tensor], op), async_op)
 
 
 def broadcast(
@@ -138,6 +143,7 @@ def all_gather(
         lambda: [own.transport.all_gather(out, x)],
         into_bytes(outputs, out),
         outputs,
+        [tensor],
     )
     return ended(work, async_op)
 
@@ -176,6 +182,7 @@ def all_gather_into_tensor(
         lambda: [own.transport.all_gather(out, x)],
         into_bytes([output_tensor], out),
         [output_tensor],
+        [input_tensor],
     )
     return ended(work, async_op)
 
@@ -218,6 +225,7 @@ def gather(
         lambda: [own.transport.gather(out, x, root)],
         None if out is None else into_bytes(outputs, out),
         outputs,
+        [tensor],
     )
     return ended(work, async_op)
 
@@ -338,6 +346,7 @@ def all_to_all_single(
         lambda: [own.transport.all_to_all(out, x, out_counts, counts)],
         into_bytes([output], out),
         [output],
+        [input],
     )
     return ended(work, async_op)
 
@@ -361,6 +370,7 @@ def all_to_all(
         lambda: [own.transport.all_to_all(out, x, out_counts, counts)],
         into_bytes(outputs, out),
         outputs,
+        inputs,
     )
     return ended(work, async_op)
 
@@ -370,14 +380,3 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -
     if (own := member(group)) is None:
         return None
     return ended(own.begin("barrier", lambda: [own.transport.barrier()]), async_op)
-
-
-def monitored_barrier(
-    group: Any = None, timeout: timedelta | None = None, wait_all_ranks: bool = False
-) -> None:
-    """`barrier` with its own timeout. RuntimeError names all missing ranks. torch names the first
-    missing rank unless `wait_all_ranks` is True; here that argument has no effect."""
-    if (own := member(group)) is None:
-        return
-    work = own.begin("monitored_barrier", lambda: [own.transport.barrier()])
-    work.wait(timeout)

@@ -16,8 +16,14 @@ class Backend(str):
     """The name of a backend, in small letters. Each of them is MPI here."""
 
     UNDEFINED, GLOO, NCCL, MPI, UCC, XCCL = "undefined", "gloo", "nccl", "mpi", "ucc", "xccl"
+    backend_list = ["undefined", "gloo", "nccl", "xccl", "ucc", "mpi"]
+    # torch's backends of devices; only those of the CPU can be made
+    default_device_backend_map = {"cpu": "gloo", "cuda": "nccl", "xpu": "xccl", "mps": "gloo"}
+    backend_capability = {"gloo": ["cpu"], "mpi": ["cpu"]}
 
     def __new__(cls, name: str) -> Backend:
+        if not isinstance(name, str):
+            raise ValueError(explain(f"Backend constructor parameter must be string-ish: {name!r}"))
         return str.__new__(cls, name.lower())
 
 
@@ -58,6 +64,11 @@ def is_mpi_available() -> bool:
     from importlib.util import find_spec
 
     return find_spec("mpi4py") is not None
+
+
+def is_backend_available(backend: str) -> bool:
+    """Whether a group can be made with this backend."""
+    return backend.lower() in Backend.backend_capability
 
 
 def is_torchelastic_launched() -> bool:
@@ -213,6 +224,29 @@ def get_backend(group: Any = None) -> str:
 def get_backend_config(group: Any = None) -> str:
     """The backend of each device."""
     return f"cpu:{get_backend(group)}"
+
+
+def _get_pg_config(group: Any = None) -> dict[str, Any]:
+    """What describes a group."""
+    own = member(group)
+    if own is None:
+        raise ValueError("Invalid process group specified")
+    return {
+        "pg_name": own.group_name,
+        "pg_desc": own.group_desc,
+        "backend_config": get_backend_config(own),
+        "pg_size": own.size(),
+        "ranks": list(own.ranks),
+    }
+
+
+def get_pg_count() -> int:
+    """The number of groups of this process."""
+    return len(_made)
+
+
+def _get_process_group_name(pg: ProcessGroup) -> str:
+    return pg.group_name
 
 
 def get_default_backend_for_device(device: Any) -> str:

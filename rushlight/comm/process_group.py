@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 import zlib
 from collections.abc import Callable, Sequence
@@ -10,7 +9,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from rushlight.base.errors import explain, here
+from rushlight.comm.debug_level import DebugLevel, get_debug_level
 from rushlight.comm.errors import DistBackendError, DistError
+from rushlight.comm.recorded import recorded
 from rushlight.comm.transport import MpiTransport, OneRank
 from rushlight.comm.work import Check, Work
 
@@ -19,11 +20,6 @@ if TYPE_CHECKING:
 
 DEFAULT_TIMEOUT = timedelta(minutes=30)
 TELL_SECONDS = 2.0  # how long a failed rank waits for what the others tell
-
-
-def detailed() -> bool:
-    """Whether TORCH_DISTRIBUTED_DEBUG requests the line of each operation of each rank."""
-    return os.environ.get("TORCH_DISTRIBUTED_DEBUG", "").upper() == "DETAIL"
 
 
 class ProcessGroup:
@@ -47,7 +43,8 @@ class ProcessGroup:
         self.failed: list[Work] = []
         self.numbers = {rank: i for i, rank in enumerate(self.ranks)}  # in the world: in the group
         self.own = self.numbers[world.rank]
-        self.detailed = detailed()
+        self.barriers = 0  # monitored ones
+        self.detailed = get_debug_level() is DebugLevel.DETAIL
         self.transport: Any
         if len(self.ranks) == 1:
             self.comm, self.transport = None, OneRank()
@@ -78,9 +75,11 @@ class ProcessGroup:
         start: Callable[[], Sequence[Any]],
         finish: Callable[[], None] | None = None,
         outputs: Sequence[Any] = (),
+        inputs: Sequence[Any] | None = None,
     ) -> Work:
         """Begin an operation that all ranks of the group call. `what` names the operation, dtypes
-        and sizes; all ranks must give the same text."""
+        and sizes; all ranks must give the same text. `inputs`: its tensors, for the profiler, where
+        they are not the outputs."""
         for work in list(self.pending):
             work.poll()
         self.count += 1
@@ -89,7 +88,11 @@ class ProcessGroup:
             if self.detailed:
                 self.tell_line(what)
             check = Check(self, zlib.crc32(what.encode()))
+        event = recorded(
+            f"{self.backend}:{what.partition('(')[0]}", outputs if inputs is None else inputs
+        )
         work = Work(self, what, start(), finish, outputs, check)
+        work.event = event
         self.pending.add(work)
         return work
 
@@ -97,6 +100,10 @@ class ProcessGroup:
         """Keep a message between two ranks, and its memory, until it is complete."""
         if self.detailed:
             self.tell_line(work.what)
+        name = work.what.partition("(")[0]
+        if name == "recv" and work.what.endswith("src=any)"):
+            name = "recvAnySource"
+        work.event = recorded(f"{self.backend}:{name}", work.outputs)
         self.pending.add(work)
         return work
 
@@ -173,7 +180,7 @@ class ProcessGroup:
         told = f"ranks {missing} have not reached it" if missing else "all ranks have reached it"
         return self.failure(
             work,
-            f"timed out after {seconds * 1000:.0f}ms; {told}{'; ' if gone else ''}{gone}"
+            f"Timed out after {seconds * 1000:.0f}ms; {told}{'; ' if gone else ''}{gone}"
             f"{self.lines()}",
         )
 

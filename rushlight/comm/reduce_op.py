@@ -34,14 +34,14 @@ def check_op(op: Any, array: np.ndarray) -> None:
         raise RuntimeError(
             explain("Cannot use ReduceOp.PREMUL_SUM with Gloo", "multiply, then use SUM")
         )
+    if dtype.is_complex and op not in (ReduceOp.SUM, ReduceOp.AVG):
+        raise ValueError(f"all_reduce does not support {op.name} on complex tensors")
     if op in BITS and (dtype.is_floating_point or dtype.is_complex):
         raise ValueError(f"Cannot use ReduceOp.{op.name} with non-integral dtype")
     if op is ReduceOp.AVG and not (dtype.is_floating_point or dtype.is_complex):
         raise RuntimeError(
             explain(f"Cannot use ReduceOp.AVG with {dtype}", "use SUM, or a floating-point dtype")
         )
-    if dtype.is_complex and op not in (ReduceOp.SUM, ReduceOp.AVG):
-        raise ValueError(f"all_reduce does not support {op.name} on complex tensors")
 
 
 def reducible(array: np.ndarray) -> np.ndarray:

@@ -69,6 +69,7 @@ class Work:
         self.begun = time.monotonic()
         self.complete = False
         self.future: WorkFuture | None = None
+        self.event: Callable[[], None] | None = None  # ends the profiler's event
 
     def poll(self) -> bool:
         """Let MPI go on. Whether the operation is complete."""
@@ -96,10 +97,12 @@ class Work:
             self.finish()
         self.complete = True
         self.finish = None
+        if self.event is not None:
+            self.event()
         self.group.pending.discard(self)
         return True
 
-    def wait(self, timeout: timedelta | None = None) -> bool:
+    def wait(self, timeout: timedelta | float | None = None) -> bool:
         """Wait until the operation is complete: True. DistBackendError if a rank has left, or
         after the timeout of the group."""
         poll = self.poll
@@ -107,7 +110,8 @@ class Work:
             if poll():
                 break
         else:
-            self.wait_long((timeout or self.group.timeout).total_seconds())
+            limit = timeout or self.group.timeout
+            self.wait_long(limit.total_seconds() if isinstance(limit, timedelta) else limit)
         if self.future is not None:
             self.future.settle()
         return True
@@ -161,6 +165,9 @@ class Work:
     def source_rank(self) -> int:
         """The rank that a message came from; for recv."""
         raise RuntimeError("sourceRank is of a recv")
+
+    def _source_rank(self) -> int:
+        return self.source_rank()
 
     def get_future(self) -> Future:
         """The future of the tensors that the operation writes. Its callbacks run when somebody

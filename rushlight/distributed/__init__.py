@@ -9,6 +9,14 @@ from typing import Any
 
 from rushlight.base.missing_names import missing
 from rushlight.base.submodules import importable
+from rushlight.comm.coalesced import (
+    _broadcast_coalesced,
+    _coalescing_manager,
+    _CoalescingManager,
+    all_gather_coalesced,
+    all_reduce_coalesced,
+    supports_complex,
+)
 from rushlight.comm.collectives import (
     all_gather,
     all_gather_into_tensor,
@@ -18,11 +26,16 @@ from rushlight.comm.collectives import (
     barrier,
     broadcast,
     gather,
-    monitored_barrier,
     reduce,
     reduce_scatter,
     reduce_scatter_tensor,
     scatter,
+)
+from rushlight.comm.debug_level import (
+    DebugLevel,
+    get_debug_level,
+    set_debug_level,
+    set_debug_level_from_env,
 )
 from rushlight.comm.errors import (
     DistBackendError,
@@ -31,10 +44,24 @@ from rushlight.comm.errors import (
     DistQueueEmptyError,
     DistStoreError,
 )
+from rushlight.comm.group_methods import (
+    AllgatherOptions,
+    AllreduceCoalescedOptions,
+    AllreduceOptions,
+    AllToAllOptions,
+    BarrierOptions,
+    BroadcastOptions,
+    GatherOptions,
+    ReduceOptions,
+    ReduceScatterOptions,
+    ScatterOptions,
+)
 from rushlight.comm.groups import (
     Backend,
     GroupMember,
     _get_default_group,
+    _get_pg_config,
+    _get_process_group_name,
     _rank_not_in_group,
     check_initialized,
     destroy_process_group,
@@ -44,6 +71,7 @@ from rushlight.comm.groups import (
     get_global_rank,
     get_group_rank,
     get_node_local_rank,
+    get_pg_count,
     get_process_group_ranks,
     get_rank,
     get_world_size,
@@ -51,6 +79,7 @@ from rushlight.comm.groups import (
     init_process_group,
     initialized,
     is_available,
+    is_backend_available,
     is_gloo_available,
     is_initialized,
     is_mpi_available,
@@ -64,6 +93,7 @@ from rushlight.comm.groups import (
     world_group,
 )
 from rushlight.comm.messages import P2POp, batch_isend_irecv, irecv, isend, recv, send
+from rushlight.comm.monitored import monitored_barrier
 from rushlight.comm.objects import (
     all_gather_object,
     broadcast_object_list,
@@ -79,6 +109,8 @@ from rushlight.comm.work import Work
 default_pg_timeout = DEFAULT_TIMEOUT
 all_gather_single, reduce_scatter_single = all_gather_into_tensor, reduce_scatter_tensor
 _get_global_rank = get_global_rank  # the name before torch 2.0
+reduce_op, QueueEmptyError = ReduceOp, DistQueueEmptyError
+_Work, _DEFAULT_FIRST_BUCKET_BYTES = Work, 1 << 20
 _all_gather_base, _reduce_scatter_base = all_gather_into_tensor, reduce_scatter_tensor
 
 
@@ -113,6 +145,7 @@ ELSEWHERE = {  # name -> module, loaded on first use
     "DeviceMesh": "rushlight.distributed.device_mesh",
     "init_device_mesh": "rushlight.distributed.device_mesh",
     "TCPStore": "rushlight.comm.tcp_store",
+    "GradBucket": "rushlight.nn.parallel.buckets",
     **dict.fromkeys(("FileStore", "HashStore", "PrefixStore", "Store"), "rushlight.comm.store"),
 }
 

@@ -158,6 +158,11 @@ class profile:
         found = self.kept if self.recorder is None else self.recorder.events
         return sorted(found, key=lambda event: event.start)
 
+    @property
+    def function_events(self) -> list[Event]:
+        """The name of `events()` in torch.autograd.profiler."""
+        return self.events()
+
     def key_averages(
         self,
         group_by_input_shape: bool = False,

@@ -20,8 +20,8 @@ from rushlight.profiler.units import told
 
 
 class Event:
-    """A recorded call: `name`, `kind` ('op', 'backward', 'module' or 'user'), times in
-    microseconds, bytes of its result.
+    """A recorded call: `name`, `kind` ('op', 'backward', 'module', 'collective' or 'user'), times
+    in microseconds, bytes of its result.
 
     `within`: the module call around it. `path`: a module's name in the tree, "2.attention". `seq`:
     ticks of the autograd clock: for a node the tick of its making, for a module call the ticks of
@@ -55,9 +55,31 @@ class Event:
         self.start, self.end, self.inside, self.bytes, self.thread = 0.0, 0.0, 0.0, 0, get_ident()
         self.path, self.seq = "", (0, 0)
 
+    count = 1  # of calls
+
+    @property
+    def key(self) -> str:
+        """The name by which `key_averages` groups."""
+        return self.name
+
+    @property
+    def is_async(self) -> bool:
+        """Whether it is an operation between ranks, which ends while the program goes on."""
+        return self.kind == "collective"
+
+    @property
+    def input_shapes(self) -> list:
+        """The shapes of its inputs, with record_shapes=True."""
+        return self.shapes or []
+
     @property
     def cpu_time_total(self) -> float:
         return self.end - self.start
+
+    @property
+    def cpu_time(self) -> float:
+        """Microseconds."""
+        return self.cpu_time_total
 
     @property
     def self_cpu_time_total(self) -> float:

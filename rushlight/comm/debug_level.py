@@ -1,0 +1,44 @@
+"""DebugLevel: how much TORCH_DISTRIBUTED_DEBUG requests of errors between ranks."""
+
+from __future__ import annotations
+
+import os
+from enum import IntEnum
+
+from rushlight.base.errors import explain
+
+VARIABLE = "TORCH_DISTRIBUTED_DEBUG"
+
+
+class DebugLevel(IntEnum):
+    """OFF, INFO, and DETAIL: errors show the line of each rank."""
+
+    OFF, INFO, DETAIL = range(3)
+
+
+_chosen: list[DebugLevel] = []  # by the program, at most one
+
+
+def from_environment() -> DebugLevel:
+    """The level that TORCH_DISTRIBUTED_DEBUG names. RuntimeError for a name that is no level."""
+    name = os.environ.get(VARIABLE, "OFF").upper() or "OFF"
+    if name not in DebugLevel.__members__:
+        raise RuntimeError(
+            explain(f"The value of {VARIABLE} must be either `OFF`, `INFO`, or `DETAIL`.")
+        )
+    return DebugLevel[name]
+
+
+def get_debug_level() -> DebugLevel:
+    """The level that the program has set, or that of TORCH_DISTRIBUTED_DEBUG."""
+    return _chosen[0] if _chosen else from_environment()
+
+
+def set_debug_level(level: DebugLevel) -> None:
+    """Set the level, whatever the environment says."""
+    _chosen[:] = [DebugLevel(level)]
+
+
+def set_debug_level_from_env() -> None:
+    """Take the level of TORCH_DISTRIBUTED_DEBUG."""
+    _chosen[:] = [from_environment()]

@@ -1,0 +1,31 @@
+"""Operations between ranks as events of the profiler: "gloo:all_reduce"."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from rushlight.core.tensor import Tensor
+from rushlight.profiler.clocks import RUNNING, Event
+
+
+def shape_of(tensor: Tensor) -> list[int]:
+    """The shape that torch shows: of complex numbers that of their parts."""
+    return [*tensor.shape, 2] if tensor.is_complex() else [*tensor.shape]
+
+
+def recorded(name: str, tensors: Sequence[Tensor]) -> Callable[[], None] | None:
+    """Begin an event of the profile that records now: what is to be called at its end. None where
+    no profile records."""
+    if not RUNNING:
+        return None
+    recorder = RUNNING[0]
+    shapes = [shape_of(t) for t in tensors] if recorder.shapes else None
+    event = Event(name, "collective", shapes, 0)
+    event.start = time.perf_counter_ns() / 1000
+
+    def ends() -> None:
+        event.end = time.perf_counter_ns() / 1000
+        recorder.events.append(event)
+
+    return ends
