@@ -49,8 +49,8 @@ class Places:
 
     def place(self, x_ndim: int, key: list) -> int:
         """The number of dimensions before I in a sample's result."""
-        here = [i for i, part in enumerate(key) if part is HERE or part.__class__ is int]
-        if not here or here != list(range(here[0], here[-1] + 1)):
+        here = indexed(key)
+        if not side_by_side(key):
             return 0
         used = sum(part is not None and part is not Ellipsis for part in key)
         return sum(x_ndim - used if part is Ellipsis else 1 for part in key[: here[0]])
@@ -82,6 +82,17 @@ class Places:
         return ops["movedim"](
             t, tuple(range(1 + self.at, 1 + self.at + self.ndim)), tuple(range(1, 1 + self.ndim))
         )
+
+
+def indexed(key: Any) -> list[int]:
+    """The places of integers and index tensors in a key."""
+    return [i for i, part in enumerate(key) if part is HERE or part.__class__ is int]
+
+
+def side_by_side(key: Any) -> bool:
+    """Whether no slice separates the index tensors of a key."""
+    here = indexed(key)
+    return bool(here) and here == list(range(here[0], here[-1] + 1))
 
 
 def points_of(x_ndim: int, masks: list, key: tuple) -> list[int]:
@@ -127,6 +138,9 @@ def result_ndim(x_ndim: int, places: Places) -> int:
 @rule(index_ops.index)
 def index(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     (x, tensors), (key,) = parts, settings
+    if side_by_side(key) and not any(p.mapped or p.value._array.dtype.kind == "b" for p in tensors):
+        shared = [p.value for p in tensors]  # all samples at once; laid out in memory as one is
+        return call(op, [x.whole(), shared], ((slice(None), *key),))
     places = Places(x.ndim, tensors, key, level)
     return places.result(call(op, [places.opened(x.whole()), places.tensors], (places.key,)))
 
