@@ -20,6 +20,11 @@ KEYS = {
 }
 
 
+def strides(x):
+    """Those of the dimensions that have several elements."""
+    return [step for step, n in zip(x.stride(), x.shape) if n > 1]
+
+
 @pytest.mark.parametrize("name", KEYS)
 def test_results_lie_in_memory_as_those_of_one_sample(name):
     x, i = rushlight.arange(24.0).reshape(2, 3, 4), rushlight.tensor([1, 0])
@@ -27,13 +32,13 @@ def test_results_lie_in_memory_as_those_of_one_sample(name):
 
     def f(one):
         made = KEYS[name](one, i)
-        seen.append(made.stride())
+        seen.append(strides(made))
         return made
 
     made = rushlight.vmap(f)(x)
     alone = [KEYS[name](one, i) for one in x]
     assert made.tolist() == [one.tolist() for one in alone]
-    assert seen == [alone[0].stride()]
+    assert seen == [strides(alone[0])]
 
 
 def test_a_write_is_seen_through_a_view_of_the_result():
