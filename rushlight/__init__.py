@@ -52,6 +52,7 @@ from rushlight.base.dtypes import (
     set_default_dtype,
 )
 from rushlight.base.memory_format import FORMATS, memory_format
+from rushlight.base.public_function import public as _public
 from rushlight.base.size import Size
 from rushlight.core.build import offered as _offered
 from rushlight.core.mode import (
@@ -82,12 +83,15 @@ inf, nan, pi, e = float("inf"), float("nan"), 3.141592653589793, 2.7182818284590
 newaxis = None
 
 globals().update(factories.FUNCTIONS | dtypes.NAMES | FORMATS)
+globals().update(
+    (name, _public(value)) for name, value in [*globals().items()] if not name.startswith("_")
+)
 
 
 def _offer() -> None:
     """Add the loaded ops to the package; existing names stay."""
     globals().update(
-        (name, f)
+        (name, _public(f))
         for name, f in _offered().items()
         if name not in globals() and not _in_namespace(name)
     )
@@ -376,7 +380,8 @@ def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return importlib.import_module(f"rushlight.{name}")
     if name in _HOME:
-        value = globals()[name] = getattr(importlib.import_module(f"rushlight.{_HOME[name]}"), name)
+        value = getattr(importlib.import_module(f"rushlight.{_HOME[name]}"), name)
+        value = globals()[name] = _public(value)
         return value
     if not name.startswith("__"):
         _offer()  # loaded ops are added on the first access to a missing name

@@ -44,7 +44,7 @@ def get_overridable_functions() -> dict[object, list[Callable]]:
     True
     """
     _torch_function.first()
-    with_gate = {id(f) for f in _torch_function.public()}
+    with_gate = {id(f) for f in _torch_function.public().values()}
     found: dict[object, list[Callable]] = {
         module: [f for f in vars(module).values() if id(f) in with_gate]
         for module in map(_import_module, _torch_function.NAMESPACES)

@@ -80,7 +80,7 @@ def introduce(function: Callable, op: Any, writes: bool = False) -> None:
     """Give a function made from an entry its name, docstring and signature; `writes`: it has an
     underscore."""
     function.__name__ = function.__qualname__ = name = op.name + "_" if writes else op.name
-    function.__module__ = "rushlight"
+    function.__module__ = op.forward.__module__
     entry = Entry(op, writes)
     function.__doc__ = doc = Docstring(
         f"{name}: written when it is read, as by help(rushlight.{op.name})"

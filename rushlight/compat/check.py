@@ -12,6 +12,7 @@ from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from rushlight.base.missing_names import nearest
+from rushlight.base.public_function import private
 from rushlight.compat.hook import OURS, exists
 from rushlight.compat.run import NotAProgram, cells, check_readable, without_magic
 
@@ -125,6 +126,7 @@ def only_raises(value: Any) -> bool:
     if isinstance(value, type):
         own = (vars(value).get(name) for name in ENTRANCES)
         return any(isinstance(f, FunctionType) and only_raises(f) for f in own)
+    value = private(value)
     if not isinstance(value, FunctionType):
         return False
     return not any(one.opname.startswith("RETURN") for one in get_instructions(value))

@@ -349,7 +349,7 @@ def number_of(value: Any, function: str, name: str) -> Any:
                 "x.item() is the number; no gradient flows back to it" if not shape else "",
             )
         )
-    return value.item()  # type: ignore[attr-defined]
+    return value.item()
 
 
 def as_operand(value: Any, op: Op) -> tuple[Tensor, int]:

@@ -14,6 +14,7 @@ from rushlight.base.dtypes import HALVES
 from rushlight.base.errors import NoArray, explain, keywords, suggesting
 from rushlight.base.lazy import expect
 from rushlight.base.placeholder import Touched
+from rushlight.base.public_function import public
 from rushlight.core import families
 from rushlight.core.arguments import constant
 from rushlight.core.faster import LeastByDtype, dispatching, faster, has_own_way
@@ -428,5 +429,7 @@ def offered() -> dict[str, Callable]:
 def members(space: str) -> dict[str, Callable]:
     """The functions of a namespace: linalg_det as det."""
     return {
-        name[len(space) + 1 :]: f for name, f in offered().items() if name.startswith(space + "_")
+        name[len(space) + 1 :]: public(f)
+        for name, f in offered().items()
+        if name.startswith(space + "_")
     }

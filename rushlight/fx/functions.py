@@ -16,6 +16,7 @@ from importlib import import_module
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
+from rushlight.base.public_function import private
 from rushlight.core.tensor import Tensor
 from rushlight.ops.tensor.control_flow import _assert
 
@@ -45,7 +46,7 @@ def known() -> tuple[tuple[dict, str, Any], ...]:
         (vars(module), name, f)
         for module in modules
         for name, f in vars(module).items()
-        if isinstance(f, (FunctionType, BuiltinFunctionType)) and not name.startswith("_")
+        if isinstance(private(f), (FunctionType, BuiltinFunctionType)) and not name.startswith("_")
     )
 
 
@@ -138,17 +139,20 @@ def recorded_in_layers(take: Take) -> Iterator[None]:
     """Within `recorded`: the same in the files of rushlight's layers, for a tracer that enters
     layers.
     """
-    originals = {id(f) for _, _, f in known()}
+    originals = {id(private(f)): f for _, _, f in known()}
     files = [
         vars(module)
         for name, module in sys.modules.items()
         if name.startswith(("rushlight.nn.", "rushlight.ops."))
     ]
     places = [
-        (file, name, f, f) for file in files for name, f in file.items() if id(f) in originals
+        (file, name, f, originals[id(private(f))])
+        for file in files
+        for name, f in file.items()
+        if id(private(f)) in originals
     ]
     # nn/linear.py calls the op itself, which programs know as F.linear
-    public = {f.__name__: f for _, _, f in known() if isinstance(f, FunctionType)}
+    public = {f.__name__: f for _, _, f in known() if isinstance(private(f), FunctionType)}
     places += [
         (vars(module), name, f, public[f.__name__])
         for path, module in [*sys.modules.items()]

@@ -28,6 +28,7 @@ from typing import Any
 
 from rushlight.base import lazy
 from rushlight.base.errors import meant
+from rushlight.base.public_function import private
 from rushlight.core import families
 from rushlight.core.backward_text import backward_source
 from rushlight.core.build import elementwise, offered
@@ -212,9 +213,9 @@ def functions() -> dict[str, Callable]:
         if inspect.isfunction(f) and not name.startswith("_")
     }
     layers = {
-        name: f
+        name: private(f)
         for name, f in vars(functional).items()
-        if inspect.isfunction(f) and not name.startswith("_")
+        if inspect.isfunction(private(f)) and not name.startswith("_")
     }
     return (
         methods

@@ -346,7 +346,7 @@ def example_in_place(op: Op, known: Text) -> str:
 def path(op: Op) -> str:
     """How to reach the function from a program."""
     with suppress(AttributeError):
-        if attrgetter(title(op))(rushlight()) is op.call:
+        if attrgetter(title(op))(rushlight()) == op.call:
             return f"rushlight.{title(op)}"
     return f"{op.forward.__module__}.{op.name}"
 

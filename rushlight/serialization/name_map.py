@@ -11,6 +11,7 @@ from typing import Any
 from rushlight.base import dtypes, shown_names
 from rushlight.base.device import device
 from rushlight.base.errors import explain
+from rushlight.base.public_function import private
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor
 
@@ -66,13 +67,14 @@ def name_in_torch(thing: Any) -> tuple[str, str] | None:
         return "torch", thing.name
     if isinstance(thing, type):
         return CLASSES.get(thing) or shown_names.IN_FILES.get(thing)
-    if isinstance(thing, FunctionType) and str(thing.__module__).partition(".")[0] == "rushlight":
-        name = str(thing.__name__)
+    function = private(thing)
+    if isinstance(function, FunctionType) and function.__module__.startswith("rushlight"):
+        name = str(function.__name__)
         return next(
             (
                 (there, name)
                 for home, there in FUNCTIONS.items()
-                if getattr(sys.modules.get(home), name, None) is thing
+                if private(getattr(sys.modules.get(home), name, None)) is function
             ),
             None,
         )

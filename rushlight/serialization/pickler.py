@@ -15,6 +15,7 @@ from rushlight.base import dtypes, shown_names
 from rushlight.base.array_memory import address, extent
 from rushlight.base.device import Layout, device
 from rushlight.base.errors import explain
+from rushlight.base.public_function import private
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.ops.tensor.storage_classes import Storage, UntypedStorage
@@ -97,7 +98,7 @@ class Pickler(PurePickler):
             return self.reduce_tensor(obj)
         if isinstance(obj, (Name, dtypes.dtype)):
             return obj.name  # save_global writes the name
-        if isinstance(obj, FunctionType) and name_in_torch(obj):
+        if isinstance(private(obj), FunctionType) and name_in_torch(obj):
             return obj.__name__
         if isinstance(obj, Size):
             return Size, (tuple(obj),)

@@ -8,6 +8,7 @@ tensor([[2.],
 """
 
 from rushlight.base.missing_names import tell as _tell
+from rushlight.base.public_function import public as _public
 from rushlight.sparse import compressed as _compressed
 from rushlight.sparse import functions as _functions
 from rushlight.sparse import shapes as _shapes
@@ -35,6 +36,11 @@ _functions.attach()
 _shapes.attach()
 _compressed.attach()
 globals().update(_TYPES)
+# torch's built-in functions, which do not bind as methods
+globals().update(
+    (_name, _public(globals()[_name]))
+    for _name in ("addmm", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags")
+)
 
 __all__ = [
     "CompressedTensor",

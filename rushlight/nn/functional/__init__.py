@@ -2,6 +2,7 @@
 
 from rushlight.base.errors import suggesting as _suggesting
 from rushlight.base.missing_names import tell as _tell
+from rushlight.base.public_function import public as _public
 from rushlight.nn import grad
 from rushlight.nn.functional.activation import (
     celu,
@@ -291,5 +292,18 @@ globals().update(
     for _name, _f in [*globals().items()]
     if getattr(_f, "__module__", "").startswith(f"{__name__}.")
 )
+# torch's built-in functions, which do not bind as methods
+_BUILTIN = frozenset(
+    [
+        *("adaptive_avg_pool1d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "bilinear", "celu_"),
+        *("channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d"),
+        *("conv_transpose2d", "conv_transpose3d", "cosine_similarity", "elu_", "gelu"),
+        *("hardshrink", "hardtanh_", "leaky_relu_", "linear", "logsigmoid", "one_hot"),
+        *("native_channel_shuffle", "pairwise_distance", "pdist", "pixel_shuffle"),
+        *("pixel_unshuffle", "prelu", "relu_", "rrelu_", "scaled_dot_product_attention"),
+        *("selu_", "softplus", "softshrink", "threshold_"),
+    ]
+)
+globals().update((_name, _public(globals()[_name])) for _name in _BUILTIN if _name in globals())
 
 _tell(__name__)

@@ -22,6 +22,7 @@ from typing import Any, TypeGuard
 
 from rushlight.base import lazy
 from rushlight.base.errors import explain
+from rushlight.base.public_function import private
 from rushlight.base.text import GENERATED, define
 from rushlight.base.tracebacks import PACKAGE
 from rushlight.core.build import offered
@@ -377,7 +378,7 @@ def first() -> type:
 def make_gated_class() -> type:
     lazy.complete()
     methods, functions = own_methods(), public()
-    functions |= layer_functions({f.__name__: f for f in functions})
+    functions |= layer_functions({f.__name__: shown for f, shown in functions.items()})
     names: dict[str, Any] = {"__slots__": (), "__module__": __name__, "_asks": True}
     for name, own in methods.items():
         if not hasattr(own, "op") and getattr(Tensor, own.__name__, None) is not own:
@@ -415,21 +416,24 @@ def own_methods() -> dict[str, FunctionType]:
 
 
 def public() -> dict[FunctionType, Callable]:
-    """The public functions that get a gate, each with the function that `__torch_function__`
-    receives: itself.
+    """The functions that get a gate, each with the public function that `__torch_function__`
+    receives.
     """
-    return {
-        f: f
-        for module in map(import_module, NAMESPACES)
-        for key in dir(module)
-        if ours(f := vars(module).get(key))
-        and key not in FUNCTIONS_WITHOUT_GATE
-        and not key.startswith("_")
-        and not key.endswith("_")
-    }
+    found: dict[FunctionType, Callable] = {}
+    for module in map(import_module, NAMESPACES):
+        for key in dir(module):
+            shown: Any = vars(module).get(key)
+            if (
+                ours(f := private(shown))
+                and key not in FUNCTIONS_WITHOUT_GATE
+                and not key.startswith("_")
+                and not key.endswith("_")
+            ):
+                found.setdefault(f, shown)
+    return found
 
 
-def layer_functions(known: dict[str, FunctionType]) -> dict[FunctionType, Callable]:
+def layer_functions(known: dict[str, Callable]) -> dict[FunctionType, Callable]:
     """The ops that nn's modules call directly, each with the public function of its name."""
     nn = sys.modules["rushlight.nn"]
     for key in dir(nn):  # nn's modules are loaded on first access
