@@ -43,13 +43,16 @@ def gradcheck(
     = a + i b the gradient is d/da + i d/db of the real part of conj(v) f, for v = 1 and i.
     `check_forward_ad` compares tangents, too; `check_backward_ad=False` skips gradients. Returns
     True; on a mismatch raises GradcheckError (a RuntimeError), or returns False with
-    `raise_exception=False`.
+    `raise_exception=False`. Of a sparse input all elements are varied; with `masked` those that are
+    stored.
 
     >>> x = rushlight.tensor([0.5, 1.5], dtype=rushlight.float64, requires_grad=True)
     >>> rushlight.autograd.gradcheck(rushlight.sin, (x,))
     True
     """
     args = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
+    if not all([a._dense for a in args if isinstance(a, Tensor)]):
+        func, args = of_dense(func, args, masked)
     varied = [a for a in args if isinstance(a, Tensor) and a.requires_grad]
     if not varied:
         raise ValueError(
@@ -69,6 +72,39 @@ def gradcheck(
             raise
         return False
     return True
+
+
+def of_dense(func: Callable, args: Sequence, masked: bool) -> tuple[Callable, list]:
+    """(the function, its arguments) with dense tensors in place of sparse ones: with all elements,
+    or with `masked` those that are stored."""
+
+    def stands_for(a: Any) -> Any:
+        if not isinstance(a, Tensor) or a._dense:
+            return a
+        made = a.detach()
+        values = made.coalesce().values() if made.is_sparse else made.values()
+        dense = values.clone() if masked else made.to_dense()
+        return dense.requires_grad_(a.requires_grad)
+
+    def sparse(a: Any, given: Any) -> Any:
+        if given is a:
+            return a
+        if not masked:
+            return given.to_sparse(layout=a.layout, blocksize=getattr(a, "_block", None))
+        coo = getattr(a, "_coo", a).detach()
+        coo = coo.coalesce() if a.is_sparse else coo
+        made = coo.holding(given.reshape(coo._of.shape))
+        return made if a.is_sparse else a.holding_places_of(made)
+
+    def call(*given: Any) -> Any:
+        made = func(*[sparse(a, g) for a, g in zip(args, given)])
+        outs = made if isinstance(made, (tuple, list)) else (made,)
+        return [
+            t.to_dense(masked_grad=masked) if isinstance(t, Tensor) and not t._dense else t
+            for t in outs
+        ]
+
+    return call, [stands_for(a) for a in args]
 
 
 def outputs_of(func: Callable, args: Sequence) -> list[Tensor]:

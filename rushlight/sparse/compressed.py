@@ -211,8 +211,10 @@ class CompressedTensor(Tensor):
 
     def select(self, dim: int, index: Any) -> Any:
         """The slice at one index: a COO vector for a matrix."""
-        found = back(self._coo.select(dim, index), self)
-        return found._coalesced_(True) if self.ndim == 2 and found.is_sparse else found
+        return vector_in_order(back(self._coo.select(dim, index), self))
+
+    def __getitem__(self, index: Any) -> Any:
+        return vector_in_order(back(self._coo[index], self))
 
     def transpose(self, dim0: int, dim1: int) -> CompressedTensor:
         """The transpose. That of matrices has the other layout: nothing moves."""
@@ -317,6 +319,11 @@ class CompressedTensor(Tensor):
 
     def __deepcopy__(self, memo: dict) -> CompressedTensor:
         return held(self._coo.__deepcopy__(memo), self._by, self._block)
+
+
+def vector_in_order(found: Any) -> Any:
+    """A row or column of a compressed matrix: its elements are in order, and known to be."""
+    return found._coalesced_(True) if found.is_sparse and found.ndim == 1 else found
 
 
 def name_of(layout: Layout) -> str:

@@ -380,8 +380,10 @@ def sliced_by(x: Any, dim: int, part: slice) -> Any:
     places = range(*part.indices(x.shape[dim]))
     if part.step is not None and part.step < 0:
         raise ValueError(explain("step must be greater than zero", "x.flip(dim) of a dense tensor"))
-    if len(places) == x.shape[dim] or not x.is_sparse:
-        return x if len(places) == x.shape[dim] else x[(slice(None),) * dim + (part,)]
+    if len(places) == x.shape[dim]:
+        return x
+    if not x.is_sparse:
+        return x[(slice(None),) * dim + (part,)]
     if places.step == 1:
         return narrow_copy(x, dim, places.start, len(places))
     return index_select(x, dim, from_array(np.array(places, np.int64)))

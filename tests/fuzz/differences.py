@@ -78,8 +78,9 @@ ON_PURPOSE: list[tuple[str, str]] = [
         "the gradient of sparse_coo_tensor's values has a gradient of its own: torch's has none",
     ),
     (
-        r"(?s)sparse_coo_tensor\(.*\.(log_)?softmax\(.*(backward|grad)\(",
-        "sparse softmax of indices that repeat has the gradient of the sums: torch's is not",
+        r"(?s)sparse_coo_tensor\(.*\.((log_)?softmax|sparse_mask)\(.*(backward|grad)\(",
+        "softmax and sparse_mask of indices that repeat have the gradient of the sums: torch's are "
+        "others",
     ),
     (r"is_inference\(\)", "tensors made in inference_mode are ordinary tensors"),
     (

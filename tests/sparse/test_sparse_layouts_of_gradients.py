@@ -139,6 +139,18 @@ def test_finite_differences(check):
     assert check(f, (v, d))
 
 
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr"])
+def test_finite_differences_of_sparse_inputs(layout):
+    dense = rushlight.tensor(ROWS, dtype=rushlight.float64)
+    s = dense.to_sparse(layout=getattr(rushlight, layout)).requires_grad_()
+    d = rushlight.arange(1.0, 7.0).double().view(3, 2).requires_grad_()
+    assert gradcheck(lambda s, d: s @ d, (s, d), masked=False)
+    assert gradcheck(lambda s, d: rushlight.sparse.mm(s, d), (s, d), masked=True)
+    assert gradcheck(lambda s: s * 2, (s,), masked=True)
+    with pytest.raises(RuntimeError, match="Jacobian mismatch"):
+        gradcheck(lambda s, d: rushlight.sparse.mm(s, d), (s, d), masked=False)
+
+
 def test_transforms():
     s, d = rushlight.tensor(ROWS).to_sparse(), rushlight.ones(3, 2)
     assert rushlight.func.grad(lambda s: (s @ d).sum())(s).tolist() == [[2, 2, 2], [2, 2, 2]]
