@@ -13,6 +13,7 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 from urllib.parse import parse_qs, urlparse
 
 from rushlight.base.errors import explain
@@ -31,7 +32,7 @@ class Place:
     size: int
     host: str
     port: int
-    owner: int = -1  # the owner's end of the server's pipe, where this process has started it
+    owner: Any = None  # holds the server, where this process has started it
     here: int = 1  # the number of ranks on this machine
 
 

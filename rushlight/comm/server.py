@@ -23,6 +23,8 @@ PMI = b"cmd="
 KVS_NAME = f"kvs_{os.getpid()}_{time.time_ns()}"  # MPICH names shared memory by it
 
 SHARED_MEMORY = "/dev/shm"
+BACKLOG = 4096  # connections that may wait
+APART = 1  # the server's argument where no open files are handed down
 
 
 def pack(fields: list[bytes]) -> bytes:
@@ -288,7 +290,7 @@ class Pmi:
 class Server:
     """The loop of one thread: read requests, answer."""
 
-    def __init__(self, listener: socket.socket, owner: int):
+    def __init__(self, listener: socket.socket, owner: int | socket.socket):
         self.listener, self.owner = listener, owner
         self.store, self.ranks = KeyValues(), Ranks()
         self.pmi = Pmi(self.ranks)
@@ -381,6 +383,27 @@ class Server:
                 self.pmi.release()
 
 
-if __name__ == "__main__":
+def opened(port: int, owner: socket.socket) -> socket.socket:
+    """A socket that listens at a port. Tells the owner the port, or the error's number below 0."""
+    try:
+        listener = socket.create_server(("", port), backlog=BACKLOG)
+    except OSError as error:
+        owner.sendall(b"%d" % -(error.errno or 1))
+        raise SystemExit(1) from None
+    owner.sendall(b"%d" % listener.getsockname()[1])
+    return listener
+
+
+def main(first: int, second: int, apart: int = 0) -> None:
+    """Serve with what was handed down: the listening socket, and the owner's pipe. Where nothing
+    was (`apart`): at port `first`, for the owner that listens at port `second`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the ranks, and they the server
-    Server(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])).serve()
+    if apart == APART:
+        owner = socket.create_connection(("127.0.0.1", second))
+        Server(opened(first, owner), owner).serve()
+    else:
+        Server(socket.socket(fileno=first), second).serve()
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

@@ -15,27 +15,51 @@ from typing import Any
 
 from rushlight.comm import server
 from rushlight.comm.errors import DistError, DistNetworkError
-from rushlight.comm.server import pack, unpack
+from rushlight.comm.server import APART, BACKLOG, pack, unpack
 from rushlight.comm.store import DEFAULT_TIMEOUT, Store, Text, as_bytes, late
 
 RETRY_SECONDS = 0.05
 SERVERS: list[subprocess.Popen] = []  # that this process has started: children to be reaped
+START_SECONDS = 30.0  # how long a server may take to start
 ANSWER_SECONDS = 10.0  # how much later than promised an answer may come
 
 
-def start_server(port: int) -> tuple[int, int]:
-    """Start the server at a port, 0 for any that is free: (its port, the owner's end of a pipe).
-    The server runs until that end and all connections are closed. OSError if the port is taken."""
-    listener = socket.create_server(("", port), backlog=4096)
+def start_server(port: int) -> tuple[int, Any]:
+    """Start the server at a port, 0 for any that is free: (its port, what holds it). The server
+    runs until `close()` of what holds it and until all connections are closed. OSError if the port
+    is taken."""
+    if not hasattr(os, "fork"):  # Windows, where no open files are handed down
+        return start_apart(port)
+    listener = socket.create_server(("", port), backlog=BACKLOG)
     theirs, ours = os.pipe()
     handed_down = (listener.fileno(), theirs)
-    SERVERS[:] = [one for one in SERVERS if one.poll() is None]
-    command = [sys.executable, "-S", "-E", server.__file__, *map(str, handed_down)]
-    SERVERS.append(subprocess.Popen(command, pass_fds=handed_down, stdin=subprocess.DEVNULL))
+    run_server(*handed_down, pass_fds=handed_down)
     port = listener.getsockname()[1]
     os.close(theirs)
     listener.close()
-    return port, ours
+    return port, os.fdopen(ours, "wb", buffering=0)
+
+
+def run_server(*arguments: int, **settings: Any) -> None:
+    """Start the server's process."""
+    SERVERS[:] = [one for one in SERVERS if one.poll() is None]
+    command = [sys.executable, "-S", "-E", server.__file__, *map(str, arguments)]
+    SERVERS.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, **settings))
+
+
+def start_apart(port: int) -> tuple[int, Any]:
+    """`start_server` with nothing handed down: the server opens the port itself, and connects to
+    this process to tell its number. That connection holds the server."""
+    with socket.create_server(("127.0.0.1", 0)) as meeting:
+        run_server(port, meeting.getsockname()[1], APART)
+        meeting.settimeout(START_SECONDS)
+        owner, _ = meeting.accept()
+    owner.settimeout(START_SECONDS)
+    told = int(owner.recv(16))
+    if told < 0:
+        owner.close()
+        raise OSError(-told, os.strerror(-told))
+    return told, owner
 
 
 def taken(port: int) -> DistNetworkError:
@@ -149,7 +173,7 @@ class TCPStore(Store):
         use_libuv: bool = True,
     ):
         super().__init__()
-        self.timeout, self.host, self.owner = timeout, host_name, -1
+        self.timeout, self.host, self.owner = timeout, host_name, None
         if is_master:
             try:
                 port, self.owner = start_server(port)
@@ -199,6 +223,6 @@ class TCPStore(Store):
         return int(self.connection.request("count")[0])
 
     def __del__(self) -> None:
-        if getattr(self, "owner", -1) >= 0:
-            os.close(self.owner)
-            self.owner = -1
+        if (owner := getattr(self, "owner", None)) is not None:
+            owner.close()
+            self.owner = None

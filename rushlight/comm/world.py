@@ -39,7 +39,7 @@ class World:
         self.watch: Connection | None = None
         self.left: dict[int, str] = {}  # rank -> "lost" or "ended"
         self.left_at: dict[int, float] = {}  # rank -> when this was known
-        self.owner = -1  # the pipe that holds the server
+        self.owner: Any = None  # holds the server: its `close()` lets the server end
         self.next_look = 0.0
         self.rounds = 0  # of init_process_group
         self.pid = os.getpid()
@@ -132,9 +132,9 @@ class World:
         if self.watch is not None:
             self.watch.close()
             self.watch = None
-        if self.owner >= 0:
-            os.close(self.owner)
-            self.owner = -1
+        if self.owner is not None:
+            self.owner.close()
+            self.owner = None
         if isinstance(self.store, TCPStore):
             self.store.connection.close()
 
@@ -158,6 +158,7 @@ def world_of(
     if known is None:
         if launched_by_mpi():
             return kept(start_under_launcher(timeout, rank, size))
+        check_can_start(size)
         return kept(start(find(init_method, store, rank, size, timeout), timeout))
     if known.size != size:
         raise RuntimeError(
@@ -174,10 +175,22 @@ def world_of(
     return known
 
 
+def check_can_start(size: int) -> None:
+    """RuntimeError where MPI's processes find each other by mpiexec alone: the MPIs of Windows."""
+    if not hasattr(os, "fork"):
+        raise RuntimeError(
+            explain(
+                f"a world of {size} processes is started by mpiexec on this system",
+                f"mpiexec -n {size} rushlight run program.py",
+            )
+        )
+
+
 def kept(world: World) -> World:
     """Remember the world of this process."""
     if os.getpid() not in _worlds:
-        os.register_at_fork(after_in_child=world.after_fork)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=world.after_fork)
         atexit.register(world.leave)
     _worlds.clear()
     _worlds[os.getpid()] = world

@@ -130,7 +130,7 @@ class Agent:
                 env=self.environment(local, restart, port),
                 stdout=output,
                 stderr=None if output is None else subprocess.STDOUT,
-                preexec_fn=die_with_parent,
+                preexec_fn=die_with_parent if hasattr(os, "fork") else None,
             )
         finally:
             if output is not None:
