@@ -383,20 +383,45 @@ def promoted(op: Op, operands: Sequence[Any]) -> list[Tensor]:
     if len(pairs) == 1:
         result = pairs[0][0].dtype
     else:
-        if op.options.get("boolean") is False and any(t._array.dtype.kind == "b" for t, _ in pairs):
-            raise RuntimeError(explain(op_errors().MASKED))
         result = dtypes.result_dtype(
             [
                 (dtypes.of_scalar(v) if kind == 2 else t.dtype, kind)
                 for v, (t, kind) in zip(operands, pairs)
             ]
         )
+    if result.numpy in op.refused:
+        raise op_errors().not_taken(op, operands, result)
+    if op.options.get("boolean") is False and any(t._array.dtype.kind == "b" for t, _ in pairs):
+        raise RuntimeError(explain(op_errors().MASKED))
     if op.result == FLOATING and result.category < dtypes.FLOATING:
         result = dtypes.get_default_dtype()
     return [
         brought(t, result) if kind != 2 else created(from_array(t._array.astype(result.numpy)))
         for t, kind in pairs
     ]
+
+
+def check_taken(op: Op, *tensors: Tensor) -> None:
+    """NotImplementedError for a tensor of a dtype that the op does not take, in functions that
+    compute in another way."""
+    for t in tensors:
+        if t._array.dtype in op.refused:
+            raise op_errors().not_taken(op, tensors, t.dtype)
+
+
+def check_dtypes(function: str, takes: str, *tensors: Tensor) -> None:
+    """NotImplementedError for a tensor whose dtype is of none of these kinds, the letters of
+    `takes` in the table: for functions that have no entry of their own."""
+    for t in tensors:
+        kind = t._array.dtype.kind
+        if kind not in takes and not (kind == "V" and "f" in takes) and t._array.size:
+            raise NotImplementedError(
+                explain(
+                    f"\"{function}\" not implemented for '{t.dtype.scalar_type}'",
+                    op_errors().hint_of_kinds(kind, takes),
+                    inputs=" ".join(map(describe, tensors)),
+                )
+            )
 
 
 def brought(t: Tensor, to: dtypes.dtype) -> Tensor:

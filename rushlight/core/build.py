@@ -216,6 +216,7 @@ def inplace(one: Op) -> Callable:
     """The op written back into its first argument: x.mul_(y)."""
     at_once = written_at_once(one)
     name, out_of_place, answers = one.name + "_", as_method(one), one.result == BOOL
+    real_valued = one.result == REAL
     constants = name.startswith("logical_")  # torch gives the second argument no gradient
 
     def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -224,6 +225,10 @@ def inplace(one: Op) -> Callable:
                 return at_once(input, *args)
             except (TypeError, ValueError, AttributeError, NoArray):
                 pass  # promotion, broadcasting, a sparse operand, an error: the long way
+        if real_valued and input.dtype.is_complex:
+            raise RuntimeError(
+                explain(f"In-place {one.name} is not supported for complex tensors.", "x = x.abs()")
+            )
         m = mode()
         if m.watch is None and m.batch is None:  # then before_write would return the input
             try:
@@ -249,10 +254,11 @@ def written_at_once(one: Op) -> Callable | None:
     """A function that computes a ufunc into the memory of its first argument. TypeError where
     operands have to be brought to one dtype. None for other ops."""
     kernel: Any = one.kernel
-    if not isinstance(kernel, np.ufunc) or one.result == BOOL or one.options.get("ordered"):
+    if not isinstance(kernel, np.ufunc) or one.result == BOOL:
         return None
     # 16-bit floats have a faster way, out of place; np.reciprocal has integers, too
-    refused = HALVES + "?bBhHiIlLqQ" * (one.result == FLOATING)
+    refused = HALVES + "".join([dtype.char for dtype in one.rerouted])
+    refused += "FD" * (one.result == REAL)
 
     def one_input(input: Tensor) -> Tensor:
         a = input._array

@@ -27,6 +27,7 @@ from rushlight.base.errors import NoArray
 from rushlight.base.text import conditional, define, folded, indented, tupled
 from rushlight.core.arguments import (
     binder,
+    check_taken,
     constant,
     left_out,
     number_of,
@@ -41,7 +42,7 @@ from rushlight.core.mode import mode
 from rushlight.core.node import Output, outside, remember, share_writes, user
 from rushlight.core.results import filled, into, result_type
 from rushlight.core.saved import saved_items
-from rushlight.core.table import FLOATING, TABLE, Op
+from rushlight.core.table import TABLE, Op
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.core.views import register
 
@@ -170,16 +171,27 @@ class Arguments:
         return [*lines, "tensors_array = [t._array for t in tensors]"] if self.listed else lines
 
     def checked(self) -> list[str]:
-        """The dtypes of inputs with a gradient agree, but for those that were promoted."""
+        """The dtype of the first input is one that the op takes; the dtypes of inputs with a
+        gradient agree. Promotion has seen to those that were promoted."""
         names = [name for name in self.ruled if name not in self.promoted]
+        lines = []
+        if self.op.refused and self.single[0] not in self.promoted:
+            x = self.single[0]
+            some = "" if self.op.elementwise else f" and {x}_array.size"
+            some += f" and {x}_array.ndim" if "0" in self.op.takes else ""
+            lines += [
+                f"if {x}_array.dtype in op.refused{some}:",
+                f"    raise op_errors().not_taken(op, values, {x}.dtype)",
+            ]
         if len(names) < 2:
-            return []
+            return lines
         first, *others = names
         differ = [
             f"{a}_array is not None and {a}_array.dtype is not {first}_array.dtype" for a in others
         ]
         arrays, tensors = ", ".join(f"{name}_array" for name in names), ", ".join(names)
         return [
+            *lines,
             *conditional("if", " or ".join([f"{first}_array is None", *differ])),
             *indented(folded("check_one_dtype(", ["op", f"({arrays})", f"({tensors})"], ")")),
         ]
@@ -284,7 +296,7 @@ def to_one_dtype(op: Op, operands: Sequence[Any]) -> list[Any]:
         else:
             dtype = v._array.dtype
     else:
-        if dtype is not None and (op.result != FLOATING or dtype.kind in "fcV"):
+        if dtype is not None and dtype not in op.rerouted:
             if not numbers:  # 2 us of the 9 that `where` takes
                 return list(operands)
             if mode().watch is None:  # where(mask, x, 0.) in 4.2 us, not 7
@@ -294,8 +306,17 @@ def to_one_dtype(op: Op, operands: Sequence[Any]) -> list[Any]:
     given = [v for v in operands if v is not None]
     if not given:
         op_errors().check_tensors(op, operands)
+    check_strict(op, given)
     there = iter(promoted(op, given))
     return [None if v is None else next(there) for v in operands]
+
+
+def check_strict(op: Op, given: Sequence[Any]) -> None:
+    """RuntimeError unless the tensors beside numbers have one dtype, of an op that asks for it."""
+    if op.options.get("strict"):
+        tensors = [v for v in given if isinstance(v, Tensor)]
+        same_dtype(op, tensors)
+        check_taken(op, *tensors)
 
 
 def tensor_list(op: Op, values: Sequence[Any], place: int, one_dtype: bool) -> tuple[Tensor, ...]:

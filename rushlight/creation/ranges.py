@@ -24,11 +24,11 @@ WHOLE = {dtypes.bfloat16: 2**8, dtypes.float16: 2**11, dtypes.float32: 2**24, dt
 
 
 def numeric(d: dtypes.dtype, name: str) -> dtypes.dtype:
-    """The dtype. NotImplementedError for bool, which has no ranges."""
-    if d is dtypes.bool_:
+    """The dtype. NotImplementedError for bool and complex dtypes, which have no ranges."""
+    if d is dtypes.bool_ or d.is_complex and name != "linspace":
         raise NotImplementedError(
             explain(
-                f"\"{name}_cpu\" not implemented for 'Bool'",
+                f"\"{name}_cpu\" not implemented for '{d.scalar_type}'",
                 "make it with integers, and convert it",
             )
         )

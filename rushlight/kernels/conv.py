@@ -509,5 +509,3 @@ def check_dtypes(op: str, a: np.dtype, b: np.dtype, n: int) -> None:
             f"conv{n}d: expected one dtype, but the {first} is {a} and the {second} {b}; "
             "convert one with .to(dtype)"
         )
-    if a.kind == "b":
-        raise NotImplementedError(f"conv{n}d is not implemented for 'Bool'; convert with .float()")

@@ -114,28 +114,12 @@ def divided(x: ndarray, y: ndarray, ufunc: np.ufunc) -> ndarray:
     return ufunc(x, y)
 
 
-def refusing(kinds: str, function: Callable, words: str = "") -> Callable:
-    """The function for arrays, or numbers, of other kinds than these, for which NumPy has an answer
-    and torch an error, in `words`."""
-
-    def kernel(x: ndarray, *others: Any) -> ndarray:
-        dtype = np.asarray(x).dtype
-        if dtype.kind in kinds:
-            raise NotImplementedError(words) if words else TypeError(f"not supported for {dtype}")
-        return function(x, *others)
-
-    return kernel
-
-
 floor_divide, remainder, fmod = (
     rounded_quotient(np.floor_divide),
     rounded_quotient(np.remainder),
     rounded_quotient(np.fmod),
 )
-fmax = refusing("c", np.fmax, "fmax not implemented for complex tensors.")
-fmin = refusing("c", np.fmin, "fmin not implemented for complex tensors.")
-hypot = refusing("iub", np.hypot)
-signbit = refusing("c", np.signbit, "signbit is not implemented for complex tensors.")
+fmax, fmin, hypot, signbit = np.fmax, np.fmin, np.hypot, np.signbit
 
 
 BRANCHLESS_ELEMENTS = 1 << 10  # from which NumPy's branches cost more than passes without branches
@@ -247,26 +231,24 @@ def bound(ufunc: np.ufunc, low: bool) -> Callable:
             return ufunc(y, x)
         return clip(x, y, ends[1]) if low else clip(x, ends[0], y)
 
-    return refusing("c", kernel, COMPLEX)
+    return kernel
 
 
-COMPLEX = "clamp is not supported for complex types; hint: clamp x.real and x.imag"
 clamp_min, clamp_max = bound(np.maximum, True), bound(np.minimum, False)
-clamp_both = refusing(
-    "c",
-    lambda x, low, high: (
-        (clip(x, low, high) if x.__class__ is ndarray else x.clip(low, high))
-        if x.dtype.kind != "V"
-        else minimum(high, maximum(low, x))
-    ),
-    COMPLEX,
-)  # of bfloat16 clip makes float32
+
+
+def clamp_both(x: ndarray, low: Any, high: Any) -> ndarray:
+    if x.dtype.kind == "V":  # of bfloat16 clip makes float32
+        return minimum(high, maximum(low, x))
+    return clip(x, low, high) if x.__class__ is ndarray else x.clip(low, high)
 
 
 def pow(x: ndarray, y: ndarray) -> ndarray:
     """x^y; by products for the exponents people write (np.power takes 20 times as long as a
     product)."""
     if x.dtype.kind == "b":
+        if y.ndim:  # True ** False, of numbers, is an answer of torch's
+            raise TypeError("not supported for bool")
         return x | ~y
     if y.ndim == 0 and x.dtype.kind in "fcV":
         n = y.item()

@@ -56,7 +56,6 @@ def max_pool(
         ([[5.0, 7.0], [13.0, 15.0]], [[5, 7], [13, 15]])
     """
     op = f"max_pool{len(kernel)}d"
-    check_ordered(op, x)
     out = pooled_size(op, x.shape[1:], kernel, stride, padding, dilation, ceil_mode)
     size = x.shape[2:]
     check_reached(op, size, kernel, stride, padding, dilation, out)
@@ -186,7 +185,6 @@ def adaptive_max_pool(x: ndarray, output_size: Ints) -> tuple[ndarray, ndarray]:
         [[[2, 4]]]
     """
     op, size = f"adaptive_max_pool{len(output_size)}d", x.shape[2:]
-    check_ordered(op, x)
     check_adaptive(op, x.shape, output_size)
     kernel = even_parts(size, output_size)
     if kernel is not None and x.shape[1]:
@@ -299,7 +297,6 @@ def avg_pool(
         [[[0.5, 1.0]]]
     """
     op = f"avg_pool{len(kernel)}d"
-    check_ordered(op, x)
     ones = (1,) * len(kernel)
     out = pooled_size(op, x.shape[1:], kernel, stride, padding, ones, ceil_mode)
     size = x.shape[2:]
@@ -363,7 +360,6 @@ def adaptive_avg_pool(x: ndarray, output_size: Ints) -> ndarray:
         [[[1.0, 3.0]]]
     """
     op, size = f"adaptive_avg_pool{len(output_size)}d", x.shape[2:]
-    check_ordered(op, x, integers=False)
     check_adaptive(op, x.shape, output_size)
     if prod(output_size) == 1:
         return whole_planes(x)
@@ -581,12 +577,6 @@ def check_reached(
                 f"{padding} "
                 f"alone, for input size {size}; take less padding or dilation"
             )
-
-
-def check_ordered(op: str, x: ndarray, integers: bool = True) -> None:
-    """torch's dtypes: floats, and integers where said; neither bool nor complex."""
-    if x.dtype.kind not in ("fViu" if integers else "fV"):
-        raise NotImplementedError(f'"{op}" not implemented for {x.dtype}; convert with .float()')
 
 
 @lru_cache(maxsize=256)

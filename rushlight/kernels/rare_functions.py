@@ -7,7 +7,6 @@ import numpy as np
 from numpy import isreal, ndarray  # noqa: F401
 
 from rushlight.base.faster import site
-from rushlight.kernels.elementwise import refusing
 from rushlight.kernels.layout import led
 
 NEXT, LAST = np.array([1, 2, 0]), np.array([2, 0, 1])  # of three coordinates
@@ -21,22 +20,16 @@ def least_multiple(x: ndarray, y: ndarray) -> ndarray:
     return np.lcm(x, y, dtype=np.int32).astype(x.dtype)
 
 
-gcd, lcm = refusing("b", np.gcd), refusing("b", least_multiple)
+gcd, lcm = np.gcd, least_multiple
 
 
 def nextafter(x: ndarray, y: ndarray) -> ndarray:
     """The number next to x on the way to y."""
-    if x.dtype.kind in "iub":
-        raise TypeError("not supported for whole numbers")
     return np.nextafter(x, y)
 
 
 def frexp(x: ndarray) -> tuple[ndarray, ndarray]:
     """m and e with x = m 2^e, 1/2 <= |m| < 1; e is 0 where x is 0, infinite or nan."""
-    if x.dtype.kind not in "fV":
-        raise TypeError(
-            "torch.frexp() only supports floating-point dtypes; hint: convert it first: x.float()"
-        )
     m, e = np.frexp(x.astype(np.float32) if x.dtype.kind == "V" else x)
     return np.asarray(m).astype(x.dtype, copy=False), np.where(np.isfinite(x), e, 0).astype(
         np.int32

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.dtypes import of
 from rushlight.base.faster import site
 from rushlight.base.intp import as_int64, as_intp
 from rushlight.kernels.elementwise import where
@@ -124,12 +123,6 @@ def count(x: ndarray, dims: Dims) -> int:
 
 
 def mean(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
-    if x.dtype.kind in "iub":
-        raise TypeError(
-            "could not infer output dtype. Input dtype must be either a floating point or complex "
-            "dtype. "
-            f"Got: {of(x.dtype).scalar_type}; hint: convert it first: x.float()"
-        )
     n = count(x, dims)
     if x.dtype.itemsize == 2 and n:  # the sum may be larger than the largest of float16
         return plain(np.asarray(added(single(x), dims, keepdim) / np.float32(n)).astype(x.dtype))
@@ -138,10 +131,6 @@ def mean(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
 
 
 def nansum(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
-    if x.dtype.kind == "c":
-        raise RuntimeError(
-            "nansum on CPU does not support complex inputs; hint: take .real and .imag"
-        )
     r = sum(x, dims, keepdim)  # nan only where there is one, or infinities of both signs
     if x.dtype.kind not in "fV" or not (r != r).any():
         return r  # a million in 0.3 ms; to look for nan first took 1.9
@@ -157,20 +146,11 @@ def amin(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
 
 
 def extreme(ufunc: np.ufunc, x: ndarray, dims: Dims, keepdim: bool, name: str) -> ndarray:
-    refuse(x, "c", f'"{name[1:]}_values_cpu" not implemented for')
     try:
         return plain(in_turn(ufunc, x, dims, keepdim))
     except ValueError:
         check_elements(x, dims, name, RuntimeError)
         raise
-
-
-def refuse(x: ndarray, kinds: str, what: str) -> None:
-    """NotImplementedError for an array of these kinds of numbers, unless it is empty."""
-    if x.dtype.kind in kinds and x.size:
-        raise NotImplementedError(
-            f"{what} '{of(x.dtype).scalar_type}'; hint: convert it with .to(dtype)"
-        )
 
 
 def check_dim(x: ndarray, dim: int) -> None:
@@ -372,7 +352,6 @@ def cummax(x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
     """The largest element so far, and the last place where it stood."""
     if not x.ndim:
         return x.copy(), np.zeros((), np.int64)
-    refuse(x, "c", '"cummax_cpu" not implemented for')
     return furthest(np.maximum, plain(x), dim)
 
 

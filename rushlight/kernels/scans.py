@@ -6,7 +6,7 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.kernels.layout import plain
-from rushlight.kernels.reduce import check_dim, furthest, refuse
+from rushlight.kernels.reduce import check_dim, furthest
 
 
 def cummin(x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
@@ -14,14 +14,12 @@ def cummin(x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
     check_dim(x, dim)
     if not x.ndim:
         return x.copy(), np.zeros((), np.int64)
-    refuse(x, "c", '"cummin_cpu" not implemented for')
     return furthest(np.minimum, plain(x), dim)
 
 
 def logcumsumexp(x: ndarray, dim: int) -> ndarray:
     """log(exp(x_0) + ... + exp(x_i)), never overflowing; in float64, as torch does: the error would
     grow with every step."""
-    refuse(x, "iub", '"logcumsumexp_out_cpu" not implemented for')
     check_dim(x, dim)
     if not x.ndim or not x.size:
         return x.copy()

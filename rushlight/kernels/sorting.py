@@ -19,7 +19,6 @@ from rushlight.kernels.reduce import (
     first,
     in_order,
     ordered,
-    refuse,
     taken,
 )
 from rushlight.kernels.summation import add_reduce
@@ -83,7 +82,7 @@ def of_all(along: Callable, x: ndarray) -> ndarray:
 
 def mode(x: ndarray, dim: int = -1, keepdim: bool = False) -> tuple[ndarray, ndarray]:
     """The most frequent element, the smallest of several, and the last place where it stands."""
-    counted(x, dim, "mode", "c")
+    counted(x, dim, "mode")
     if not x.ndim:
         return x.copy(), np.zeros((), np.int64)
     if not x.size:
@@ -125,11 +124,9 @@ def ascending(x: ndarray) -> ndarray:
     )
 
 
-def counted(x: ndarray, dim: int, name: str, refused: str = "bc") -> int:
-    """How many elements there are along a dimension: at least one, of a dtype that has an order."""
+def counted(x: ndarray, dim: int, name: str) -> int:
+    """How many elements there are along a dimension: at least one."""
     check_dim(x, dim)
-    if x.ndim:
-        refuse(x, refused, f'"{name}_cpu" not implemented for')
     check_elements(x, dim, name)
     return x.shape[dim] if x.ndim else 1
 

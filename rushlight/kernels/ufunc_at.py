@@ -80,15 +80,16 @@ def line_of(index: ndarray, shape: tuple[int, ...], dim: int) -> ndarray | None:
 
 # -- where numbers stand ---------------------------------------------------------------------------
 
+INDICES = "ilq"  # dtype.char of int32 and int64
 UNSIGNED = {np.dtype(f"i{size}"): np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 
 def check_index(
     index: ndarray, n: int, name: str, dim: int = 0, kind: type[Exception] = IndexError
 ) -> None:
-    """RuntimeError for an index that is no integer; an error of the given kind for one that is not
-    there."""
-    if index.dtype.kind not in "iu":
+    """RuntimeError for an index that is neither int32 nor int64; an error of the given kind for one
+    that is not there."""
+    if index.dtype.char not in INDICES:
         raise RuntimeError(
             f"{name}(): Expected dtype int32/int64 for index but got {index.dtype}; hint: "
             "index.long()"

@@ -21,7 +21,7 @@ from rushlight.base.errors import (
     overflow,
 )
 from rushlight.core.mode import mode
-from rushlight.core.table import FLOATING, PUBLIC, Op
+from rushlight.core.table import PUBLIC, Op
 from rushlight.core.tensor import Tensor
 
 MASKED = (
@@ -30,15 +30,14 @@ MASKED = (
     "`~` or `logical_not()` operator instead."
 )
 
-# What NumPy refuses of one or two bool tensors, in torch's words: of the ops of the word
-# `boolean=False`.
-BOOLEAN = {
-    1: "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
-    "invert a mask, use the `~` or "
-    "`logical_not()` operator instead.",
-    2: "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
-    "`logical_xor()` operator "
-    "instead.",
+# torch's words for dtypes that an op does not take, where they do not speak of a kernel.
+NOT_TAKEN = {
+    "neg": "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
+    "invert a mask, use the `~` or `logical_not()` operator instead.",
+    "sub": "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+    "`logical_xor()` operator instead.",
+    "mean": "mean(): could not infer output dtype. Input dtype must be either a floating point or "
+    "complex dtype. Got: {dtype}",
 }
 
 
@@ -86,8 +85,6 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
                 **facts,
             )
         )
-    if isinstance(error, TypeError) and "boolean" in text and op.options.get("boolean") is False:
-        return RuntimeError(explain(BOOLEAN[len(op.inputs)], **facts))
     # the binder's: a keyword, an argument too many
     if isinstance(error, TypeError) and text.startswith(f"{name}() "):
         return TypeError(explain(text, **facts))
@@ -98,9 +95,8 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
     if refused and op.elementwise and (found := mismatch(tensors)) != UNFIT:
         return RuntimeError(explain(found, **facts))
     if isinstance(error, TypeError) and refused:
-        kinds = ", ".join(dict.fromkeys(f"'{t.dtype.scalar_type}'" for t in tensors))
         return NotImplementedError(
-            explain(f'"{name}" not implemented for {kinds}', unfit_dtype(op, tensors), **facts)
+            explain(unsupported(op, tensors), unfit_dtype(op, tensors), **facts)
         )
     if isinstance(error, TypeError) and "as an integer" in text:  # dim=1.5
         return TypeError(explain(f"{name}(): {text}", **facts))
@@ -123,6 +119,27 @@ def beyond(n: int, settings: Sequence[Any], facts: dict) -> Exception:
     if dims:
         return out_of_range(dims[0], n, **facts)
     return IndexError(explain("the dimensions of the arguments do not fit", **facts))
+
+
+def not_taken(op: Op, args: Sequence[Any], dtype: dtypes.dtype) -> RuntimeError:
+    """The error for tensors of a dtype that the op does not take; torch looks at their shapes
+    first."""
+    tensors = [a for a in args if isinstance(a, Tensor)]
+    facts = {"op": op.called, "inputs": described(op, args)}
+    if op.elementwise and (found := mismatch(tensors)) != UNFIT:
+        return RuntimeError(explain(found, **facts))
+    hint = unfit_dtype(op, tensors)
+    if op.name in NOT_TAKEN:
+        said = NOT_TAKEN[op.name].format(dtype=dtype.scalar_type)
+        return RuntimeError(explain(said, hint if op.name == "mean" else "", **facts))
+    return NotImplementedError(explain(unsupported(op, [dtype]), hint, **facts))
+
+
+def unsupported(op: Op, given: Sequence[Any]) -> str:
+    """torch's sentence for an op without a kernel for these dtypes, or those of these tensors."""
+    found = [x.dtype if isinstance(x, Tensor) else x for x in given]
+    kinds = ", ".join(dict.fromkeys(f"'{d.scalar_type}'" for d in found))
+    return f'"{op.called}" not implemented for {kinds}'
 
 
 # Settings that torch takes as a Scalar: any number.
@@ -158,12 +175,18 @@ TOO_LARGE = (("int too big to convert", "use a float"), ("can't convert negative
 
 def unfit_dtype(op: Op, tensors: Sequence[Tensor]) -> str:
     """The hint for an op that is not defined for the dtype of its tensors."""
-    kinds = "".join(t._array.dtype.kind for t in tensors)
     if op.name.startswith("bitwise_"):
         return "take integers or bools: x.long(), or compare first, as in x > 0"
-    if op.result == FLOATING or "c" not in kinds and "f" not in kinds:
-        return "convert to floating point first: x.float()"
-    return "convert with .to(dtype)" if "c" not in kinds else ""
+    return hint_of_kinds("".join(t._array.dtype.kind for t in tensors), op.takes)
+
+
+def hint_of_kinds(kinds: str, takes: str) -> str:
+    """What to write for tensors of these kinds (NumPy's letters), of which others are taken."""
+    if "c" in kinds:
+        return "take the parts: x.real and x.imag, or the size x.abs()"
+    if "f" in kinds or "V" in kinds:
+        return "convert with .to(dtype)"
+    return "convert first: x.float()" if "f" in takes else "convert first: x.long()"
 
 
 def index_words(what: str, args: Sequence[Any]) -> str:

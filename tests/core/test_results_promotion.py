@@ -415,6 +415,7 @@ FLOATING_OPS = [
     op.name
     for op in TABLE.values()
     if op.elementwise and op.result == FLOATING and not op.settings and len(op.inputs) == 1
+    if {*"bui"} <= {*op.takes}
 ]
 
 

@@ -82,6 +82,7 @@ COSTS = dict.fromkeys(
         A.gelu,
         A.gelu_slope,
         A.gelu_tanh,
+        A.glu_core,
         A.log_sigmoid,
         A.mish,
         binary_cross_entropy_with_logits,

@@ -10,13 +10,13 @@ import numpy as np
 from rushlight import random
 from rushlight.base.errors import explain, warn
 from rushlight.base.memory_format import contiguous_format
-from rushlight.core.arguments import wrap
+from rushlight.core.arguments import check_taken, wrap
 from rushlight.core.build import before_write, rewritten
+from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor, from_array, method, noticed
 from rushlight.core.views import assign
 from rushlight.creation.factories import empty_like, zeros_like
 from rushlight.fast.index import ELEMENTWISE_ELEMENTS
-from rushlight.ops.linalg.matmul_api import in_single
 from rushlight.ops.math import activation as a
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.reduce import reduce_api
@@ -117,6 +117,10 @@ def hardtanh(
         )
     if input._array.dtype.kind in "iu":
         min_val, max_val = int(min_val), int(max_val)
+        if input._array.dtype.kind == "u" and min(min_val, max_val) < 0:
+            raise RuntimeError(
+                explain("cannot do hardtanh on an unsigned type with negative limits")
+            )
     if inplace:
         return assign(input, a.hardtanh(before_write(input), min_val, max_val))
     return a.hardtanh(input, min_val, max_val)
@@ -294,7 +298,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     value, gate = parts(input, (n // 2, n // 2), place)
     if gate._array.size >= ELEMENTWISE_ELEMENTS:  # loops need contiguous rows
         gate = contiguous(gate)
-    return called(in_single(lambda a, b: e.mul(a, e.sigmoid(b)), value, gate), "GluBackward0")
+    return a.glu_core(value, gate)
 
 
 @method
@@ -358,6 +362,8 @@ def rrelu(
         )
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
+
+    check_taken(TABLE["leaky_relu"], input)
 
     def act(x: Tensor) -> Tensor:
         return called(

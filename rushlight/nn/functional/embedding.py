@@ -6,6 +6,7 @@ import numpy as np
 
 from rushlight.base.errors import explain
 from rushlight.base.intp import as_intp
+from rushlight.core.arguments import check_dtypes
 from rushlight.core.mode import mode as grad_mode
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, created, from_array, holder, noticed
@@ -126,6 +127,7 @@ def embedding_bag(
     tensor([[101.],
             [ 10.]])
     """
+    check_dtypes("embedding_bag", "f", weight)
     if mode not in ("sum", "mean", "max"):
         raise ValueError(explain(f"mode has to be one of sum, mean or max, got {mode!r}"))
     if per_sample_weights is not None and mode != "sum":

@@ -121,12 +121,6 @@ def check(x: Tensor, kernel: tuple[int, ...], name: str) -> None:
                 f"{list(x.shape)} with dimension {at} being empty."
             )
         )
-    if not x.is_floating_point():
-        raise NotImplementedError(
-            explain(
-                f"\"{name}\" not implemented for '{x.dtype.scalar_type}'", "convert with .float()"
-            )
-        )
 
 
 def checked(samples: Tensor, x: Tensor, n: int) -> Tensor:

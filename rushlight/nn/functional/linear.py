@@ -9,7 +9,7 @@ import numpy as np
 
 from rushlight.base.dtypes import FLOATING
 from rushlight.base.errors import NoArray, check_kinds, explain, not_a_tensor
-from rushlight.core.arguments import promoted, wrap
+from rushlight.core.arguments import check_dtypes, promoted, same_dtype, wrap
 from rushlight.core.results import filled
 from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor, from_array
@@ -96,6 +96,9 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
                 f"{list(bias.shape)} but expected [{k}]"
             )
         )
+    for t in (input2, weight, bias):
+        if t is not None:
+            same_dtype(TABLE["linear"], (input1, t))
     n = prod(a[:-1])
     x = matmul(reshape(input1, (n, i)), reshape(permute(weight, (1, 0, 2)), (i, k * j)))
     out = r.sum(e.mul(reshape(x, (n, k, j)), reshape(input2, (n, 1, j))), (2,))
@@ -132,6 +135,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     dim = wrap(dim, len(shape))
     if x1.dtype is not x2.dtype:
         x1, x2 = promoted(TABLE["mul"], (x1, x2))
+    check_dtypes("cosine_similarity", "f", x1, x2)
     x1, x2 = (expand(x, shape) if x._array.shape != shape else x for x in (x1, x2))
     one, two = (e.div(x, e.clamp_min(norm(x, 2.0, dim, True), eps)) for x in (x1, x2))
     return r.sum(e.mul(one, two), (dim,))
@@ -163,6 +167,7 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
         raise RuntimeError(explain(f"pdist only supports 2D tensors, got: {input._array.ndim}D"))
     if p < 0:
         raise RuntimeError(explain("pdist only supports non-negative p values"))
+    check_dtypes("pdist", "f", input)
     n = input._array.shape[0]
     numbers = np.arange(n)
     pairs = np.flatnonzero(np.less.outer(numbers, numbers))

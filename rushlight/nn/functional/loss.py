@@ -10,7 +10,7 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.errors import describe, explain, warn
-from rushlight.core.arguments import integer
+from rushlight.core.arguments import check_dtypes, integer
 from rushlight.core.tensor import Tensor, created, from_array
 from rushlight.nn.functional.linear import linear
 from rushlight.ops.math import elementwise as e
@@ -82,21 +82,6 @@ def weighted(loss: Tensor, weight: Tensor | None, reduction: str, name: str = ""
     )
 
 
-def check_not_integers(kernel: str, input: Tensor, target: Tensor) -> None:
-    """NotImplementedError unless the input or the target has a fraction; `kernel` is torch's name
-    of the loss."""
-    if input.dtype.category < dtypes.FLOATING and target.dtype.category < dtypes.FLOATING:
-        kind = dtypes.promote_types(input.dtype, target.dtype).scalar_type
-        raise NotImplementedError(
-            explain(
-                f"\"{kernel}\" not implemented for '{kind}'",
-                "convert them: input.float()",
-                input=describe(input),
-                target=describe(target),
-            )
-        )
-
-
 # -- numbers ---------------------------------------------------------------------------------------
 
 
@@ -115,7 +100,6 @@ def mse_loss(
     """
     reduction = reduction_of(size_average, reduce, reduction)
     warn_of_sizes(input, target)
-    check_not_integers("mse_cpu", input, target)
     return weighted(losses.mse_loss(input, target), weight, reduction, "MseLossBackward0")
 
 
@@ -162,7 +146,6 @@ def smooth_l1_loss(
         )
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
-    check_not_integers("smooth_l1_cpu", input, target)
     return reduced(losses.smooth_l1_loss(input, target, beta), reduction, "SmoothL1LossBackward0")
 
 
@@ -188,7 +171,6 @@ def huber_loss(
         raise RuntimeError(
             explain("huber_loss does not support non-positive values for delta.", delta=delta)
         )
-    check_not_integers("huber_cpu", input, target)
     return weighted(
         losses.huber_loss(input, target, delta), weight, reduction, "HuberLossBackward0"
     )
@@ -257,6 +239,7 @@ def gaussian_nll_loss(
         raise ValueError(explain(f"{reduction} is not valid", "'mean', 'sum' or 'none'"))
     if (var._array < 0).any():
         raise ValueError(explain("var has negative entry/entries"))
+    check_dtypes("gaussian_nll_loss", "fc", var)
     raw = var.detach()
     safe = e.add(var, e.sub(e.clamp_min(raw, eps), raw))  # at least eps, with var's gradient
     loss = e.mul(e.add(e.log(safe), e.div(e.square(e.sub(input, target)), safe)), 0.5)
@@ -318,7 +301,6 @@ def binary_cross_entropy(
                 target=describe(target),
             )
         )
-    check_not_integers("binary_cross_entropy", input, target)
     loss = times(losses.binary_cross_entropy(input, target), weight)
     return reduced(loss, reduction, "BinaryCrossEntropyBackward0")
 
@@ -351,14 +333,7 @@ def binary_cross_entropy_with_logits(
                 target=describe(target),
             )
         )
-    if input.dtype.category < dtypes.FLOATING:
-        raise NotImplementedError(
-            explain(
-                f"\"log_sigmoid_cpu\" not implemented for '{input.dtype.scalar_type}'",
-                "logits are floats: input.float()",
-                input=describe(input),
-            )
-        )
+    check_dtypes("binary_cross_entropy_with_logits", "f", input)
     if pos_weight is None:
         loss = losses.binary_cross_entropy_with_logits(input, target)
     else:  # (1 - y) x - (1 + (p - 1) y) log s
@@ -395,6 +370,8 @@ def kl_div(
                 target=describe(target),
             )
         )
+    if input.dtype.is_complex or target.dtype.is_complex:
+        raise RuntimeError(explain("kl_div: Complex inputs not supported."))
     if log_target:
         loss = e.mul(e.exp(target), e.sub(target, input))
     else:

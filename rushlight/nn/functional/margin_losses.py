@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from rushlight.base.dtypes import int64
 from rushlight.base.errors import explain
+from rushlight.core.arguments import check_dtypes
 from rushlight.core.build import sample_by_sample
 from rushlight.core.tensor import Tensor, from_array, noticed
 from rushlight.nn.functional.linear import pairwise_distance
@@ -46,7 +48,7 @@ def margin_ranking_loss(
                 f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} "
             )
         )
-    loss = e.add(e.mul(e.neg(target), e.sub(input1, input2)), margin)
+    loss = e.add(e.mul(e.neg(target), e.sub(input1, input2)), float(margin))
     return reduced(e.clamp_min(loss, 0), reduction)
 
 
@@ -66,7 +68,8 @@ def hinge_embedding_loss(
     tensor([0.3000, 0.7000])
     """
     reduction = reduction_of(size_average, reduce, reduction)
-    apart = e.where(e.ne(target, 1), e.clamp_min(margin - input, 0), 0)
+    whole = input._array.dtype.kind in "iu"  # then a loss is a whole number, and has no mean
+    apart = e.where(e.ne(target, 1), e.clamp_min((int(margin) if whole else margin) - input, 0), 0)
     near = e.where(e.ne(target, -1), input, 0)
     return reduced(e.add(apart, near), reduction)
 
@@ -96,7 +99,11 @@ def soft_margin_loss(
                 op="soft_margin_loss",
             )
         )
-    loss = e.neg(log_sigmoid(product)).to(input.dtype)
+    loss = (
+        e.log1p(e.exp(e.neg(product)))
+        if product.dtype.is_complex
+        else e.neg(log_sigmoid(product)).to(input.dtype)
+    )
     return reduced(loss, reduction, "SoftMarginLossBackward0")
 
 
@@ -267,8 +274,8 @@ def checked_scores(input: Tensor, reduction: str) -> tuple[int, int]:
 
 
 def check_labels(target: Tensor) -> None:
-    """RuntimeError unless the labels are whole numbers."""
-    if target._array.dtype.kind not in "iu":
+    """RuntimeError unless the labels are int64."""
+    if target.dtype is not int64:
         raise RuntimeError(
             explain(
                 f"expected scalar type Long but found {target.dtype.scalar_type}",
@@ -315,6 +322,7 @@ def multi_margin_loss(
             explain(f"inconsistent weight size, expected {c} but got {list(weight.shape)}")
         )
     check_labels(target)
+    check_dtypes("multi_margin_loss", "f", input)
     x, y = reshape(input, (n, c)), reshape(target, (n, 1))
     lost = e.clamp_min(e.add(e.sub(x, x.gather(1, y)), margin), 0)
     lost = e.square(lost) if p == 2 else lost
@@ -355,6 +363,7 @@ def multilabel_margin_loss(
             )
         )
     check_labels(target)
+    check_dtypes("multilabel_margin_loss", "f", input)
     noticed(target)
     y = target._array.reshape(-1, c)
     ended = np.logical_or.accumulate(y < 0, 1)

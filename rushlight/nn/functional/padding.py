@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import inf
 
 from rushlight.base.errors import explain
-from rushlight.core.arguments import integer
+from rushlight.core.arguments import check_dtypes, integer
 from rushlight.core.tensor import Tensor
 from rushlight.nn.functional.size_arguments import check_filled
 from rushlight.ops.shape.pad import bordered, constant_pad
@@ -62,6 +62,8 @@ def pad(
                 "pad 1 to 3 spatial dimensions, in mode 'reflect', 'replicate' or 'circular'",
             )
         )
+    if mode != "circular":
+        check_dtypes(f"pad, mode '{mode}',", "uifc", input)
     if mode == "circular":
         input = contiguous(input)  # torch returns the other modes in the input's memory format
     else:

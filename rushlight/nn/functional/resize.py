@@ -12,6 +12,7 @@ import numpy as np
 
 from rushlight.base.dtypes import float32
 from rushlight.base.errors import explain, overflowed, warn
+from rushlight.core.arguments import check_dtypes
 from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor
 from rushlight.kernels.layout import suggests_last
@@ -130,6 +131,8 @@ def check_mode(
     input: Tensor, n: int, mode: str, align_corners: bool | None, antialias: bool
 ) -> None:
     """ValueError or NotImplementedError unless the mode exists for n spatial dimensions."""
+    if mode in ("nearest", "nearest-exact"):
+        check_dtypes(f"interpolate, mode '{mode}',", "uf", input)
     if mode in ("nearest", "nearest-exact", "area"):
         if align_corners is not None:
             raise ValueError(
@@ -139,7 +142,11 @@ def check_mode(
                     "| bicubic | trilinear"
                 )
             )
-    elif mode in MODES and not input.dtype.is_floating_point and input._array.dtype != np.uint8:
+    elif (
+        mode in MODES
+        and not input.dtype.is_floating_point
+        and not (input._array.dtype == np.uint8 and n == 2)
+    ):
         raise NotImplementedError(
             explain(
                 f'"compute_indices_weights_{mode.removeprefix("bi").removeprefix("tri")}" not '

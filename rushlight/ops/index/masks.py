@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.dtypes import holding
+from rushlight.base.dtypes import holding, int64
 from rushlight.base.errors import explain, not_a_tensor
 from rushlight.base.intp import as_int64
 from rushlight.core.arguments import checked_number, wrap
@@ -87,7 +87,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     >>> rushlight.index_fill(rushlight.zeros(3), 0, rushlight.tensor([0, 2]), 5)
     tensor([5., 0., 5.])
     """
-    if index._array.dtype.kind not in "iu":
+    if index.dtype is not int64:
         raise IndexError(
             explain(
                 f"index_fill_(): Expected dtype int64 for index. Got {index.dtype}",

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.errors import LinAlgError, explain
+from rushlight.core.arguments import check_dtypes, same_dtype
 from rushlight.core.build import composite, recorded
 from rushlight.core.results import return_type
+from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.creation.factories import eye
 from rushlight.kernels.factorizations import reflected
@@ -347,6 +349,8 @@ def ormqr(
     torch.Size([2, 1])
     """
     check_reflections(input, tau, other, left)
+    check_dtypes("ormqr", "fc", input)
+    same_dtype(TABLE["dot"], (input, tau, other))
     if left:
         return given(out, reflect(input, tau, other, transpose))
     return given(

@@ -33,6 +33,7 @@ dot = product(
     strict="dot : expected both vectors to have same dtype",
     linear="x y",
     sizes="all",
+    takes="uifc",
 )
 mv = product(
     lambda x, y, /: mv(x, y),
@@ -42,6 +43,7 @@ mv = product(
     strict="addmv input tensors must have the same dtype",
     linear="x y",
     sizes="all",
+    takes="uifc",
 )
 # x w^T + b with w of shape (out, in), as in nn.Linear
 linear = inner(

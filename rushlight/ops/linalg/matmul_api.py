@@ -214,8 +214,21 @@ def plus_product(
     name: str,
 ) -> Tensor:
     """beta input + alpha times(x, y); half precision is rounded once."""
+    check_summed(input, x)
     r = called(in_single(lambda a, x, y: plus(a, times(x, y), beta, alpha), input, x, y), name)
     return r if out is None else into(out, r)
+
+
+def check_summed(input: Tensor, factor: Tensor) -> None:
+    """RuntimeError unless what is added to a product has the dtype of its factors."""
+    if input.dtype is not factor.dtype:
+        raise RuntimeError(
+            explain(
+                f"self and mat2 must have the same dtype, but got {input.dtype.scalar_type} and "
+                f"{factor.dtype.scalar_type}",
+                "convert one with .to(dtype)",
+            )
+        )
 
 
 def of_matrices(mat1: Tensor, mat2: Tensor) -> Tensor:

@@ -9,13 +9,14 @@ from typing import Any
 
 from rushlight.base import dtypes
 from rushlight.base.errors import explain
-from rushlight.core.arguments import wrap
+from rushlight.core.arguments import check_dtypes, same_dtype, wrap
 from rushlight.core.build import composite
+from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor, method
 from rushlight.creation.factories import eye, ones_like
 from rushlight.ops.linalg.arguments import check_square, check_tensor, given, with_names
 from rushlight.ops.linalg.matmul import dot
-from rushlight.ops.linalg.matmul_api import bmm, matmul, outer, plus
+from rushlight.ops.linalg.matmul_api import bmm, check_summed, matmul, outer, plus
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.math.arithmetic import Number, writing
 from rushlight.ops.math.complex import conj
@@ -46,6 +47,8 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) ->
     tensor([3., 3.])
     """
     check_tensor(x, "linalg.vecdot", "x")
+    check_dtypes("linalg.vecdot", "fc", x)
+    same_dtype(TABLE["dot"], (x, y))
     return given(out, total(e.mul(conj(x), y), dim))
 
 
@@ -63,6 +66,7 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     check_tensor(other, "inner", "other", 2)
     if input._array.ndim == 0 or other._array.ndim == 0:
         return given(out, e.mul(input, other))
+    check_dtypes("inner", "uifc", input, other)
     if input._array.shape[-1] != other._array.shape[-1]:
         raise RuntimeError(
             explain(
@@ -165,6 +169,7 @@ def trace(input: Tensor) -> Tensor:
                 "for stacks of matrices: x.diagonal(dim1=-2, dim2=-1).sum(-1)",
             )
         )
+    check_dtypes("trace", "uifc", input)
     return called(total(diagonal(input)), "TraceBackward0")
 
 
@@ -192,9 +197,10 @@ def addbmm(
                 f"{len(batch1._array)} and {len(batch2._array)}"
             )
         )
-    return given(
-        out, called(plus(input, total(bmm(batch1, batch2), (0,)), beta, alpha), "AddbmmBackward0")
-    )
+    check_summed(input, batch1)
+    products = bmm(batch1, batch2)
+    r = plus(input, total(products, (0,), dtype=products.dtype), beta, alpha)
+    return given(out, called(r, "AddbmmBackward0"))
 
 
 @composite(factors=("beta", "alpha"))
@@ -334,9 +340,6 @@ def linalg_cross(
                 f"{sizes[1]}"
             )
         )
-    if input._array.dtype is not other._array.dtype:
-        wanted = dtypes.promote_types(input.dtype, other.dtype)
-        input, other = to(input, wanted), to(other, wanted)
     return given(out, crossed(input, other, input._array.ndim - 1 - d))
 
 
@@ -403,8 +406,7 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     count = x._array.shape[-1] if N is None else N
     if count <= 1:
         raise RuntimeError(explain("N must be greater than 1."))
-    if x.dtype is dtypes.bool_:
-        x = x.long()
+    check_dtypes("linalg.vander", "uifc", x)
     return powers(x, count)
 
 

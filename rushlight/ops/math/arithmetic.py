@@ -9,7 +9,7 @@ from numpy import ndarray
 
 from rushlight.base import dtypes
 from rushlight.base.errors import explain
-from rushlight.core.arguments import integer, promoted
+from rushlight.core.arguments import check_taken, integer, promoted
 from rushlight.core.build import before_write, composite, inplace, recorded, unrecorded
 from rushlight.core.results import into
 from rushlight.core.table import TABLE
@@ -123,9 +123,10 @@ def sub(
     """
     if older:
         alpha, other = factor_first(sub, other, *older)
-    return e.sub(
-        input, other if alpha == 1 and alpha is not True else scaled(input, other, alpha), out=out
-    )
+    if alpha == 1 and alpha is not True:
+        return e.sub(input, other, out=out)
+    check_taken(TABLE["sub"], *[t for t in (input, other) if isinstance(t, Tensor)])
+    return e.sub(input, scaled(input, other, alpha), out=out)
 
 
 def factor_first(function: Callable, *given: Any) -> tuple[Any, ...]:
@@ -209,6 +210,8 @@ def rsub(input: Tensor, other: Any, *, alpha: Number = 1) -> Tensor:
                 "the first argument is a tensor",
             )
         )
+    if alpha != 1:
+        check_taken(TABLE["sub"], *[t for t in (input, other) if isinstance(t, Tensor)])
     made = e.sub(other, input if alpha == 1 and alpha is not True else scaled(other, input, alpha))
     return called(made, f"RsubBackward{0 if isinstance(other, Tensor) else 1}")
 

@@ -24,6 +24,7 @@ sub = op(
     y=lambda g: -g,
     alias="subtract",
     boolean=False,
+    takes="uifc",
 )
 mul = op(
     lambda x, y, /: x * y,
@@ -66,8 +67,10 @@ pow = op(
     numbers="x y",
     node=of_power,
 )
-neg = op(lambda x, /: -x, x=lambda g: -g, alias="negative", exact=True, boolean=False)
-abs = real_valued(lambda x, /: abs(x), x=lambda g, x: g * sgn(x), alias="absolute", exact=True)
+neg = op(lambda x, /: -x, x=lambda g: -g, alias="negative", exact=True, takes="uifc")
+abs = real_valued(
+    lambda x, /: abs(x), x=lambda g, x: g * sgn(x), alias="absolute", exact=True, takes="uifc"
+)
 square = op(lambda x, /: x * x, x=lambda g, x: 2 * (g * x), node="PowBackward0")
 reciprocal = floating(lambda x, /: 1 / x, x=lambda g, out: -g * out * out)
 sqrt = floating(lambda x, /: sqrt(x), x=lambda g, out: g / (2 * out))
@@ -86,12 +89,14 @@ remainder = op(
     y=lambda g, x, y: -g * floor_divide(x, y),
     numbers="x y",
     fused=False,
+    takes="uif",
 )
 fmod = op(
     lambda x, y, /: x - y * trunc(x / y),
     x=lambda g: g,
     y=lambda g, x, y: -g * trunc(x / y),
     fused=False,
+    takes="uif",
 )
 floor_divide = op(
     lambda x, y, /: floor(x / y),
@@ -99,6 +104,7 @@ floor_divide = op(
     x=lambda g: zeros_like(g),
     y=lambda g: zeros_like(g),
     fused=False,
+    takes="uif",
 )
 trunc_divide = op(
     lambda x, y, /: trunc(x / y),
@@ -109,12 +115,14 @@ trunc_divide = op(
     method=False,
     function=False,
     inplace=False,
+    takes="uif",
 )
 hypot = op(
     lambda x, y, /: sqrt(x * x + y * y),
     x=lambda g, x, out: g * x / out,
     y=lambda g, y, out: g * y / out,
     numbers="",
+    takes="f",
 )
 
 # -- exponentials and logarithms
@@ -138,6 +146,7 @@ logaddexp = op(
     x=lambda g, x, y: g * sigmoid(x - y),
     y=lambda g, x, y: g * sigmoid(y - x),
     numbers="",
+    takes="fc",
 )
 logaddexp2 = op(
     lambda x, y, /: log2(exp2(x) + exp2(y)),
@@ -145,6 +154,7 @@ logaddexp2 = op(
     y=lambda g, x, y: g * sigmoid((y - x) * 0.6931471805599453),
     numbers="",
     fused=False,
+    takes="f",
 )
 xlogy = floating(
     lambda x, y, /: x * log(y),
@@ -152,8 +162,8 @@ xlogy = floating(
     y=lambda g, x, y: g * x / y,
     numbers="x y",
     alias="special_xlogy",
-    ordered=True,
     fused=False,
+    takes="buif",
 )
 
 # -- sigmoids and rectifiers
@@ -165,23 +175,26 @@ sigmoid = floating(
 relu = op(
     lambda x, /: maximum(x, 0),
     x=lambda g, out: where(out != 0, g, 0),  # g may be infinite, out nan
-    ordered=True,
     exact=True,
+    takes="uif",
 )
 silu = floating(
     lambda x, /: x * sigmoid(x),
     x=lambda g, x: g * sigmoid(x) * (1 + x * (1 - sigmoid(x))),
     method=False,
+    takes="fc",
 )
 softplus = floating(
     lambda x, /, beta=1.0, threshold=20.0: log1p(exp(x * beta)) / beta,
     method=False,
     x=lambda g, x, beta, threshold: g * where(x * beta > threshold, 1, sigmoid(x * beta)),
+    takes="f",
 )
 leaky_relu = op(
     lambda x, /, negative_slope=0.01: where(x > 0, x, x * negative_slope),
     method=False,
     x=lambda g, x, negative_slope: where(x > 0, g, g * negative_slope),
+    takes="f",
 )
 elu = floating(
     lambda x, /, alpha=1.0, scale=1.0, input_scale=1.0: where(
@@ -191,26 +204,29 @@ elu = floating(
     x=lambda g, x, alpha, scale, input_scale: where(
         x > 0, g * scale, g * exp(minimum(x, 0) * input_scale) * (alpha * scale * input_scale)
     ),
+    takes="f",
 )
 erf = floating(
     lambda x, /: erf(x),
     x=lambda g, x: g * exp(-x * x) * 1.1283791670955126,
     alias="special_erf",
+    takes="buif",
 )
 erfc = floating(
     lambda x, /: erfc(x),
     x=lambda g, x: -g * exp(-x * x) * 1.1283791670955126,
     alias="special_erfc",
+    takes="buif",
 )
 
 # -- steps: flat almost everywhere
 
-floor = op(lambda x, /: floor(x), x=lambda g: zeros_like(g), exact=True)
-ceil = op(lambda x, /: ceil(x), x=lambda g: zeros_like(g), exact=True)
-trunc = op(lambda x, /: trunc(x), x=lambda g: zeros_like(g), alias="fix", exact=True)
-round = op(lambda x, /: round(x), x=lambda g: zeros_like(g), ordered=True, exact=True)
-frac = op(lambda x, /: x - trunc(x), x=lambda g: g)
-sign = op(lambda x, /: sign(x), x=lambda g: zeros_like(g), exact=True)
+floor = op(lambda x, /: floor(x), x=lambda g: zeros_like(g), exact=True, takes="uif")
+ceil = op(lambda x, /: ceil(x), x=lambda g: zeros_like(g), exact=True, takes="uif")
+trunc = op(lambda x, /: trunc(x), x=lambda g: zeros_like(g), alias="fix", exact=True, takes="uif")
+round = op(lambda x, /: round(x), x=lambda g: zeros_like(g), exact=True, takes="uif")
+frac = op(lambda x, /: x - trunc(x), x=lambda g: g, takes="f")
+sign = op(lambda x, /: sign(x), x=lambda g: zeros_like(g), exact=True, takes="buif")
 sgn = op(
     lambda x, /: x / abs(x),
     x=lambda g, x, out: (
@@ -227,6 +243,8 @@ heaviside = op(
     names={"y": "values"},
     numbers="",
     fused=False,
+    strict="heaviside is not yet implemented for tensors with different dtypes",
+    takes="buif",
 )
 
 # -- choosing
@@ -236,16 +254,16 @@ maximum = op(
     x=lambda g, x, y: where(x == y, g / 2, where(x < y, 0, g)),
     y=lambda g, x, y: where(x == y, g / 2, where(y < x, 0, g)),
     numbers="",
-    ordered=True,
     exact=True,
+    takes="buif",
 )
 minimum = op(
     lambda x, y, /: minimum(x, y),
     x=lambda g, x, y: where(x == y, g / 2, where(x > y, 0, g)),
     y=lambda g, x, y: where(x == y, g / 2, where(y > x, 0, g)),
     numbers="",
-    ordered=True,
     exact=True,
+    takes="buif",
 )
 clamp_min = op(
     lambda x, y, /: maximum(y, x),
@@ -253,6 +271,7 @@ clamp_min = op(
     names={"y": "min"},
     y=lambda g, x, y: where(x < y, g, 0),
     exact=True,
+    takes="buif",
 )
 clamp_max = op(
     lambda x, y, /: minimum(y, x),
@@ -260,6 +279,7 @@ clamp_max = op(
     names={"y": "max"},
     y=lambda g, x, y: where(x > y, g, 0),
     exact=True,
+    takes="buif",
 )
 clamp_both = op(
     lambda x, /, low, high: minimum(high, maximum(low, x)),
@@ -269,6 +289,7 @@ clamp_both = op(
     x=lambda g, x, low, high: where((x >= low) & (x <= high), g, 0),
     node="ClampBackward1",
     exact=True,
+    takes="buif",
 )
 fmax = op(
     lambda x, y, /: fmax(x, y),
@@ -276,6 +297,7 @@ fmax = op(
     y=lambda g, x, y: g * ~((x >= y) | isnan(y)),
     numbers="",
     exact=True,
+    takes="buif",
 )
 fmin = op(
     lambda x, y, /: fmin(x, y),
@@ -283,12 +305,14 @@ fmin = op(
     y=lambda g, x, y: g * ~((x <= y) | isnan(y)),
     numbers="",
     exact=True,
+    takes="buif",
 )
 copysign = floating(
     lambda x, y, /: copysign(x, y),
     x=lambda g, x, out: g * where(isnan(x), x, sign(x) * sign(out)),
     y=lambda g: zeros_like(g),
     exact=True,
+    takes="buif",
 )
 where = op(
     lambda condition, x, y, /: where(condition, x, y),
@@ -318,6 +342,8 @@ lerp = op(
     y=lambda g, weight: g * weight,
     weight=lambda g, x, y: g * (y - x),
     stays="weight",
+    strict=True,
+    takes="fc",
 )
 addcmul = op(
     lambda x, y, z, /, value=1: x + y * z * value,
@@ -344,16 +370,16 @@ angle = floating(
 # -- comparisons and tests
 
 eq, ne = predicate(lambda x, y, /: x == y), predicate(lambda x, y, /: x != y, alias="not_equal")
-lt = predicate(lambda x, y, /: x < y, alias="less", ordered=True)
-le = predicate(lambda x, y, /: x <= y, alias="less_equal", ordered=True)
-gt = predicate(lambda x, y, /: x > y, alias="greater", ordered=True)
-ge = predicate(lambda x, y, /: x >= y, alias="greater_equal", ordered=True)
+lt = predicate(lambda x, y, /: x < y, alias="less", takes="buif")
+le = predicate(lambda x, y, /: x <= y, alias="less_equal", takes="buif")
+gt = predicate(lambda x, y, /: x > y, alias="greater", takes="buif")
+ge = predicate(lambda x, y, /: x >= y, alias="greater_equal", takes="buif")
 isnan = predicate(lambda x, /: x != x, inplace=False)
 isinf = predicate(lambda x, /: isinf(x), inplace=False)
 isfinite = predicate(lambda x, /: isfinite(x), inplace=False)
 isposinf = predicate(lambda x, /: isposinf(x), inplace=False)
 isneginf = predicate(lambda x, /: isneginf(x), inplace=False)
-signbit = predicate(lambda x, /: signbit(x), inplace=False)
+signbit = predicate(lambda x, /: signbit(x), inplace=False, takes="buif")
 logical_and = predicate(lambda x, y, /: logical_and(x, y), numbers="", fused=False)
 logical_or = predicate(lambda x, y, /: logical_or(x, y), numbers="", fused=False)
 logical_xor = predicate(lambda x, y, /: logical_xor(x, y), numbers="", fused=False)
@@ -365,7 +391,7 @@ bitwise_and = op(lambda x, y, /: x & y, numbers="x y")
 bitwise_or = op(lambda x, y, /: x | y, numbers="x y")
 bitwise_xor = op(lambda x, y, /: x ^ y, numbers="x y")
 bitwise_not = op(lambda x, /: ~x)
-bitwise_left_shift = op(lambda x, y, /: bitwise_left_shift(x, y), numbers="x y")
-bitwise_right_shift = op(lambda x, y, /: bitwise_right_shift(x, y), numbers="x y")
+bitwise_left_shift = op(lambda x, y, /: bitwise_left_shift(x, y), numbers="x y", takes="ui")
+bitwise_right_shift = op(lambda x, y, /: bitwise_right_shift(x, y), numbers="x y", takes="ui")
 
 build(globals())

@@ -21,14 +21,15 @@ if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.
 
 adopt(kernels)
 
-gcd = op(lambda x, y, /: gcd(x, y), numbers="")
-lcm = op(lambda x, y, /: lcm(x, y), numbers="")
+gcd = op(lambda x, y, /: gcd(x, y), numbers="", takes="ui")
+lcm = op(lambda x, y, /: lcm(x, y), numbers="", takes="ui")
 nextafter = op(
     lambda x, y, /: nextafter(x, y),
     numbers="",
     x=lambda g, x, y: where(x == y, 0, g),
     y=lambda g: zeros_like(g),
     doc="The next floating-point number on the way to `other`.",
+    takes="f",
 )
 isreal = predicate(lambda x, /: isreal(x), inplace=False, doc="Whether the imaginary part is 0.")
 frexp = general(
@@ -37,6 +38,7 @@ frexp = general(
     x=lambda gs, exponent: gs[0] / exp2(cast(exponent, gs[0])),
     doc="m and e with input = m 2^e and 1/2 <= |m| < 1.",
     batched="align",
+    takes="f",
 )
 polar_parts = general(
     lambda x, y, /: polar(x, y),
@@ -47,6 +49,7 @@ polar_parts = general(
     x=lambda g, y: real(g) * cos(y) - imag(g) * sin(y),
     y=lambda g, x, y: -x * (real(g) * sin(y) + imag(g) * cos(y)),
     batched="align",
+    takes="f",
 )
 times_power = floating(
     lambda x, y, /: x * exp2(y),
@@ -64,6 +67,7 @@ crossed = inner(
     y=lambda g, x, behind: crossed(g, x, behind),
     node="LinalgCrossBackward0",
     called="linalg_cross",
+    takes="uifc",
 )
 scaled_quotient = op(
     lambda x, y, z, /, value=1: x + y / z * value,

@@ -52,18 +52,22 @@ adopt(kernels)
 
 # -- gamma and its derivatives
 
-lgamma = floating(lambda x, /: lgamma(x), x=lambda g, x: g * digamma(x), alias="special_gammaln")
+lgamma = floating(
+    lambda x, /: lgamma(x), x=lambda g, x: g * digamma(x), alias="special_gammaln", takes="buif"
+)
 digamma = floating(
     lambda x, /: digamma(x),
     x=lambda g, x: g * polygamma(x, 1),
     alias="special_digamma special_psi",
     fused=False,
+    takes="buif",
 )
 polygamma = floating(
     lambda x, /, n: polygamma(x, n),
     order="n x",
     alias="special_polygamma",
     x=lambda g, x, n: g * polygamma(x, n + 1),
+    takes="buif",
 )
 igamma = op(
     lambda x, y, /: igamma(x, y),
@@ -71,6 +75,7 @@ igamma = op(
     alias="special_gammainc",
     y=lambda g, x, y: g * exp((x - 1) * log(y) - y - lgamma(x)),
     numbers="",
+    takes="f",
 )
 igammac = op(
     lambda x, y, /: igammac(x, y),
@@ -78,6 +83,7 @@ igammac = op(
     alias="special_gammaincc",
     y=lambda g, x, y: -g * exp((x - 1) * log(y) - y - lgamma(x)),
     numbers="",
+    takes="f",
 )
 special_zeta = floating(
     lambda x, y, /: zeta(x, y),
@@ -85,6 +91,7 @@ special_zeta = floating(
     numbers="x y",
     y=lambda g, x, y: -g * x * special_zeta(x + 1, y),
     doc="Hurwitz's zeta function: the sum of (k + other)^-input over k = 0, 1, 2, ...",
+    takes="buif",
 )
 
 # -- logarithms and errors
@@ -93,16 +100,19 @@ logit = floating(
     lambda x, /, eps=None: logit(x, eps),
     x=lambda g, x, eps: logit_gradient(g, x, eps),
     alias="special_logit",
+    takes="buif",
 )
 erfinv = floating(
     lambda x, /: erfinv(x),
     x=lambda g, x: g * exp(erfinv(x) ** 2) * 0.886226925452758,
     alias="special_erfinv",
+    takes="buif",
 )
 special_erfcx = floating(
     lambda x, /: erfcx(x),
     x=lambda g, x, out: g * (2 * x * out - 1.1283791670955126),
     doc="exp(input^2) erfc(input): erfc where it is tiny, scaled.",
+    takes="buif",
 )
 special_entr = floating(
     lambda x, /: entr(x),
@@ -111,6 +121,7 @@ special_entr = floating(
         "-input log(input): what a probability adds to the entropy; 0 at 0 and -inf for negative "
         "numbers."
     ),
+    takes="buif",
 )
 special_xlog1py = floating(
     lambda x, y, /: xlog1py(x, y),
@@ -119,21 +130,25 @@ special_xlog1py = floating(
     y=lambda g, x, y: g * x / (y + 1),
     doc="input * log(1 + other), and 0 where `input` is 0.",
     node="SpecialXlog1PyBackward0",
+    takes="buif",
 )
 special_ndtr = floating(
     lambda x, /: ndtr(x),
     x=lambda g, x: g * exp(-0.5 * x * x) * 0.3989422804014327,
     doc="The probability that a standard normal number is at most `input`.",
+    takes="buif",
 )
 special_log_ndtr = floating(
     lambda x, /: log_ndtr(x),
     x=lambda g, x: g * 0.7978845608028654 / special_erfcx(x * -0.7071067811865476),
     doc="log(ndtr(input)), exact also where ndtr is tiny.",
+    takes="buif",
 )
 special_ndtri = floating(
     lambda x, /: ndtri(x),
     x=lambda g, out: g * exp(0.5 * out * out) * 2.5066282746310002,
     doc="The inverse of ndtr: the quantile of the standard normal distribution.",
+    takes="buif",
 )
 sinc = floating(
     lambda x, /: sinc(x),
@@ -149,58 +164,72 @@ i0 = floating(
     x=lambda g, x: g * special_i1(x),
     alias="special_i0 special_modified_bessel_i0",
     doc="The modified Bessel function of the first kind of order 0. Needs SciPy.",
+    takes="buif",
 )
 special_i0e = floating(
     lambda x, /: i0e(x),
     x=lambda g, x, out: g * (special_i1e(x) - sgn(x) * out),
     doc="i0(input) exp(-|input|): it does not overflow.",
     node="SpecialI0EBackward0",
+    takes="buif",
 )
 special_i1 = floating(
     lambda x, /: i1(x),
     x=lambda g, x, out: g * (i0(x) - by_x(out, x)),
     alias="special_modified_bessel_i1",
     doc="The modified Bessel function of the first kind of order 1.",
+    takes="buif",
 )
 special_i1e = floating(
     lambda x, /: i1e(x),
     x=lambda g, x, out: g * (special_i0e(x) - sgn(x) * out - by_x(out, x)),
     doc="i1(input) exp(-|input|): it does not overflow.",
     node="SpecialI1EBackward0",
+    takes="buif",
 )
 special_bessel_j0 = floating(
-    lambda x, /: bessel_j0(x), doc="The Bessel function of the first kind of order 0."
+    lambda x, /: bessel_j0(x), doc="The Bessel function of the first kind of order 0.", takes="buif"
 )
 special_bessel_j1 = floating(
-    lambda x, /: bessel_j1(x), doc="The Bessel function of the first kind of order 1."
+    lambda x, /: bessel_j1(x), doc="The Bessel function of the first kind of order 1.", takes="buif"
 )
 special_bessel_y0 = floating(
-    lambda x, /: bessel_y0(x), doc="The Bessel function of the second kind of order 0."
+    lambda x, /: bessel_y0(x),
+    doc="The Bessel function of the second kind of order 0.",
+    takes="buif",
 )
 special_bessel_y1 = floating(
-    lambda x, /: bessel_y1(x), doc="The Bessel function of the second kind of order 1."
+    lambda x, /: bessel_y1(x),
+    doc="The Bessel function of the second kind of order 1.",
+    takes="buif",
 )
 special_modified_bessel_k0 = floating(
     lambda x, /: modified_bessel_k0(x),
     doc="The modified Bessel function of the second kind of order 0.",
+    takes="buif",
 )
 special_modified_bessel_k1 = floating(
     lambda x, /: modified_bessel_k1(x),
     doc="The modified Bessel function of the second kind of order 1.",
+    takes="buif",
 )
 special_scaled_modified_bessel_k0 = floating(
     lambda x, /: scaled_modified_bessel_k0(x),
     doc="modified_bessel_k0(input) exp(input): it does not underflow.",
+    takes="buif",
 )
 special_scaled_modified_bessel_k1 = floating(
     lambda x, /: scaled_modified_bessel_k1(x),
     doc="modified_bessel_k1(input) exp(input): it does not underflow.",
+    takes="buif",
 )
 special_spherical_bessel_j0 = floating(
-    lambda x, /: spherical_bessel_j0(x), doc="sin(input) / input, and 1 at 0."
+    lambda x, /: spherical_bessel_j0(x), doc="sin(input) / input, and 1 at 0.", takes="buif"
 )
 special_airy_ai = floating(
-    lambda x, /: airy_ai(x), doc="Airy's function Ai: f'' = x f, and f(x) goes to 0 for large x."
+    lambda x, /: airy_ai(x),
+    doc="Airy's function Ai: f'' = x f, and f(x) goes to 0 for large x.",
+    takes="buif",
 )
 
 # -- orthogonal polynomials of degree n, at x; of whole degrees, 0 for negative ones

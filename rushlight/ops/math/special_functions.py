@@ -7,6 +7,7 @@ from typing import Any
 
 from rushlight.base import dtypes
 from rushlight.base.errors import describe, explain
+from rushlight.core.arguments import check_dtypes
 from rushlight.core.build import composite
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, method
@@ -31,6 +32,7 @@ def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
         raise RuntimeError(
             explain("p has to be greater than or equal to 1", input=describe(input), p=p)
         )
+    check_dtypes("mvlgamma", "uif", input)
     if input.dtype.category < dtypes.FLOATING:
         input = to(input, dtypes.get_default_dtype())
     made: Any = p * (p - 1) / 4 * math.log(math.pi)

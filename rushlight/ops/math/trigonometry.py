@@ -22,6 +22,7 @@ atan2 = floating(
     x=lambda g, x, y: g * y / where((x == 0) & (y == 0), 1, x * x + y * y),
     y=lambda g, x, y: -g * x / where((x == 0) & (y == 0), 1, x * x + y * y),
     numbers="",
+    takes="buif",
 )
 sinh = floating(lambda x, /: sinh(x), x=lambda g, x: g * cosh(x))
 cosh = floating(lambda x, /: cosh(x), x=lambda g, x: g * sinh(x))
@@ -34,9 +35,13 @@ deg2rad = floating(
     lambda x, /: x * 0.017453292519943295,
     x=lambda g: g * 0.017453292519943295,
     node="Deg2RadBackward0",
+    takes="buif",
 )
 rad2deg = floating(
-    lambda x, /: x * 57.29577951308232, x=lambda g: g * 57.29577951308232, node="Rad2DegBackward0"
+    lambda x, /: x * 57.29577951308232,
+    x=lambda g: g * 57.29577951308232,
+    node="Rad2DegBackward0",
+    takes="buif",
 )
 
 build(globals())

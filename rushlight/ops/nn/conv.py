@@ -55,6 +55,7 @@ convolution = inner(
     linear="x weight",
     added="bias",
     sizes="leading",
+    takes="uifc",
 )
 # transposed convolution: x has the shape of a convolution's output, `size` is the size of its input
 conv_input_grad = inner(
@@ -69,6 +70,7 @@ conv_input_grad = inner(
     ),
     node="ConvolutionBackward0",
     linear="x weight",
+    takes="ifc",
     sizes="leading",
 )
 conv_weight_grad = inner(
@@ -90,6 +92,7 @@ im2col = inner(
     ),
     node="Im2ColBackward0",
     batched="fold",
+    takes="bfc",
 )
 col2im = inner(
     lambda x, /, size, kernel, dilation, padding, stride: col2im(
@@ -98,6 +101,7 @@ col2im = inner(
     x=lambda g, kernel, dilation, padding, stride: im2col(g, kernel, dilation, padding, stride),
     node="Col2ImBackward0",
     batched="fold",
+    takes="bfc",
 )
 
 build(globals())

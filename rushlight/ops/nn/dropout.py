@@ -37,6 +37,8 @@ dropout_mask = inner(
     kernel=kept,
     random=True,
     sizes="all",
+    called="dropout",
+    takes="f",
 )
 
 build(globals())

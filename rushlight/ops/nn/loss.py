@@ -31,6 +31,7 @@ mse_loss = loss(
     lambda x, y, /: (x - y) * (x - y),
     x=lambda g, x, y: 2 * (g * (x - y)),
     y=lambda g, x, y: 2 * (g * (y - x)),
+    takes="f",
 )
 huber_loss = loss(
     lambda x, y, /, delta=1.0: (
@@ -38,22 +39,26 @@ huber_loss = loss(
     ),
     x=lambda g, x, y, delta: g * clamp_both(x - y, -delta, delta),
     y=lambda g, x, y, delta: g * clamp_both(y - x, -delta, delta),
+    takes="f",
 )
 smooth_l1_loss = loss(
     lambda x, y, /, beta=1.0: huber_loss(x, y, beta) / beta,
     x=lambda g, x, y, beta: g * clamp_both((x - y) / beta, -1, 1),
     y=lambda g, x, y, beta: g * clamp_both((y - x) / beta, -1, 1),
+    takes="f",
 )
 binary_cross_entropy = loss(
     lambda x, y, /: -(y * maximum(log(x), -100) + (1 - y) * maximum(log1p(-x), -100)),
     x=lambda g, x, y: g * (x - y) / maximum((1 - x) * x, 1e-12),
     y=lambda g, x: g * (maximum(log1p(-x), -100) - maximum(log(x), -100)),
     fused=False,
+    takes="f",
 )
 binary_cross_entropy_with_logits = loss(
     lambda x, y, /: (1 - y) * maximum(x, 0) - y * minimum(x, 0) + log1p(exp(-abs(x))),
     x=lambda g, x, y: g * (sigmoid(x) - y),
     y=lambda g, x: -g * x,
+    takes="fc",
 )
 
 # x (N, C, *d): log-probabilities; target (N, *d): class indices; weight (C,) or None
@@ -66,6 +71,7 @@ nll_loss = inner(
     ),
     weight=lambda g: not_differentiable("nll_loss_forward", "weight"),
     sizes="all",
+    takes="f",
 )
 nll_loss_grad = inner(
     lambda x, target, weight, /, size, ignore_index, reduction: nll_loss_grad(

@@ -65,6 +65,7 @@ layer_norm = inner(
     outputs="out mu var",
     node="NativeLayerNormBackward0",
     sizes="all",
+    takes="f",
 )
 batch_norm = inner(
     lambda x, weight, bias, /, dims, eps: batch_norm(x, weight, bias, dims, eps),
@@ -79,6 +80,7 @@ batch_norm = inner(
     outputs="out mu var",
     node="NativeBatchNormBackward0",
     sizes="leading",
+    takes="f",
 )
 # mean and var (N, groups, 1)
 group_norm = inner(
@@ -94,6 +96,7 @@ group_norm = inner(
     outputs="out mu var",
     node="NativeGroupNormBackward0",
     sizes=sizes_of_group_norm,
+    takes="f",
 )
 # terms that the gradients of x and of weight share
 batch_dots = inner(
@@ -120,6 +123,7 @@ frozen_batch_norm = inner(
     mu=lambda g: not_differentiable("native_batch_norm", "running_mean"),
     var=lambda g: not_differentiable("native_batch_norm", "running_var"),
     node="NativeBatchNormBackward0",
+    takes="f",
 )
 # running statistics: the old ones times `keep`, plus the new ones, (1, C, 1, ...), times `add`
 moved = inner(lambda x, y, /, keep, add: x * keep + reshape(y, x.shape) * add, batched="whole")

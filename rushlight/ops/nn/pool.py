@@ -33,6 +33,8 @@ max_pool = inner(
     node=of_pool("MaxPool", "WithIndices"),
     batched="fold",
     sizes="leading",
+    called="max_pool",
+    takes="uif",
 )
 max_values = inner(  # the maxima without their indices, for calls without a gradient
     lambda x, /, kernel, stride, padding, dilation, ceil_mode: max_values(
@@ -40,6 +42,8 @@ max_values = inner(  # the maxima without their indices, for calls without a gra
     ),
     batched="fold",
     sizes="leading",
+    called="max_pool",
+    takes="uif",
 )
 adaptive_max_pool = inner(
     lambda x, /, output_size: adaptive_max_pool(x, output_size),
@@ -48,16 +52,20 @@ adaptive_max_pool = inner(
     node=of_pool("AdaptiveMaxPool"),
     batched="fold",
     sizes="leading",
+    takes="f",
 )
 fractional_max_pool = inner(
     lambda x, samples, /, kernel, output_size: fractional_max_pool(x, samples, kernel, output_size),
     x=lambda gs, indices, x_shape: scatter_spatial(gs[0], indices, x_shape[2:]),
     outputs="out indices",
     batched="fold",
+    takes="f",
 )
 scatter_spatial = inner(
     lambda x, indices, /, size: scatter_spatial(x, indices, size),
     x=lambda g, indices: gather_spatial(g, indices),
+    called="max_unpool",
+    takes="f",
     batched="fold",
 )
 gather_spatial = inner(
@@ -78,6 +86,7 @@ avg_pool = inner(
     node=of_pool("AvgPool"),
     batched="fold",
     sizes="leading",
+    takes="if",
 )
 avg_pool_grad = inner(
     lambda x, /, size, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override: (
@@ -96,6 +105,7 @@ adaptive_avg_pool = inner(
     node=of_pool("AdaptiveAvgPool"),
     batched="fold",
     sizes="leading",
+    takes="f",
 )
 adaptive_avg_pool_grad = inner(
     lambda x, /, size: adaptive_avg_pool_grad(x, size),

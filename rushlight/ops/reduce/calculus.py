@@ -7,7 +7,7 @@ from typing import Any
 
 from rushlight.base import dtypes
 from rushlight.base.errors import explain
-from rushlight.core.arguments import wrap, wrap_all
+from rushlight.core.arguments import check_dtypes, wrap, wrap_all
 from rushlight.core.build import composite
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor
@@ -176,6 +176,7 @@ def gradient(
     >>> rushlight.gradient(rushlight.tensor([1., 4., 9., 16.]))
     (tensor([3., 4., 6., 7.]),)
     """
+    check_dtypes("gradient", "bifc", input)
     dims = range(input._array.ndim) if dim is None else wrap_all(dim, input._array.ndim)
     spacings = each_spacing(input, spacing, dims, dim is not None)
     if edge_order not in (1, 2):

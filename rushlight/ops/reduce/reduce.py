@@ -87,12 +87,14 @@ sum = reduction(
 nansum = reduction(
     lambda x, /, dim=None, keepdim=False: sum(where(isnan(x), 0, x), dim, keepdim),
     x=lambda g, x: where(isnan(x), 0, g),
+    takes="buif",
 )
-mean = reduction(
+mean = averaging(
     lambda x, /, dim=None, keepdim=False: mean(x, dim, keepdim),
     x=lambda g, x_shape, n: expand(shared_by(g, n), x_shape),
     node=of_reduction("Mean"),
     linear="x",
+    takes="fc",
 )
 prod = reduction(
     lambda x, /, dim=None, keepdim=False: prod(x, dim, keepdim),
@@ -106,6 +108,7 @@ amax = reduction(
     out=same_out,
     exact=True,
     wide_rules=True,
+    takes="buif",
 )
 amin = reduction(
     lambda x, /, dim=None, keepdim=False: amin(x, dim, keepdim),
@@ -113,6 +116,7 @@ amin = reduction(
     out=same_out,
     exact=True,
     wide_rules=True,
+    takes="buif",
 )
 
 
@@ -168,6 +172,7 @@ softmax = inner_floating(
     batched="shift",
     sizes="all",
     wide_rules=True,
+    takes="f",
 )
 log_softmax = inner_floating(
     lambda x, /, dim: log_softmax(x, dim),
@@ -176,6 +181,7 @@ log_softmax = inner_floating(
     batched="shift",
     sizes="all",
     wide_rules=True,
+    takes="f",
 )
 
 
@@ -188,8 +194,12 @@ def sizes_of_topk(x, k, dim, *how):
     return [(shape, x.dtype), (shape, np.dtype(np.int64))]
 
 
-argmax = general(lambda x, /, dim=None, keepdim=False: argmax(x, dim, keepdim), sizes="all")
-argmin = general(lambda x, /, dim=None, keepdim=False: argmin(x, dim, keepdim), sizes="all")
+argmax = general(
+    lambda x, /, dim=None, keepdim=False: argmax(x, dim, keepdim), sizes="all", takes="uif"
+)
+argmin = general(
+    lambda x, /, dim=None, keepdim=False: argmin(x, dim, keepdim), sizes="all", takes="uif"
+)
 max_dim = inner(
     lambda x, /, dim, keepdim=False: max_dim(x, dim, keepdim),
     outputs="values indices",
@@ -198,6 +208,7 @@ max_dim = inner(
     called="max",
     batched="shift",
     sizes="all",
+    takes="buif",
 )
 min_dim = inner(
     lambda x, /, dim, keepdim=False: min_dim(x, dim, keepdim),
@@ -207,6 +218,7 @@ min_dim = inner(
     called="min",
     batched="shift",
     sizes="all",
+    takes="buif",
 )
 sort = general(
     lambda x, /, dim=-1, descending=False, stable=False: sort(x, dim, descending, stable),
@@ -214,6 +226,7 @@ sort = general(
     outputs="values indices",
     batched="shift",
     sizes="all",
+    takes="buif",
 )
 topk = general(
     lambda x, /, k, dim=-1, largest=True, sorted=True: topk(x, k, dim, largest, sorted),
@@ -221,6 +234,7 @@ topk = general(
     outputs="values indices",
     batched="shift",
     sizes=sizes_of_topk,
+    takes="uif",
 )
 cummax = general(
     lambda x, /, dim: cummax(x, dim),
@@ -228,6 +242,7 @@ cummax = general(
     x=lambda gs, indices, dim, x_shape: scatter_add(zeros(x_shape, gs[0]), indices, gs[0], dim),
     batched="shift",
     sizes="all",
+    takes="buif0",
 )
 cumsum = inner(
     lambda x, /, dim: cumsum(x, dim),

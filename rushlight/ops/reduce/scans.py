@@ -20,6 +20,7 @@ cummin = general(
     x=lambda gs, indices, dim, x_shape: scatter_add(zeros(x_shape, gs[0]), indices, gs[0], dim),
     batched="shift",
     sizes="all",
+    takes="buif0",
 )
 logcumsumexp = general(
     lambda x, /, dim: log(cumsum(exp(x), dim)),
@@ -27,6 +28,7 @@ logcumsumexp = general(
     batched="shift",
     sizes="all",
     wide_rules=True,
+    takes="fc",
 )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.errors import explain
-from rushlight.core.arguments import checked_number, wrap
+from rushlight.core.arguments import check_dtypes, checked_number, wrap
 from rushlight.core.build import build, composite, general, inner
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, from_array, numbers
@@ -28,6 +28,7 @@ kthvalue = general(
     x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
     doc="The k-th smallest element along `dim`, k from 1 on, and where it stands.",
     batched="shift",
+    takes="uif0",
 )
 mode = general(
     lambda x, /, dim=-1, keepdim=False: mode(x, dim, keepdim),
@@ -37,6 +38,7 @@ mode = general(
         "The most frequent element along `dim`, the smallest of several, and the last place it has."
     ),
     batched="shift",
+    takes="buif0",
 )
 median_dim = inner(
     lambda x, /, dim, keepdim=False: median_dim(x, dim, keepdim),
@@ -45,6 +47,7 @@ median_dim = inner(
     node="MedianBackward1",
     called="median",
     batched="shift",
+    takes="uif",
 )
 nanmedian_dim = inner(
     lambda x, /, dim, keepdim=False: nanmedian_dim(x, dim, keepdim),
@@ -53,6 +56,7 @@ nanmedian_dim = inner(
     node="NanmedianBackward1",
     called="nanmedian",
     batched="shift",
+    takes="uif",
 )
 median_all = inner(
     lambda x, /: median_all(x),
@@ -60,6 +64,7 @@ median_all = inner(
     node="MedianBackward0",
     called="median",
     wide_rules=True,
+    takes="uif",
 )
 nanmedian_all = inner(
     lambda x, /: nanmedian_all(x),
@@ -67,6 +72,7 @@ nanmedian_all = inner(
     node="NanmedianBackward0",
     called="nanmedian",
     wide_rules=True,
+    takes="uif",
 )
 places = inner(
     lambda x, values, sorter, /, right, small: searchsorted(x, values, sorter, right, small),
@@ -84,6 +90,7 @@ distinct = inner(
     x=lambda gs, dim: not_implemented("_unique2" if dim is None else "unique_dim"),
     outputs="output inverse_indices counts",
     batched="dynamic",
+    takes="buif",
 )
 changes = inner(
     lambda x, /, dim=None, more=True: unique_consecutive(x, dim, more),
@@ -93,6 +100,7 @@ changes = inner(
     called="unique_consecutive",
     node="UniqueConsecutiveBackward0",
     batched="dynamic",
+    takes="buif",
 )
 
 
@@ -167,6 +175,22 @@ def searchsorted(
     tensor([1, 2])
     """
     values = as_values(input)
+    both = (sorted_sequence, values)
+    answers = all([t.dtype is dtypes.bool_ for t in both])  # bool has an order beside numbers alone
+    check_dtypes("searchsorted", "uif" if answers else "buif", *both)
+    return places_of(sorted_sequence, values, out_int32, right, side, sorter, out)
+
+
+def places_of(
+    sorted_sequence: Tensor,
+    values: Tensor,
+    out_int32: bool,
+    right: bool,
+    side: str | None,
+    sorter: Tensor | None,
+    out: Tensor | None,
+) -> Tensor:
+    """`searchsorted` of values of any dtype."""
     check_search(sorted_sequence, values, right, side, sorter)
     if out is not None and out.dtype is not (dtypes.int32 if out_int32 else dtypes.int64):
         raise RuntimeError(
@@ -255,7 +279,7 @@ def bucketize(
         raise RuntimeError(
             explain(f"boundaries tensor must be 1 dimension, but got dim({boundaries._array.ndim})")
         )
-    return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
+    return places_of(boundaries, as_values(input), out_int32, right, None, None, out)
 
 
 @composite(tensor=False)

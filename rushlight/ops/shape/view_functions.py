@@ -449,6 +449,8 @@ def repeat_interleave(
         input = created(from_array(np.arange(repeats._array.size, dtype=repeats._array.dtype)))
     if output_size is not None:
         integer(output_size, "output_size")
+    if isinstance(repeats, Tensor) and repeats._array.dtype.char not in "ilq":
+        raise RuntimeError(explain("repeats has to be Long or Int tensor", "repeats.long()"))
     from_all = dim is None
     x = s.flatten(input) if from_all else input
     d = 0 if from_all else wrap(dim, input._array.ndim)

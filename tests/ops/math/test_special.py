@@ -206,7 +206,7 @@ def test_frexp_of_what_has_no_exponent():
     m, e = rushlight.frexp(rushlight.tensor([0.0, math.inf, -math.inf, math.nan]))
     assert e.tolist() == [0] * 4
     assert m[:3].tolist() == [0.0, math.inf, -math.inf]
-    with pytest.raises(RuntimeError, match="only supports floating-point dtypes"):
+    with pytest.raises(RuntimeError, match='"frexp" not implemented for'):
         rushlight.frexp(rushlight.tensor([1]))
 
 
