@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from rushlight.base.device import device as Device
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, warn
 from rushlight.base.missing_names import missing
 from rushlight.base.submodules import importable
 
@@ -53,6 +53,12 @@ class AbsentCUDA(Absent):
         enable_cudnn: bool = True,
     ) -> Iterator[None]:
         """A context or decorator that does not change how attention is computed."""
+        warn(
+            "`torch.backends.cuda.sdp_kernel()` is deprecated. In the future, this context manager "
+            "will be removed. Please see `torch.nn.attention.sdpa_kernel()` for the new context "
+            "manager, with updated signature.",
+            FutureWarning,
+        )
         yield
 
     @staticmethod

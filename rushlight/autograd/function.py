@@ -11,7 +11,7 @@ from weakref import ref
 import numpy as np
 
 from rushlight.autograd.graph_errors import overwritten, second_time
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, warn
 from rushlight.core.clock import tick
 from rushlight.core.mode import mode, no_grad
 from rushlight.core.node import Node, Output, Parts
@@ -59,6 +59,12 @@ class Context:
     def set_materialize_grads(self, value: bool) -> None:
         """Set whether backward gets zeros (True) or None for outputs without a gradient."""
         self._materialize = value
+
+    @property
+    def saved_variables(self) -> tuple[Tensor, ...]:
+        """`saved_tensors`, by its old name."""
+        warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning)
+        return self.saved_tensors
 
     @property
     def saved_tensors(self) -> tuple[Tensor, ...]:
@@ -220,6 +226,15 @@ class Function:
     >>> x.grad
     tensor(6.)
     """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        warn(
+            f"{cls} should not be instantiated. Methods on autograd functions are all static, so "
+            "you should invoke them on the class itself. Instantiating an autograd function will "
+            "raise an error in a future version of PyTorch.",
+            DeprecationWarning,
+        )
+        return super().__new__(cls)
 
     setup_context: Callable | None = None
     generate_vmap_rule = False  # True: vmap maps forward and backward over the samples

@@ -3,6 +3,7 @@ variable that kept a freed graph, the statement that wrote to a saved tensor."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -93,6 +94,40 @@ def tensors_of(value: Any) -> Iterator[tuple[str, Tensor]]:
         yield from ((f".{key}", t) for key, t in (inside or {}).items() if isinstance(t, Tensor))
 
 
+AUGMENTED = re.compile(r"^([\w.]+(?:\[[^\]]*\])?) *(\*\*|//|[-+*/%&|^@])= *(.+)$")
+WRITING = re.compile(r"^(?:([\w.]+) *= *)?([\w.]+)\.(\w*[a-z])_\((.*)\)$")
+
+
+def instead_of_writing(written_at: str) -> str:
+    """What to write in place of the statement that wrote, `file.py:3: y += 1`."""
+    text = written_at.partition(": ")[2]
+    for part in [part.strip() for part in text.split(";")]:
+        if (hint := out_of_place(part)) != "":
+            return hint
+    if re.search(r"\.step\(", text):
+        return (
+            "the optimizer has changed parameters after the forward pass that used them: run the "
+            "forward pass again after step(), or call all backward() before the first step()"
+        )
+    if re.search(r"\w\(", text) and not re.search(r"\] *=[^=]|_\(", text):
+        return "leave out inplace=True of the layer, or clone() the tensor before the call"
+    return "clone() the tensor before it is written to: x = x.clone()"
+
+
+def out_of_place(statement: str) -> str:
+    """The hint for `y += 1` or `y.mul_(2)`; "" for other statements."""
+    found = AUGMENTED.match(statement)
+    if found is not None and "[" not in found[1]:
+        x, sign, y = found.groups()
+        y = y if re.fullmatch(r"[\w.]+", y) else f"({y})"
+        return f"write `{x} = {x} {sign} {y}` instead of `{statement}`: that makes a new tensor"
+    found = WRITING.match(statement)
+    if found is not None and found[3] not in ("zero", "fill", "copy"):
+        x, name, given = found[2], found[3], found[4]
+        return f"write `{found[1] or x} = {x}.{name}({given})`: that makes a new tensor"
+    return ""
+
+
 def overwritten(node: Node, writes: Any, what: str, shape: tuple | None) -> RuntimeError:
     written_at = place(*writes.where) if writes.where else "<unknown>"
     return RuntimeError(
@@ -100,7 +135,7 @@ def overwritten(node: Node, writes: Any, what: str, shape: tuple | None) -> Runt
             "one of the variables needed for gradient computation has been modified by an inplace "
             "operation: "
             f"{what} of {node.name()}, shape {shape}, now at version {writes.count}",
-            "write `x = x + 1` instead of `x += 1` (or clone() before writing)",
+            instead_of_writing(written_at),
             saved_by=node.made_at,
             written_at=written_at,
         )

@@ -123,6 +123,16 @@ def here() -> str:
     return place(frame.f_code, frame.f_lasti) if frame is not None else "<unknown>"
 
 
+def statement() -> str:
+    """The text of the statement that the user's program runs now; "" if its file is gone."""
+    frame = user_frame(2)
+    while frame is not None and in_standard_library(frame.f_code.co_filename):
+        frame = frame.f_back
+    if frame is None:
+        return ""
+    return linecache.getline(frame.f_code.co_filename, line_of(frame.f_code, frame.f_lasti)).strip()
+
+
 def in_standard_library(file: str) -> bool:
     """Whether the file is one of Python's own, such as copy.py, which calls `__deepcopy__`."""
     return file.startswith(PYTHON) and "site-packages" not in file
@@ -196,6 +206,21 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
     while (frame := frame.f_back) is not None and ours(frame.f_code.co_filename):  # type: ignore
         level += 1
     warnings.warn(text, category, stacklevel=level + 1)
+
+
+class Once:
+    """What `warn_once` has said, and whether it says it `always` (set_warn_always)."""
+
+    said: set[str] = set()
+    always = False
+
+
+def warn_once(text: str, key: str = "") -> None:
+    """`warn`, the first time in this process: as torch's library does for a habit that a loop
+    repeats. `key`: what texts have in common of which one suffices."""
+    if Once.always or (key or text) not in Once.said:
+        Once.said.add(key or text)
+        warn(text)
 
 
 def overflowed(shape: tuple[int, ...]) -> RuntimeError:
@@ -399,7 +424,7 @@ def check_call(f: Callable, args: tuple, kwargs: dict, error: Exception) -> None
     given = (*args, *kwargs.values())
     if of_kinds(error) or lacks(error, given):
         raise invalid_combination(f.__name__, args, kwargs) from None
-    if of_shapes(error):
+    if of_internals(error):
         raise unfit(f.__name__, args, kwargs, error) from None
 
 
@@ -449,37 +474,51 @@ OF_KINDS = (  # compiled when an error is met: the import takes no time
 
 def of_kinds(error: Exception) -> bool:
     """Whether Python raised the error in the library's code, about a value of a wrong kind."""
-    step = error.__traceback__
-    while step is not None and step.tb_next is not None:
-        step = step.tb_next
     return (
-        step is not None
-        and ours(step.tb_frame.f_code.co_filename)
-        and isinstance(error, (TypeError, ValueError))
+        isinstance(error, (TypeError, ValueError))
         and re.search(OF_KINDS, str(error)) is not None
+        and raised_inside(error)
     )
 
 
-# Beginnings and parts of Python's and NumPy's messages for sizes and dimensions that do not fit.
-OF_SHAPES = (
+# Beginnings and parts of Python's and NumPy's messages for values that do not fit, of which the
+# user has written none.
+OF_INTERNALS = (
     "^(tuple|list) index out of range|^axis |out of bounds for (axis|array)|broadcast|"
     "cannot reshape array|remapping|core dimension|zero-size array|not enough values to unpack|"
-    "too many values to unpack|larger than input array"
+    "too many values to unpack|larger than input array|setting an array element|"
+    "can't contain negative|cannot convert float|too deep for|ufunc|Cannot cast|must be a string|"
+    "division by zero|math domain|not all arguments converted|multiply sequence|"
+    "negative dimensions|inhomogeneous|is not callable"
 )
 
 
-def of_shapes(error: Exception) -> bool:
-    """Whether Python or NumPy raised the error in the library's code, about shapes."""
-    kinds = (IndexError, ValueError)
+def of_internals(error: Exception) -> bool:
+    """Whether NumPy or Python raised the error in the library's code, in their own words."""
+    text = str(error)
     return (
-        isinstance(error, kinds)
-        and "\n  at: " not in str(error)
-        and re.search(OF_SHAPES, str(error)) is not None
+        "\n  at: " not in text
+        and isinstance(error, (IndexError, ValueError, TypeError, ArithmeticError))
+        and re.search(OF_INTERNALS, text) is not None
+        and raised_inside(error)
     )
 
 
+def raised_inside(error: Exception) -> bool:
+    """Whether the library's code raised the error, or what it has called in NumPy."""
+    step, inside = error.__traceback__, False
+    while step is not None:
+        file = step.tb_frame.f_code.co_filename
+        inside = ours(file) or (inside and file.startswith(NUMPY))
+        step = step.tb_next
+    return inside
+
+
+NUMPY = os.path.dirname(np.__file__) + os.sep
+
+
 def unfit(function: str, args: tuple, kwargs: dict, error: Exception) -> Exception:
-    """An error of shapes that do not fit, in terms of the user's call."""
+    """An error of arguments that do not fit, in terms of the user's call."""
     got = ", ".join([describe(value) for value in (*args, *kwargs.values())])
     axis, ndim = getattr(error, "axis", None), getattr(error, "ndim", None)
     if axis is not None and ndim is not None:  # NumPy's AxisError

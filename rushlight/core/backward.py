@@ -10,7 +10,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from rushlight.base.errors import explain, suggesting
+from rushlight.base.errors import explain, suggesting, warn_once
 from rushlight.base.higher import Higher
 from rushlight.core import faster
 from rushlight.core.clock import stamp
@@ -54,6 +54,14 @@ def queue_callback(callback: Callable[[], Any]) -> None:
     running.callbacks += (callback,)
 
 
+CYCLE = (
+    "Using backward() with create_graph=True will create a reference cycle between the parameter "
+    "and its gradient which can cause a memory leak. We recommend using autograd.grad when "
+    "creating the graph to avoid this. If you have to use this function, make sure to reset the "
+    ".grad fields of your parameters to None after use to break the cycle and avoid the leak."
+)
+
+
 @suggesting
 def backward(
     tensors: Tensors,
@@ -85,6 +93,8 @@ def backward(
                 "'inputs' argument to backward() cannot be empty.", "leave it out for all leaves"
             )
         )
+    if create_graph:
+        warn_once(CYCLE)
     seeds, world = seed(outputs, grad_tensors, create_graph)
     ends = None if leaves is None else ends_of(leaves, seeds)
     for t in leaves or ():
@@ -226,7 +236,8 @@ def seed(
                 explain(
                     f"element {i} of tensors does not require grad and does not have a grad_fn",
                     "compute it from a tensor with requires_grad=True, outside of no_grad(); "
-                    "argmax(), comparisons, detach() and item() have no gradient",
+                    "torch.tensor(loss), argmax(), comparisons, detach() and item() have no "
+                    "gradient",
                 )
             )
         g = world.from_tensor(first_gradient(t, g, i), t._node.leaf)

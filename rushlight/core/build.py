@@ -11,7 +11,7 @@ import numpy as np
 
 from rushlight.base.docstring import introduce
 from rushlight.base.dtypes import HALVES
-from rushlight.base.errors import NoArray, explain, keywords, suggesting
+from rushlight.base.errors import NoArray, explain, keywords, suggesting, warn_once
 from rushlight.base.lazy import expect
 from rushlight.base.placeholder import Touched
 from rushlight.base.public_function import public
@@ -395,6 +395,12 @@ def older(f: F, taken: int, factors: tuple[str, ...]) -> F:
         if len(args) > taken:
             numbers = [a for a in args if isinstance(a, Number)]
             if len(args) - len(numbers) == taken and len(numbers) <= len(factors):
+                warn_once(
+                    f"This overload of {f.__name__} is deprecated: name the "
+                    f"{'factor' if len(numbers) == 1 else 'factors'}, as in "
+                    f"{f.__name__}(..., {', '.join(f'{w}={n}' for w, n in zip(factors, numbers))})",
+                    "overload",
+                )
                 kwargs |= dict(zip(factors, numbers))
                 args = tuple(a for a in args if not isinstance(a, Number))
         return f(*args, **kwargs)

@@ -299,6 +299,12 @@ def facts(
     ], kept
 
 
+def check_settings(op: Op, args: tuple) -> None:
+    """TypeError for a dimension that is no integer, before the dtype is refused."""
+    if args[1] is not None and args[1].__class__ is not int:
+        op_errors().check_settings(op, args)
+
+
 def reduction(op: Op) -> Callable:
     """x, dims -> kernel(x, dims, keepdim): one number from many.
 
@@ -332,6 +338,7 @@ def reduction(op: Op) -> Callable:
         except (AttributeError, NoArray) as error:
             return otherwise(op, (input, dim), error, out, keepdim)
         if rerouted and a.dtype in rerouted and (floating or a.size):
+            check_settings(op, (input, dim))
             (input,) = promoted(op, (input,))
             a = input._array
         try:

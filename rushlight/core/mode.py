@@ -12,6 +12,8 @@ from functools import wraps
 from types import FunctionType
 from typing import Any, TypeVar, overload
 
+from rushlight.base.errors import warn
+
 F = TypeVar("F", bound=Callable)
 
 
@@ -186,8 +188,12 @@ class Setting:
 
     def __call__(self, function: F) -> F:
         if isinstance(function, type):
-            raise TypeError(
-                f"{type(self).__name__} decorates functions, not the class {function.__name__}"
+            warn(
+                "Decorating classes is deprecated and will be disabled in future versions. You "
+                "should only decorate functions or methods. To preserve the current behavior of "
+                "class decoration, you can directly decorate the `__init__` method and nothing "
+                "else.",
+                FutureWarning,
             )
 
         @wraps(function)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from rushlight.base.errors import describe, explain
+from rushlight.base.errors import describe, explain, warn
 from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor
 from rushlight.core.views import write, wrote
@@ -47,6 +47,15 @@ def into(out: Any, result: Any, *apart: Tensor) -> Any:
     if out._array.shape == result._array.shape:
         write(out, result)
     else:
+        if out._array.size:
+            warn(
+                "An output with one or more elements was resized since it had shape "
+                f"{list(out._array.shape)}, which does not match the required output shape "
+                f"{list(result._array.shape)}. This behavior is deprecated, and in a future "
+                "PyTorch release outputs will not be resized unless they have zero elements. You "
+                "can explicitly reuse an out tensor t by resizing it, inplace, to zero elements "
+                "with t.resize_(0)."
+            )
         out._array = result._array.astype(out._array.dtype)
         wrote(out)
     if watch is not None:

@@ -15,7 +15,7 @@ from weakref import ref
 
 import numpy as np
 
-from rushlight.base.errors import explain, user_frame
+from rushlight.base.errors import explain, user_frame, warn_once
 from rushlight.core.clock import at_next_write, stamp, tick
 from rushlight.core.mode import current, mode
 from rushlight.core.node import Node, hooks_of
@@ -211,14 +211,27 @@ def assign(x: Tensor, r: Tensor, op: str | None = None) -> Tensor:
     return x
 
 
+DISCARDS = "Casting complex values to real discards the imaginary part"
+
+
+def write_other_kind(x: Tensor, r: Tensor, op: str | None) -> None:
+    """`write` of floats into integers, or of complex numbers into real ones."""
+    a = r._array
+    if a.dtype.kind == "c" and x._array.dtype.kind != "b":
+        warn_once(DISCARDS)
+        a = a.real
+    np.copyto(x._array, a, casting="unsafe")
+    wrote(x)
+
+
 def write(x: Tensor, r: Tensor, op: str | None = None) -> None:
     """Copy the elements of r into x's memory. RuntimeError if elements of x overlap in memory, or x
     is read-only."""
     try:
-        np.copyto(x._array, r._array, casting="unsafe")
+        np.copyto(x._array, r._array)  # 'same_kind': casts that lose digits, but no parts
     except TypeError as error:
         if not hasattr(error, "batch"):
-            raise
+            return write_other_kind(x, r, op)
         error.batch.written(x, r)  # inside vmap
     except ValueError:
         from rushlight.kernels.layout import without_repeats  # rare

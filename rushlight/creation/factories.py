@@ -19,6 +19,7 @@ from rushlight.base.errors import (
     overflow,
     overflowed,
     suggesting,
+    warn,
 )
 from rushlight.base.higher import Higher
 from rushlight.base.intp import as_int64
@@ -67,6 +68,8 @@ def made(
         t._array = blank(t._array.shape, t._array.dtype, t._array.strides)
     if requires_grad:
         t.requires_grad_()
+    if out is not None and out._array.shape != t._array.shape:
+        out.resize_(0)  # no warning, as torch
     return t if out is None else into(out, t)
 
 
@@ -122,8 +125,16 @@ def tensor(
     tensor([[1., 2.],
             [3., 4.]])
     """
+    if isinstance(data, Tensor):
+        warn(COPIES.format("torch.tensor(sourceTensor)"))
     array = np.array(array_of(data, dtype))
     return made(array, dtype, requires_grad, device)
+
+
+COPIES = (
+    "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+    "sourceTensor.detach().clone().requires_grad_(True), rather than {}."
+)
 
 
 def array_of(data: Any, dtype: Dtype) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from rushlight.base.device import chosen as chosen_device
 from rushlight.base.device import device, placed
-from rushlight.base.errors import explain
+from rushlight.base.errors import Once, explain
 from rushlight.core.mode import mode
 from rushlight.creation.factories import FILLING
 from rushlight.loops.background import background
@@ -17,14 +17,13 @@ class Settings:
     """The present settings. Each is one attribute, so that a thread never sees a half-changed
     setting."""
 
-    __slots__ = ("deterministic", "warn_always", "fill_uninitialized_memory")
+    __slots__ = ("deterministic", "fill_uninitialized_memory")
     deterministic: int  # 0 default, 1 warn, 2 error for an algorithm that is not deterministic
-    warn_always: bool
     fill_uninitialized_memory: bool  # fill `empty` with nan while deterministic algorithms are on
 
 
 chosen = Settings()
-chosen.deterministic, chosen.warn_always, chosen.fill_uninitialized_memory = 0, False, True
+chosen.deterministic, chosen.fill_uninitialized_memory = 0, True
 LEVELS = ("default", "warn", "error")
 
 
@@ -140,8 +139,8 @@ def get_deterministic_debug_mode() -> int:
 
 
 def set_warn_always(b: bool) -> None:
-    """Accepted without effect: Python's `warnings` decides which warnings are repeated.
-    RuntimeError unless b is a bool.
+    """Whether warnings of habits, such as `x.T` of three dimensions, come each time, and not once
+    in a process. RuntimeError unless b is a bool.
 
     >>> rushlight.set_warn_always(True)
     >>> rushlight.is_warn_always_enabled()
@@ -150,7 +149,7 @@ def set_warn_always(b: bool) -> None:
     """
     if not isinstance(b, bool):
         raise RuntimeError(explain(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}"))
-    chosen.warn_always = b
+    Once.always = b
 
 
 def is_warn_always_enabled() -> bool:
@@ -159,7 +158,7 @@ def is_warn_always_enabled() -> bool:
     >>> rushlight.is_warn_always_enabled()
     False
     """
-    return chosen.warn_always
+    return Once.always
 
 
 def is_anomaly_enabled() -> bool:

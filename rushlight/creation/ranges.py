@@ -77,6 +77,14 @@ def arange(
         else counted
     )
     array = count(start, step, n, d) if count is counted else few_or_many(count, start, step, n, d)
+    if out is not None and out._array.size not in (0, array.size):
+        shape = out._array.shape
+        warn(
+            f"The number of elements in the out tensor of shape {list(shape)} is "
+            f"{out._array.size} which does not match the computed number of elements "
+            f"{array.size}. Note that this may occur as a result of rounding error. The out tensor "
+            f"will be resized to a tensor of shape ({array.size},)."
+        )
     return placed(array, out, requires_grad, device)
 
 

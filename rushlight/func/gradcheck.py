@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base import dtypes
+from rushlight.base.errors import explain, warn
 from rushlight.core.backward import grad
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.func.forward_ad import dual_level, make_dual, unpack_dual
@@ -61,6 +62,13 @@ def gradcheck(
                 "them have requires_grad=True."
             )
         )
+    for i, a in enumerate(args):
+        if isinstance(a, Tensor) and a.requires_grad and a.dtype.to_real() is not dtypes.float64:
+            warn(
+                f"Input #{i} requires gradient and is not a double precision floating point or "
+                "complex. This check will likely fail if all the inputs are not of double "
+                "precision floating point or complex. "
+            )
     try:
         for k in range(len(outputs_of(func, args))):
             if check_backward_ad:

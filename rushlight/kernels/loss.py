@@ -99,7 +99,12 @@ def kept_classes(
     wrong = t[(t < 0) | (t >= classes)]
     if wrong.size:
         raise IndexError(
-            f"Target {wrong[0]} is out of bounds; hint: classes are 0 to {classes - 1}"
+            f"Target {wrong[0]} is out of bounds; hint: "
+            + (
+                f"classes are 0 to {classes - 1}"
+                if classes > 1
+                else "a single score for two classes: take binary_cross_entropy_with_logits"
+            )
         )
     counts = np.where(ignored, dtype.type(0), dtype.type(1) if weight is None else weight[t])
     return t, counts, ignored

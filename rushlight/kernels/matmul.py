@@ -31,7 +31,8 @@ def mm(x: ndarray, y: ndarray) -> ndarray:
             if x.size * y.shape[-1] > LARGE_PRODUCTS:
                 return large(x, y)
             return of_matrices(x, y)  # small ones cost two thirds of np.matmul's
-        if y.ndim == 2 < x.ndim and x.size and x.flags.c_contiguous:  # one product of them all
+        if y.ndim == 2 < x.ndim and x.size and x.shape[-1] == len(y) and x.flags.c_contiguous:
+            # one product of them all
             return mm(x.reshape(-1, x.shape[-1]), y).reshape(*x.shape[:-1], y.shape[1])
         if x.ndim > 1 < y.ndim and x.shape[-1] == 1 == y.shape[-2] and x.dtype == y.dtype:
             return np.multiply(x, y, order="C")  # outer products: a third of np.matmul's time
@@ -39,18 +40,35 @@ def mm(x: ndarray, y: ndarray) -> ndarray:
         r = large(x, y) if is_large else np.matmul(x, y)
         return r if r.ndim < 3 or r.flags.c_contiguous else r.copy()
     except ValueError:
-        if x.shape[-1] == y.shape[-2]:
-            raise  # the leading dimensions do not broadcast
         raise mismatch(x, y) from None
 
 
 def mismatch(x: ndarray, y: ndarray) -> RuntimeError:
+    """The error for batches that do not broadcast, else for inner sizes that differ."""
+    ndim = max(x.ndim, y.ndim)
+    for k in range(3, 1 + min(x.ndim, y.ndim)):
+        m, n = x.shape[-k], y.shape[-k]
+        if m != n and 1 not in (m, n):
+            return RuntimeError(
+                f"The size of tensor a ({m}) must match the size of tensor b ({n}) at "
+                f"non-singleton dimension {ndim - k}; hint: all dimensions but the last two count "
+                f"matrices, and these are {m} and {n}: make them equal, or one of them 1"
+            )
     left, right = (f"{prod(a.shape[:-1])}x{a.shape[-1]}" for a in (x, y))
     return RuntimeError(
         f"mat1 and mat2 shapes cannot be multiplied ({left} and {right}); hint: the inner "
-        f"sizes differ ({x.shape[-1]} and {y.shape[-2]})"
-        + (": did you mean A @ B.mT?" if x.shape[-1] == y.shape[-1] else "")
+        f"sizes differ ({x.shape[-1]} and {y.shape[-2]})" + turned(x, y)
     )
+
+
+def turned(x: ndarray, y: ndarray) -> str:
+    """What fits instead of the second factor, from a colon on; "" if neither its transpose nor its
+    rows as vectors do."""
+    if x.shape[-1] != y.shape[-1]:
+        return ""
+    if x.ndim == 3 and y.ndim == 2 and x.shape[0] == y.shape[0]:
+        return ": for a vector for each matrix, A @ b.unsqueeze(-1); for all of them, A @ b.mT"
+    return ": did you mean A @ B.mT?"
 
 
 @site

@@ -252,13 +252,10 @@ def var(x: ndarray, dims: Dims = None, keepdim: bool = False, correction: float 
             clear(total, x, dims, first)
     left = n - correction
     total = in_c_order(total)
-    return (
-        total / total.dtype.type(left)
-        if left > 0
-        else total / total.dtype.type(0)
-        if n
-        else total * np.nan
-    )
+    if left > 0:
+        return total / total.dtype.type(left)
+    with np.errstate(all="ignore"):
+        return total / total.dtype.type(0) if n else total * np.nan
 
 
 @lru_cache

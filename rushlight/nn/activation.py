@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, warn
 from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn import init
@@ -50,6 +50,11 @@ class Hardtanh(FunctionModule):
         min_value: float | None = None,
         max_value: float | None = None,
     ):
+        for old, new in (("min_value", "min_val"), ("max_value", "max_val")):
+            if (min_value if old == "min_value" else max_value) is not None:
+                warn(
+                    f"keyword argument `{old}` is deprecated and renamed to `{new}`", FutureWarning
+                )
         min_val, max_val = (
             min_val if min_value is None else min_value,
             max_val if max_value is None else max_value,

@@ -151,6 +151,9 @@ class ModuleList(Row):
     4
     """
 
+    def _missing_forward(self) -> str:
+        return "it only holds modules: call each of them in your forward()"
+
     def __init__(self, modules: Iterable[Any] | None = None):
         super().__init__()
         self.extend(modules or ())
@@ -199,6 +202,9 @@ class ModuleDict(Module):
     >>> choices["relu"]
     ReLU()
     """
+
+    def _missing_forward(self) -> str:
+        return "it only holds modules: call each of them in your forward()"
 
     def __init__(self, modules: Any = None):
         super().__init__()

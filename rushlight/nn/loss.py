@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, warn
 from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn.flatten_resize import PairwiseDistance
@@ -251,7 +251,22 @@ class NLLLoss(_WeightedLoss):
         )
 
 
-NLLLoss2d = NLLLoss
+class NLLLoss2d(NLLLoss):
+    """mean of -x[n, y_n] for log-probabilities: NLLLoss, by its old name.
+
+    >>> log_p = rushlight.tensor([[-0.1, -2.3]])
+    >>> rushlight.nn.NLLLoss2d()(log_p, rushlight.tensor([0]))
+    tensor(0.1000)
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        warn(
+            "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in "
+            "replacement and see https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more "
+            "details.",
+            FutureWarning,
+        )
+        super().__init__(*args, **kwargs)
 
 
 class CrossEntropyLoss(_WeightedLoss):

@@ -77,9 +77,13 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         raise NotImplementedError(
             explain(
                 f'Module [{type(self).__name__}] is missing the required "forward" function',
-                "define it in the class: def forward(self, x)",
+                self._missing_forward(),
             )
         )
+
+    def _missing_forward(self) -> str:
+        """The hint of a call of a module without forward."""
+        return "define it in the class: def forward(self, x)"
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Run compiled from the next call on, as by `rushlight.compile` with these settings; the

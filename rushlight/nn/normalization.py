@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, warn
 from rushlight.comm.groups import get_world_size, is_initialized
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.creation.factories import full, zeros
@@ -329,14 +329,19 @@ class _InstanceNorm(_NormBase):
         self._check_input_dim(input)
         alone = input._array.ndim == self._n + 1
         x = input.unsqueeze(0) if alone else input
-        if x._array.shape[1] != self.num_features and self.affine:
-            c = x._array.shape[1]
-            raise ValueError(
-                explain(
-                    f"expected input's size at dim={0 if alone else 1} to match num_features "
-                    f"({self.num_features}), but got: {c}.",
-                    f"use num_features={c}",
+        if x._array.shape[1] != self.num_features:
+            c, at = x._array.shape[1], 0 if alone else 1
+            if self.affine:
+                raise ValueError(
+                    explain(
+                        f"expected input's size at dim={at} to match num_features "
+                        f"({self.num_features}), but got: {c}.",
+                        f"use num_features={c}",
+                    )
                 )
+            warn(
+                f"input's size at dim={at} does not match num_features. You can silence this "
+                "warning by not passing in num_features, which is not used because affine=False"
             )
         out = F.instance_norm(
             x,

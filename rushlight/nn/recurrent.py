@@ -21,6 +21,15 @@ from rushlight.nn.utils.rnn import PackedSequence, steps_of
 GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
+def features_hint(shape: tuple[int, ...], wanted: int) -> str:
+    """What to do about an input whose last dimension is not `wanted`, the number of features."""
+    if wanted == 1:
+        return "steps of one feature have a last dimension of size 1: x.unsqueeze(-1)"
+    if wanted in shape[:-1]:
+        return f"the features come last: x.movedim({shape.index(wanted)}, -1)"
+    return f"use input_size={shape[-1]}, or an input with {wanted} features"
+
+
 class RNNBase(Module):
     """outputs, states = module(input, states): the base of RNN, LSTM and GRU; `mode` is RNN_TANH,
     RNN_RELU, LSTM or GRU.
@@ -225,7 +234,7 @@ class RNNBase(Module):
                 explain(
                     f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got "
                     f"{x.size(-1)}",
-                    f"use input_size={x.size(-1)}",
+                    features_hint(tuple(x.shape), self.input_size),
                     input=tuple(x.shape),
                 )
             )
@@ -313,7 +322,12 @@ def check_dims(mode: str, input: Tensor, states: tuple | None) -> None:
     if dims not in (2, 3):
         name, tensor = ("RNN", " tensor") if mode.startswith("RNN") else (mode, "")
         raise ValueError(
-            explain(f"{name}: Expected input to be 2D or 3D, got {dims}D{tensor} instead")
+            explain(
+                f"{name}: Expected input to be 2D or 3D, got {dims}D{tensor} instead",
+                "the last dimension holds the features of a step: x.unsqueeze(-1) for one feature"
+                if dims == 1
+                else "",
+            )
         )
     if states is None or all(s.dim() == dims for s in states):
         return

@@ -120,6 +120,12 @@ class Stateful:
         ['weight', 'bias']
         """
         if args:  # the old order: destination, prefix, keep_vars
+            warn(
+                "Positional args are being deprecated, use kwargs instead. Refer to "
+                "https://pytorch.org/docs/main/generated/torch.nn.Module.html"
+                "#torch.nn.Module.state_dict for details.",
+                FutureWarning,
+            )
             given = [destination, prefix, keep_vars]
             given[: len(args)] = args
             destination, prefix, keep_vars = given

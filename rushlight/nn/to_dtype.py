@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from rushlight.base import dtypes
 from rushlight.base.device import placed
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, warn
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import empty_like
@@ -62,6 +62,12 @@ class Convertible:
                     "nn.Module.to only accepts floating point or complex dtypes, but got desired "
                     f"dtype={dtype}"
                 )
+            )
+        if dtype.is_complex:
+            warn(
+                "Complex modules are a new feature under active development whose design may "
+                "change, and some modules might not work as expected when using complex tensors as "
+                "parameters or buffers."
             )
         return self._apply(lambda t: t.to(dtype) if t.dtype.category >= dtypes.FLOATING else t)
 

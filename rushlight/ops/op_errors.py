@@ -16,9 +16,11 @@ from rushlight.base.errors import (
     describe,
     explain,
     not_a_tensor,
+    of_internals,
     out_of_memory,
     out_of_range,
     overflow,
+    unfit,
 )
 from rushlight.core.mode import mode
 from rushlight.core.table import PUBLIC, Op
@@ -106,6 +108,8 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
             return beyond(tensors[0]._array.ndim or 1, args[len(op.inputs) :], facts)
         said = index_words(what.replace("for axis", "for dimension"), args)
         return IndexError(explain(said, hint or index_hint(said, args), **facts))
+    if of_internals(error):
+        return unfit(name, tuple(args), {}, error)
     if isinstance(error, (ValueError, TypeError)):
         return RuntimeError(explain(f"{name}(): {what}", hint, **facts))
     if type(error) in (RuntimeError, NotImplementedError, LinAlgError):  # in torch's words already
@@ -124,6 +128,7 @@ def beyond(n: int, settings: Sequence[Any], facts: dict) -> Exception:
 def not_taken(op: Op, args: Sequence[Any], dtype: dtypes.dtype) -> RuntimeError:
     """The error for tensors of a dtype that the op does not take; torch looks at their shapes
     first."""
+    check_settings(op, args)
     tensors = [a for a in args if isinstance(a, Tensor)]
     facts = {"op": op.called, "inputs": described(op, args)}
     if op.elementwise and (found := mismatch(tensors)) != UNFIT:
@@ -186,7 +191,7 @@ def hint_of_kinds(kinds: str, takes: str) -> str:
         return "take the parts: x.real and x.imag, or the size x.abs()"
     if "f" in kinds or "V" in kinds:
         return "convert with .to(dtype)"
-    return "convert first: x.float()" if "f" in takes else "convert first: x.long()"
+    return f"convert it first: {'x.float()' if 'f' in takes else 'x.long()'}"
 
 
 def index_words(what: str, args: Sequence[Any]) -> str:

@@ -339,7 +339,7 @@ class Part:
                     "inplace operation: a "
                     f"tensor of shape {tuple(tensor.shape)}, saved by a checkpointed function "
                     "that writes to it later",
-                    "write `x = x + 1` instead of `x += 1` (or clone() before writing)",
+                    "clone() the tensor inside the function before it is written to",
                 )
             )
         return tensor

@@ -450,6 +450,8 @@ def gumbel_softmax(
     tensor([[0., 0., 1.],
             [0., 1., 0.]])
     """
+    if eps != 1e-10:
+        warn("`eps` parameter is deprecated and has no effect.")
     dim = wrap(dim, logits._array.ndim)  # before the draw: a refused call draws nothing
     noise = empty_like(logits.detach(), memory_format=contiguous_format).exponential_().log()
     soft = reduce_api.softmax(e.div(e.sub(logits, noise), tau), dim)

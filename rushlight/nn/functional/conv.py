@@ -45,6 +45,8 @@ def convolve(n: int) -> Callable:
         check_weight(weight, n, name, input)
         check_bias(bias, weight._array.shape[0], name)
         check_dtypes(input, weight=weight, bias=bias)
+        if added:
+            check_channels_are_no_batch(input, weight, groups, name)
         out = convolution(x, weight, bias, stride, padding, dilation, groups)
         return without_batch(out, added) if added else out
 
@@ -131,6 +133,21 @@ def check_weight(weight: Tensor, n: int, name: str, input: Tensor) -> None:
                 f"{input._array.ndim}-dimensional input of size {list(input.shape)} instead",
                 f"a weight of {name} has {n + 2} dimensions: (out, in / groups, *kernel)",
                 op=name,
+            )
+        )
+
+
+def check_channels_are_no_batch(input: Tensor, weight: Tensor, groups: int, name: str) -> None:
+    """RuntimeError for an input (N, *size) without a channel dimension, which is read as (C, *size):
+    a batch of grey pictures."""
+    channels, wanted = input._array.shape[0], weight._array.shape[1] * groups
+    if wanted == 1 != channels:
+        raise RuntimeError(
+            explain(
+                f"Given groups={groups}, weight of size {list(weight.shape)}, expected "
+                f"input{list(input.shape)} to have 1 channels, but got {channels} channels instead",
+                f"{name} reads (channels, *size): for a batch of {channels} with one channel each, "
+                "add the dimension: x.unsqueeze(1)",
             )
         )
 

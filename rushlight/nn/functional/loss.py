@@ -360,6 +360,7 @@ def kl_div(
     >>> rushlight.nn.functional.kl_div(q.log(), p, reduction="batchmean")  # sum of p log(p / q)
     tensor(0.1438)
     """
+    said = reduction if size_average is None and reduce is None else ""
     reduction = reduction_of(size_average, reduce, reduction)
     if min(input.dtype.category, target.dtype.category) < dtypes.FLOATING:
         raise RuntimeError(
@@ -376,6 +377,13 @@ def kl_div(
         loss = e.mul(e.exp(target), e.sub(target, input))
     else:
         loss = e.sub(e.xlogy(target, target), e.mul(target, input))
+    if said == "mean":
+        warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size."
+            "'batchmean' divides only by the batch size, and aligns with the KL div math "
+            "definition.'mean' will be changed to behave the same as 'batchmean' in the next major "
+            "release."
+        )
     if reduction == "batchmean":
         total = r.sum(loss)
         return e.div(total, input._array.shape[0]) if input._array.ndim else total

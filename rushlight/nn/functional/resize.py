@@ -299,6 +299,7 @@ def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) 
     >>> rushlight.nn.functional.upsample_nearest(rushlight.tensor([[[1., 2.]]]), scale_factor=2)
     tensor([[[1., 1., 2., 2.]]])
     """
+    warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.")
     return interpolate(input, size, scale_factor)
 
 
@@ -309,6 +310,9 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
     >>> rushlight.nn.functional.upsample_bilinear(rushlight.tensor([[[[1., 3.]]]]), size=(1, 3))
     tensor([[[[1., 2., 3.]]]])
     """
+    warn(
+        "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead."
+    )
     return interpolate(input, size, scale_factor, "bilinear", True)
 
 

@@ -46,7 +46,11 @@ def with_batch(input: Tensor, n: int, name: str) -> tuple[Tensor, bool]:
             f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input "
             "of "
             f"size: {list(input.shape)}",
-            "add or drop dimensions: unsqueeze(), flatten()",
+            f"an input without channels: x[None, None] for one of one channel, (1, 1, *{n} sizes)"
+            if ndim == n
+            else "one batch dimension: x.flatten(0, 1)"
+            if ndim == n + 3
+            else "add or drop dimensions: unsqueeze(), flatten()",
         )
     )
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from numpy import ndarray
 
-from rushlight.base.errors import explain, not_a_tensor
+from rushlight.base.errors import explain, warn
 from rushlight.core.mode import mode, no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import tensor
@@ -95,14 +96,34 @@ def clip_grad_norm_(
     tensor([0.6000, 0.8000])
     """
     if not isinstance(parameters, Iterable):
-        raise not_a_tensor("clip_grad_norm_", "parameters", 0, parameters)
+        raise TypeError(
+            explain(
+                "clip_grad_norm_(): argument 'parameters' (position 1) must be Tensor, not "
+                f"{type(parameters).__name__}",
+                "pass model.parameters()",
+            )
+        )
     kept = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    if not kept and isinstance(parameters, Iterator):
+        warn("`parameters` is an empty generator, no gradient clipping will occur.")
     total = get_total_norm(gradients(kept), norm_type, error_if_nonfinite)
     clip_grads_with_norm_(kept, max_norm, total)
     return total
 
 
-clip_grad_norm = clip_grad_norm_
+def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
+    """total norm of the gradients = `clip_grad_norm_`(...), by its old name.
+
+    >>> w = rushlight.nn.Parameter(rushlight.zeros(2))
+    >>> rushlight.nn.utils.clip_grad_norm([w], 1.0)
+    tensor(0.)
+    """
+    warn(
+        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of "
+        "`torch.nn.utils.clip_grad_norm_`.",
+        FutureWarning,
+    )
+    return clip_grad_norm_(*args, **kwargs)
 
 
 @no_grad()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, warn_once
 from rushlight.core.arguments import checked_number, wrap
 from rushlight.core.build import composite
 from rushlight.core.results import into
@@ -151,6 +151,12 @@ def scatter(
     tensor([[0., 0., 5.]])
     """
     given = lined(src, index) if value is None else value
+    if reduce is not None and isinstance(given, Tensor):
+        warn_once(
+            "The reduce argument of torch.scatter with Tensor src is deprecated and will be "
+            "removed in a future PyTorch release. Use torch.scatter_reduce instead for more "
+            "reduction options."
+        )
     if reduce not in (None, "add", "multiply"):
         raise RuntimeError(
             explain(

@@ -55,9 +55,17 @@ def stands_for_tuple(key: list) -> bool:
     """Whether torch takes a list for a tuple: x[[[0, 1], [1, 0]]] is x[[0, 1], [1, 0]], as in NumPy
     of old."""
     parts = (Tensor, list, tuple, slice, range, ndarray)
-    return len(key) < 32 and any(
+    stands = len(key) < 32 and any(
         part is None or part is Ellipsis or isinstance(part, parts) for part in key
     )
+    if stands:
+        warn(
+            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be "
+            "changed in pytorch 2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will "
+            "be interpreted as tensor index, x[torch.tensor(seq)], which will result either in an "
+            "error or a different result"
+        )
+    return stands
 
 
 def integers_first(x: Tensor, parts: tuple, tensors: list[Tensor]) -> tuple[Tensor, tuple]:

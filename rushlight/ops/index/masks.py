@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.dtypes import holding, int64
-from rushlight.base.errors import explain, not_a_tensor
+from rushlight.base.errors import explain, not_a_tensor, warn_once
 from rushlight.base.intp import as_int64
 from rushlight.core.arguments import checked_number, wrap
 from rushlight.core.build import composite
@@ -157,6 +157,10 @@ def where(
             )
         )
     if isinstance(condition, Tensor) and condition._array.dtype == np.uint8:  # torch's masks of old
+        warn_once(
+            "where received a uint8 condition tensor. This behavior is deprecated and will be "
+            "removed in a future version of PyTorch. Use a boolean condition instead."
+        )
         condition = condition != 0
     if isinstance(condition, Tensor) and condition._array.dtype.kind != "b":
         raise RuntimeError(

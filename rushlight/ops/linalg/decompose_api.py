@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import LinAlgError, explain
+from rushlight.base.errors import LinAlgError, explain, warn_once
 from rushlight.core.arguments import check_dtypes, same_dtype
 from rushlight.core.build import composite, recorded
 from rushlight.core.results import return_type
@@ -97,6 +97,12 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -
     tensor([[2., 1.],
             [0., 2.]])
     """
+    warn_once(
+        "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a "
+        "future PyTorch release. L = torch.cholesky(A) should be replaced with L = "
+        "torch.linalg.cholesky(A) and U = torch.cholesky(A, upper=True) should be replaced with U "
+        "= torch.linalg.cholesky(A).mH"
+    )
     return given(out, cholesky_of(input, "cholesky", "cholesky", upper)[0])
 
 
@@ -259,6 +265,12 @@ def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
     >>> rushlight.qr(rushlight.tensor([[3., 1.], [4., 2.]])).R.shape
     torch.Size([2, 2])
     """
+    warn_once(
+        "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future "
+        "PyTorch release. The boolean parameter 'some' has been replaced with a string parameter "
+        "'mode'. Q, R = torch.qr(A, some) should be replaced with Q, R = torch.linalg.qr(A, "
+        "'reduced' if some else 'complete')"
+    )
     return given(out, OldQR(linalg_qr(input, "reduced" if some else "complete")))
 
 

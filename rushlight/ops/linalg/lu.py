@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.errors import LinAlgError, explain
+from rushlight.base.errors import LinAlgError, explain, warn_once
 from rushlight.core.build import composite
 from rushlight.core.results import return_type
 from rushlight.core.tensor import Tensor, from_array
@@ -95,6 +95,11 @@ def old_lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = No
     >>> rushlight.lu(rushlight.tensor([[1., 2.], [4., 4.]]))[1]
     tensor([2, 2], dtype=torch.int32)
     """
+    warn_once(
+        "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and "
+        "will be removed in a future PyTorch release. LU, pivots = torch.lu(A, compute_pivots) "
+        "should be replaced with LU, pivots = torch.linalg.lu_factor(A, compute_pivots)"
+    )
     made = lu_of(A, pivot, False)
     return given(out, LUWithInfo(made) if get_infos else tuple(made[:2]))
 
@@ -231,6 +236,12 @@ def lu_solve(
     tensor([[1.],
             [1.]])
     """
+    warn_once(
+        "torch.lu_solve is deprecated in favor of torch.linalg.lu_solve and will be removed in a "
+        "future PyTorch release. Note that torch.linalg.lu_solve has its arguments reversed. X = "
+        "torch.lu_solve(B, LU, pivots) should be replaced with X = torch.linalg.lu_solve(LU, "
+        "pivots, B)"
+    )
     return linalg_lu_solve(LU_data, LU_pivots, input, out=out)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.errors import NoArray, check_kinds, explain
+from rushlight.base.errors import NoArray, check_kinds, explain, warn_once
 from rushlight.core.build import composite
 from rushlight.core.mode import mode
 from rushlight.core.results import filled, into
@@ -317,6 +317,16 @@ def t(input: Tensor) -> Tensor:
 
 def reversed_dims(self: Tensor) -> Tensor:
     """All dimensions in opposite order."""
+    if self._array.ndim != 2:
+        warn_once(
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
+            "deprecated and it will throw an error in a future release. Consider `x.mT` to "
+            "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
+            "reverse the dimensions of a tensor."
+            if self._array.ndim
+            else "Tensor.T is deprecated on 0-D tensors. This function is the identity in these "
+            "cases."
+        )
     return permute(self, tuple(range(self._array.ndim))[::-1])
 
 

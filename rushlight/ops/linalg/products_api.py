@@ -8,7 +8,7 @@ from operator import index
 from typing import Any
 
 from rushlight.base import dtypes
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, warn_once
 from rushlight.core.arguments import check_dtypes, same_dtype, wrap
 from rushlight.core.build import composite
 from rushlight.core.table import TABLE
@@ -305,6 +305,11 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     >>> rushlight.chain_matmul(rushlight.ones(2, 3), rushlight.ones(3, 4)).shape
     torch.Size([2, 4])
     """
+    warn_once(
+        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use "
+        "torch.linalg.multi_dot instead, which accepts a list of two or more tensors rather than "
+        "multiple parameters."
+    )
     for t in matrices:
         if t._array.ndim != 2:
             raise RuntimeError(explain(f"Tensor dimension is {t._array.ndim}, expected 2 instead."))

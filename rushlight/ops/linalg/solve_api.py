@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.errors import LinAlgError, explain
+from rushlight.base.errors import LinAlgError, explain, warn_once
 from rushlight.core.build import composite
 from rushlight.core.results import into, return_type
 from rushlight.core.tensor import Tensor, created, from_array
@@ -252,6 +252,13 @@ def triangular_solve(
     check_same(A, b, name)
     check_matrix(b, name, "b")
     check_equation(A, b, True, name)
+    warn_once(
+        "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangular and will "
+        "be removed in a future PyTorch release. torch.linalg.solve_triangular has its arguments "
+        "reversed and does not return a copy of one of the inputs. X = "
+        "torch.triangular_solve(B, A).solution should be replaced with X = "
+        "torch.linalg.solve_triangular(A, B)."
+    )
     a, side = (A.mT, not upper) if transpose else (A, upper)
     x = s.triangular(a, b, bool(side), bool(unitriangular))
     return given(out, Triangular((x, A.clone())))

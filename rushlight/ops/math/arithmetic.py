@@ -8,7 +8,7 @@ from typing import Any
 from numpy import ndarray
 
 from rushlight.base import dtypes
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, warn_once
 from rushlight.core.arguments import check_taken, integer, promoted
 from rushlight.core.build import before_write, composite, inplace, recorded, unrecorded
 from rushlight.core.results import into
@@ -125,8 +125,14 @@ def sub(
         alpha, other = factor_first(sub, other, *older)
     if alpha == 1 and alpha is not True:
         return e.sub(input, other, out=out)
-    check_taken(TABLE["sub"], *[t for t in (input, other) if isinstance(t, Tensor)])
+    check_difference(input, other)
     return e.sub(input, scaled(input, other, alpha), out=out)
+
+
+def check_difference(*operands: Any) -> None:
+    """RuntimeError for a bool tensor, which has no difference."""
+    dense = [t for t in operands if isinstance(t, Tensor) and not t.is_sparse]
+    check_taken(TABLE["sub"], *dense)
 
 
 def factor_first(function: Callable, *given: Any) -> tuple[Any, ...]:
@@ -134,6 +140,12 @@ def factor_first(function: Callable, *given: Any) -> tuple[Any, ...]:
     TypeError for anything else.
     """
     if len(given) == 2 and not isinstance(given[0], Tensor):
+        name = function.__name__
+        warn_once(
+            f"This overload of {name} is deprecated: name the factor, as in {name}(..., other, "
+            "alpha=2)",
+            "overload",
+        )
         return given
     raise TypeError(
         explain(
@@ -211,7 +223,7 @@ def rsub(input: Tensor, other: Any, *, alpha: Number = 1) -> Tensor:
             )
         )
     if alpha != 1:
-        check_taken(TABLE["sub"], *[t for t in (input, other) if isinstance(t, Tensor)])
+        check_difference(input, other)
     made = e.sub(other, input if alpha == 1 and alpha is not True else scaled(other, input, alpha))
     return called(made, f"RsubBackward{0 if isinstance(other, Tensor) else 1}")
 

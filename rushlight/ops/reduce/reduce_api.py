@@ -13,7 +13,7 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.dtypes import HALVES
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, warn
 from rushlight.base.lazy import complete
 from rushlight.core.arguments import reduced_dims, sizes
 from rushlight.core.build import composite
@@ -108,10 +108,19 @@ def var(
     return made if out is None else into(out, made)
 
 
-def spread(input: Tensor, dim: Any, unbiased: Any, keepdim: bool, correction: Any) -> Tensor:
-    """`var` of float32, float64 or complex numbers."""
+def spread(
+    input: Tensor, dim: Any, unbiased: Any, keepdim: bool, correction: Any, name: str = "var"
+) -> Tensor:
+    """`var` of float32, float64 or complex numbers. `name`: of the function that warns,
+    if any."""
     dims, correction = dims_and_correction(input, dim, unbiased, correction)
-    return called(kept_or_not(r.var_core(input, dims, correction), dims, keepdim), "VarBackward0")
+    made = r.var_core(input, dims, correction)
+    if name and input._array.size <= correction * made._array.size:
+        warn(
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
+            "reduction factor (input numel divided by output numel)."
+        )
+    return called(kept_or_not(made, dims, keepdim), "VarBackward0")
 
 
 @composite()
@@ -132,12 +141,10 @@ def std(
     floats_only(input, "std")
     if input._array.dtype.char in HALVES:
         return in_single(std, input, dim, unbiased, keepdim, correction, out)
-    squares = spread(input, dim, unbiased, keepdim, correction)
+    squares = spread(input, dim, unbiased, keepdim, correction, "std")
     if input._array.dtype.char == "f" and beyond_single(squares._array):
-        made = to(
-            std(to(input, dtypes.float64), dim, unbiased, keepdim, correction=correction),
-            input.dtype,
-        )
+        wide = spread(to(input, dtypes.float64), dim, unbiased, keepdim, correction, "")
+        made = to(e.root_of_squares(wide), input.dtype)
     else:
         made = e.root_of_squares(squares)
     made = called(made, "StdBackward0")

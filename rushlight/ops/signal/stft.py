@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.errors import describe, explain, warn
+from rushlight.base.errors import describe, explain, warn, warn_once
 from rushlight.core.arguments import holds
 from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor, created, from_array
@@ -45,12 +45,18 @@ def weights(
             input,
         )
     if window is None:
-        warn(
-            "A window was not provided. A rectangular window will be applied, which is known to "
-            "cause spectral "
-            "leakage. Give window=torch.hann_window(n_fft), or torch.ones(n_fft) for a "
-            "rectangular one."
-        )
+        if op == "istft":
+            warn_once(
+                "A window was not provided. A rectangular window will be applied.Please provide "
+                "the same window used by stft to make the inversion lossless."
+            )
+        else:
+            warn_once(
+                "A window was not provided. A rectangular window will be applied,which is known to "
+                "cause spectral leakage. Other windows such as torch.hann_window or "
+                "torch.hamming_window are recommended to reduce spectral leakage.To suppress this "
+                "warning and use a rectangular window, explicitly set `window=torch.ones(n_fft)`."
+            )
         if win_length == n_fft:
             return None
         window = created(from_array(np.ones(win_length, input._array.real.dtype)))
@@ -116,6 +122,13 @@ def stft(
     win_length = n_fft if win_length is None else win_length
     is_complex = input.dtype.is_complex or (window is not None and window.dtype.is_complex)
     check_stft(input, return_complex, is_complex, onesided, center, align_to_window)
+    if return_complex is False:
+        warn_once(
+            "stft with return_complex=False is deprecated. In a future pytorch release, stft will "
+            "return complex tensors for all inputs, and return_complex=False will raise an error. "
+            "Note: you can still call torch.view_as_real on the complex output to recover the old "
+            "return format."
+        )
     signal = s.reshape(input, (1, -1)) if input._array.ndim == 1 else input
     if center:
         signal = extended(signal, n_fft // 2, pad_mode)

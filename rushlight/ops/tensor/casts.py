@@ -10,7 +10,7 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.device import placed
-from rushlight.base.errors import NoCuda, describe, explain, suggesting
+from rushlight.base.errors import NoCuda, describe, explain, suggesting, warn_once
 from rushlight.base.memory_format import (
     contiguous_format,
     lies_so,
@@ -21,7 +21,7 @@ from rushlight.base.memory_format import (
 from rushlight.core.build import composite, unrecorded
 from rushlight.core.results import into
 from rushlight.core.tensor import TANGENTS, Tensor, created, from_array, method
-from rushlight.core.views import assign, check_shape, detached, leave, write, wrote
+from rushlight.core.views import DISCARDS, assign, check_shape, detached, leave, write, wrote
 from rushlight.kernels.layout import suggests_last
 from rushlight.ops.shape import views as s
 
@@ -212,6 +212,8 @@ def zero_(input: Tensor) -> Tensor:
 
 def converted(x: Tensor, d: dtypes.dtype) -> Tensor:
     """In another dtype. Whole numbers and truths have no gradient."""
+    if x.dtype.is_complex and not d.is_complex and d is not dtypes.bool_:
+        warn_once(DISCARDS)
     return s.to(x if d.category >= dtypes.FLOATING or x._node is None else detached(x), d)
 
 

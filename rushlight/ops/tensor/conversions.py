@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from numpy import asarray, ndarray
 
 from rushlight.base import dtypes
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, statement, warn_once
 from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor, from_array, method, noticed
 
@@ -89,6 +90,28 @@ def __dlpack_device__(self: Tensor) -> tuple:
     return self._array.__dlpack_device__()
 
 
+def ambiguous(text: str) -> str:
+    """What to write instead of a truth value of several elements, by the statement that asked."""
+    if (found := re.search(r"(?<![\w.])(max|min)\(", text)) is not None:
+        bound, other = ("min", "maximum") if found[1] == "max" else ("max", "minimum")
+        return (
+            f"Python's {found[1]}() compares whole tensors: write x.clamp({bound}=0) for a number, "
+            f"torch.{other}(a, b) for two tensors"
+        )
+    if re.search(r"\b(and|or)\b", text):
+        return (
+            "element by element, write & for and, | for or, with brackets: (x > 0) & (x < 1); for "
+            "one answer, .any() or .all()"
+        )
+    if re.search(r"\bnot\b", text):
+        return "element by element, write ~mask for not mask; for one answer, .any() or .all()"
+    if re.search(r"\bsorted\(|\.sort\(", text):
+        return "Python's sort compares whole tensors: write x.sort()"
+    if re.search(r"\bin\b", text) and not re.search(r"\bfor\b", text):
+        return "`in` compares whole tensors by ==: any(x is y for y in list)"
+    return "use .any() or .all(), or compare one element"
+
+
 @method
 def __bool__(self: Tensor) -> bool:
     if self._array.size != 1:
@@ -96,7 +119,7 @@ def __bool__(self: Tensor) -> bool:
         raise RuntimeError(
             explain(
                 f"Boolean value of Tensor with {what} is ambiguous",
-                "use .any() or .all(), or compare one element",
+                ambiguous(statement()),
                 shape=tuple(self.shape),
             )
         )
@@ -128,6 +151,11 @@ def number_of(self: Tensor) -> Any:
                 "index one element, or reduce it (sum, mean) first",
                 shape=tuple(self.shape),
             )
+        )
+    if self._node is not None:
+        warn_once(
+            "Converting a tensor with requires_grad=True to a scalar may lead to unexpected "
+            "behavior. Consider using tensor.detach() first."
         )
     return self.item()
 

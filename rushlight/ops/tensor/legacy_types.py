@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base import dtypes
-from rushlight.base.errors import explain
+from rushlight.base.errors import explain, warn_once
 from rushlight.base.size import Size
 from rushlight.core.build import MORE
 from rushlight.core.tensor import Tensor, method
@@ -142,6 +142,10 @@ def set_default_tensor_type(t: Any) -> None:
     torch.float64
     >>> rushlight.set_default_tensor_type("torch.FloatTensor")
     """
+    warn_once(
+        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
+        "torch.set_default_dtype() and torch.set_default_device() as alternatives."
+    )
     dtypes.set_default_dtype(meant(t))
 
 

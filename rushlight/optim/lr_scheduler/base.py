@@ -19,6 +19,11 @@ TOO_EARLY = (
     "details at "
     "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
 )
+REPLACED = (
+    "Seems like `optimizer.step()` has been overridden after learning rate scheduler "
+    "initialization. Please, make sure to call `optimizer.step()` before `lr_scheduler.step()`. "
+    "See more details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
+)
 EPOCH = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where "
     "possible. Please "
@@ -79,7 +84,8 @@ class LRScheduler(Suggesting):
         """Go to the next epoch (or to `epoch`, which torch deprecates) and set the groups'
         rates."""
         if self._step_count == 1 and not self.optimizer._opt_called:
-            warnings.warn(TOO_EARLY, UserWarning, stacklevel=2)
+            replaced = "step" in vars(self.optimizer)
+            warnings.warn(REPLACED if replaced else TOO_EARLY, UserWarning, stacklevel=2)
         self._step_count += 1
         if epoch is not None:
             warnings.warn(EPOCH, UserWarning, stacklevel=2)
