@@ -451,6 +451,8 @@ def repeat_interleave(
         integer(output_size, "output_size")
     if isinstance(repeats, Tensor) and repeats._array.dtype.char not in "ilq":
         raise RuntimeError(explain("repeats has to be Long or Int tensor", "repeats.long()"))
+    if not isinstance(repeats, (Tensor, list, tuple)):
+        integer(repeats, "repeats")
     from_all = dim is None
     x = s.flatten(input) if from_all else input
     d = 0 if from_all else wrap(dim, input._array.ndim)
