@@ -167,7 +167,7 @@ class DataLoader(Suggesting, Generic[B]):
         self.prefetch_factor = 2 if prefetch_factor is None and num_workers else prefetch_factor
         self._iterator: WorkerIterator | None = None  # of persistent workers
         # the length of an iterable data set, after the first call of len()
-        self._reported: int | None = None
+        self._IterableDataset_len_called: int | None = None
         self._initialized = True
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -186,13 +186,13 @@ class DataLoader(Suggesting, Generic[B]):
     def __iter__(self) -> Iterator[B]:
         if self.num_workers == 0:
             return _SingleProcessDataLoaderIter(self)
-        batches = self._team().begin(self._numbers())
+        batches = self._team().begin(numbers(self, Recipe.of(self)))
         return Counted(self, batches) if isinstance(self.dataset, IterableDataset) else batches
 
     def __len__(self) -> int:
         if not isinstance(self.dataset, IterableDataset):
-            return len(self._order)  # type: ignore[arg-type]
-        n = self._reported = len(self.dataset)  # type: ignore[arg-type]
+            return len(self._index_sampler)
+        n = self._IterableDataset_len_called = len(self.dataset)  # type: ignore[arg-type]
         if self.batch_size is None:
             return n
         return n // self.batch_size if self.drop_last else ceil(n / self.batch_size)
@@ -203,31 +203,21 @@ class DataLoader(Suggesting, Generic[B]):
         return kinds.Iterable if isinstance(self.dataset, IterableDataset) else kinds.Map
 
     @property
-    def _order(self) -> Iterable:
-        return self.sampler if self.batch_sampler is None else self.batch_sampler
+    def _auto_collation(self) -> bool:
+        return self.batch_sampler is not None
 
-    def _numbers(self) -> Iterator[Any]:
-        """The indices to fetch next. Batches of the built-in random order are slices of an array,
-        without lists of Python integers.
-        """
-        order = self._order
-        if (
-            type(order) is BatchSampler
-            and type(order.sampler) is RandomSampler
-            and self._recipe().at_once()
-        ):
-            return slices(order.sampler._parts(), order.batch_size, order.drop_last)
-        return iter(order)
-
-    def _recipe(self) -> Recipe:
-        return Recipe(self.dataset, self.collate_fn, self.batch_sampler is not None, self.drop_last)
+    @property
+    def _index_sampler(self) -> Any:
+        return self.batch_sampler if self._auto_collation else self.sampler
 
     def _team(self) -> WorkerIterator:
         """The workers with new seeds; the same processes again if they are persistent and alive."""
         if self._iterator is not None and self._iterator.close.alive:
             return self._iterator
-        self._numbers()  # torch also calls the sampler twice: before the seed, and for the order
-        n, seed, recipe = self.num_workers, drawn_seed(self.generator), self._recipe()
+        recipe = Recipe.of(self)
+        # torch also calls the sampler twice: before the seed, and for the order
+        numbers(self, recipe)
+        n, seed = self.num_workers, drawn_seed(self.generator)
         jobs = [Job(i, n, seed, recipe, self.worker_init_fn) for i in range(n)]
         team = WorkerIterator(
             jobs,
@@ -247,24 +237,34 @@ class _SingleProcessDataLoaderIter:
     as with workers.
     """
 
-    def __init__(self, loader: DataLoader):
+    def __init__(self, loader: Any):
+        """`loader`: a DataLoader, or another object with the attributes that `Recipe.of` and
+        `numbers` read."""
+        recipe = Recipe.of(loader)
         # before the seed is drawn, as in torch: a sampler may draw here
-        self._numbers = loader._numbers()
+        self._sampler_iter = numbers(loader, recipe)
         drawn_seed(loader.generator)  # torch draws a seed even without workers
-        self._fetch, self._loader, self._count = loader._recipe().fetcher(), loader, 0
-        self._counts = isinstance(loader.dataset, IterableDataset)
+        self._fetch, self._loader, self._num_yielded = recipe.fetcher(), loader, 0
+        self._dataset_kind = recipe.kind
 
     def __iter__(self) -> Iterator[Any]:
         return self
 
     def __next__(self) -> Any:
-        batch = self._fetch(next(self._numbers))
+        batch = self._next_data()
+        self._num_yielded += 1
+        if self._dataset_kind == _DatasetKind.Iterable:
+            warn_of_length(self._loader, self._num_yielded, stacklevel=3)
+        return batch
+
+    def _next_index(self) -> Any:
+        return next(self._sampler_iter)
+
+    def _next_data(self) -> Any:
+        batch = self._fetch(self._next_index())
         if batch is END_OF_DATA:
-            self._numbers = iter(())
+            self._sampler_iter = iter(())
             raise StopIteration
-        if self._counts:
-            self._count += 1
-            warn_of_length(self._loader, self._count, stacklevel=3)
         return batch
 
     def __len__(self) -> int:
@@ -288,9 +288,18 @@ class Counted:
         return batch
 
 
-def warn_of_length(loader: DataLoader, count: int, stacklevel: int) -> None:
+def numbers(loader: Any, recipe: Recipe) -> Iterator[Any]:
+    """The indices to fetch next. Batches of the built-in random order are slices of an array,
+    without lists of Python integers."""
+    order = loader._index_sampler
+    if type(order) is BatchSampler and type(order.sampler) is RandomSampler and recipe.at_once():
+        return slices(order.sampler._parts(), order.batch_size, order.drop_last)
+    return iter(order)
+
+
+def warn_of_length(loader: Any, count: int, stacklevel: int) -> None:
     """Warn if the data set gave more samples than its length."""
-    reported = loader._reported
+    reported = loader._IterableDataset_len_called
     if reported is None or count <= reported:
         return
     text = (

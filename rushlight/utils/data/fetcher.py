@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rushlight.utils.data.collate import default_collate
-from rushlight.utils.data.dataset import IterableDataset, is_tensors, samples, whole_batch
+from rushlight.utils.data.dataset import is_tensors, samples, whole_batch
 
 END_OF_DATA = object()  # returned by a fetcher at the end of an iterable data set
 
@@ -26,6 +26,19 @@ class Recipe:
     collate_fn: Callable[[Any], Any]
     batched: bool  # of several samples, or one sample each
     drop_last: bool
+    kind: int  # of data set: _DatasetKind
+
+    @classmethod
+    def of(cls, loader: Any) -> Recipe:
+        """The recipe of a loader, from the attributes that torch reads when an iteration begins: a
+        subclass may override them, and another object may have them."""
+        return cls(
+            loader.dataset,
+            loader.collate_fn,
+            loader._auto_collation,
+            loader.drop_last,
+            loader._dataset_kind,
+        )
 
     def at_once(self) -> bool:
         """Whether batches can be taken from tensors at once."""
@@ -34,7 +47,7 @@ class Recipe:
     def fetcher(self) -> Callable[[Any], Any]:
         """Numbers -> batch; NOTHING at the end of an iterable data set, which is started anew."""
         dataset, collate = self.dataset, self.collate_fn
-        if isinstance(dataset, IterableDataset):
+        if self.kind == _DatasetKind.Iterable:
             return self.stream(iter(dataset))
         if not self.batched:
             return lambda number: collate(dataset[number])
