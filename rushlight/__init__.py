@@ -148,6 +148,7 @@ _LAZY = (
     "_tensor_str",
     "classes",
     "_dynamo",
+    "_guards",
     "_subclasses",
     "_inductor",
     "_utils",

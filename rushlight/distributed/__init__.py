@@ -3,6 +3,7 @@
 A world of one process needs nothing. A larger world needs mpi4py: `init_process_group` loads
 MPI."""
 
+import pickle
 import sys
 from importlib import import_module
 from typing import Any
@@ -110,6 +111,7 @@ default_pg_timeout = DEFAULT_TIMEOUT
 all_gather_single, reduce_scatter_single = all_gather_into_tensor, reduce_scatter_tensor
 _get_global_rank = get_global_rank  # the name before torch 2.0
 reduce_op, QueueEmptyError = ReduceOp, DistQueueEmptyError
+_pickler, _unpickler = pickle.Pickler, pickle.Unpickler
 _Work, _DEFAULT_FIRST_BUCKET_BYTES = Work, 1 << 20
 _all_gather_base, _reduce_scatter_base = all_gather_into_tensor, reduce_scatter_tensor
 

@@ -327,9 +327,6 @@ class MaskedTensor(Tensor):
         return data.masked_fill(~mask, 0)
 
 
-insert_gated_class(MaskedTensor)
-
-
 def strided(x: Tensor) -> Tensor:
     return x if x._dense else x.to_dense()
 
@@ -340,6 +337,8 @@ def transposed(x: Tensor) -> Tensor:
 
 def held(data: Tensor, mask: Tensor) -> MaskedTensor:
     """A masked tensor of these parts, outside the graph."""
+    if not MaskedTensor._asks:  # with the first masked tensor, functions look for such arguments
+        insert_gated_class(MaskedTensor)
     made = new(MaskedTensor)
     made._node, made._grad, made._viewing, made._writes = None, None, None, None
     made._masked_data, made._masked_mask = data.detach(), mask

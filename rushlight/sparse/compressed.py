@@ -506,11 +506,12 @@ def to_sparse_bsc(self: Tensor, blocksize: Any, dense_dim: int | None = None) ->
 
 def block_of(blocksize: Any) -> tuple[int, int]:
     """Two positive integers. RuntimeError for anything else."""
-    if blocksize is None or len(blocksize) != 2 or not all(n > 0 for n in blocksize):
+    sizes = blocksize if isinstance(blocksize, (tuple, list)) else ()
+    if len(sizes) != 2 or not all(isinstance(n, int) and n > 0 for n in sizes):
         raise RuntimeError(
             explain(f"blocksize must be two positive integers, but got {blocksize}", "(2, 2)")
         )
-    return tuple(blocksize)
+    return sizes[0], sizes[1]
 
 
 # -- from their parts ------------------------------------------------------------------------------

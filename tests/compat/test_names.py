@@ -264,7 +264,7 @@ def test_what_the_backends_say():
         (lambda: rushlight.eig, "torch.linalg.eig"),
         (lambda: rushlight.quantization, "half()"),
         (lambda: rushlight.nested, "pad_sequence"),
-        (lambda: rushlight.masked.MaskedTensor, "mask="),
+        (lambda: rushlight.masked.sort, "mask="),
         (lambda: rushlight.optim.Adamm, "torch.optim.Adam"),
         (lambda: rushlight.linalg.qwerty, "rushlight check"),
     ],

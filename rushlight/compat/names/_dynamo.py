@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
@@ -60,9 +61,20 @@ config = Config(
 eval_frame = SimpleNamespace(OptimizedModule=OptimizedModule)
 # vmap handles indexing by tensors
 _trace_wrapped_higher_order_op = SimpleNamespace(TransformGetItemToIndex=nullcontext)
+WARNED: set[str] = set()
+
+
+def warn_once(msg: str, stacklevel: int = 1) -> None:
+    """A warning that is shown once in a process."""
+    if msg not in WARNED:
+        WARNED.add(msg)
+        warnings.warn(msg, stacklevel=stacklevel + 1)
+
+
+utils = SimpleNamespace(warn_once=warn_once)
 exc = SimpleNamespace(Unsupported=CannotCompile, TorchDynamoException=CannotCompile)
 
-importable(__name__, "_trace_wrapped_higher_order_op", "config", "eval_frame", "exc")
+importable(__name__, "_trace_wrapped_higher_order_op", "config", "eval_frame", "exc", "utils")
 
 __all__ = [
     "OptimizedModule",

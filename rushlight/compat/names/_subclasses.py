@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +19,15 @@ def is_fake(x: Any) -> bool:
     return False
 
 
-fake_tensor = SimpleNamespace(FakeTensor=FakeTensor, is_fake=is_fake)
+@contextmanager
+def unset_fake_temporarily() -> Iterator[None]:
+    """No effect: no mode of fake tensors is ever active."""
+    yield None
+
+
+fake_tensor = SimpleNamespace(
+    FakeTensor=FakeTensor, is_fake=is_fake, unset_fake_temporarily=unset_fake_temporarily
+)
 
 importable(__name__, "fake_tensor")
 

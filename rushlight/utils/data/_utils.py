@@ -1,8 +1,14 @@
 """torch.utils.data._utils: where `collate` is found in torch."""
 
+import sys
+
 from rushlight.base.submodules import importable
 from rushlight.utils.data import collate, worker
 from rushlight.utils.data import fetcher as fetch
+
+MP_STATUS_CHECK_INTERVAL = 5.0  # seconds between two looks at whether a worker lives
+HAS_NUMPY, IS_WINDOWS = True, sys.platform == "win32"
+python_exit_status = False
 
 importable(__name__, "collate", "fetch", "worker")
 

@@ -149,3 +149,9 @@ def default_convert(data: Any) -> Any:
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
         return like(data, [default_convert(value) for value in data])
     return data
+
+
+# torch's names of the functions for each type
+collate_tensor_fn, collate_numpy_array_fn = collate_tensors, collate_arrays
+collate_numpy_scalar_fn, collate_float_fn = collate_scalars, collate_floats
+collate_int_fn, collate_str_fn = collate_integers, collate_texts
