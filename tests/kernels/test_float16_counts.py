@@ -69,6 +69,34 @@ def test_means_of_many_at_one_place(dtype, include_self):
     assert begin.index_reduce(0, at, x.detach(), "mean", include_self=include_self).item() == 1
 
 
+SUMS = {
+    "embedding_bag": lambda x: F.embedding_bag(
+        rushlight.zeros(1, N, dtype=rushlight.int64), x[:1, None], mode="mean"
+    ),
+    "weighted mse_loss": lambda x: F.mse_loss(x, x * 0, weight=x),
+    "cross_entropy of probabilities": lambda x: (
+        F.cross_entropy(x[:, None] * x[:2], x[:, None] * x[:2]) / (2 * math.log(2))
+    ),
+    "smoothed cross_entropy": lambda x: (
+        F.cross_entropy(
+            x[:, None] * x[:2],
+            rushlight.zeros(N, dtype=rushlight.int64),
+            x[:2],
+            label_smoothing=0.5,
+        )
+        / math.log(2)
+    ),
+    "cov": lambda x: 1 + x.cov(),
+    "masked.var": lambda x: 1 + rushlight.masked.var(x, mask=x > 0),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+@pytest.mark.parametrize("dtype", [rushlight.float16, rushlight.bfloat16])
+def test_means_of_sums_that_are_too_large(name, dtype):
+    assert SUMS[name](rushlight.ones(N, dtype=dtype)).item() == pytest.approx(1, rel=2**-7)
+
+
 @pytest.mark.parametrize("n", [1000, 3001, N])
 @pytest.mark.parametrize("dtype", [rushlight.float16, rushlight.bfloat16])
 def test_linspace_counts_its_steps(n, dtype):

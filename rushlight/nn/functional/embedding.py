@@ -13,6 +13,7 @@ from rushlight.core.tensor import Tensor, created, from_array, holder, noticed
 from rushlight.creation.factories import room
 from rushlight.kernels.ufunc_at import all_below
 from rushlight.ops.index import along_dim as places
+from rushlight.ops.linalg.matmul_api import in_single
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.reduce import reduce as r
 from rushlight.ops.reduce.reduce_api import norm
@@ -152,7 +153,11 @@ def embedding_bag(
     padding_idx = padding_row(padding_idx, weight)
     weighted = per_sample_weights is not None or scale_grad_by_freq or sparse
     if mode != "max" and max_norm is None and not weighted:
-        return summed(input, weight, offsets, include_last_offset, padding_idx, mode)
+
+        def means(weight: Tensor) -> Tensor:
+            return summed(input, weight, offsets, include_last_offset, padding_idx, mode)
+
+        return in_single(means, weight) if mode == "mean" else means(weight)
     if input._array.ndim == 2 and input._array.size and offsets is None and padding_idx is None:
         rows = embedding(input, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
         return of_one_size(rows, per_sample_weights, mode)

@@ -19,7 +19,7 @@ from rushlight.ops.math import elementwise as e
 from rushlight.ops.op_errors import mismatch
 from rushlight.ops.reduce import reduce as r
 from rushlight.ops.reduce.reduce_api import norm
-from rushlight.ops.reduce.vector_norm import apart, farthest
+from rushlight.ops.reduce.vector_norm import apart, farthest, vector_norm
 from rushlight.ops.shape.views import expand, permute, reshape
 
 
@@ -175,4 +175,6 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
         return apart(input, from_array(pairs))
     i, j = (from_array(k) for k in divmod(pairs, n))
     between = e.sub(input.index_select(0, i), input.index_select(0, j))
+    if p == 0:  # with gradient 0, where `norm` has none
+        return vector_norm(between, 0.0, (1,))
     return farthest(between) if p == math.inf else norm(between, p, 1)

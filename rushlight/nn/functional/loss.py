@@ -13,11 +13,12 @@ from rushlight.base.errors import describe, explain, warn
 from rushlight.core.arguments import check_dtypes, integer
 from rushlight.core.tensor import Tensor, created, from_array
 from rushlight.nn.functional.linear import linear
+from rushlight.ops.linalg.matmul_api import in_single
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.math.activation import log_sigmoid
 from rushlight.ops.nn import loss as losses
 from rushlight.ops.reduce import reduce as r
-from rushlight.ops.shape.views import reshape, unsqueeze
+from rushlight.ops.shape.views import reshape, to, unsqueeze
 from rushlight.ops.tensor.node_names import called
 
 Old = bool | None  # type of size_average and reduce, the older form of `reduction`
@@ -76,7 +77,7 @@ def weighted(loss: Tensor, weight: Tensor | None, reduction: str, name: str = ""
         )
     total = e.mul(loss, weight)
     return (
-        e.div(r.sum(total), r.sum(weight))
+        in_single(lambda total, weight: e.div(r.sum(total), r.sum(weight)), total, weight)
         if reduction == "mean"
         else reduced(total, reduction, name)
     )
@@ -515,13 +516,6 @@ def cross_entropy(
                 "the logits (floats) come first, the classes (integers) second: swapped?",
             )
         )
-    if input.dtype.category < dtypes.FLOATING:
-        raise NotImplementedError(
-            explain(
-                f"\"log_softmax\" not implemented for '{input.dtype.scalar_type}'",
-                "the logits (floats) come first, the classes (integers) second: swapped?",
-            )
-        )
     dim = 1 if input._array.ndim > 1 else 0
     logs = r.log_softmax(input, dim)
     if input._array.shape == target._array.shape:
@@ -569,7 +563,7 @@ def soft_cross_entropy(
     )
     if reduction == "mean":
         n = loss._array.size if classes else 0
-        return e.div(r.sum(loss), n)  # of nothing nan, as in torch
+        return in_single(lambda x: e.div(r.sum(x), n), loss)  # of nothing nan, as in torch
     return reduced(loss, reduction)
 
 
@@ -586,8 +580,10 @@ def shared_loss(
         of_all = r.sum(counted)
     else:
         rows = reshape(e.where(counted, target, 0), (-1,))
-        of_all = r.sum(e.mul(weight.index_select(0, rows), reshape(counted, (-1,))))
-    return e.div(r.sum(loss), of_all)
+        factors = weight.index_select(0, rows)
+        wide = to(factors, dtypes.float32) if factors.dtype.itemsize == 2 else factors
+        of_all = r.sum(e.mul(wide, reshape(counted, (-1,))))
+    return in_single(lambda x: e.div(r.sum(x), of_all), loss)
 
 
 def linear_cross_entropy(

@@ -47,7 +47,7 @@ polar_parts = general(
     node="PolarBackward0",
     called="polar",
     x=lambda g, y: real(g) * cos(y) - imag(g) * sin(y),
-    y=lambda g, x, y: -x * (real(g) * sin(y) + imag(g) * cos(y)),
+    y=lambda g, out: -(real(g) * imag(out) + imag(g) * real(out)),
     batched="align",
     takes="f",
 )

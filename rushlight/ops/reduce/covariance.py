@@ -10,7 +10,7 @@ from rushlight.core.arguments import integer
 from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor, numbers
 from rushlight.ops.linalg.arguments import check_tensor
-from rushlight.ops.linalg.matmul_api import conjugate_transpose, matmul
+from rushlight.ops.linalg.matmul_api import conjugate_transpose, in_single, matmul
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.math.arithmetic import clamp
 from rushlight.ops.math.complex import real
@@ -41,6 +41,12 @@ def cov(
     x = reshape(input, (1, -1)) if input._array.ndim < 2 else input
     if x.dtype.category < dtypes.FLOATING:
         x = to(x, dtypes.get_default_dtype())
+    return in_single(lambda x: covariance(x, correction, fweights, aweights), x)
+
+
+def covariance(
+    x: Tensor, correction: int, fweights: Tensor | None, aweights: Tensor | None
+) -> Tensor:
     w = weights(x, fweights, aweights)
     n: Any = float(x._array.shape[1]) if w is None else total(w)
     if w is not None and (numbers(n) == 0).any():

@@ -64,9 +64,7 @@ def vector_norm(
     p = float(ord)
     axes = None if dim is None else reduced_dims(dim, x._array.ndim)
     check_identity(x, p, axes)
-    if p == 0:
-        return given(out, lengths.nonzeros(x, axes, keepdim))
-    return given(out, lengths.vector_norm(x, p, axes, keepdim))
+    return given(out, lengths.norm_of_order(x, p, axes, keepdim))
 
 
 def in_dtype(x: Tensor, dtype: Any, name: str) -> Tensor:

@@ -26,7 +26,7 @@ from rushlight.core.worlds import TENSORS
 from rushlight.ops.math import elementwise as e
 from rushlight.ops.math.arithmetic import writing
 from rushlight.ops.reduce import reduce as r
-from rushlight.ops.reduce.vector_norm import vector_norm
+from rushlight.ops.reduce.vector_norm import norm_of_order
 from rushlight.ops.shape.views import reshape, squeeze, to
 from rushlight.ops.tensor.node_names import called
 
@@ -287,7 +287,7 @@ def norm(
         dims = None if dim is None else reduced_dims(dim, x._array.ndim)
         order = 2.0 if p in ("fro", None) else float(p)
         check_identity(x, order, dims)
-        made = vector_norm(x, order, dims, keepdim)
+        made = norm_of_order(x, order, dims, keepdim)
     return made if out is None else into(out, made)
 
 

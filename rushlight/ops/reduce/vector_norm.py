@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rushlight.core.build import build, inner
+from rushlight.core.tensor import Tensor
 from rushlight.core.worlds import adopt, shared
 from rushlight.kernels import norms as kernels
 from rushlight.ops.reduce import reduce as reduce
@@ -110,3 +111,8 @@ def norm_gradient(g, x, out, p, axes):
 
 
 build(globals())
+
+
+def norm_of_order(x: Tensor, p: float, axes: Any, keepdim: bool) -> Tensor:
+    """The norm that users ask for: that of order 0 has no gradient, where `vector_norm` has 0."""
+    return vector_norm(x, p, axes, keepdim) if p else nonzeros(x, axes, keepdim)
