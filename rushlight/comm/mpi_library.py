@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rushlight.base.errors import explain
 from rushlight.comm.errors import DistBackendError
+from rushlight.comm.mpi_later import mpi
 
 if TYPE_CHECKING:
     from rushlight.comm.tcp_store import Connection
@@ -34,9 +35,7 @@ def load() -> Any:
             )
         ) from None
     mpi4py.rc.finalize = False
-    from mpi4py import MPI
-
-    return MPI
+    return mpi()
 
 
 @contextmanager

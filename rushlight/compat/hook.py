@@ -133,6 +133,8 @@ class Finder:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: Any = None
     ) -> ModuleSpec | None:
+        if fullname == "mpi4py.MPI":
+            return importlib.import_module("rushlight.comm.mpi_later").spec(fullname)
         top = fullname.partition(".")[0]
         if top not in OURS or top == "torchvision" and another_vision():
             return None

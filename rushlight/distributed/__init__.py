@@ -135,6 +135,7 @@ SUBMODULES = (
     "elastic",
     "fsdp",
     "launch",
+    "launcher",
     "nn",
     "optim",
     "rpc",

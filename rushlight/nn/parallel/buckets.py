@@ -117,6 +117,7 @@ class Reducer:
         self.hook_state: Any = None
         self.divisor = group.size()
         self.usage = Usage(tensors, looks)
+        self.error = ""  # what has gone wrong last
         self.expecting = False  # from a forward that records gradients to the end of backward
         self.began = False  # whether backward has come to an output of that forward
         self.seen: set[int] = set()  # ids of the parameters that are ready
@@ -170,15 +171,28 @@ class Reducer:
         if not self.expecting or not self.seen:
             return
         missing = [self.names[i] for i in self.places if i not in self.seen]
+        self.error = (
+            "Expected to have finished reduction in the prior iteration before starting a new "
+            "one. This error indicates that your module has parameters that were not used in "
+            "producing loss."
+        )
         raise RuntimeError(
             explain(
-                "Expected to have finished reduction in the prior iteration before starting a new "
-                "one. This error indicates that your module has parameters that were not used in "
-                "producing loss.",
+                self.error,
                 "find_unused_parameters=True, or use all outputs of forward in the loss",
                 without_gradient=", ".join(missing),
             )
         )
+
+    def make_static(self) -> None:
+        """From now on each backward is like the first one. RuntimeError after a backward."""
+        if self.usage.backwards:
+            self.error = (
+                "set_static_graph() should be called before training loop starts and after "
+                "DistributedDataParallel is constructed."
+            )
+            raise RuntimeError(explain(self.error))
+        self.usage.static = True
 
     def predivisor(self) -> float:
         """What gradients are divided by before they are summed; a hook divides itself."""

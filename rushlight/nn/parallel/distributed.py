@@ -17,10 +17,12 @@ from rushlight.core.mode import mode
 from rushlight.core.tensor import Tensor, noticed
 from rushlight.nn.module import Module
 from rushlight.nn.parallel.buckets import GradBucket, Reducer
+from rushlight.nn.parallel.ddp_log import _dump_DDP_relevant_env_vars, logging_data  # noqa: F401
 from rushlight.nn.parallel.module_state import broadcast_all, check_same_model
 from rushlight.nn.parallel.sparse_gradients import sparse_parameters
 
 BUCKET_MB = 25.0
+_DEFAULT_BUCKET_CAP_MB, _MB_TO_BYTES = 25, 1 << 20  # torch's names
 
 
 class DistributedDataParallel(Module, Joinable):
@@ -169,8 +171,13 @@ class DistributedDataParallel(Module, Joinable):
         )
 
     def _set_static_graph(self) -> None:
-        """The graph of each backward will be that of the next one."""
-        self.static_graph = self.reducer.usage.static = True
+        """The graph of each backward will be that of the first one."""
+        self.reducer.make_static()
+        self.static_graph = True
+
+    def _get_ddp_logging_data(self) -> dict[str, Any]:
+        """What describes the module and its buckets."""
+        return logging_data(self)
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:

@@ -38,6 +38,7 @@ class Usage:
         self.parameters = list(parameters)
         self.looks, self.static = looks, False
         self.backwards = 0  # that sum gradients
+        self.steady = True  # whether each backward has left out the same parameters
         self.used: set[int] = set()  # ids of the parameters with a gradient since the last sum
         self.unused: set[int] = set()  # which this backward does not come to
         self.counts: Counter[int] = Counter()  # gradients of each parameter in the first backward
@@ -64,7 +65,9 @@ class Usage:
         elif self.looks and not self.static:
             nodes = [t._node for t in outputs if t._node is not None]
             reached = {id(node) for node in reachable(nodes)}
-            self.unused = {id(p) for p in self.parameters if id(p._node) not in reached}
+            unused = {id(p) for p in self.parameters if id(p._node) not in reached}
+            self.steady = self.steady and (self.backwards == 1 or unused == self.unused)
+            self.unused = unused
 
     def count(self, key: int, expected: bool) -> bool:
         """A gradient of a parameter is there. Returns whether it is the last one of a backward that

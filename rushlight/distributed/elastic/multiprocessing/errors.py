@@ -45,6 +45,15 @@ def record(fn: F, error_handler: Any = None) -> F:
     return call  # type: ignore[return-value]
 
 
+class ChildFailedError(Exception):
+    """A rank has failed. `failures`: {rank: its exit code}."""
+
+    def __init__(self, name: str, failures: dict[int, Any]):
+        self.name, self.failures = name, failures
+        told = ", ".join(f"rank {rank} with exit code {code}" for rank, code in failures.items())
+        super().__init__(f"{name} FAILED: {told}; its own error stands above")
+
+
 def write(error: BaseException) -> None:
     """Write the error to the file that the environment names, if it names one."""
     path = os.environ.get("TORCHELASTIC_ERROR_FILE")
@@ -61,6 +70,6 @@ def write(error: BaseException) -> None:
         json.dump({"message": told}, file)
 
 
-__all__ = ["record"]
+__all__ = ["ChildFailedError", "record"]
 
 _tell(__name__)
