@@ -31,9 +31,9 @@ def check_tensors(values: Any, name: str) -> list[Tensor]:
 
 
 def check_same_dtype(tensors: Sequence[Tensor]) -> None:
-    """ValueError for tensors of several dtypes."""
+    """ValueError for tensors of several dtypes; complex numbers go with those of their parts."""
     for t in tensors:
-        if t.dtype != tensors[0].dtype:
+        if t._array.real.dtype != tensors[0]._array.real.dtype:
             raise ValueError(
                 explain(
                     "Invalid usage of tensors with different dtypes"

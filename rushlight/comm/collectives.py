@@ -25,6 +25,7 @@ from rushlight.comm.arrays import (
 from rushlight.comm.groups import member, root_in
 from rushlight.comm.process_group import ProcessGroup
 from rushlight.comm.reduce_op import ReduceOp, check_op, op_for, reducible
+from rushlight.comm.sparse_reduce import sparse_all_reduce
 from rushlight.comm.work import Work
 from rushlight.core.tensor import Tensor
 
@@ -67,6 +68,10 @@ def all_reduce(
 ) -> Work | None:
     """tensor = sum of the tensors of all ranks; or their mean, product, minimum, maximum or bits
     by `op`."""
+    if isinstance(tensor, Tensor) and tensor.is_sparse:
+        if (own := member(group)) is None:
+            return None
+        return ended(sparse_all_reduce(own, tensor, op), async_op)
     check_tensor(tensor, "tensor")
     if (own := member(group)) is None:
         return None

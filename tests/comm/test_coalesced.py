@@ -11,7 +11,7 @@ def reduced(torch, dist):
         tensors = [torch.full((2,), rank + 2.0), torch.full((1, 3), rank + 3.0)]
         dist.all_reduce_coalesced(tensors, op)
         found.append([t.tolist() for t in tensors])
-    tensors = [torch.full((2,), complex(rank, 1.0))]
+    tensors = [torch.full((2,), complex(rank, 1.0)), torch.ones(2)]
     work = dist.all_reduce_coalesced(tensors, async_op=True)
     work.wait()
     found.append(torch.view_as_real(tensors[0]).tolist())

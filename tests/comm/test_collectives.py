@@ -260,3 +260,24 @@ def fails(torch, dist):
 def test_the_pool_reports_an_exception():
     with pytest.raises(Failed, match="on purpose"):
         ranks(2)(fails)
+
+
+def sparse_sum(torch, dist):
+    rank, found = dist.get_rank(), []
+    for dense in ((), (2,)):
+        at = torch.arange(rank + 1).reshape(1, -1)
+        at = torch.cat([at, torch.zeros_like(at)])
+        values = torch.ones(rank + 1, *dense) * (rank + 1)
+        x = torch.sparse_coo_tensor(at, values, (4, 2, *dense))
+        dist.all_reduce(x)
+        found.append([x.is_sparse, x.to_dense().tolist()])
+    try:
+        dist.all_reduce(x, dist.ReduceOp.MAX)
+    except RuntimeError:
+        found.append("refused")
+    return found
+
+
+def test_sums_of_sparse_tensors(oracle):
+    want = oracle(lambda torch: ranks(4, "torch")(sparse_sum))
+    assert ranks(4)(sparse_sum) == want

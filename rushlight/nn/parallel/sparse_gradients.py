@@ -8,6 +8,7 @@ from rushlight.base.errors import explain
 from rushlight.comm.collectives import all_gather_into_tensor
 from rushlight.comm.objects import numbers
 from rushlight.comm.process_group import ProcessGroup
+from rushlight.comm.sparse_reduce import gathered_rows
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.nn.module import Module
 from rushlight.sparse import sparse_coo_tensor
@@ -22,16 +23,6 @@ def sparse_parameters(module: Module) -> set[int]:
         for m in module.modules()
         if isinstance(m, (Embedding, EmbeddingBag)) and m.sparse
     }
-
-
-def gathered_rows(array: np.ndarray, counts: list[int], group: ProcessGroup) -> np.ndarray:
-    """The rows of all ranks, of which rank i has counts[i]."""
-    most = max(counts)
-    mine = np.zeros((most, *array.shape[1:]), array.dtype)
-    mine[: len(array)] = array
-    every = np.empty((len(counts), *mine.shape), array.dtype)
-    all_gather_into_tensor(from_array(every), from_array(mine), group)
-    return np.concatenate([rows[:count] for rows, count in zip(every, counts)])
 
 
 def sparse_mean(parameter: Tensor, divisor: float, group: ProcessGroup) -> Tensor:
