@@ -198,7 +198,7 @@ def sub(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     return add(input, other, alpha=-alpha)  # not -other, which wraps around for uint8
 
 
-@offers(elementwise.mul)
+@offers(elementwise.mul, elementwise.multiple)
 def mul(input: Any, other: Any) -> SparseTensor:
     """input * other, elementwise; other: a number, a dense tensor that broadcasts to input's size,
     or a sparse tensor."""

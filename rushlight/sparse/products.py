@@ -246,10 +246,30 @@ def mm(sparse: Tensor, dense: Tensor, reduce: str | None = None) -> Tensor:
     if x.is_sparse and y.is_sparse:
         return of_two(x, y)
     if x.is_sparse:
-        return weighted(x, x.elements(), y)
+        return masked_product(x, y)
     if y.is_sparse:
         return mm(y.t(), x.t()).t()
     return dense_matmul(x, y)
+
+
+def masked_product(x: Any, y: Tensor) -> Tensor:
+    """x @ y for a dense y; the gradient of x has the stored elements."""
+    with no_grad():
+        result = weighted(x, x._of, y)
+
+    def at_stored(g: Tensor, x: Any, y: Tensor) -> SparseTensor:
+        once = x.summed_up()
+        beside = y.conj() if y.is_complex() else y
+        values = sampled_product(g, beside, *places(once._at._array))
+        return with_values(once._at, values, once._size, True)
+
+    return linked(
+        result,
+        "SparseAddmmBackward",
+        [(x, at_stored), (y, lambda g, x, y: to_second(g, x))],
+        x,
+        y,
+    )
 
 
 # -- reductions ------------------------------------------------------------------------------------

@@ -82,6 +82,7 @@ ON_PURPOSE: list[tuple[str, str]] = [
         "softmax and sparse_mask of indices that repeat have the gradient of the sums: torch's are "
         "others",
     ),
+    (r"(?s)to_sparse_csc\(.*sparse\.mm\(", "torch's product of two CSC matrices is wrong"),
     (r"is_inference\(\)", "tensors made in inference_mode are ordinary tensors"),
     (
         r"create_graph=True\)\[0\]\.requires_grad",

@@ -131,7 +131,7 @@ def sub(
 
 def check_difference(*operands: Any) -> None:
     """RuntimeError for a bool tensor, which has no difference."""
-    dense = [t for t in operands if isinstance(t, Tensor) and not t.is_sparse]
+    dense = [t for t in operands if isinstance(t, Tensor) and t._dense]
     check_taken(TABLE["sub"], *dense)
 
 
