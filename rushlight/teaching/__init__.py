@@ -12,7 +12,9 @@ from rushlight.teaching import (
     losses,
     modes,
     parameters,
+    predictions,
     schedules,
+    structure,
 )
 from rushlight.teaching.check import Check
 from rushlight.teaching.events import Events
@@ -26,6 +28,8 @@ CHECKS: tuple[type[Check], ...] = (
     *gradients.CHECKS,
     *schedules.CHECKS,
     *graphs.CHECKS,
+    *structure.CHECKS,
+    *predictions.CHECKS,
 )
 RUNNING: list[Teaching] = []  # at most one
 

@@ -44,6 +44,12 @@ class Check:
         """`argmax`, `max` with a dimension, or a loss that is one number, is about to run on
         scores. `name`: of the function."""
 
+    def on_choice(self, name: str, scores: Tensor, dim: Any) -> None:
+        """`argmax`, or `max` with a dimension, is about to choose along `dim`; None: of all."""
+
+    def on_reduction(self, name: str, reduction: str, input: Tensor) -> None:
+        """A loss function of nn.functional is about to reduce the losses of its input's samples."""
+
     def on_batch(self, batches: Any, batch: list[Tensor]) -> None:
         """`batches`, the iterator of one pass over a DataLoader, has made a batch of these
         tensors."""

@@ -116,6 +116,7 @@ class Events:
             target = args[1] if len(args) > 1 else kwargs.get("target")
             if isinstance(input, Tensor) and isinstance(target, Tensor):
                 self.send("on_loss", name, input, target)
+                self.send("on_reduction", name, kwargs.get("reduction", "mean"), input)
                 if kwargs.get("reduction") != "none":
                     self.send("on_decision", name, input)
             return function(*args, **kwargs)
@@ -181,6 +182,9 @@ class Events:
             one_of_many = name == "argmax" or len(args) > 1 or "dim" in kwargs
             if one_of_many and args and isinstance(args[0], Tensor):
                 self.send("on_decision", name, args[0])
+                dim = args[1] if len(args) > 1 else kwargs.get("dim")
+                if dim is None or isinstance(dim, int):
+                    self.send("on_choice", name, args[0], dim)
             return function(*args, **kwargs)
 
         return run

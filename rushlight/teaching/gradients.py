@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rushlight.base.errors import here
 from rushlight.core.node import Node
 from rushlight.core.tensor import Tensor
 from rushlight.teaching.check import Check
@@ -34,9 +35,11 @@ class DeadRelu(Check):
     wrong = "nn.Sequential(nn.Linear(8, 64), nn.ReLU())   # with lr=10"
     right = "nn.Sequential(nn.Linear(8, 64), nn.ReLU())   # with lr=0.01"
     limit = (
-        "at least 90 % of 8 or more units were 0 for every sample of 50 steps, and of 500 samples."
+        "at least 90 % of 8 or more units were 0 for every sample of 50 steps, and of 500 samples; "
+        "or all units for every sample of 10 steps, and of 100 samples."
     )
     STEPS, SAMPLES, UNITS, PART = 50, 500, 8, 0.9
+    STEPS_OF_ALL, SAMPLES_OF_ALL = 10, 100
 
     def __init__(self, report: Any):
         super().__init__(report)
@@ -60,9 +63,11 @@ class DeadRelu(Check):
         window = self.windows.setdefault(key, Alive())
         window.units = active if window.units is None else window.units | active
         window.steps, window.samples = window.steps + 1, window.samples + len(out)
-        if window.steps < self.STEPS or window.samples < self.SAMPLES:
-            return
         dead, units = int((~window.units).sum()), len(window.units)
+        long = window.steps >= self.STEPS and window.samples >= self.SAMPLES
+        some = window.steps >= self.STEPS_OF_ALL and window.samples >= self.SAMPLES_OF_ALL
+        if not long and not (some and dead == units):
+            return
         if units >= self.UNITS and dead >= self.PART * units:
             self.hint(
                 f"{dead} of {units} units were 0 for all {window.samples} samples of "
@@ -181,6 +186,7 @@ class Training:
         self.ratios: list[float] = []
         self.rates: list[float] = []
         self.before: list[tuple[Tensor, np.ndarray]] = []
+        self.largest, self.place = 0.0, ""
 
 
 class UpdateRatio(Check):
@@ -197,14 +203,21 @@ class UpdateRatio(Check):
         "the program has one optimizer, whose rate does not change, and a loss of nn.functional; "
         "in its first 100 steps the median of the ratio is 30 times above or below 1e-3, and the "
         "mean of the last 50 losses is not below the first loss (too large), or within 1 % of the "
-        "mean of the 50 before (too small)."
+        "mean of the 50 before (too small). At the end of a program of 30 steps or more, a ratio "
+        "below 3e-6 is too small."
     )
     STEPS, EVERY, TARGET, FACTOR = 100, 5, 1e-3, 30.0
+    LEAST, TINY = 30, 3e-6  # steps and ratio at the end of a short program
 
     def __init__(self, report: Any):
         super().__init__(report)
-        self.notes = Notes(Training)
+        self.notes = Notes(self.noted)
+        self.optimizers: list[Training] = []  # also of optimizers that are gone
         self.loss: float | None = None
+
+    def noted(self) -> Training:
+        self.optimizers.append(Training())
+        return self.optimizers[-1]
 
     def on_backward(self, roots: Iterable[Node], nodes: list[Node]) -> None:
         value, names = self.report.root_value, [root.name() for root in roots]
@@ -225,11 +238,13 @@ class UpdateRatio(Check):
         note.before = []
         if ratios:
             note.ratios.append(median(ratios))
+            note.largest = max([note.largest, *ratios])
+            note.place = here()
             if len(note.losses) == self.STEPS:
                 self.look(note)
 
     def look(self, note: Training) -> None:
-        half = self.STEPS // 2
+        half = len(note.losses) // 2
         first, second = mean(note.losses[:half]), mean(note.losses[half:])
         ratio = median(note.ratios)
         if len([*self.notes.items()]) > 1 or not np.isfinite(first) or len(set(note.rates)) > 1:
@@ -240,8 +255,15 @@ class UpdateRatio(Check):
             self.hint(
                 f"a step changes the weights by {ratio:.1e} of their size (good: about 1e-03); the "
                 f"loss was {note.losses[0]:.4g} in the first step and {second:.4g} on average in "
-                f"steps {half + 1} to {self.STEPS}; lr={note.rates[0]:g}."
+                f"steps {half + 1} to {len(note.losses)}; lr={note.rates[0]:g}.",
+                note.place,
             )
+
+    def finish(self) -> None:
+        for note in self.optimizers:
+            short = len(self.optimizers) == 1 and self.LEAST <= len(note.losses) < self.STEPS
+            if short and note.ratios and note.largest < self.TINY:
+                self.look(note)
 
 
 CHECKS = (DeadRelu, VanishingGradient, ExplodingGradient, UpdateRatio)

@@ -8,6 +8,7 @@ import numpy as np
 
 from rushlight.core.tensor import Tensor
 from rushlight.teaching.check import Check
+from rushlight.teaching.losses import op_name
 from rushlight.teaching.notes import array_of
 
 CLASS_LOSSES = ("cross_entropy", "nll_loss")
@@ -73,8 +74,11 @@ class ConstantLabels(Check):
     fix = "print labels of the data set: was a wrong column or file read?"
     wrong = "data = TensorDataset(x, torch.zeros(1000, dtype=torch.long))"
     right = "data = TensorDataset(x, labels)"
-    limit = "200 or more targets in 20 batches of a DataLoader have one value."
-    BATCHES, SAMPLES = 20, 200
+    limit = (
+        "200 or more targets in 8 batches of a DataLoader have one value; or 200 or more classes "
+        "in 20 losses of one model, whose last layer is Linear."
+    )
+    BATCHES, LOSSES, SAMPLES = 8, 20, 200
 
     def __init__(self, report: Any):
         super().__init__(report)
@@ -82,13 +86,18 @@ class ConstantLabels(Check):
         self.value: Any = None
         self.batches = self.samples = 0
         self.varies = False
+        self.models: dict[tuple, list] = {}  # shape of the weight -> value, losses, samples
 
     def on_batch(self, batches: Any, batch: list[Tensor]) -> None:
         self.batch = batch
 
     def on_loss(self, name: str, input: Tensor, target: Tensor) -> None:
         labels = array_of(target)
-        if self.varies or labels is None or not labels.size or input._node is None:
+        if labels is None or not labels.size or input._node is None:
+            return
+        if name in CLASS_LOSSES and labels.dtype.kind in "iu" and self.of_one_model(input, labels):
+            return
+        if self.varies:
             return
         if not any(
             np.may_share_memory(labels, t._array) for t in self.batch if array_of(t) is not None
@@ -100,6 +109,20 @@ class ConstantLabels(Check):
         self.batches, self.samples = self.batches + 1, self.samples + labels.size
         if not self.varies and self.batches == self.BATCHES and self.samples >= self.SAMPLES:
             self.hint(f"{self.samples} targets in {self.batches} batches are {self.value}.")
+
+    def of_one_model(self, input: Tensor, labels: np.ndarray) -> bool:
+        """Whether a hint was given: all classes that a Linear layer was compared with are equal."""
+        node = input._node
+        if node is None or op_name(node) != "linear" or input._array.ndim != 2:
+            return False
+        note = self.models.setdefault(input._array.shape[1:], [labels.flat[0], 0, 0])
+        note[0] = note[0] if (labels == note[0]).all() else None
+        note[1], note[2] = note[1] + 1, note[2] + labels.size
+        if note[0] is None or note[1] != self.LOSSES or note[2] < self.SAMPLES:
+            return False
+        self.varies = True
+        self.hint(f"{note[2]} targets of {note[1]} losses are {note[0]}.")
+        return True
 
 
 CHECKS = (SortedLabels, ConstantLabels)

@@ -205,11 +205,12 @@ class NoGradient(Check):
 
 class Kept:
     """What is known of a parameter without optimizer: `seen` with a gradient in this many steps;
-    `size`: its first root mean square; `loaded` from a state dict."""
+    `size`: its first root mean square; `reached` by a backward since the last step; `loaded` from a
+    state dict, or trained by an optimizer."""
 
     seen = 0
     size: float | None = None
-    loaded = False
+    loaded = reached = False
 
 
 class NoOptimizer(Check):
@@ -220,8 +221,8 @@ class NoOptimizer(Check):
     wrong = "optimizer = SGD(model.head.parameters(), lr=0.1)"
     right = "optimizer = SGD(model.parameters(), lr=0.1)"
     limit = (
-        "the parameter had a gradient in 5 steps of an optimizer of the same model, its value did "
-        "not change, and it was not loaded by load_state_dict."
+        "the parameter had a gradient in 5 steps of an optimizer, its value did not change, no "
+        "optimizer has had it, and it was not loaded by load_state_dict."
     )
     STEPS, WINDOW = 5, 40
 
@@ -230,10 +231,17 @@ class NoOptimizer(Check):
         self.notes = Notes(Kept)
         self.roots: Notes[dict] = Notes(dict)
         self.steps = 0
+        # of models that share nothing with the optimizer: one may be made for them later
+        self.later: list[tuple[Module, list[tuple[str, list[Tensor]]], str]] = []
 
     def on_module(self, module: Any, args: tuple, output: Any, outermost: bool) -> None:
         if outermost and mode().grad and self.steps < self.WINDOW:
             self.roots.of(module)
+
+    def on_backward(self, roots: Iterable[Node], nodes: list[Node]) -> None:
+        if self.steps < self.WINDOW:
+            for p in leaves(nodes):
+                self.notes.of(p).reached = True
 
     def on_load(self, module: Any) -> None:
         for p in module.parameters():
@@ -244,39 +252,58 @@ class NoOptimizer(Check):
         if self.steps > self.WINDOW:
             return
         owned = {id(p) for p in parameters_of(optimizer)}
+        for p in parameters_of(optimizer):
+            self.notes.of(p).loaded = True  # it was trained before: who freezes it now knows why
         for root, _ in self.roots.items():
-            if any(id(p) in owned for p in root.parameters()):
-                self.look(root, owned)
+            found = self.unowned(root, owned)
+            if found and any(id(p) in owned for p in root.parameters()):
+                self.look(root, found)
+            elif found:
+                self.later.append((root, found, here()))
+        for _, note in self.notes.items():
+            note.reached = False
+
+    def finish(self) -> None:
+        for root, found, place in self.later:
+            never = [(n, [p for p in ps if not self.notes.of(p).loaded]) for n, ps in found]
+            self.look(root, [(name, free) for name, free in never if free], place)
 
     def candidates(self, root: Module) -> Iterator[tuple[str, list[Tensor]]]:
         """(name, parameters) of what one hint would be about."""
         for name, p in root.named_parameters():
             yield name, [p]
 
-    def look(self, root: Module, owned: set[int]) -> None:
+    def unowned(self, root: Module, owned: set[int]) -> list[tuple[str, list[Tensor]]]:
+        """(name, parameters) of what has had gradients long enough, and did not change."""
         found: list[tuple[str, list[Tensor]]] = []
         for name, params in self.candidates(root):
             free = [p for p in params if id(p) not in owned and self.unused(p)]
             if free:
                 found.append((name, free))
-        if found:
-            everywhere = optimized()
-            names = [name for name, free in found if not any(id(p) in everywhere for p in free)]
-            if names:
-                self.tell(root, names)
+        return found
+
+    def look(self, root: Module, found: list[tuple[str, list[Tensor]]], place: str = "") -> None:
+        if not found:
+            return
+        everywhere = optimized()
+        names = [name for name, free in found if not any(id(p) in everywhere for p in free)]
+        if names:
+            self.tell(root, names, place)
 
     def unused(self, p: Tensor) -> bool:
         """Whether the parameter has had a gradient in `STEPS` steps without any change."""
         note = self.notes.of(p)
-        if note.loaded or not p.requires_grad or not nonzero(gradient(p)):
+        if note.loaded or not note.reached or not p.requires_grad or not nonzero(gradient(p)):
             return False
         size = rms(p._array)
         note.seen, note.size = (note.seen + 1 if size == note.size else 1), size
         return note.seen == self.STEPS
 
-    def tell(self, root: Module, names: list[str]) -> None:
+    def tell(self, root: Module, names: list[str], place: str) -> None:
         kind = type(root).__name__
-        self.hint(f"{kind}: {listed(names)} had a gradient in {self.STEPS} steps and stayed equal.")
+        self.hint(
+            f"{kind}: {listed(names)} had a gradient in {self.STEPS} steps and stayed equal.", place
+        )
 
 
 class PlainList(NoOptimizer):
@@ -304,8 +331,10 @@ class PlainList(NoOptimizer):
                     text = f"'{where}', a {type(value).__name__} of {len(hidden)} modules"
                     yield text, [p for m in hidden for p in m.parameters()]
 
-    def tell(self, root: Module, names: list[str]) -> None:
-        self.hint(f"{type(root).__name__}: no optimizer has the parameters in {listed(names)}.")
+    def tell(self, root: Module, names: list[str], place: str) -> None:
+        self.hint(
+            f"{type(root).__name__}: no optimizer has the parameters in {listed(names)}.", place
+        )
 
 
 def modules_in(value: Any) -> list[Module]:

@@ -361,6 +361,147 @@ for i in range(60):
     optimizer.step()
 """,
     ),
+    "another model that no optimizer has": (
+        "no-optimizer",
+        """
+encoder, head = nn.Linear(8, 16), nn.Linear(16, 3)
+optimizer = optim.SGD(head.parameters(), lr=0.05)
+for i in range(30):
+    optimizer.zero_grad()
+    F.cross_entropy(head(encoder(x).relu()), y).backward()
+    optimizer.step()
+""",
+    ),
+    "half of the parameters": (
+        "no-optimizer",
+        """
+model = classifier()
+half = [p for p in model.parameters() if p.ndim > 1]
+train(model, """
+        + CE
+        + """, optimizer=optim.SGD(half, lr=0.05))
+""",
+    ),
+    "everything frozen": (
+        "all-parameters-frozen",
+        """
+model = classifier()
+model.requires_grad_(False)
+optimizer = optim.SGD(model.parameters(), lr=0.05)
+image = x[:32].clone().requires_grad_()
+for i in range(10):
+    optimizer.zero_grad()
+    F.cross_entropy(model(image), y[:32]).backward()
+    optimizer.step()
+""",
+    ),
+    "all ReLUs dead from the start": (
+        "dead-relus",
+        """
+model = classifier()
+nn.init.constant_(model[0].bias, -30.0)
+train(model, """
+        + CE
+        + """, steps=20)
+""",
+    ),
+    "one class, no loader": (
+        "labels-do-not-vary",
+        "train(classifier(), lambda m, p: F.cross_entropy(m(x[p]), torch.ones_like(y[p])))",
+    ),
+    "a rate of 1e-9 in a short program": (
+        "update-ratio",
+        "model = classifier()\n"
+        "train(model, " + CE + ", steps=48, optimizer=optim.Adam(model.parameters(), lr=1e-9))",
+    ),
+    "weights of zero": (
+        "equal-units",
+        """
+model = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 3))
+for p in model.parameters():
+    nn.init.zeros_(p)
+train(model, """
+        + CE
+        + ")",
+    ),
+    "equal weights of a convolution": (
+        "equal-units",
+        """
+model = nn.Sequential(nn.Conv1d(1, 6, 3), nn.Tanh(), nn.Flatten(), nn.Linear(36, 3))
+nn.init.constant_(model[0].weight, 0.1), nn.init.zeros_(model[0].bias)
+nn.init.constant_(model[3].weight, 0.1)
+train(model, lambda m, p: F.cross_entropy(m(x[p].unsqueeze(1)), y[p]))
+""",
+    ),
+    "a sum of losses with a rate for means": (
+        "summed-loss-diverges",
+        """
+net = nn.Linear(8, 1)
+loss = nn.MSELoss(reduction="sum")
+train(net, lambda m, p: loss(m(x[p]).squeeze(1), t[p]), steps=20)
+""",
+    ),
+    "an own sum of squares": (
+        "summed-loss-diverges",
+        "train(nn.Linear(8, 1), lambda m, p: ((m(x[p]).squeeze(1) - t[p]) ** 2).sum(), steps=20)",
+    ),
+    "argmax over dimension 0": (
+        "argmax-over-the-batch",
+        """
+model = classifier()
+train(model, """
+        + CE
+        + """)
+with torch.no_grad():
+    predicted = model(x).argmax(dim=0)
+""",
+    ),
+    "max over dimension 0, argmax of all": (
+        "argmax-over-the-batch",
+        """
+model = classifier()
+train(model, """
+        + CE
+        + """)
+with torch.no_grad():
+    torch.max(model(x), 0)[1], model(x).argmax()
+""",
+    ),
+    "the encoder under no_grad": (
+        "forward-under-no-grad",
+        """
+encoder, head = nn.Linear(8, 16), nn.Linear(16, 3)
+optimizer = optim.SGD([*encoder.parameters(), *head.parameters()], lr=0.05)
+for i in range(30):
+    with torch.no_grad():
+        h = encoder(x).relu()
+    optimizer.zero_grad()
+    F.cross_entropy(head(h), y).backward()
+    optimizer.step()
+""",
+    ),
+    "a list of one layer": (
+        "one-layer-in-several-places",
+        """
+layers = [nn.Linear(8, 8), nn.ReLU()] * 3
+train(nn.Sequential(*layers, nn.Linear(8, 3)), """
+        + CE
+        + ")",
+    ),
+    "fc2 in the place of fc3": (
+        "one-layer-called-for-another",
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1, self.fc2, self.fc3 = nn.Linear(8, 16), nn.Linear(16, 16), nn.Linear(16, 16)
+        self.head = nn.Linear(16, 3)
+    def forward(self, x):
+        return self.head(self.fc2(self.fc2(self.fc1(x).relu()).relu()).relu())
+train(Net(), """
+        + CE
+        + ")",
+    ),
 }  # fmt: skip
 
 RIGHT = {
@@ -721,5 +862,166 @@ for i in range(60):
     a.zero_grad()
     (-critic(actor(x)).mean()).backward()
     a.step()
+""",
+    "tied weights": """
+class LM(nn.Module):
+    def __init__(self):
+        super().__init__(); self.e=nn.Embedding(20,16); self.l=nn.LSTM(16,16,batch_first=True); self.o=nn.Linear(16,20,bias=False); self.o.weight=self.e.weight
+    def forward(self,s): return self.o(self.l(self.e(s))[0])
+m=LM(); s=torch.randint(0,20,(8,12)); opt=optim.Adam(m.parameters(),lr=1e-2)
+for i in range(40):
+    opt.zero_grad(); F.cross_entropy(m(s).flatten(0,1),s.roll(-1,1).flatten()).backward(); opt.step()
+""",
+    "recurrent reuse": """
+class R(nn.Module):
+    def __init__(self):
+        super().__init__(); self.i=nn.Linear(8,8); self.h=nn.Linear(8,8); self.o=nn.Linear(8,3)
+    def forward(self,x):
+        h=torch.zeros_like(x)
+        for _ in range(4): h=(self.i(x)+self.h(h)).tanh()
+        return self.o(h)
+train(R(),lambda m,p: F.cross_entropy(m(x[p]),y[p]))
+""",
+    "siamese": """
+net=nn.Sequential(nn.Linear(8,16),nn.ReLU(),nn.Linear(16,8)); opt=optim.Adam(net.parameters(),lr=1e-3)
+for i in range(60):
+    opt.zero_grad(); F.cosine_embedding_loss(net(x[:64]),net(x[64:128]),torch.ones(64)).backward(); opt.step()
+""",
+    "zero init last": """
+model=classifier(); nn.init.zeros_(model[2].weight); nn.init.zeros_(model[2].bias)
+train(model,lambda m,p: F.cross_entropy(m(x[p]),y[p]))
+""",
+    "lora": """
+base=nn.Linear(8,3); base.requires_grad_(False); A=nn.Linear(8,4,bias=False); B=nn.Linear(4,3,bias=False); nn.init.zeros_(B.weight)
+opt=optim.SGD([*A.parameters(),*B.parameters()],lr=0.5)
+for i in range(40):
+    opt.zero_grad(); F.cross_entropy(base(x)+B(A(x)),y).backward(); opt.step()
+""",
+    "lora module": """
+class L(nn.Module):
+    def __init__(self):
+        super().__init__(); self.b=nn.Linear(8,3).requires_grad_(False); self.A=nn.Linear(8,4,bias=False); self.B=nn.Linear(4,3,bias=False); nn.init.zeros_(self.B.weight); self.head=nn.Linear(3,3)
+    def forward(self,x): return self.head(self.b(x)+self.B(self.A(x)))
+m=L(); train(m,lambda m,p: F.cross_entropy(m(x[p]),y[p]))
+""",
+    "residual zero init conv": """
+class Res(nn.Module):
+    def __init__(self):
+        super().__init__(); self.a=nn.Conv2d(1,8,3,padding=1); self.b=nn.Conv2d(8,8,3,padding=1); self.c=nn.Conv2d(8,8,3,padding=1); nn.init.zeros_(self.c.weight); nn.init.zeros_(self.c.bias); self.o=nn.Linear(8,3)
+    def forward(self,x):
+        h=self.a(x).relu(); h=h+self.c(self.b(h).relu()); return self.o(h.mean((2,3)))
+m=Res(); img=x.view(256,1,2,4)
+opt=optim.SGD(m.parameters(),lr=0.1)
+for i in range(30):
+    opt.zero_grad(); F.cross_entropy(m(img),y).backward(); opt.step()
+""",
+    "bce gan": """
+G,D=nn.Sequential(nn.Linear(4,16),nn.ReLU(),nn.Linear(16,8)),nn.Sequential(nn.Linear(8,16),nn.LeakyReLU(0.2),nn.Linear(16,1))
+g,d=optim.Adam(G.parameters(),2e-4,betas=(.5,.9)),optim.Adam(D.parameters(),2e-4,betas=(.5,.9)); bce=nn.BCEWithLogitsLoss()
+for i in range(60):
+    z=torch.randn(32,4); fake=G(z); d.zero_grad(); (bce(D(x[:32]),torch.ones(32,1))+bce(D(fake.detach()),torch.zeros(32,1))).backward(); d.step()
+    g.zero_grad(); bce(D(fake),torch.ones(32,1)).backward(); g.step()
+""",
+    "dqn": """
+q=nn.Sequential(nn.Linear(8,32),nn.ReLU(),nn.Linear(32,3)); import copy
+tgt=copy.deepcopy(q); opt=optim.Adam(q.parameters(),1e-3)
+for i in range(60):
+    a=q(x).argmax(1)
+    with torch.no_grad(): best=tgt(x).max(1)[0]
+    loss=F.smooth_l1_loss(q(x).gather(1,a[:,None])[:,0],t+0.9*best); opt.zero_grad(); loss.backward(); opt.step()
+    if i%10==0: tgt.load_state_dict(q.state_dict())
+""",
+    "vae sum": """
+enc,dec=nn.Linear(8,4),nn.Linear(2,8); opt=optim.Adam([*enc.parameters(),*dec.parameters()],1e-3)
+for i in range(60):
+    mu,lv=enc(x).chunk(2,1); zz=mu+torch.randn_like(mu)*(lv/2).exp(); l=F.mse_loss(dec(zz),x,reduction="sum")-0.5*(1+lv-mu**2-lv.exp()).sum(); opt.zero_grad(); l.backward(); opt.step()
+""",
+    "deep dream": """
+model=classifier(); model.requires_grad_(False); img=torch.randn(1,8,requires_grad=True); opt=optim.Adam([img],0.05)
+for i in range(40):
+    opt.zero_grad(); (-model(img)[0,1]).backward(); opt.step()
+""",
+    "style network grads": """
+feat=nn.Sequential(nn.Linear(8,16),nn.ReLU()); feat.load_state_dict(feat.state_dict()); img=torch.randn(4,8,requires_grad=True); opt=optim.Adam([img],0.05)
+for i in range(40):
+    opt.zero_grad(); F.mse_loss(feat(img),feat(x[:4]).detach()).backward(); opt.step()
+""",
+    "pretrained under no grad": """
+body=nn.Linear(8,16); body.load_state_dict(body.state_dict()); head=nn.Linear(16,3); opt=optim.SGD([*body.parameters(),*head.parameters()],0.1)
+for i in range(40):
+    with torch.no_grad(): h=body(x)
+    opt.zero_grad(); F.cross_entropy(head(h),y).backward(); opt.step()
+""",
+    "frozen in optimizer": """
+model=classifier()
+for p in model[0].parameters(): p.requires_grad_(False)
+train(model,lambda m,p: F.cross_entropy(m(x[p]),y[p]))
+""",
+    "gradual unfreezing": """
+model=classifier(); model.requires_grad_(False); model[2].requires_grad_(True); opt=optim.SGD(model.parameters(),0.05)
+for i in range(60):
+    if i==20: model.requires_grad_(True)
+    opt.zero_grad(); F.cross_entropy(model(x),y).backward(); opt.step()
+""",
+    "two optimizers": """
+a,b2=nn.Linear(8,16),nn.Linear(16,3); oa,ob=optim.SGD(a.parameters(),0.1),optim.Adam(b2.parameters(),1e-3)
+for i in range(60):
+    oa.zero_grad(); ob.zero_grad(); F.cross_entropy(b2(a(x).relu()),y).backward(); oa.step(); ob.step()
+""",
+    "alternating optimizers": """
+a,b2=nn.Linear(8,16),nn.Linear(16,3); oa=optim.SGD(a.parameters(),0.1)
+for i in range(10):
+    oa.zero_grad(); F.cross_entropy(b2(a(x).relu()),y).backward(); oa.step(); a.zero_grad(); b2.zero_grad()
+ob=optim.Adam(b2.parameters(),1e-3)
+for i in range(60):
+    ob.zero_grad(); F.cross_entropy(b2(a(x).relu()),y).backward(); ob.step(); a.zero_grad()
+""",
+    "argmax over time": """
+m=nn.Linear(8,3); train(m,lambda m,p: F.cross_entropy(m(x[p]),y[p]))
+with torch.no_grad():
+    seq=m(x[:40]).view(10,4,3); seq.argmax(-1); m(x[0]).argmax(); m(x[:1]).argmax(); m(x)[0].argmax()
+""",
+    "one class batch": """
+model=classifier(); o=optim.SGD(model.parameters(),0.01)
+for i in range(30):
+    k=int(torch.randint(0,3,(1,))); sel=(y==k); o.zero_grad(); F.cross_entropy(model(x[sel]),y[sel]).backward(); o.step()
+""",
+    "imbalanced": """
+model=classifier(); z=(torch.arange(256)%64==0).long(); train(model,lambda m,p: F.cross_entropy(m(x[p]),z[p]))
+""",
+    "albert": """
+class A(nn.Module):
+    def __init__(self):
+        super().__init__(); self.e=nn.Linear(8,8); self.block=nn.TransformerEncoderLayer(8,2,16,batch_first=True); self.o=nn.Linear(8,3)
+    def forward(self,x):
+        h=self.e(x)[:,None]
+        for _ in range(3): h=self.block(h)
+        return self.o(h[:,0])
+train(A(),lambda m,p: F.cross_entropy(m(x[p]),y[p]),lr=0.01)
+""",
+    "shared relu": """
+act=nn.ReLU(); model=nn.Sequential(nn.Linear(8,16),act,nn.Linear(16,16),act,nn.Linear(16,3)); train(model,lambda m,p: F.cross_entropy(m(x[p]),y[p]))
+""",
+    "multi exit": """
+class ME(nn.Module):
+    def __init__(self):
+        super().__init__(); self.b=nn.ModuleList([nn.Linear(8,8) for _ in range(3)]); self.h=nn.ModuleList([nn.Linear(8,3) for _ in range(3)])
+    def forward(self,x,k=1):
+        for i in range(k): x=self.b[i](x).relu()
+        return self.h[k-1](x)
+m=ME(); opt=optim.SGD(m.parameters(),0.05)
+for i in range(60):
+    opt.zero_grad(); F.cross_entropy(m(x,1+i%3),y).backward(); opt.step()
+""",
+    "warmup tiny": """
+model=classifier(); opt=optim.SGD(model.parameters(),lr=1.); s=optim.lr_scheduler.LambdaLR(opt,lambda i: 1e-7*(i+1))
+for i in range(40):
+    opt.zero_grad(); F.cross_entropy(model(x),y).backward(); opt.step(); s.step()
+""",
+    "finetune small lr": """
+model=classifier(); train(model,lambda m,p: F.cross_entropy(m(x[p]),y[p]),steps=150,lr=0.1)
+opt=optim.Adam(model.parameters(),lr=1e-5)
+for i in range(50):
+    opt.zero_grad(); F.cross_entropy(model(x),y).backward(); opt.step()
 """,
 }  # fmt: skip
