@@ -98,6 +98,7 @@ fuzz: $(VENV)/has-test,oracle
 	$(ONE_THREAD) $(BIN)/python tests/fuzz/files.py --seconds $(SECONDS)
 	$(ONE_THREAD) $(BIN)/python tests/fuzz/empties.py --seconds $(SECONDS) $(ARGS)
 	$(ONE_THREAD) $(BIN)/python tests/fuzz/failures.py --seconds $(SECONDS) $(ARGS)
+	-$(ONE_THREAD) $(BIN)/python tests/fuzz/halves.py --seconds $(SECONDS) $(ARGS)
 	-$(ONE_THREAD) $(BIN)/python tests/fuzz/bad_values.py --seconds $(SECONDS) $(ARGS)
 
 browser: $(VENV)/has-test

@@ -189,7 +189,8 @@ class GeneralizedPareto(Distribution):
 
     def icdf(self, value: Tensor) -> Tensor:
         log, k = rushlight.log1p(-value), self._safe_concentration
-        return self.loc + self.scale * self._general_or_limit(rushlight.expm1(-k * log) / k, -log)
+        general = self.loc + self.scale / k * rushlight.expm1(-k * log)
+        return self._general_or_limit(general, self.loc - self.scale * log)
 
     @property
     def mean(self) -> Tensor:

@@ -124,14 +124,14 @@ def programs() -> Iterator[tuple[str, str, str]]:
 
 def numbers(values: str, shape: tuple, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
-    x = {
+    made = {
         "ones": lambda: np.ones(shape),
         "normal": lambda: rng.standard_normal(shape),
         "few": lambda: rng.integers(-1, 3, shape) * 0.5,
         "large": lambda: rng.uniform(50, 90, shape),
         "small": lambda: rng.uniform(-1, 1, shape) * 1e-3,
-    }[values]()
-    return x
+    }
+    return made[values]()
 
 
 def answers(t: Any, program: tuple[str, str, str], dtype: str, wide: str) -> list | str:
@@ -163,7 +163,7 @@ def array(x: Any) -> np.ndarray:
     return x.detach().double().numpy()
 
 
-def divergence(program: tuple, dtype: str, torch: Any, ours: Any) -> str:
+def divergence(program: tuple, dtype: str, torch: Any, ours: Any, absolute: bool) -> str:
     """'' where ours is as near to float64 as torch, or words."""
     low, made = answers(torch, program, dtype, dtype), answers(ours, program, dtype, dtype)
     if isinstance(low, str):
@@ -191,7 +191,7 @@ def divergence(program: tuple, dtype: str, torch: Any, ours: Any) -> str:
             scale = np.where(np.isfinite(scale), scale, 1)
             ours_off, torch_off = off(b, r, scale), off(a, r, scale)
         allowed = 3 * step + tiny / np.where(scale > 0, scale, np.inf)
-        if ABSOLUTE:
+        if absolute:
             bad = ours_off > 8 * allowed
         else:
             bad = ours_off > 2 * np.maximum(torch_off, torch_off.max() / 2) + allowed
@@ -199,9 +199,6 @@ def divergence(program: tuple, dtype: str, torch: Any, ours: Any) -> str:
             i = np.unravel_index(np.where(bad, ours_off, 0).argmax(), bad.shape)
             return f"{what}: {bad.sum()} of {bad.size}; right {r[i]:.6g}, ours {b[i]:.6g}, torch {a[i]:.6g}"
     return ""
-
-
-ABSOLUTE = False
 
 
 def off(x: np.ndarray, right: np.ndarray, scale: np.ndarray) -> np.ndarray:
@@ -220,10 +217,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None, help="a fresh one by default")
     parser.add_argument("--only", default="", help="a regular expression of calls")
     parser.add_argument("--absolute", action="store_true", help="show what torch has wrong, too")
-    parser.add_argument("--trace", action="store_true")
     args = parser.parse_args()
-    global ABSOLUTE
-    ABSOLUTE = args.absolute
     seed = random.SystemRandom().randrange(10**9) if args.seed is None else args.seed
     print("halves: seed", seed)
     todo = [
@@ -238,9 +232,7 @@ def main() -> int:
         if time.monotonic() > end:
             break
         done += 1
-        if args.trace:
-            print(program, dtype, flush=True)
-        if found := divergence(program, dtype, torch, rushlight):
+        if found := divergence(program, dtype, torch, rushlight, args.absolute):
             classes.setdefault(program[2], []).append((program, dtype, found))
     for call, those in sorted(classes.items()):
         (shape, values, _), dtype, found = those[0]
