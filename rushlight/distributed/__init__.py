@@ -141,6 +141,7 @@ SUBMODULES = (
     "rpc",
     "run",
     "tensor",
+    "utils",
 )
 
 

@@ -1,5 +1,7 @@
 """Communication hooks: 16 bits, and products of thin matrices."""
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -74,3 +76,28 @@ def test_power_sgd(epsilon):
     for found, total in ranks(2)(power, 1, True, epsilon):
         assert found[-1] > 1e-3
         assert total < 5  # errors are made good, not added up: twelve would be more
+
+
+def in_bytes(torch, dist, name):
+    """Gradients whose sums go as bytes, and the exact ones."""
+    hooks = importlib.import_module(
+        f"{torch.__name__}.distributed.algorithms.ddp_comm_hooks"
+    ).quantization
+    torch.manual_seed(0)
+    model = torch.nn.Linear(40, 30)
+    ddp = torch.nn.parallel.DistributedDataParallel(model)
+    x = torch.randn(4, 40, generator=torch.Generator().manual_seed(dist.get_rank()))
+    ddp(x).pow(2).sum().backward()
+    exact = [p.grad.clone() for p in model.parameters()]
+    ddp.zero_grad()
+    ddp.register_comm_hook(None, getattr(hooks, name))
+    ddp(x).pow(2).sum().backward()
+    span = max(g.abs().max().item() for g in exact)
+    return [(p.grad - g).abs().max().item() / span for p, g in zip(model.parameters(), exact)]
+
+
+@pytest.mark.parametrize("kind", ["pertensor", "perchannel"])
+def test_sums_in_bytes(kind):
+    for errors in ranks(2)(in_bytes, f"quantization_{kind}_hook"):
+        assert max(errors) < 2 / 255
+        assert max(errors) > 0
