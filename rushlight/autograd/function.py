@@ -13,6 +13,7 @@ import numpy as np
 from rushlight.autograd.graph_errors import overwritten, second_time
 from rushlight.base.errors import explain, warn
 from rushlight.core.clock import tick
+from rushlight.core.gradient_worlds import sparse_graph
 from rushlight.core.mode import mode, no_grad
 from rushlight.core.node import Node, Output, Parts
 from rushlight.core.tensor import Tensor, from_array, writes_of
@@ -99,6 +100,12 @@ def check_saved(name: str, tensors: tuple) -> None:
 FunctionCtx = Context  # torch's name
 
 
+def sparse_gradient(h: Tensor, edge: Node) -> Any:
+    """A sparse gradient as the node of the input takes it: dense unless it is a leaf's."""
+    graph = sparse_graph()
+    return graph.SparseGradient(h) if graph.takes_sparse(edge) else h.to_dense()._array
+
+
 class FunctionNode(Node):
     """The node of a user's op."""
 
@@ -144,7 +151,13 @@ class FunctionNode(Node):
             if isinstance(g, dict)
             else from_array(g)
         )
-        return tuple(None if h is None else h._array.copy() for h in self.tensors(wrapped))
+        found = zip(self.tensors(wrapped), self.edges)
+        return tuple(
+            [
+                None if h is None else h._array.copy() if h._dense else sparse_gradient(h, edge)
+                for h, edge in found
+            ]
+        )
 
     def tensors(self, g: Any) -> tuple:
         grads = (

@@ -86,6 +86,11 @@ def sparse_maker() -> Any:
     return importlib.import_module("rushlight.sparse").sparse_coo_tensor
 
 
+def compressed_maker() -> Any:
+    """sparse_compressed_tensor, imported when the first compressed matrix is read."""
+    return importlib.import_module("rushlight.sparse").sparse_compressed_tensor
+
+
 def parameter_class() -> type[Tensor]:
     """nn.Parameter, imported when the first one is read."""
     module, name = PARAMETER_IN_TORCH

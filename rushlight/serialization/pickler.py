@@ -13,7 +13,7 @@ import numpy as np
 
 from rushlight.base import dtypes, shown_names
 from rushlight.base.array_memory import address, extent
-from rushlight.base.device import Layout, device
+from rushlight.base.device import Layout, device, sparse_bsr, sparse_csr, strided
 from rushlight.base.errors import explain
 from rushlight.base.public_function import private
 from rushlight.base.size import Size
@@ -123,6 +123,12 @@ class Pickler(PurePickler):
         if tensor.is_sparse:
             parts = (tensor._indices(), tensor._values(), tensor.shape, tensor.is_coalesced())  # type: ignore[attr-defined]
             return _REBUILD["_rebuild_sparse_tensor"], (tensor.layout, parts)
+        if tensor.layout is not strided:
+            row = tensor.layout in (sparse_csr, sparse_bsr)
+            names = ("crow_indices", "col_indices") if row else ("ccol_indices", "row_indices")
+            indices = [getattr(tensor, name)() for name in names]
+            compressed = (*indices, tensor.values().detach(), tensor.shape)
+            return _REBUILD["_rebuild_sparse_tensor"], (tensor.layout, compressed)
         kind, state = name_in_torch(type(tensor)), dict(tensor.__dict__)
         if tensor.is_meta and kind != PARAMETER_IN_TORCH:
             meta: tuple = (tensor.dtype, tensor.shape, tensor.stride(), tensor.requires_grad)

@@ -9,14 +9,27 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.array_memory import owner
-from rushlight.base.device import device, sparse_coo, strided
+from rushlight.base.device import (
+    device,
+    sparse_bsc,
+    sparse_bsr,
+    sparse_coo,
+    sparse_csc,
+    sparse_csr,
+    strided,
+)
 from rushlight.base.errors import explain
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor
 from rushlight.ops.meta.meta_tensors import Meta
 from rushlight.ops.tensor.storage_classes import TypedStorage, UntypedStorage
 from rushlight.ops.tensor.tensor_copy_pickle import rebuild
-from rushlight.serialization.name_map import StorageType, parameter_class, sparse_maker
+from rushlight.serialization.name_map import (
+    StorageType,
+    compressed_maker,
+    parameter_class,
+    sparse_maker,
+)
 
 MAX_EXPANDED_BYTES = 2**24  # of a tensor with stride 0 that is read for its values
 
@@ -131,7 +144,10 @@ def rebuild_sparse_tensor(kind: Any, parts: Sequence[Any]) -> Tensor:
     """A sparse tensor from indices, values and size. All are checked, and so is the flag
     `coalesced`."""
     if kind is not sparse_coo:
-        raise ValueError(explain("sparse tensors of this layout are not supported"))
+        starts, places, values, size = parts
+        check_sizes(size, size)
+        check_elements(starts, places, values)
+        return compressed_maker()(starts, places, values, tuple(size), layout=kind)
     indices, values, size, *coalesced = parts
     check_sizes(size, size)
     check_elements(indices, values)
@@ -160,10 +176,14 @@ def make_device(*args: Any) -> device:
 
 
 def layout(name: str) -> Any:
-    """torch.strided or torch.sparse_coo."""
+    """torch.strided, torch.sparse_coo and so on."""
     found = isinstance(name, str) and {
         "torch.strided": strided,
         "torch.sparse_coo": sparse_coo,
+        "torch.sparse_csr": sparse_csr,
+        "torch.sparse_csc": sparse_csc,
+        "torch.sparse_bsr": sparse_bsr,
+        "torch.sparse_bsc": sparse_bsc,
     }.get(name)
     if not found:
         raise ValueError(explain("the file refers to a layout that is not supported"))

@@ -270,7 +270,30 @@ def numbers_close(a: Any, b: Any, rtol: float, atol: float, path: Path, settings
     )
 
 
+def compare_sparse(a: Any, b: Any, path: Path, settings: Settings) -> None:
+    """AssertionError unless two tensors, of which one is sparse, have one layout, the same places
+    and close values."""
+    if a.layout is not b.layout:
+        text = f"The values for attribute 'layout' do not match: {a.layout} != {b.layout}."
+        raise settings.error(text, path)
+    if a.shape != b.shape:
+        text = f"The values for attribute 'shape' do not match: {a.shape} != {b.shape}."
+        raise settings.error(text, path)
+    names: tuple[str, ...] = ("indices", "values")
+    if not a.is_sparse:
+        row = "csr" in repr(a.layout) or "bsr" in repr(a.layout)
+        first = ("crow_indices", "col_indices") if row else ("ccol_indices", "row_indices")
+        names = (*first, "values")
+    else:
+        a, b = a.coalesce(), b.coalesce()
+    for name in names:
+        compare_tensors(getattr(a, name)(), getattr(b, name)(), path, settings)
+
+
 def compare_tensors(a: Tensor, b: Tensor, path: Path, settings: Settings) -> None:
+    if not (a._dense and b._dense):
+        compare_sparse(a, b, path, settings)
+        return
     for name, checked, x, y in (
         ("shape", True, a.shape, b.shape),
         ("dtype", settings.dtype, a.dtype, b.dtype),

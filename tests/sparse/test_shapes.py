@@ -118,3 +118,39 @@ def test_more_slices_than_torch():
             assert got.to_dense().equal(expected)
     with pytest.raises(NotImplementedError, match="index"):
         s[rushlight.tensor([0, 1])]
+
+
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr"])
+def test_files_and_comparison(tmp_path, torch, layout):
+    """A file is read here and by torch; `assert_close` compares places and values."""
+
+    def made(t, factor=1.0):
+        block = (2, 2) if layout == "sparse_bsr" else None
+        return (t.eye(4) * factor).to_sparse(layout=getattr(t, layout), blocksize=block)
+
+    for writer, reader in ((rushlight, rushlight), (rushlight, torch), (torch, rushlight)):
+        writer.save({"x": made(writer)}, tmp_path / "x.pt")
+        found = reader.load(tmp_path / "x.pt")["x"]
+        assert repr(found) == repr(made(reader))
+        reader.testing.assert_close(found, made(reader))
+        with pytest.raises(AssertionError):
+            reader.testing.assert_close(found, made(reader, 2.0))
+
+
+def test_a_function_of_ones_own_gives_a_sparse_gradient():
+    class Rows(rushlight.autograd.Function):
+        @staticmethod
+        def forward(ctx, w):
+            return w.sum()
+
+        @staticmethod
+        def backward(ctx, g):
+            return rushlight.sparse_coo_tensor([[0]], g.expand(1, 2), (3, 2))
+
+    w = rushlight.ones(3, 2, requires_grad=True)
+    Rows.apply(w).backward()
+    assert w.grad.is_sparse
+    assert w.grad.to_dense().tolist() == [[1, 1], [0, 0], [0, 0]]
+    w.grad = None
+    Rows.apply(w * 2).backward()
+    assert w.grad.tolist() == [[2, 2], [0, 0], [0, 0]]
