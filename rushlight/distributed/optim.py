@@ -1,8 +1,8 @@
-"""torch.distributed.optim: ZeroRedundancyOptimizer."""
+"""torch.distributed.optim: ZeroRedundancyOptimizer, and optimizers that step in backward."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from rushlight.base.errors import explain
@@ -10,6 +10,7 @@ from rushlight.comm.groups import member
 from rushlight.comm.join import Joinable, JoinHook
 from rushlight.comm.objects import gather_object
 from rushlight.core.tensor import Tensor
+from rushlight.nn import Module
 from rushlight.nn.parallel.module_state import broadcast_all
 from rushlight.optim import Optimizer
 
@@ -158,6 +159,34 @@ class StepShare(JoinHook):
     def main_hook(self) -> None:
         """Step this rank's share."""
         self.optimizer.step()
+
+
+def _apply_optimizer_in_backward(
+    optimizer_class: type[Optimizer],
+    params: Iterable[Tensor],
+    optimizer_kwargs: dict[str, Any],
+    register_hook: bool = True,
+) -> None:
+    """Step each parameter by an optimizer of its own as soon as backward has its gradient, and free
+    the gradient. Several calls for a parameter give it several optimizers."""
+    for p in params:
+        first = not hasattr(p, "_in_backward_optimizers")
+        known = getattr(p, "_in_backward_optimizers", [])
+        p._in_backward_optimizers = [*known, optimizer_class([p], **optimizer_kwargs)]  # type: ignore[attr-defined]
+        if first and register_hook:
+            p.register_post_accumulate_grad_hook(step_and_free)
+
+
+def step_and_free(parameter: Any) -> None:
+    """Step the optimizers of a parameter."""
+    for optimizer in parameter._in_backward_optimizers:
+        optimizer.step()
+    parameter.grad = None
+
+
+def _get_in_backward_optimizers(module: Module) -> list[Optimizer]:
+    """The optimizers that step in backward."""
+    return [o for p in module.parameters() for o in getattr(p, "_in_backward_optimizers", ())]
 
 
 __all__ = ["ZeroRedundancyOptimizer"]

@@ -1,6 +1,7 @@
 """ZeroRedundancyOptimizer: the steps of the optimizer, whose state is divided."""
 
 import numpy as np
+import pytest
 
 from tests.support.ranks import needs_mpi, ranks
 
@@ -70,3 +71,46 @@ def test_steps_are_those_of_the_optimizer():
             np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-6)
         assert part < 0.7 * whole
     assert sum(part for _, part in divided) == plain[0][1]
+
+
+def in_backward(torch):
+    """Optimizers that step as soon as a gradient is there; some parameters have two."""
+    from importlib import import_module
+
+    optim = import_module(f"{torch.__name__}.distributed.optim")
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Linear(2, 1))
+    settings = {"lr": 0.1, "momentum": 0.9}
+    optim._apply_optimizer_in_backward(torch.optim.SGD, model[0].parameters(), settings)
+    optim._apply_optimizer_in_backward(torch.optim.Adam, model.parameters(), {"lr": 0.01})
+    for _ in range(3):
+        model(torch.ones(4, 3)).pow(2).sum().backward()
+    kinds = [type(o).__name__ for o in optim._get_in_backward_optimizers(model)]
+    grads = [p.grad for p in model.parameters()]
+    return [[round(x, 5) for x in p.flatten().tolist()] for p in model.parameters()], grads, kinds
+
+
+def test_optimizers_in_backward(oracle):
+    import rushlight
+
+    parameters, grads, kinds = oracle(in_backward)
+    own, own_grads, own_kinds = in_backward(rushlight)
+    for mine, theirs in zip(own, parameters):
+        assert mine == pytest.approx(theirs, abs=2e-5)
+    assert own_grads == grads == [None] * 4
+    assert own_kinds == kinds
+
+
+def test_optimizers_in_backward_and_ddp():
+    import rushlight
+    import rushlight.distributed as dist
+    from rushlight.distributed.optim import _apply_optimizer_in_backward
+
+    model = rushlight.nn.Linear(2, 1)
+    _apply_optimizer_in_backward(rushlight.optim.SGD, model.parameters(), {"lr": 0.1})
+    dist.init_process_group("gloo", rank=0, world_size=1)
+    try:
+        with pytest.raises(NotImplementedError, match="step in backward"):
+            rushlight.nn.parallel.DistributedDataParallel(model)
+    finally:
+        dist.destroy_process_group()

@@ -76,6 +76,13 @@ class DistributedDataParallel(Module, Joinable):
                     "parameters that require a gradient."
                 )
             )
+        if any(hasattr(p, "_in_backward_optimizers") for p in module.parameters()):
+            raise NotImplementedError(
+                explain(
+                    "DistributedDataParallel of parameters whose optimizers step in backward",
+                    "optimizer.step() after backward",
+                )
+            )
         if device_ids:
             raise ValueError(
                 explain("device_ids are of GPUs, and there is none", "device_ids=None")
