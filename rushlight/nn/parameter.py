@@ -38,7 +38,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     """A tensor to be trained. An attribute of this class is among the module's `parameters()`.
 
     It shares the memory of `data`. By default it requires a gradient; RuntimeError if its dtype is
-    neither floating-point nor complex. For a user's subclass of Tensor the result has that class.
+    neither floating-point nor complex. For a user's subclass of Tensor and a sparse tensor the
+    result has its class.
 
     >>> rushlight.nn.Parameter(rushlight.zeros(2))
     Parameter containing:
@@ -51,7 +52,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Self:
         if (
             cls is Parameter
-            and getattr(data, "_asks", False)
+            and (getattr(data, "_asks", False) or not getattr(data, "_dense", True))
             and not issubclass(type(data), Parameter)
         ):
             return in_its_class(data, requires_grad)

@@ -478,6 +478,7 @@ class SparseTensor(Tensor):
             found = made(
                 deepcopy(self._at, memo), deepcopy(self._of, memo), self._size, self._sorted
             )
+            found.__dict__.update(self.__dict__, _at=found._at, _of=found._of)
             memo[id(self)] = found.requires_grad_(self.requires_grad)
         return memo[id(self)]
 

@@ -283,3 +283,19 @@ def accumulated(t):
 @pytest.mark.origin("model zoos")
 def test_sparse_gradients_in_optimizers_of_ones_own(oracle):
     np.testing.assert_allclose(accumulated(rushlight).numpy(), oracle(accumulated), rtol=1e-6)
+
+
+def test_a_sparse_parameter_of_a_module():
+    class Weighted(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(rushlight.eye(3).to_sparse())
+
+        def forward(self, x):
+            return rushlight.sparse.mm(self.weight, x)
+
+    for m in (Weighted(), copy.deepcopy(Weighted())):
+        assert [name for name, _ in m.named_parameters()] == ["weight"]
+        assert isinstance(m.weight, nn.Parameter)
+        m(rushlight.ones(3, 1)).sum().backward()
+        assert m.weight.grad.is_sparse
