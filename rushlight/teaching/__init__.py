@@ -8,6 +8,7 @@ from typing import Any
 from rushlight.teaching import (
     gradients,
     graphs,
+    habits,
     labels,
     losses,
     modes,
@@ -30,6 +31,7 @@ CHECKS: tuple[type[Check], ...] = (
     *graphs.CHECKS,
     *structure.CHECKS,
     *predictions.CHECKS,
+    *habits.CHECKS,
 )
 RUNNING: list[Teaching] = []  # at most one
 

@@ -282,10 +282,10 @@ train(nn.Sequential(*layers, nn.Linear(8, 3)), """
     "weights of N(0, 1)": (
         "exploding-gradients",
         """
-layers = [nn.Linear(64, 64, bias=False) for _ in range(8)]
-for layer in layers:
+layers = [layer for _ in range(8) for layer in (nn.ReLU(), nn.Linear(64, 64, bias=False))]
+for layer in layers[1::2]:
     nn.init.normal_(layer.weight)
-model = nn.Sequential(nn.Linear(8, 64), *layers, nn.Linear(64, 1))
+model = nn.Sequential(nn.Linear(8, 64), *layers, nn.ReLU(), nn.Linear(64, 1))
 train(model, lambda m, p: F.mse_loss(m(x[p]).squeeze(1), t[p]), lr=1e-30, steps=10)
 """,
     ),
@@ -501,6 +501,70 @@ class Net(nn.Module):
 train(Net(), """
         + CE
         + ")",
+    ),
+    "minus the loss": (
+        "the-loss-is-maximized",
+        "train(classifier(), lambda m, p: -F.cross_entropy(m(x), y), steps=40, lr=0.01)",
+    ),
+    "maximize=True": (
+        "the-loss-is-maximized",
+        "model = classifier()\n"
+        "train(model, lambda m, p: F.cross_entropy(m(x), y), steps=40,\n"
+        "      optimizer=optim.SGD(model.parameters(), lr=0.01, maximize=True))",
+    ),
+    "no activation": (
+        "no-activation-between-layers",
+        "model = nn.Sequential(nn.Linear(8, 32), nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 3))\n"
+        "train(model, " + CE + ")",
+    ),
+    "Adam made in the loop": (
+        "new-optimizer-in-each-step",
+        """
+model = classifier()
+for i in range(40):
+    optimizer = optim.Adam(model.parameters(), lr=1e-3)
+    F.cross_entropy(model(x), y).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+""",
+    ),
+    "a loss made of its number": (
+        "no-path-to-the-optimizer",
+        """
+model = classifier()
+optimizer = optim.SGD(model.parameters(), lr=0.05)
+for i in range(20):
+    optimizer.zero_grad()
+    loss = F.cross_entropy(model(x), y)
+    torch.tensor(loss.item(), requires_grad=True).backward()
+    optimizer.step()
+""",
+    ),
+    "a ReLU at the end": (
+        "relu-before-cross-entropy",
+        "train(nn.Sequential(classifier(), nn.ReLU()), " + CE + ")",
+    ),
+    "softmax of one score": (
+        "softmax-of-one-score",
+        "model = nn.Sequential(nn.Linear(8, 1), nn.Softmax(dim=1))\n"
+        "train(model, lambda m, p: F.binary_cross_entropy(m(x[p]).squeeze(1), b[p]))",
+    ),
+    "the first batch again and again": (
+        "same-batch-in-each-step",
+        """
+model, loader = classifier(), DataLoader(TensorDataset(x, y), batch_size=32)
+optimizer = optim.SGD(model.parameters(), lr=0.05)
+for i in range(30):
+    xb, yb = next(iter(loader))
+    optimizer.zero_grad()
+    F.cross_entropy(model(xb), yb).backward()
+    optimizer.step()
+""",
+    ),
+    "a weight decay of 5": (
+        "weight-decay-too-large",
+        "model = classifier()\n"
+        "train(model, " + CE + ", optimizer=optim.SGD(model.parameters(), lr=0.05, weight_decay=5))",
     ),
 }  # fmt: skip
 
@@ -1023,5 +1087,48 @@ model=classifier(); train(model,lambda m,p: F.cross_entropy(m(x[p]),y[p]),steps=
 opt=optim.Adam(model.parameters(),lr=1e-5)
 for i in range(50):
     opt.zero_grad(); F.cross_entropy(model(x),y).backward(); opt.step()
+""",
+    "random batches, next(iter) of a shuffled loader, one batch for all": """
+model = classifier()
+optimizer = optim.SGD(model.parameters(), lr=0.05)
+for i in range(30):
+    xb, yb = next(iter(DataLoader(TensorDataset(x, y), batch_size=32, shuffle=True)))
+    optimizer.zero_grad()
+    F.cross_entropy(model(xb), yb).backward()
+    optimizer.step()
+whole = DataLoader(TensorDataset(x, y), batch_size=256)
+for i in range(30):
+    for xb, yb in whole:
+        optimizer.zero_grad()
+        F.cross_entropy(model(xb), yb).backward()
+        optimizer.step()
+""",
+    "bottleneck, two Linear layers of an autoencoder": """
+net = nn.Sequential(nn.Linear(8, 2), nn.Linear(2, 8))
+optimizer = optim.Adam(net.parameters(), lr=1e-2)
+for i in range(40):
+    optimizer.zero_grad()
+    F.mse_loss(net(x), x).backward()
+    optimizer.step()
+""",
+    "an attack that maximizes the loss of an input": """
+model = classifier()
+train(model, """ + CE + """)
+model.requires_grad_(False)
+noise = torch.zeros_like(x).requires_grad_()
+attack = optim.SGD([noise], lr=0.1)
+for i in range(40):
+    attack.zero_grad()
+    (-F.cross_entropy(model(x + noise), y)).backward()
+    attack.step()
+""",
+    "an optimizer for each epoch": """
+model = classifier()
+for epoch in range(20):
+    optimizer = optim.Adam(model.parameters(), lr=1e-3)
+    for i in range(4):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
 """,
 }  # fmt: skip
