@@ -161,6 +161,16 @@ def copied_memory(before: Any, now: Any) -> bool:
     )
 
 
+def all_hooks() -> list[saved_tensors_hooks]:
+    """The pack hooks that are entered, the innermost first."""
+    found: list[saved_tensors_hooks] = []
+    hooks = innermost(saved_tensors_hooks, mode().watch)
+    while hooks is not None:
+        found.append(hooks)
+        hooks = innermost(saved_tensors_hooks, hooks.outer)
+    return found
+
+
 def packed_at_the_end(function: Callable) -> Callable:
     """A decorator for functions that are one op in torch and write to buffers: pack hooks run after
     these writes.
@@ -170,16 +180,20 @@ def packed_at_the_end(function: Callable) -> Callable:
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        hooks = innermost(saved_tensors_hooks, mode().watch)
-        if hooks is None or hooks.waiting is not None:
-            return function(*args, **kwargs)
-        hooks.waiting = []
+        hooks = [h for h in all_hooks() if h.waiting is None]
+        for h in hooks:
+            h.waiting = []
+        waiting = [h.waiting for h in hooks]
         try:
             made = function(*args, **kwargs)
         finally:
-            results, hooks.waiting = hooks.waiting, None
-        for out in results:
-            hooks.pack_saved(out)
+            for h in hooks:
+                h.waiting = None
+        for h, results in zip(
+            hooks, waiting
+        ):  # the innermost first: outer ones skip what is packed
+            for out in results or ():
+                h.pack_saved(out)
         return made
 
     return call

@@ -13,7 +13,7 @@ import sys
 
 import harness
 
-KINDS = ("eager", "transforms", "compiled", "layouts", "sparse")
+KINDS = ("eager", "transforms", "compiled", "layouts", "sparse", "trainings")
 
 
 def main() -> int:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 
 import rushlight
 from rushlight.utils import checkpoint as module
+from tests.support.programs import like_torch
 
 both = pytest.mark.parametrize("reentrant", [True, False])
 
@@ -306,3 +308,20 @@ def test_a_write_to_a_saved_output_is_an_error_as_without_a_checkpoint():
     for run in (f, lambda x: module.checkpoint(f, x, use_reentrant=False)):
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             run(x).sum().backward()
+
+
+@pytest.mark.parametrize("tail", [False, True])
+def test_a_checkpoint_inside_a_checkpoint_with_a_norm_that_writes_buffers(oracle, tail):
+    """The hooks of both wait until the norm has written its statistics: the outer one took the
+    norm's inputs for its own."""
+
+    def program(t):
+        t.manual_seed(0)
+        again = partial(tool(t).checkpoint, use_reentrant=False)
+        inner = t.nn.Sequential(t.nn.BatchNorm1d(3), t.nn.GELU(), t.nn.Linear(3, 3)).double()
+        last = t.nn.Linear(3, 3).double() if tail else t.nn.Identity()
+        x = t.randn(4, 3, dtype=t.float64, requires_grad=True)
+        (again(lambda x: last(again(inner, x)), x) ** 3).sum().backward()
+        return [x.grad, inner[2].weight.grad, inner[0].running_mean, inner[0].num_batches_tracked]
+
+    like_torch(oracle, program)
