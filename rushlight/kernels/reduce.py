@@ -320,6 +320,8 @@ def min_dim(x: ndarray, dim: int, keepdim: bool = False) -> tuple[ndarray, ndarr
 
 
 def chosen(x: ndarray, index: ndarray, dim: int, keepdim: bool) -> tuple[ndarray, ndarray]:
+    if not x.ndim:
+        check_dim(x, dim)
     values = along(x, index, dim)
     if x.ndim and not keepdim:
         values, index = values.squeeze(dim), index.squeeze(dim)
@@ -372,6 +374,7 @@ def sort(
             "Sort does not support complex dtypes on CPU; hint: sort x.abs() or x.real"
         )
     if x.ndim == 0:
+        check_dim(x, dim)
         return x.copy(), np.zeros((), np.int64)
     values, index = ordered(x, dim, descending)
     return (values, index) if x.flags.c_contiguous else (led(values, x), led(index, x))
@@ -418,6 +421,8 @@ def topk(
             "hint: "
             "convert it with .to(dtype)"
         )
+    if not x.ndim:
+        check_dim(x, dim)
     n = x.shape[dim] if x.ndim else 1
     if not 0 <= k <= n:
         raise RuntimeError(f"selected index k out of range; hint: 0 <= k <= {n}")

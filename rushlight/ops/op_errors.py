@@ -104,8 +104,10 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
         return TypeError(explain(f"{name}(): {text}", **facts))
     what, _, hint = text.partition("; hint: ")
     if isinstance(error, IndexError):
-        if what.endswith("index out of range") and tensors:  # of Python: a size was asked for
-            return beyond(tensors[0]._array.ndim or 1, args[len(op.inputs) :], facts)
+        if what.endswith("index out of range"):  # of Python: a size was asked for
+            first = next((t for t in flattened(args) if isinstance(t, Tensor)), None)
+            n = 1 if first is None else first._array.ndim or 1
+            return beyond(n, args[len(op.inputs) :], facts)
         said = index_words(what.replace("for axis", "for dimension"), args)
         return IndexError(explain(said, hint or index_hint(said, args), **facts))
     if of_internals(error):

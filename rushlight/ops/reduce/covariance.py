@@ -129,6 +129,10 @@ def corrcoef(input: Tensor) -> Tensor:
             [-1.,  1.]])
     """
     check_input(input, "corrcoef")
+    return in_single(correlation, input)
+
+
+def correlation(input: Tensor) -> Tensor:
     c = cov(input)
     if c._array.ndim == 0:
         return e.div(c, c)

@@ -81,3 +81,22 @@ def the_largest_of_numbers_one_of_which_is_nan(torch):
 
 
 test_program = program.test()
+
+
+@pytest.mark.parametrize("name", ["max", "min", "sort", "argsort", "median", "cummax", "topk"])
+def test_a_number_has_dimensions_0_and_minus_1(name):
+    x, k = rushlight.tensor(1.0), (1,) if name == "topk" else ()
+    for dim in (0, -1):
+        getattr(x, name)(*k, dim=dim)
+    for dim in (1, -2, 5):
+        with pytest.raises(IndexError, match="Dimension out of range"):
+            getattr(x, name)(*k, dim=dim)
+
+
+def test_correlations_of_half_precision_are_rounded_once():
+    x = rushlight.tensor([[1.0, 2.0, 4.0], [3.0, 2.0, 1.0]])
+    half = x.half().requires_grad_()
+    x.requires_grad_()
+    for one in (half, x):
+        (one.corrcoef()[0, 1] * 8).backward()
+    assert (half.grad.float() - x.grad).abs().max() <= 2**-10
