@@ -26,7 +26,7 @@ vector_norm = inner(
 nonzeros = inner(
     lambda x, /, axes, keepdim=False: vector_norm(x, 0, axes, keepdim),
     node="LinalgVectorNormBackward0",
-    x=lambda g: None,
+    x=lambda g: no_gradient(g),
     batched="shift",
 )
 # distances between the rows of x (..., m, n) and y (..., k, n)
@@ -51,6 +51,12 @@ farthest = inner(
     node="CdistBackward0",
     batched="matrix",
 )
+
+
+@shared
+def no_gradient(g):
+    """None: the result does not depend on the input smoothly, and the input gets no gradient."""
+    return None
 
 
 @shared
