@@ -26,8 +26,8 @@ class LogitRelaxedBernoulli(OfOutcomes):
     """x = (logits + logit(u)) / temperature, u uniform: the logit of a `RelaxedBernoulli` (C.
     Maddison et al., 2017).
 
-    >>> d = rushlight.distributions.LogitRelaxedBernoulli(rushlight.tensor(1.),
-    ...     probs=rushlight.tensor(0.5))
+    >>> of = rushlight.distributions.relaxed_bernoulli.LogitRelaxedBernoulli
+    >>> d = of(rushlight.tensor(1.), probs=rushlight.tensor(0.5))
     >>> d.log_prob(rushlight.tensor(0.)).exp()  # of a logistic variable
     tensor(0.2500)
     """
