@@ -28,6 +28,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import rushlight
+from rushlight.base.public_function import private
 from rushlight.core.tensor import Tensor
 
 AT_ONCE = {*vars(Tensor)}  # before more is loaded
@@ -381,6 +382,7 @@ DEFINED_IN = {
 
 def entry(name: str, value: Any) -> Iterator[str]:
     """The line for one name of the package; none for what is not for users."""
+    value = private(value)
     module = DEFINED_IN.get(name) or getattr(value, "__module__", None) or "rushlight"
     if (
         name.startswith("_")
@@ -395,26 +397,28 @@ def entry(name: str, value: Any) -> Iterator[str]:
         elif name in (*rushlight._LAZY, "autograd"):
             package = seen_by_checkers(value.__name__).rpartition(".")[0]
             yield f"from {package} import {name} as {name}"
-    elif (
-        inspect.isclass(value)
-        and getattr(sys.modules.get(module), value.__name__, None) is not value
-    ):
+    elif inspect.isclass(value) and name_in(module, value, name) is None:
         yield f"{name}: _type[Any]"  # made in a loop: FloatTensor
     elif inspect.isclass(value) or defined(value):
-        if module.startswith("rushlight") and value.__name__ == name:
+        own = name_in(module, value, name) or value.__name__
+        if module.startswith("rushlight") and own == name:
             yield f"from {seen_by_checkers(module)} import {name} as {name}"
-        elif module.startswith(
-            "rushlight"
-        ):  # only under its own name would the import count as public
-            yield (
-                f"from {seen_by_checkers(module)} import {value.__name__} as _{value.__name__}\n"
-                f"{name} = "
-                f"_{value.__name__}"
-            )
+        elif module.startswith("rushlight"):
+            # only under its own name would the import count as public
+            yield f"from {seen_by_checkers(module)} import {own} as _{own}\n{name} = _{own}"
     elif callable(value):
         yield definition(name, value)
     elif type(value).__module__.startswith(("rushlight", "builtins")):
         yield f"{name}: {shown(type(value))}"
+
+
+def name_in(module: str, value: Any, name: str) -> str | None:
+    """The name under which a module has a class or function: `name`, or the value's own."""
+    home = sys.modules.get(module)
+    return next(
+        (n for n in (name, value.__name__) if getattr(home, n, None) is value),
+        None,
+    )
 
 
 def seen_by_checkers(module: str) -> str:
