@@ -36,6 +36,7 @@ from rushlight.fast.rule_text import REALS, SHORT, Scalar, constant, expression
 from rushlight.ops.math import activation as A
 from rushlight.ops.math import elementwise as E
 from rushlight.ops.math import trigonometry as T
+from rushlight.ops.math.rare_functions import times_power
 from rushlight.ops.math.special import lgamma, logit
 from rushlight.ops.nn.loss import binary_cross_entropy_with_logits
 from rushlight.ops.reduce import reduce
@@ -88,6 +89,7 @@ COSTS = dict.fromkeys(
         binary_cross_entropy_with_logits,
         lgamma,
         logit,
+        times_power,
     ),
     SLOW_COST,
 ) | {E.div.op: 4, E.sqrt.op: 4, E.rsqrt.op: 6, E.reciprocal.op: 4}
