@@ -209,7 +209,8 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
 
 
 class Once:
-    """What `warn_once` has said, and whether it says it `always` (set_warn_always)."""
+    """The messages that `warn_once` has shown, and whether each is shown every time
+    (set_warn_always)."""
 
     said: set[str] = set()
     always = False

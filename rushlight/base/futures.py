@@ -20,7 +20,8 @@ from typing import Any, Generic, TypeVar
 from rushlight.base.errors import explain
 
 T = TypeVar("T")
-# What is called when a future is done. It returns the future that it has completed, or None.
+# A function to call when a future is done. It returns the future that the call has completed,
+# or None.
 Callback = Callable[[], "Future | None"]
 FAILED = "Got the following error when running the callback: "
 
@@ -87,8 +88,8 @@ class Future(Generic[T]):
             completed._call_back()
 
     def _call_back(self) -> None:
-        """Call the callbacks, and those of the futures that they complete: these come before the
-        other callbacks of this future."""
+        """Call the callbacks of this future, depth first: a future that a callback completes calls
+        its own callbacks next."""
         todo = self._taken()
         while todo:
             if (completed := todo.pop()()) is not None:
@@ -132,7 +133,8 @@ class Future(Generic[T]):
         self._call_back()
 
     def add_done_callback(self, callback: Callable[[Future], Any]) -> None:
-        """Call `callback(self)` when it is done, at once if it is. An error in it is printed."""
+        """Call `callback(self)` when this future is done; at once, if it is done already. An error
+        of the callback is printed."""
         check_callable("add_done_callback", callback)
 
         def run() -> None:
@@ -144,8 +146,8 @@ class Future(Generic[T]):
         self._call(run)
 
     def then(self, callback: Callable[[Future], Any]) -> Future:
-        """The future of what `callback(self)` returns when this one is done. An error in it becomes
-        a RuntimeError of that future."""
+        """A new future, whose value is the result of `callback(self)` once this future is done. An
+        error of the callback becomes a RuntimeError of the new future."""
         check_callable("then", callback)
         after: Future = Future()
         after._sources = (self,)

@@ -87,8 +87,8 @@ def warmup(say: Callable[[str, float], None] | None = None, names: list[str] | N
 
 
 def elementwise(names: list[str]) -> Iterator[tuple[str, Callable[[], object]]]:
-    """Forward and derivatives; those of a gradient that is one number repeated too, as `sum` and
-    `mean` give it."""
+    """Forward and derivatives, also for a gradient of one repeated number, as `sum` and `mean` give
+    it."""
     import_module("rushlight.nn.functional")  # reads its tables
 
     for name in names:

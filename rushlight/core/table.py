@@ -104,7 +104,8 @@ class Op:
         self.save: Callable  # (arguments, edges, outputs) -> what a node keeps
         self.make_save: Callable[[Op], Callable]
         self.elementwise = False
-        # dtypes that are an error, and those that leave the fast path: these and what is promoted
+        # `refused`: dtypes that raise an error. `rerouted`: dtypes outside the fast path, refused
+        # or promoted
         self.takes = options.get("takes", "buifc")
         left_out = DTYPES_OF.keys() - self.takes
         self.refused = frozenset([np.dtype(char) for kind in left_out for char in DTYPES_OF[kind]])

@@ -167,8 +167,8 @@ def _apply_optimizer_in_backward(
     optimizer_kwargs: dict[str, Any],
     register_hook: bool = True,
 ) -> None:
-    """Step each parameter by an optimizer of its own as soon as backward has its gradient, and free
-    the gradient. Several calls for a parameter give it several optimizers."""
+    """Step each parameter by a separate optimizer as soon as backward has computed the gradient,
+    and free the gradient. Several calls for one parameter make several optimizers."""
     for p in params:
         first = not hasattr(p, "_in_backward_optimizers")
         known = getattr(p, "_in_backward_optimizers", [])

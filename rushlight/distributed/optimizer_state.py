@@ -46,8 +46,8 @@ def like(parameter: Tensor, value: Any, whole: bool) -> Any:
 
 
 def numbered_state(model: Module, optimizer: Any, named: dict[str, Any]) -> dict[str, Any]:
-    """What the optimizer's load_state_dict takes, of what `named_state` gave. `named` may have the
-    parameters of other optimizers, too, and its groups may stand in another order."""
+    """The argument of the optimizer's load_state_dict, from the result of `named_state`. `named`
+    may have parameters of other optimizers, and groups in another order."""
     names = {id(p): clean(name) for name, p in model.named_parameters()}
     saved = {name: group for group in named["param_groups"] for name in group["params"]}
     state: dict[int, Any] = {}

@@ -16,7 +16,7 @@ import numpy as np
 
 from rushlight.loops import budget
 
-ON_AT_START = budget.allowed  # RUSHLIGHT_FAST=0: the core asks for no way at all
+ON_AT_START = budget.allowed  # RUSHLIGHT_FAST=0: the core looks up no way
 
 # -- elements of an array --------------------------------------------------------------------------
 
@@ -28,7 +28,7 @@ BROADCAST_ROW_ELEMENTS = 16  # that meet the same number, from which a loop take
 HALF_PASSES = 40  # over float32, which take as long as one of NumPy over 16-bit floats
 HALF_ELEMENTS = 512  # 16-bit floats: NumPy takes 30 times as long as by way of float32
 REDUCTION_ELEMENTS = 1 << 16  # NumPy adds up so many in 15 us
-REDUCTION_ROW_ELEMENTS = 32  # of a row, below which a loop is no faster
+REDUCTION_ROW_ELEMENTS = 32  # of a row, below which a loop is not faster
 REDUCTION_PARALLEL_ELEMENTS = 1 << 18  # from which all cores share reductions, scans and norms
 VARIANCE_ELEMENTS = 1 << 9  # up to which one loop in float64 takes 0.4 us, two passes of NumPy 5
 SHORT_ROWS_ELEMENTS = 1 << 9  # up to which a loop across rows of a few numbers takes 1 us
@@ -72,7 +72,7 @@ BLAS_COPIES_PRODUCTS = 1_000_000  # multiplications up to which OpenBLAS copies 
 MIN_COLUMNS_OF_TRANSPOSED = 128  # of the result, from which loops take a transposed first operand
 MATMUL_PARALLEL_PRODUCTS = 1 << 23  # multiplications from which all cores share a product: 0.14 ms
 ONE_THREAD_PRODUCTS = 1 << 22  # multiplications up to which BLAS is faster on one thread
-ONE_THREAD_PRODUCTS_BESIDE_LOOPS = 1 << 26  # the same beside loops, which want the cores
+ONE_THREAD_PRODUCTS_BESIDE_LOOPS = 1 << 26  # the same beside loops, which use the cores
 # Elements in the gates of all steps, from which a layer counts as large: 2.5 ms, by loops 1.2
 RECURRENT_ELEMENTS = 1 << 15
 RECURRENT_PASSES = 16  # of NumPy for a step that loops save

@@ -80,8 +80,8 @@ def grid(shape: tuple[int, ...]) -> list[ndarray]:
 def kept_classes(
     target: ndarray, weight: ndarray | None, classes: int, ignore_index: int, dtype: np.dtype
 ) -> tuple[ndarray, ndarray | None, ndarray | None]:
-    """Classes to look up, what each counts: its weight, 0 if ignored; None if all count 1; and
-    which are ignored; None if none can be.
+    """(classes to look up, weights, whether each is ignored). Ignored classes have the weight 0.
+    None in place of weights that are all 1, and where no class can be ignored.
 
     RuntimeError unless classes are int64 or uint8, IndexError unless those not ignored are in
     range(classes)."""

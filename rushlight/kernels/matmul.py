@@ -62,8 +62,8 @@ def mismatch(x: ndarray, y: ndarray) -> RuntimeError:
 
 
 def turned(x: ndarray, y: ndarray) -> str:
-    """What fits instead of the second factor, from a colon on; "" if neither its transpose nor its
-    rows as vectors do."""
+    """The end of the hint, from a colon on: the second factor transposed, or its rows as vectors.
+    "" if neither fits."""
     if x.shape[-1] != y.shape[-1]:
         return ""
     if x.ndim == 3 and y.ndim == 2 and x.shape[0] == y.shape[0]:

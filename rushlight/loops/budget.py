@@ -48,7 +48,7 @@ class Budget:
         return self.left <= 0 and allowed
 
     def charge_passes(self, passes: float, size: int) -> bool:
-        """The same for so many of NumPy's passes over `size` elements."""
+        """The same for a number of NumPy's passes over `size` elements."""
         return self.charge(passes * (CALL + ELEMENT * size)) and size > 0
 
     def settle(self) -> None:

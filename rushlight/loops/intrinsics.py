@@ -232,7 +232,7 @@ def shaped(numba: Any, intrinsic: Any) -> Any:
 def wide(numba: Any, intrinsic: Any) -> Any:
     @intrinsic
     def wide(typing):
-        """Ask for the processor's full vector width, in a function with long loops.
+        """Use the processor's full vector width, in a function with long loops.
 
         On many processors with AVX-512, LLVM uses half of that, for short loops. llvmlite takes
         this attribute as raw text."""

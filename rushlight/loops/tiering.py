@@ -18,7 +18,7 @@ from rushlight.base.faster import NotReady, falls_back
 from rushlight.loops import budget
 from rushlight.loops.budget import CALL, ELEMENT
 
-LEAST = 0.1  # seconds before which nobody asks what compiling costs
+LEAST = 0.1  # seconds before which the price of compiling is not looked up
 LEAST_LOADED = 0.01  # the same once Numba has been loaded, for another loop
 MUCH = 1 << 14  # numbers from which a compiled program does not wait
 # in the first run of a compiled program

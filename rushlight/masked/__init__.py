@@ -55,7 +55,8 @@ __all__ = [
 
 
 def _of_masked_tensors(function: Callable) -> Callable:
-    """The function, which also takes a MaskedTensor: its data, and its mask as `mask=`."""
+    """The function, extended to a MaskedTensor: the function gets the data, and the mask as
+    `mask=`."""
 
     @wraps(function)
     def call(input: Any, *args: Any, mask: Any = None, **settings: Any) -> Any:

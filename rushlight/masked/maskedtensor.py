@@ -101,9 +101,10 @@ def refused(name: str) -> TypeError:
 class MaskedTensor(Tensor):
     """The elements of `data` where `mask` is True; the others are masked, shown as --.
 
-    Elementwise functions of one tensor keep the mask. Those of two need equal masks, or one mask.
-    Reductions leave masked elements out; their result is masked where nothing is left. Data and
-    mask are copied. TypeError for data or a mask that is no tensor, ValueError for other sizes.
+    Elementwise functions of one tensor keep the mask. Elementwise functions of two tensors need
+    equal masks, or a mask of one tensor only. Reductions leave masked elements out; their result is
+    masked where nothing is left. Data and mask are copied. TypeError for data or a mask that is not
+    a tensor, ValueError for other sizes.
 
     >>> import warnings
     >>> with warnings.catch_warnings():

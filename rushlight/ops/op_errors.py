@@ -120,7 +120,7 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
 
 
 def beyond(n: int, settings: Sequence[Any], facts: dict) -> Exception:
-    """The error for the first setting that is no dimension of a tensor of `n` dimensions."""
+    """The error for the first setting that is not a dimension of a tensor of `n` dimensions."""
     dims = [d for d in flattened(settings) if type(d) is int and not -n <= d < n]
     if dims:
         return out_of_range(dims[0], n, **facts)
@@ -143,7 +143,7 @@ def not_taken(op: Op, args: Sequence[Any], dtype: dtypes.dtype) -> RuntimeError:
 
 
 def unsupported(op: Op, given: Sequence[Any]) -> str:
-    """torch's sentence for an op without a kernel for these dtypes, or those of these tensors."""
+    """torch's message for an op without a kernel for these dtypes. `given`: dtypes or tensors."""
     found = [x.dtype if isinstance(x, Tensor) else x for x in given]
     kinds = ", ".join(dict.fromkeys(f"'{d.scalar_type}'" for d in found))
     return f'"{op.called}" not implemented for {kinds}'
@@ -188,7 +188,8 @@ def unfit_dtype(op: Op, tensors: Sequence[Tensor]) -> str:
 
 
 def hint_of_kinds(kinds: str, takes: str) -> str:
-    """What to write for tensors of these kinds (NumPy's letters), of which others are taken."""
+    """The hint for tensors of the kinds `kinds` where the op takes the kinds `takes` (NumPy's
+    letters)."""
     if "c" in kinds:
         return "take the parts: x.real and x.imag, or the size x.abs()"
     if "f" in kinds or "V" in kinds:

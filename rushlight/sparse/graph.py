@@ -229,8 +229,8 @@ class AccumulateSparse(AccumulateGrad):
 
 
 def own(found: Tensor) -> Tensor:
-    """A sparse tensor apart from the given one, which in-place writes change; a dense one
-    itself."""
+    """An alias of a sparse tensor, so that in-place writes leave the given tensor object alone; a
+    dense tensor itself."""
     return found if is_dense(found) else found.alias()  # type: ignore[attr-defined]
 
 

@@ -59,7 +59,7 @@ class DeadRelu(Check):
     def look(self, node: Node, key: tuple, out: np.ndarray) -> None:
         unit_axis = 1 if out.ndim == 4 else out.ndim - 1
         largest = out.max(axis=tuple(i for i in range(out.ndim) if i != unit_axis), initial=0)
-        active = ~(largest <= 0)  # nan is no dead unit: loss-is-nan reports it
+        active = ~(largest <= 0)  # a unit of nan is not dead: loss-is-nan reports nan
         window = self.windows.setdefault(key, Alive())
         window.units = active if window.units is None else window.units | active
         window.steps, window.samples = window.steps + 1, window.samples + len(out)

@@ -86,7 +86,7 @@ class SummedLoss(Check):
         self.steps += 1
 
     def samples(self, root: Node) -> int:
-        """How many samples the loss adds up; 0 if it is no sum."""
+        """The number of samples that the loss adds up; 0 if the loss is not a sum."""
         summed, self.summed = self.summed, 0
         if summed:
             return summed

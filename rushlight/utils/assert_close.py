@@ -271,8 +271,8 @@ def numbers_close(a: Any, b: Any, rtol: float, atol: float, path: Path, settings
 
 
 def compare_sparse(a: Any, b: Any, path: Path, settings: Settings) -> None:
-    """AssertionError unless two tensors, of which one is sparse, have one layout, the same places
-    and close values."""
+    """AssertionError unless two tensors have the same layout, the same places and close values. At
+    least one tensor is sparse."""
     if a.layout is not b.layout:
         text = f"The values for attribute 'layout' do not match: {a.layout} != {b.layout}."
         raise settings.error(text, path)

@@ -128,8 +128,7 @@ def repeatable(step: Call | Store) -> bool:
 
 
 def second(graph: Graph, steps: list, saved: list[Value]) -> Graph:
-    """The backward as a graph of its own, in which what the forward hands over comes from
-    outside."""
+    """The backward as a separate graph, whose inputs are the values that the forward saves."""
     inputs = {v: Value(v._array, "input", v.source) for v in graph.inputs}
     by = inputs | from_forward(graph, saved)
     by |= own_constants(v for s in steps for v in values_in(s.args))

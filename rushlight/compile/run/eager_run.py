@@ -18,7 +18,7 @@ from rushlight.compile.run.program import OTHER_LAYOUT, RUN_EAGERLY, Program
 
 
 class EagerRun:
-    """A run of a function: its result, and what it has changed.
+    """A run of a function: the result, and the memory, gradients and random numbers that changed.
 
     `outline`: the run's summary, None if no program can do what the run did. `flat`: the tensors
     among the arguments. `grads`: (source, tensor, its `.grad` before the run) of each tensor.

@@ -151,8 +151,8 @@ class Reducer:
                 t.register_hook(self.on_output)
 
     def begins(self) -> None:
-        """Backward has come to an output of forward. At its end all parameters are ready, also
-        those for which no gradient has come."""
+        """Called when backward reaches an output of forward. At the end of backward all parameters
+        are ready, also parameters without a gradient."""
         if self.expecting and not self.began and not chosen.get():
             self.began = True
             queue_callback(self.ends)

@@ -1,4 +1,4 @@
-"""What describes a DistributedDataParallel, for programs that ask it (`_get_ddp_logging_data`)."""
+"""The description of a DistributedDataParallel that `_get_ddp_logging_data` returns."""
 
 from __future__ import annotations
 

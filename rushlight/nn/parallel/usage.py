@@ -1,5 +1,5 @@
-"""Which parameters backward uses: a parameter without a gradient on one rank may have one on
-another."""
+"""The parameters that backward uses: a parameter without a gradient on one rank may have a gradient
+on another rank."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class Usage:
 
     @property
     def asks(self) -> bool:
-        """Whether the ranks tell each other which parameters they have used. They do in the first
-        backward of a static graph alone."""
+        """Whether the ranks exchange the set of used parameters: with a static graph, in the first
+        backward only."""
         return self.first or (self.looks and not self.static)
 
     def start(self, outputs: Iterable[Tensor]) -> None:

@@ -120,5 +120,6 @@ build(globals())
 
 
 def norm_of_order(x: Tensor, p: float, axes: Any, keepdim: bool) -> Tensor:
-    """The norm that users ask for: that of order 0 has no gradient, where `vector_norm` has 0."""
+    """The public norm. The norm of order 0 has no gradient here; `vector_norm` gives the gradient
+    0."""
     return vector_norm(x, p, axes, keepdim) if p else nonzeros(x, axes, keepdim)
