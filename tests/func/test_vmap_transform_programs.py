@@ -388,3 +388,22 @@ def test_the_rule_of_a_function_gives_outputs_and_their_dims():
     for answer in (lambda x: (x, (None,)), lambda x: ([x], (None,))):
         with pytest.raises(RuntimeError, match="returned an incompatible"):
             vmap(rule(answer))(rushlight.ones(2))
+
+
+@pytest.mark.parametrize("layer", ["BatchNorm1d", "InstanceNorm1d"])
+def test_a_refused_norm_leaves_its_running_statistics(layer):
+    """Per-sample gradients: each sample has its own statistics, and all share the running ones."""
+    nn, func = rushlight.nn, rushlight.func
+    model = nn.Sequential(
+        nn.Unflatten(1, (1, 4)), getattr(nn, layer)(1, affine=True, track_running_stats=True)
+    )
+    model[1].running_mean.fill_(1.0)
+    parameters = {name: p.detach() for name, p in model.named_parameters()}
+
+    def loss(parameters, sample):
+        return func.functional_call(model, parameters, (sample[None],)).pow(2).mean()
+
+    with pytest.raises(RuntimeError, match="were not batched.*\n.*eval"):
+        func.vmap(func.grad(loss), in_dims=(None, 0))(parameters, rushlight.arange(12.0).view(3, 4))
+    assert model[1].running_mean.item() == 1.0
+    assert model[1].num_batches_tracked.item() == 0

@@ -252,7 +252,10 @@ def update_running(
     count: int,
 ) -> None:
     """running = (1 - momentum) running + momentum new, in place; the new variance is that with
-    count - 1."""
+    count - 1. RuntimeError inside vmap, if each sample has its own statistics and all samples share
+    the running ones."""
+    if mode().batch is not None:
+        check_batched(running_mean, mean)
     for running, new, factor in (
         (running_mean, mean, 1.0),
         (running_var, var, count / max(count - 1, 1)),
@@ -261,6 +264,19 @@ def update_running(
             running, new, 1 - momentum, momentum * factor
         ):
             assign(running, normalization.moved(running, new, 1 - momentum, momentum * factor))
+
+
+def check_batched(running: Tensor | None, new: Tensor) -> None:
+    """RuntimeError if `new` is batched by vmap and `running` is not."""
+    if running is not None and running._array.__class__ is ndarray is not new._array.__class__:
+        raise RuntimeError(
+            explain(
+                "Batch norm got a batched tensor as input while the running_mean or running_var, "
+                "which will be updated in place, were not batched.",
+                "call eval() on the module, or make it with track_running_stats=False: each sample "
+                "of vmap has its own statistics",
+            )
+        )
 
 
 def updated_in_place(running: Tensor, new: Tensor, keep: float, add: float) -> bool:
@@ -272,6 +288,7 @@ def updated_in_place(running: Tensor, new: Tensor, keep: float, add: float) -> b
         running.__class__ is not Tensor
         or mode().watch is not None
         or a.__class__ is not ndarray
+        or b.__class__ is not ndarray
         or a.dtype is not b.dtype
         or a.dtype.itemsize < 4
         or not a.flags.writeable
