@@ -105,6 +105,11 @@ def reordered(dims: Any, ndim: int) -> tuple[int, ...]:
     return wrap_all(dims, ndim)
 
 
+def integers(numbers: Any, name: str) -> tuple[int, ...]:
+    """The argument `name`, one number or several, as Python ints of either sign."""
+    return tuple([integer(n, name) for n in listed(numbers)])
+
+
 def sizes(shape: Any) -> tuple[int, ...]:
     """A shape as Python ints."""
     return tuple([n if n.__class__ is int and n >= -1 else size(n) for n in listed(shape)])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.errors import explain
-from rushlight.core.arguments import sizes, wrap
+from rushlight.core.arguments import integers, wrap
 from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor
 from rushlight.ops.shape import views as s
@@ -62,7 +62,7 @@ def tensor_split(
                 explain(f"number of sections must be larger than 0, got {k}", op="tensor_split")
             )
         return between(input, [i * (n // k) + min(i, n % k) for i in range(k + 1)], dim)
-    return between_indices(input, sizes(where), dim)
+    return between_indices(input, integers(where, "indices"), dim)
 
 
 def between_indices(input: Tensor, indices: tuple[int, ...], dim: int) -> tuple[Tensor, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 from rushlight.base import dtypes
 from rushlight.base.errors import explain
 from rushlight.base.intp import as_intp
-from rushlight.core.arguments import integer, listed, op_errors, sizes, wrap
+from rushlight.core.arguments import integer, integers, listed, op_errors, sizes, wrap
 from rushlight.core.build import composite
 from rushlight.core.mode import mode
 from rushlight.core.results import into
@@ -496,7 +496,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     >>> rushlight.roll(rushlight.arange(5), 2)
     tensor([3, 4, 0, 1, 2])
     """
-    moves = sizes(shifts)
+    moves = integers(shifts, "shifts")
     if not moves:
         raise RuntimeError(explain("`shifts` required"))
     if dims is None or dims == ():

@@ -351,3 +351,24 @@ def wider_elements_stand_where_whole_ones_do(torch):
     return [
         outcome(v.view, dtype) for v in views for dtype in (torch.int32, torch.int8, torch.float16)
     ]
+
+
+@program.found_in("piq")
+def shifts_and_places_of_cuts_may_be_negative(torch):
+    x = matrix(torch, 4, 6)
+    rolled = [
+        torch.roll(x, -2),
+        x.roll((-2, -7), (0, 1)),
+        torch.roll(x, torch.tensor(-1), -1),
+        torch.func.vmap(lambda row: row.roll(-2))(x),
+        torch.compile(lambda v: v.roll((-2, 3), (0, 1)))(x),
+    ]
+    cut = [
+        torch.tensor_split(x, (-3,)),
+        torch.hsplit(x, [-3, -2]),
+        torch.vsplit(x, [-3, 3]),
+        torch.dsplit(x[:, :, None], [-2]),
+        x.tensor_split(torch.tensor([1, -1]), 1),
+    ]
+    weighted(torch, rolled[1]).backward()
+    return [rolled, cut, x.grad, list(x.to("meta").roll(-2).shape)]
