@@ -6,6 +6,7 @@ import atexit
 from typing import Any
 
 from rushlight.teaching import (
+    axes,
     gradients,
     graphs,
     habits,
@@ -14,7 +15,9 @@ from rushlight.teaching import (
     modes,
     parameters,
     predictions,
+    ranges,
     schedules,
+    steps,
     structure,
 )
 from rushlight.teaching.check import Check
@@ -32,6 +35,9 @@ CHECKS: tuple[type[Check], ...] = (
     *structure.CHECKS,
     *predictions.CHECKS,
     *habits.CHECKS,
+    *ranges.CHECKS,
+    *axes.CHECKS,
+    *steps.CHECKS,
 )
 RUNNING: list[Teaching] = []  # at most one
 

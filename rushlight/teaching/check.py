@@ -63,6 +63,9 @@ class Check:
     def on_step_end(self, optimizer: Any) -> None:
         """An optimizer's step has ended."""
 
+    def on_clip(self, parameters: list[Tensor], limit: float) -> None:
+        """A function is about to clip the gradients of these parameters to `limit`."""
+
     def on_schedule(self, scheduler: Any) -> None:
         """A scheduler's step has set the rates of its optimizer."""
 

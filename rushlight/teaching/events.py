@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from typing import Any
 
@@ -29,7 +29,9 @@ LOSSES = (
     "huber_loss",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
+    "kl_div",
 )
+CLIPS = ("clip_grad_norm_", "clip_grad_value_")
 
 
 DROPOUTS = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout")
@@ -81,6 +83,9 @@ class Events:
             self.assign(nn.functional, name, self.loss(name, getattr(nn.functional, name)))
         for name in DROPOUTS:
             self.assign(nn.functional, name, self.dropout(getattr(nn.functional, name)))
+        for name in CLIPS:
+            for owner in (nn.utils, nn.utils.clip_grad):
+                self.assign(owner, name, self.clip(getattr(owner, name)))
         self.assign(Hooked, "__call__", self.module(Hooked.__call__))
         self.assign(nn.Module, "load_state_dict", self.load(nn.Module.load_state_dict))
         engine = sys.modules["rushlight.core.backward"]
@@ -119,6 +124,18 @@ class Events:
                 self.send("on_reduction", name, kwargs.get("reduction", "mean"), input)
                 if kwargs.get("reduction") != "none":
                     self.send("on_decision", name, input)
+            return function(*args, **kwargs)
+
+        return run
+
+    def clip(self, function: Callable) -> Callable:
+        @wraps(function)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            if len(args) > 1:
+                known = [args[0]] if isinstance(args[0], Tensor) else [*args[0]]
+                if isinstance(args[0], Iterator):  # the function gets an iterator of its own
+                    args = ((p for p in known), *args[1:])
+                self.send("on_clip", known, float(args[1]))
             return function(*args, **kwargs)
 
         return run

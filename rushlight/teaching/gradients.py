@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from statistics import mean, median
+from statistics import mean, median, pvariance
 from typing import Any
 
 import numpy as np
@@ -203,11 +203,12 @@ class UpdateRatio(Check):
         "the program has one optimizer, whose rate does not change, and a loss of nn.functional; "
         "in its first 100 steps the median of the ratio is 30 times above or below 1e-3, and the "
         "mean of the last 50 losses is not below the first loss (too large), or within 1 % of the "
-        "mean of the 50 before (too small). At the end of a program of 30 steps or more, a ratio "
-        "below 3e-6 is too small."
+        "mean of the 50 before (too small). In 100 steps, or 30 at the end of the program, a ratio "
+        "that stays below 1e-5 is too small if the second half of the losses is not below the "
+        "first half by more than twice the standard error of their difference."
     )
     STEPS, EVERY, TARGET, FACTOR = 100, 5, 1e-3, 30.0
-    LEAST, TINY = 30, 3e-6  # steps and ratio at the end of a short program
+    LEAST, TINY = 30, 1e-5  # steps and ratio at the end of a short program
 
     def __init__(self, report: Any):
         super().__init__(report)
@@ -251,6 +252,8 @@ class UpdateRatio(Check):
             return
         large = ratio > self.FACTOR * self.TARGET and second >= note.losses[0]
         small = 0 < ratio < self.TARGET / self.FACTOR and 0.99 * first < second < 1.01 * first
+        noise = 2 * (pvariance(note.losses) / half * 2) ** 0.5
+        small = small or (0 < note.largest < self.TINY and second > first - noise)
         if large or small:
             self.hint(
                 f"a step changes the weights by {ratio:.1e} of their size (good: about 1e-03); the "

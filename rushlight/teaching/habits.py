@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 from weakref import ref
@@ -13,6 +14,7 @@ from rushlight.core.node import Node
 from rushlight.core.tensor import Tensor
 from rushlight.nn.containers import Sequential
 from rushlight.nn.linear import Linear
+from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
 from rushlight.teaching.check import Check
 from rushlight.teaching.gradients import SUPERVISED
@@ -74,32 +76,78 @@ class LinearAfterLinear(Check):
     wrong = "nn.Sequential(nn.Linear(8, 32), nn.Linear(32, 3))"
     right = "nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 3))"
     limit = (
-        "in a Sequential that is trained, a Linear layer follows another one, and the size between "
-        "them is no bottleneck (smaller than both other sizes)."
+        "in a Sequential that is trained, a Linear layer follows another one, or two Linear layers "
+        "of one module were called in a row, nothing else read the result of the first, and that "
+        "of the second was not added to another; and the size between them is no bottleneck "
+        "(smaller than both other sizes)."
     )
+    PASSES = 3
 
     def __init__(self, report: Any):
         super().__init__(report)
         self.seen: Notes[dict] = Notes(dict)
         self.found: list[str] = []
+        self.passes = 0
+        self.models: Notes[dict] = Notes(dict)  # outermost modules
 
     def on_module(self, module: Any, args: tuple, output: Any, outermost: bool) -> None:
-        if not mode().grad or not isinstance(module, Sequential) or self.seen.of(module):
+        if not mode().grad:
+            return
+        if outermost:
+            self.models.of(module)
+        if not isinstance(module, Sequential) or self.seen.of(module):
             return
         self.seen.of(module)["looked"] = True
         names = list(module._modules)
         for a, b in zip(names, names[1:]):
             one, two = module._modules[a], module._modules[b]
             if type(one) is Linear and type(two) is Linear:
-                between, ends = one.out_features, (one.in_features, two.out_features)
-                trained = one.weight.requires_grad and two.weight.requires_grad
-                if trained and between >= min(ends) and between > 1:
-                    self.found.append(f"'{a}' ({one.extra_repr()}), then '{b}'")
+                self.compare("in a Sequential", a, one, b, two)
+
+    def compare(self, where: str, a: str, one: Linear, b: str, two: Linear) -> None:
+        between, ends = one.out_features, (one.in_features, two.out_features)
+        trained = one.weight.requires_grad and two.weight.requires_grad
+        if trained and between >= min(ends) and between > 1:
+            self.found.append(f"{where}: '{a}' ({one.extra_repr()}), then '{b}'")
+
+    def on_backward(self, roots: Iterable[Node], nodes: list[Node]) -> None:
+        """Layers that forward() calls in a row."""
+        if self.passes == self.PASSES:
+            return
+        self.passes += 1
+        readers = Counter(id(edge) for node in nodes for edge in node.edges)
+        added = {id(edge) for n in nodes if op_name(n) in ("add", "mul") for edge in n.edges}
+        rows = [
+            (weight_of(node.edges[0]), weight_of(node))
+            for node in nodes
+            if id(node) not in added and weight_of(node) and readers[id(node.edges[0])] == 1
+        ]
+        rows = [row for row in rows if row[0]]
+        if rows:
+            for model, _ in list(self.models.items()):
+                for parent in model.modules():
+                    self.in_a_row(parent, rows)
+
+    def in_a_row(self, parent: Module, rows: list[tuple[int, int]]) -> None:
+        """Compare the layers of one module whose weights are in a row."""
+        if isinstance(parent, Sequential):
+            return
+        layers = {id(m.weight): (n, m) for n, m in parent._modules.items() if type(m) is Linear}
+        for first, second in rows:
+            if first in layers and second in layers and first != second:
+                self.compare(f"in {type(parent).__name__}", *layers[first], *layers[second])
 
     def on_step_start(self, optimizer: Any) -> None:
         if self.found:
-            self.hint(f"in a Sequential: {listed(self.found)}.")
+            self.hint(f"{listed(dict.fromkeys(self.found))}.")
         self.found = []
+
+
+def weight_of(node: Node | None) -> int:
+    """The identity of the weight of a linear function; 0 for other nodes."""
+    leaf: Any = node.edges[1] if node is not None and op_name(node) == "linear" else None
+    weight = leaf.tensor() if leaf is not None and leaf.leaf else None
+    return 0 if weight is None else id(weight)
 
 
 class NewOptimizer(Check):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from rushlight.core.node import Node
 from rushlight.core.tensor import Tensor
 from rushlight.teaching.check import Check
 from rushlight.teaching.losses import op_name
@@ -125,4 +128,64 @@ class ConstantLabels(Check):
         return True
 
 
-CHECKS = (SortedLabels, ConstantLabels)
+class TargetIsInput(Check):
+    name = "target-equals-input"
+    title = "the targets are the tokens that the model reads"
+    why = (
+        "The model may copy: the loss falls to 0, and the model has not learned to predict what "
+        "comes next."
+    )
+    fix = "shift the targets by one: x = tokens[:, :-1], y = tokens[:, 1:]."
+    wrong = "x, y = tokens[i : i + t], tokens[i : i + t]"
+    right = "x, y = tokens[i : i + t], tokens[i + 1 : i + t + 1]"
+    limit = (
+        "the targets of cross_entropy or nll_loss are the numbers that an embedding was given, in "
+        "10 losses in a row of the first 100, and the graph leads from the scores to the embedding "
+        "without a layer that has fewer positions. An autoencoder, and a model with another "
+        "embedding of as many tokens, are no finding."
+    )
+    LOSSES, FIRST, SIZE = 10, 100, 16
+
+    count = looked = 0
+
+    def on_loss(self, name: str, input: Tensor, target: Tensor) -> None:
+        labels = array_of(target)
+        if self.looked == self.FIRST or name not in CLASS_LOSSES or labels is None:
+            return
+        if input._node is None or labels.dtype.kind not in "iu" or labels.size < self.SIZE:
+            return
+        self.looked += 1
+        read = [*embedded(input._node, labels.size)]
+        copied = bool(read) and all((tokens == labels.ravel()).all() for tokens in read)
+        self.count = self.count + 1 if copied else 0
+        if self.count == self.LOSSES:
+            self.hint(
+                f"in {self.LOSSES} losses in a row, all of {labels.size} targets were the tokens "
+                "of the input, at the same places."
+            )
+
+
+def embedded(node: Node, positions: int) -> Iterator[np.ndarray]:
+    """The tokens, in one row, of the embeddings with this number of positions that the node reads
+    through nodes with all positions."""
+    todo, seen = [node], set()
+    while todo:
+        node = todo.pop()
+        if id(node) in seen or not keeps(node.shape, positions):
+            continue
+        seen.add(id(node))
+        saved = node.saved if op_name(node) == "embedding" else None
+        tokens = array_of(saved[0]) if saved else None
+        if tokens is not None and tokens.size == positions:
+            yield tokens.ravel()
+        todo += [edge for edge in node.edges if edge is not None and not edge.leaf]
+
+
+def keeps(shape: Any, positions: int) -> bool:
+    """Whether the shape has a dimension of features, and a multiple of the positions."""
+    if shape is None:  # a function of several results
+        return True
+    return any(prod(shape) // n % positions == 0 for n in shape[1:] if n)
+
+
+CHECKS = (SortedLabels, ConstantLabels, TargetIsInput)

@@ -54,11 +54,11 @@ class StepPerBatch(Check):
     limit = (
         "the scheduler steps after each step of the optimizer, several times in a pass over a "
         "DataLoader, and either the learning rate was below a millionth of its largest value, but "
-        "not 0, for half of all steps and longer than one pass; or, at the end of the program, "
+        "not 0, for a fifth of all steps and longer than one pass; or, at the end of the program, "
         "T_max of CosineAnnealingLR, total_iters of PolynomialLR or the last milestone of "
         "MultiStepLR is the number of passes (3 or more), and not the number of batches."
     )
-    TINY, STEPS, PASSES = 1e-6, 40, 3
+    TINY, STEPS, PASSES, PART = 1e-6, 40, 3, 5
 
     def __init__(self, report: Any):
         super().__init__(report)
@@ -91,7 +91,11 @@ class StepPerBatch(Check):
         known.tiny += 0 < rate < self.TINY * known.largest
         known.kind, known.place = type(scheduler).__name__, here()
         known.length = length(scheduler)
-        if known.tiny < self.STEPS or 2 * known.tiny < known.steps or not self.by_batch(known):
+        if (
+            known.tiny < self.STEPS
+            or self.PART * known.tiny < known.steps
+            or not self.by_batch(known)
+        ):
             return
         if known.tiny > max(known.passes.values()):
             known.told = True

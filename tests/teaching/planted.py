@@ -566,6 +566,117 @@ for i in range(30):
         "model = classifier()\n"
         "train(model, " + CE + ", optimizer=optim.SGD(model.parameters(), lr=0.05, weight_decay=5))",
     ),
+    "relu before mse_loss, targets of both signs": ("targets-out-of-reach", """train(nn.Sequential(classifier(), nn.Linear(3, 1), nn.ReLU()), lambda m, p: F.mse_loss(m(x[p])[:, 0], t[p]), lr=0.001)"""),
+    "tanh before l1_loss, large targets": ("targets-out-of-reach", """train(nn.Sequential(classifier(), nn.Linear(3, 1), nn.Tanh()), lambda m, p: nn.L1Loss()(m(x[p]).squeeze(1), 5 * t[p]))"""),
+    "kl_div of probabilities": ("no-log-before-kl-div", """soft = F.one_hot(y, 3) * 0.7 + 0.1
+train(classifier(), lambda m, p: nn.KLDivLoss(reduction="batchmean")(m(x[p]).softmax(1), soft[p]))"""),
+    "own loss, softmax over the batch": ("own-loss-over-the-batch", """
+def own(m, p):
+    probabilities = torch.softmax(m(x[p]), dim=0)
+    return -torch.log(probabilities[torch.arange(32), y[p]] + 1e-9).mean()
+train(classifier(), own)
+"""),
+    "own loss, log_softmax over the batch, gather": ("own-loss-over-the-batch", """train(classifier(), lambda m, p: -F.log_softmax(m(x[p]), 0).gather(1, y[p][:, None]).squeeze(1).mean())"""),
+    "an LSTM without batch_first": ("batch-taken-for-time", """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm, self.last = nn.LSTM(2, 16), nn.Linear(16, 3)
+    def forward(self, x):
+        return self.last(self.lstm(x)[0][:, -1])
+train(Net(), lambda m, p: F.cross_entropy(m(x.view(256, 4, 2)[p]), y[p]))
+"""),
+    "attention without batch_first, a regression": ("batch-taken-for-time", """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attention, self.last = nn.MultiheadAttention(2, 1), nn.Linear(2, 1)
+    def forward(self, x):
+        return self.last(self.attention(x, x, x)[0].mean(1)).squeeze(1)
+train(Net(), lambda m, p: F.mse_loss(m(x.view(256, 4, 2)[p]), t[p]))
+"""),
+    "pictures viewed as channels first": ("view-for-permute", """
+pictures = torch.rand(256, 6, 6, 3)
+model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(64, 3))
+train(model, lambda m, p: F.cross_entropy(m(pictures[p].view(-1, 3, 6, 6)), y[p]))
+"""),
+    "a sequence of features reshaped for a Conv1d": ("view-for-permute", """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.conv, self.last = nn.Linear(2, 5), nn.Conv1d(5, 6, 3), nn.Linear(6, 3)
+    def forward(self, x):
+        h = self.first(x.view(-1, 4, 2)).relu()
+        return self.last(self.conv(h.reshape(-1, 5, 4)).relu().mean(2))
+train(Net(), lambda m, p: F.cross_entropy(m(x[p]), y[p]))
+"""),
+    "gradients are clipped after the step": ("gradients-clipped-too-late", """
+model = classifier()
+optimizer = optim.Adam(model.parameters())
+for i in range(40):
+    optimizer.zero_grad()
+    F.cross_entropy(model(x), y).backward()
+    optimizer.step()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+"""),
+    "gradients are clipped before backward": ("gradients-clipped-too-late", """
+model = classifier()
+optimizer = optim.Adam(model.parameters())
+for i in range(40):
+    optimizer.zero_grad()
+    nn.utils.clip_grad_value_(model.parameters(), 0.1)
+    F.cross_entropy(model(x), y).backward()
+    optimizer.step()
+"""),
+    "step is outside of the loop over the batches": ("gradients-cleared-without-a-step", """
+model, loader = classifier(), DataLoader(TensorDataset(x, y), batch_size=32, shuffle=True)
+optimizer = optim.Adam(model.parameters(), lr=0.01)
+for epoch in range(8):
+    for xb, yb in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(xb), yb).backward()
+    optimizer.step()
+"""),
+    "no activation in forward": ("no-activation-between-layers", """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1, self.fc2, self.fc3 = nn.Linear(8, 32), nn.Linear(32, 32), nn.Linear(32, 3)
+    def forward(self, x):
+        return self.fc3(self.fc2(self.fc1(x)).relu())
+train(Net(), lambda m, p: F.cross_entropy(m(x[p]), y[p]))
+"""),
+    "ExponentialLR decays in each batch": ("scheduler-steps-once-per-batch", """
+model, loader = classifier(), DataLoader(TensorDataset(x, y), batch_size=16, shuffle=True)
+optimizer = optim.SGD(model.parameters(), lr=0.05)
+scheduler = optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.9)
+for epoch in range(12):
+    for xb, yb in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(xb), yb).backward()
+        optimizer.step()
+        scheduler.step()
+"""),
+    "SGD with a tiny rate, noisy losses": ("update-ratio", """train(classifier(nn.Dropout(0.5)), lambda m, p: F.cross_entropy(m(x[p]), y[p]), steps=75, lr=1e-6)"""),
+    "targets that are not shifted": ("target-equals-input", """
+tokens = torch.randint(0, 9, (400,))
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.last = nn.Embedding(9, 12), nn.Linear(12, 9)
+        self.gru = nn.GRU(12, 12, batch_first=True)
+    def forward(self, x):
+        return self.last(self.gru(self.embed(x))[0])
+model = Net()
+optimizer = optim.Adam(model.parameters(), lr=0.01)
+for i in range(40):
+    at = torch.randint(0, 380, (8,)).tolist()
+    xb = torch.stack([tokens[i : i + 10] for i in at])
+    yb = torch.stack([tokens[i + 0 : i + 10 + 0] for i in at])
+    optimizer.zero_grad()
+    F.cross_entropy(model(xb).view(-1, 9), yb.view(-1)).backward()
+    optimizer.step()
+"""),
 }  # fmt: skip
 
 RIGHT = {
@@ -1130,5 +1241,191 @@ for epoch in range(20):
         optimizer.zero_grad()
         F.cross_entropy(model(x), y).backward()
         optimizer.step()
+""",
+    "relu before mse_loss, targets above 0": """train(nn.Sequential(classifier(), nn.Linear(3, 1), nn.ReLU()), lambda m, p: F.mse_loss(m(x[p])[:, 0], t[p] ** 2), lr=0.001)""",
+    "sigmoid before mse_loss, targets of 0 and 1": """train(nn.Sequential(classifier(), nn.Linear(3, 1), nn.Sigmoid()), lambda m, p: F.mse_loss(m(x[p]).squeeze(1), b[p]))""",
+    "kl_div of log_softmax": """soft = F.one_hot(y, 3) * 0.7 + 0.1
+train(classifier(), lambda m, p: F.kl_div(m(x[p]).log_softmax(1), soft[p], reduction="batchmean"))""",
+    "own loss over the classes": """train(classifier(), lambda m, p: -F.log_softmax(m(x[p]), 1)[torch.arange(32), y[p]].mean())""",
+    "own contrastive loss over both dimensions": """
+one, two = nn.Linear(8, 16), nn.Linear(8, 16)
+n = torch.arange(32)
+def clip(m, p):
+    scores = one(x[p]) @ two(x[p] + 0.1).T
+    return -(scores.log_softmax(0)[n, n].mean() + scores.log_softmax(1)[n, n].mean()) / 2
+train(nn.ModuleList([one, two]), clip)
+""",
+    "an LSTM with time first": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm, self.last = nn.LSTM(2, 16), nn.Linear(16, 3)
+    def forward(self, x):
+        return self.last(self.lstm(x.transpose(0, 1))[0][-1])
+train(Net(), lambda m, p: F.cross_entropy(m(x.view(256, 4, 2)[p]), y[p]))
+""",
+    "an LSTM of one sequence, a target for each step": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm, self.last = nn.LSTM(8, 16), nn.Linear(16, 3)
+    def forward(self, x):
+        return self.last(self.lstm(x[:, None])[0][:, 0])
+train(Net(), lambda m, p: F.cross_entropy(m(x[p]), y[p]))
+""",
+    "an LSTM with time first, a target for each step and sample": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm, self.last = nn.LSTM(8, 16), nn.Linear(16, 3)
+    def forward(self, x):
+        return self.last(self.lstm(x.view(8, 4, 8))[0]).view(-1, 3)
+train(Net(), lambda m, p: F.cross_entropy(m(x[p]), y[p]))
+""",
+    "pictures permuted, and flat features viewed as pictures": """
+pictures = torch.rand(256, 6, 6, 3)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.back = nn.Conv2d(3, 6, 3), nn.ConvTranspose2d(6, 3, 3)
+    def forward(self, x):
+        h = self.conv(x.permute(0, 3, 1, 2)).relu().flatten(1)
+        return self.back(h.view(-1, 6, 4, 4)).permute(0, 2, 3, 1)
+train(Net(), lambda m, p: F.mse_loss(m(pictures[p]), pictures[p]))
+""",
+    "gradients are clipped, and measured after the step": """
+model = classifier()
+optimizer = optim.Adam(model.parameters())
+for i in range(40):
+    optimizer.zero_grad()
+    F.cross_entropy(model(x), y).backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    size = nn.utils.clip_grad_norm_(model.parameters(), float("inf"))
+""",
+    "clipping by keywords, two optimizers": """
+one, two = classifier(), classifier()
+optimizers = [optim.Adam(one.parameters()), optim.Adam(two.parameters())]
+for i in range(40):
+    for model, optimizer in zip((one, two), optimizers):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        nn.utils.clip_grad_norm_(parameters=model.parameters(), max_norm=1.0)
+        nn.utils.clip_grad_value_(model.parameters(), clip_value=1.0)
+        optimizer.step()
+""",
+    "an attack of several passes before each step": """
+model = classifier()
+optimizer = optim.SGD(model.parameters(), lr=0.05)
+for i in range(10):
+    attacked = x.clone().requires_grad_()
+    for j in range(6):
+        loss = F.cross_entropy(model(attacked), y)
+        optimizer.zero_grad()
+        loss.backward()
+        if j < 5:
+            attacked = (attacked + 0.01 * attacked.grad.sign()).detach().requires_grad_()
+    optimizer.step()
+""",
+    "LBFGS, whose closure clears gradients": """
+model = classifier()
+optimizer = optim.LBFGS(model.parameters(), max_iter=6)
+def closure():
+    optimizer.zero_grad()
+    loss = F.cross_entropy(model(x), y)
+    loss.backward()
+    return loss
+for i in range(8):
+    optimizer.step(closure)
+""",
+    "gradients are accumulated over 8 batches": """
+model = classifier()
+optimizer = optim.SGD(model.parameters(), lr=0.05)
+for i in range(64):
+    part = slice(i % 8 * 32, i % 8 * 32 + 32)
+    (F.cross_entropy(model(x[part]), y[part]) / 8).backward()
+    if i % 8 == 7:
+        optimizer.step()
+        optimizer.zero_grad()
+""",
+    "linear layers in a row: a bottleneck, and a result with two readers": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.query, self.key = nn.Linear(8, 32), nn.Linear(32, 32), nn.Linear(32, 32)
+        self.down, self.up = nn.Linear(32, 4), nn.Linear(4, 32)
+        self.last = nn.Linear(32, 3)
+    def forward(self, x):
+        h = self.first(x)
+        return self.last((self.up(self.down(self.query(h) * self.key(h)))).relu())
+train(Net(), lambda m, p: F.cross_entropy(m(x[p]), y[p]))
+""",
+    "a cosine schedule in batches, which ends near 0": """
+model, loader = classifier(), DataLoader(TensorDataset(x, y), batch_size=16, shuffle=True)
+optimizer = optim.SGD(model.parameters(), lr=0.05)
+scheduler = optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=12 * len(loader))
+for epoch in range(12):
+    for xb, yb in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(xb), yb).backward()
+        optimizer.step()
+        scheduler.step()
+""",
+    "targets that are shifted": """
+tokens = torch.randint(0, 9, (400,))
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.last = nn.Embedding(9, 12), nn.Linear(12, 9)
+        self.gru = nn.GRU(12, 12, batch_first=True)
+    def forward(self, x):
+        return self.last(self.gru(self.embed(x))[0])
+model = Net()
+optimizer = optim.Adam(model.parameters(), lr=0.01)
+for i in range(40):
+    at = torch.randint(0, 380, (8,)).tolist()
+    xb = torch.stack([tokens[i : i + 10] for i in at])
+    yb = torch.stack([tokens[i + 1 : i + 10 + 1] for i in at])
+    optimizer.zero_grad()
+    F.cross_entropy(model(xb).view(-1, 9), yb.view(-1)).backward()
+    optimizer.step()
+""",
+    "an autoencoder of tokens": """
+tokens = torch.randint(0, 9, (64, 6))
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.last = nn.Embedding(9, 12), nn.Linear(24, 9)
+        self.encode = nn.GRU(12, 24, batch_first=True)
+        self.decode = nn.GRU(24, 24, batch_first=True)
+    def forward(self, x):
+        code = self.encode(self.embed(x))[1]
+        return self.last(self.decode(code[0][:, None].repeat(1, 6, 1))[0])
+model = Net()
+optimizer = optim.Adam(model.parameters(), lr=0.01)
+for i in range(40):
+    optimizer.zero_grad()
+    F.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten()).backward()
+    optimizer.step()
+""",
+    "an autoencoder of tokens, which reads the token before": """
+tokens = torch.randint(0, 9, (64, 6))
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.last = nn.Embedding(9, 12), nn.Linear(24, 9)
+        self.encode = nn.GRU(12, 24, batch_first=True)
+        self.decode = nn.GRU(12, 24, batch_first=True)
+    def forward(self, x):
+        code = self.encode(self.embed(x))[1]
+        first = torch.zeros(64, 1, dtype=torch.long)
+        before = self.embed(torch.cat([first, x[:, :-1]], 1))
+        return self.last(self.decode(before, code)[0])
+model = Net()
+optimizer = optim.Adam(model.parameters(), lr=0.01)
+for i in range(40):
+    optimizer.zero_grad()
+    F.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten()).backward()
+    optimizer.step()
 """,
 }  # fmt: skip
