@@ -403,7 +403,7 @@ def test_a_refused_norm_leaves_its_running_statistics(layer):
     def loss(parameters, sample):
         return func.functional_call(model, parameters, (sample[None],)).pow(2).mean()
 
-    with pytest.raises(RuntimeError, match="were not batched.*\n.*eval"):
+    with pytest.raises(RuntimeError, match="were not batched"):
         func.vmap(func.grad(loss), in_dims=(None, 0))(parameters, rushlight.arange(12.0).view(3, 4))
     assert model[1].running_mean.item() == 1.0
     assert model[1].num_batches_tracked.item() == 0
