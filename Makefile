@@ -15,7 +15,7 @@
 #   make fuzz SECONDS=300   random programs beside torch, so long of each kind: tests/fuzz/README.md (ARGS='--seed 1')
 #   make browser   the core of the suite in Pyodide under node: tests/browser/README.md
 #   make conformance   measure against torch; no count may be below tests/conformance/floor.json (all: ARGS=--full)
-#   make libraries   40 third-party libraries beside torch's numbers, in an environment of its own; docs/libraries.md
+#   make libraries   72 third-party libraries beside torch's numbers, in an environment of its own; docs/libraries.md
 #   make clean   remove all that make made
 
 PYTHON ?= python3

@@ -202,6 +202,7 @@ _HOME = {
     "get_device_module": "backends",
     "_assert": "ops.tensor.control_flow",
     "_assert_async": "_C",
+    "_has_compatible_shallow_copy_type": "_C",
     "Future": "futures",
     "OutOfMemoryError": "cuda",
     "Event": "cuda",

@@ -39,6 +39,24 @@ class Absent:
         return None
 
 
+class AbsentOptEinsum(Absent):
+    """The library opt_einsum: einsum finds the order of its products by itself."""
+
+    strategy = None
+
+    @staticmethod
+    def set_flags(_enabled: bool | None = None, _strategy: str | None = None) -> tuple:
+        """(False, None): the settings before. ValueError if they would change."""
+        if _enabled or _strategy is not None:
+            raise ValueError(
+                explain(
+                    f"opt_einsum is not available, so setting `enabled` to {_enabled} and "
+                    f"`strategy` to {_strategy} will not be meaningful."
+                )
+            )
+        return False, None
+
+
 class AbsentCUDA(Absent):
     """The CUDA backend: its choice of attention kernels can be set and read, without effect."""
 
@@ -120,7 +138,9 @@ class Processor(Absent):
         return (False,)
 
 
-cudnn, mps, openmp, opt_einsum, cusparselt, miopen, kleidiai = (Absent() for _ in range(7))
+cudnn, mps, openmp, cusparselt, miopen, kleidiai = (Absent() for _ in range(6))
+opt_einsum = AbsentOptEinsum()
+cudnn.benchmark_limit = None  # type: ignore[attr-defined]
 cpu, mha, quantized, xnnpack, nnpack, mkl, mkldnn = (Processor() for _ in range(7))
 mkl.VERBOSE_OFF, mkl.VERBOSE_ON = mkldnn.VERBOSE_OFF, mkldnn.VERBOSE_ON = 0, 1  # type: ignore[attr-defined]
 cuda = AbsentCUDA()

@@ -350,6 +350,14 @@ class GradientEdge(NamedTuple):
     output_nr: int
     ownership_token: Any = None
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the nodes and the numbers are equal: programs find an edge of `get_gradient_edge`
+        among the `next_functions` of another node."""
+        return isinstance(other, GradientEdge) and self[:2] == other[:2]
+
+    def __hash__(self) -> int:
+        return hash(self[:2])
+
     @property
     def _node(self) -> Node:
         """The node, under the name that tensors have for theirs."""

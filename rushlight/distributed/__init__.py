@@ -130,6 +130,7 @@ SUBMODULES = (
     "_functional_collectives",
     "_tensor",
     "algorithms",
+    "autograd",
     "checkpoint",
     "device_mesh",
     "elastic",

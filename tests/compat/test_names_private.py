@@ -9,6 +9,10 @@ import pytest
 import rushlight
 from rushlight import nn
 from rushlight.utils.data import DataLoader, dataloader
+from tests.support.programs import Programs, outcome
+
+program = Programs()
+test_program = program.test()
 
 
 def test_standard_gamma(oracle):
@@ -205,3 +209,54 @@ def test_calls_that_have_no_gradient_of_a_sample():
     call(rushlight.ones(4, 3)).sum().backward()
     with pytest.raises(RuntimeError, match="clearing"):
         per_sample()(model)
+
+
+@program
+def helpers_of_autograd_functional(torch):
+    from importlib import import_module
+
+    f = import_module(f"{torch.__name__}.autograd.functional")
+    x = torch.ones(2, requires_grad=True)
+    y = x * 2
+    inside, outside = (f._grad_preprocess((y,), create, True)[0] for create in (True, False))
+    return [
+        f._as_tuple(x, "inputs", "jacobian"),
+        f._as_tuple((x, 3)),
+        f._as_tuple([x, 3]),
+        f._as_tuple(x),
+        outcome(f._as_tuple, 3, "inputs", "jacobian"),
+        outcome(f._as_tuple, (x, 3), "inputs", "jacobian"),
+        f._tuple_postprocess(((x,), (y,)), (True, False)),
+        f._tuple_postprocess(((x, y),), (False, True)),
+        f._tuple_postprocess((y,), False),
+        [inside.is_leaf, outside.is_leaf, outside.requires_grad],
+        f._grad_postprocess(((y,), (y, x)), False),
+        f._grad_postprocess((y,), True)[0] is y,
+    ]
+
+
+@program
+def helpers_that_libraries_call_without_effect(torch):
+    from importlib import import_module
+
+    calls = import_module(f"{torch.__name__}.distributed.autograd")
+    x = torch.ones(2)
+    with import_module(f"{torch.__name__}._dynamo.utils").disable_cache_limit():
+        return [
+            torch._C._is_tracing(),
+            torch._has_compatible_shallow_copy_type(x, torch.ones(3, dtype=torch.int32)),
+            torch._has_compatible_shallow_copy_type(x, x.to_sparse()),
+            isinstance(calls.is_available(), bool),
+            torch.backends.cudnn.benchmark_limit,
+        ]
+
+
+@program.found_in("torchjd")
+def edges_are_found_among_those_of_another_node(torch):
+    edges = torch.autograd.graph
+    x = torch.ones(3, requires_grad=True)
+    y, (a, b) = x * 2, x.unbind(0)[:2]
+    found = {edges.get_gradient_edge(t) for t in (x, y, a, b, y)}
+    after = [edges.GradientEdge(*edge) for edge in (y + 1).grad_fn.next_functions[:1]]
+    after += [edges.GradientEdge(*(b * 2).grad_fn.next_functions[0])]
+    return [len(found), [edge in found for edge in after], after[0] == after[1]]

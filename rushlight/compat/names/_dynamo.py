@@ -71,7 +71,8 @@ def warn_once(msg: str, stacklevel: int = 1) -> None:
         warnings.warn(msg, stacklevel=stacklevel + 1)
 
 
-utils = SimpleNamespace(warn_once=warn_once)
+# no cache of compiled functions has a limit
+utils = SimpleNamespace(warn_once=warn_once, disable_cache_limit=nullcontext)
 exc = SimpleNamespace(Unsupported=CannotCompile, TorchDynamoException=CannotCompile)
 
 importable(__name__, "_trace_wrapped_higher_order_op", "config", "eval_frame", "exc", "utils")

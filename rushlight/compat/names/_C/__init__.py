@@ -64,8 +64,18 @@ def _get_tracing_state() -> None:
     return None
 
 
+def _is_tracing() -> bool:
+    """False: no tracing is active."""
+    return False
+
+
 def _log_api_usage_once(event: str) -> None:
     """Nothing is logged."""
+
+
+def _has_compatible_shallow_copy_type(input: Tensor, from_: Tensor) -> bool:
+    """Whether `input` can take the memory of `from_` in place: both are dense or both are not."""
+    return input.layout == from_.layout
 
 
 def _are_functorch_transforms_active() -> bool:
