@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from rushlight.core.mode import mode
+from rushlight.core.node import Node
 from rushlight.core.tensor import Tensor
 from rushlight.nn.conv import _ConvNd
 from rushlight.nn.multihead import MultiheadAttention
 from rushlight.nn.recurrent import RNNBase
 from rushlight.teaching.check import Check
+from rushlight.teaching.losses import op_name
 
 
 class BatchAsSequence(Check):
@@ -92,4 +95,42 @@ def exchanged(old: tuple, new: tuple) -> bool:
     return one != two and sorted(one) == sorted(two)
 
 
-CHECKS = (BatchAsSequence, ViewForPermutation)
+class AttentionOverQueries(Check):
+    name = "attention-over-queries"
+    title = "the softmax of an attention is over the queries, not over the keys"
+    why = (
+        "The weights of one query do not add up to 1: its result is no mean of the values, and "
+        "depends on the other queries."
+    )
+    fix = "normalize over the last dimension: scores.softmax(dim=-1)."
+    wrong = "weights = (q @ k.transpose(1, 2)).softmax(dim=1); out = weights @ v"
+    right = "weights = (q @ k.transpose(1, 2)).softmax(dim=-1); out = weights @ v"
+    limit = (
+        "the first factor of a matrix product is softmax, or dropout of it, of square matrices of "
+        "3 or more rows, over the dimension before the last; in 3 backward passes."
+    )
+    PASSES, ROWS = 3, 3
+
+    passes = count = 0
+
+    def on_backward(self, roots: Iterable[Node], nodes: list[Node]) -> None:
+        self.passes += 1
+        if self.passes > 10 * self.PASSES:
+            return
+        found = [n for n in nodes if op_name(n) == "mm" and n.edges and self.wrong_axis(n.edges[0])]
+        self.count += bool(found)
+        if found and self.count == self.PASSES:
+            node, shape = found[0], tuple(found[0].edges[0].shape)
+            self.hint(f"weights {shape}: softmax over dimension {len(shape) - 2}.", node.made_at)
+
+    def wrong_axis(self, node: Node | None) -> bool:
+        if op_name(node) == "mul" and node is not None and None in node.edges:  # dropout
+            node = next((edge for edge in node.edges if edge is not None), None)
+        shape: tuple[int, ...] = getattr(node, "shape", None) or ()
+        if op_name(node) != "softmax" or len(shape) < 2 or shape[-1] != shape[-2]:
+            return False
+        dim: int = getattr(node, "_saved_dim")  # noqa: B009  (an attribute of this op's nodes)
+        return dim % len(shape) == len(shape) - 2 and shape[-1] >= self.ROWS
+
+
+CHECKS = (BatchAsSequence, ViewForPermutation, AttentionOverQueries)

@@ -47,6 +47,9 @@ class Check:
     def on_choice(self, name: str, scores: Tensor, dim: Any) -> None:
         """`argmax`, or `max` with a dimension, is about to choose along `dim`; None: of all."""
 
+    def on_comparison(self, one: Tensor, two: Tensor) -> None:
+        """`==` or `eq` is about to compare two tensors."""
+
     def on_reduction(self, name: str, reduction: str, input: Tensor) -> None:
         """A loss function of nn.functional is about to reduce the losses of its input's samples."""
 

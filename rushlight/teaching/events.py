@@ -95,6 +95,8 @@ class Events:
             self.assign(Tensor, name, self.decision(name, getattr(Tensor, name)))
             public = sys.modules["rushlight"]
             self.assign(public, name, self.decision(name, getattr(public, name)))
+        for name in ("__eq__", "eq"):
+            self.assign(Tensor, name, self.comparison(getattr(Tensor, name)))
         for batches in (dataloader._SingleProcessDataLoaderIter, dataloader.WorkerIterator):
             self.assign(batches, "__next__", self.batch(batches.__next__))
         hooks = EVERYWHERE
@@ -203,6 +205,15 @@ class Events:
                 if dim is None or isinstance(dim, int):
                     self.send("on_choice", name, args[0], dim)
             return function(*args, **kwargs)
+
+        return run
+
+    def comparison(self, function: Callable) -> Callable:
+        @wraps(function)
+        def run(one: Tensor, /, *args: Any, **kwargs: Any) -> Any:
+            if args and isinstance(args[0], Tensor):
+                self.send("on_comparison", one, args[0])
+            return function(one, *args, **kwargs)
 
         return run
 

@@ -188,4 +188,42 @@ def keeps(shape: Any, positions: int) -> bool:
     return any(prod(shape) // n % positions == 0 for n in shape[1:] if n)
 
 
-CHECKS = (SortedLabels, ConstantLabels, TargetIsInput)
+class ConstantInputs(Check):
+    name = "inputs-do-not-vary"
+    title = "all inputs are equal"
+    why = "The model sees no difference between samples: it can only learn the mean of the targets."
+    fix = "print inputs of the data set: do x // 255, a cast or an index remove what differs?"
+    wrong = "x = (pictures // 255).float()      # of uint8: 0 or 1"
+    right = "x = pictures.float() / 255"
+    limit = (
+        "a model's only argument has 8 or more samples, all equal, and the targets of the loss "
+        "after it differ; in 10 losses in a row."
+    )
+    LOSSES, SAMPLES = 10, 8
+
+    def __init__(self, report: Any):
+        super().__init__(report)
+        self.equal = self.count = 0  # samples of the last input, if they are equal
+
+    def on_module(self, module: Any, args: tuple, output: Any, outermost: bool) -> None:
+        if outermost:
+            one = args[0] if len(args) == 1 and isinstance(args[0], Tensor) else None
+            array = array_of(one)
+            same = array is not None and array.ndim > 1 and array.size > 0 and same_rows(array)
+            self.equal = len(array) if array is not None and same else 0
+
+    def on_loss(self, name: str, input: Tensor, target: Tensor) -> None:
+        labels = array_of(target)
+        if input._node is None or labels is None:
+            return
+        alike = self.SAMPLES <= self.equal == len(np.atleast_1d(labels)) and not same_rows(labels)
+        self.count = self.count + 1 if alike else 0
+        if self.count == self.LOSSES:
+            self.hint(f"in {self.count} losses in a row, all {self.equal} samples were equal.")
+
+
+def same_rows(array: np.ndarray) -> bool:
+    return bool((array[0] == array[-1]).all() and (array == array[:1]).all())
+
+
+CHECKS = (SortedLabels, ConstantLabels, TargetIsInput, ConstantInputs)

@@ -114,4 +114,41 @@ class SummedLoss(Check):
             )
 
 
-CHECKS = (ChoiceOverBatch, SummedLoss)
+class CrossedComparison(Check):
+    name = "comparison-that-broadcasts"
+    title = "every prediction is compared with every target"
+    why = (
+        "Shapes (N, 1) and (N,) broadcast to (N, N): the accuracy is a mean over all pairs, and "
+        "says nothing about the model."
+    )
+    fix = "give both the same shape: predicted.squeeze(1) == y."
+    wrong = "accuracy = ((model(x) > 0) == y).float().mean()             # (N, 1) and (N,)"
+    right = "accuracy = ((model(x).squeeze(1) > 0) == y).float().mean()"
+    limit = (
+        "`==` compares (N, 1), the shape that a model has just returned, with (N,), twice in a "
+        "row; the numbers differ, and the tensors share no memory: `labels == labels[:, None]` is "
+        "no finding."
+    )
+    TIMES = 2
+
+    def __init__(self, report: Any):
+        super().__init__(report)
+        self.shape: tuple = ()  # of what a model has returned last
+        self.count = 0
+
+    def on_module(self, module: Any, args: tuple, output: Any, outermost: bool) -> None:
+        if outermost:
+            self.shape = tuple(output._array.shape) if isinstance(output, Tensor) else ()
+
+    def on_comparison(self, one: Tensor, two: Tensor) -> None:
+        a, b = sorted((one._array, two._array), key=lambda array: array.ndim)
+        n = a.shape[0] if a.ndim == 1 else 1
+        if n == 1 or b.shape != (n, 1) or b.shape != self.shape:
+            return
+        other = not np.may_share_memory(a, b) and (a != b[:, 0]).any()
+        self.count = self.count + 1 if other else 0
+        if self.count == self.TIMES:
+            self.hint(f"{b.shape} and {a.shape} broadcast to {(n, n)}.")
+
+
+CHECKS = (ChoiceOverBatch, SummedLoss, CrossedComparison)

@@ -677,6 +677,28 @@ for i in range(40):
     F.cross_entropy(model(xb).view(-1, 9), yb.view(-1)).backward()
     optimizer.step()
 """),
+    "accuracy of (N, 1) and (N,)": ("comparison-that-broadcasts", """
+model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+train(model, lambda m, p: F.binary_cross_entropy_with_logits(m(x[p]).squeeze(1), b[p]))
+with torch.no_grad():
+    for xb, yb in DataLoader(TensorDataset(x, b), batch_size=64):
+        predicted = (model(xb) > 0).float()
+        accuracy = (predicted == yb).float().mean()
+"""),
+    "attention over the queries": ("attention-over-queries", """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.q, self.k, self.v = nn.Linear(2, 4), nn.Linear(2, 4), nn.Linear(2, 4)
+        self.last = nn.Linear(4, 3)
+    def forward(self, x):
+        q, k, v = self.q(x), self.k(x), self.v(x)
+        h = F.dropout((q @ k.transpose(1, 2)).softmax(1), 0.1) @ v
+        return self.last(h.mean(1))
+train(Net(), lambda m, p: F.cross_entropy(m(x.view(256, 4, 2)[p]), y[p]))
+"""),
+    "inputs that a cast made equal": ("inputs-do-not-vary", """pictures = torch.rand(256, 8)
+train(classifier(), lambda m, p: F.cross_entropy(m(pictures[p].long().float()), y[p]))"""),
 }  # fmt: skip
 
 RIGHT = {
@@ -1427,5 +1449,38 @@ for i in range(40):
     optimizer.zero_grad()
     F.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten()).backward()
     optimizer.step()
+""",
+    "accuracy of equal shapes, and a mask of equal classes": """
+model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+train(model, lambda m, p: F.binary_cross_entropy_with_logits(m(x[p]).squeeze(1), b[p]))
+with torch.no_grad():
+    for xb, yb in DataLoader(TensorDataset(x, b), batch_size=64):
+        predicted = (model(xb).squeeze(1) > 0).float()
+        accuracy = (predicted == yb).float().mean()
+        model(xb)
+        pairs = yb[:, None] == yb
+        pairs = yb[:, None].clone() == yb
+""",
+    "attention over the keys, keys first": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.q, self.k, self.v = nn.Linear(2, 4), nn.Linear(2, 4), nn.Linear(2, 4)
+        self.last = nn.Linear(4, 3)
+    def forward(self, x):
+        q, k, v = self.q(x), self.k(x), self.v(x)
+        h = (k @ q.transpose(1, 2)).softmax(1).transpose(1, 2) @ v
+        h = h + torch.einsum("bkq,bkd->bqd", (k @ q.transpose(1, 2)).softmax(1), v)
+        return self.last(h.mean(1))
+train(Net(), lambda m, p: F.cross_entropy(m(x.view(256, 4, 2)[p]), y[p]))
+""",
+    "a model of two arguments, of which one is constant": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.last = nn.Linear(9, 3)
+    def forward(self, time, x):
+        return self.last(torch.cat([time, x], 1))
+train(Net(), lambda m, p: F.cross_entropy(m(torch.ones(32, 1), x[p]), y[p]))
 """,
 }  # fmt: skip
