@@ -297,6 +297,33 @@ for n in (2, 3):
 """
 
 
+# a parameter that keeps its gradient in another, as in hypll: `grad` is read, set and deleted there
+GRADIENTS = """
+class Wrapped(torch.nn.Parameter):
+    def __new__(cls, inner):
+        return super().__new__(cls)
+    def __init__(self, inner):
+        self.inner = torch.nn.Parameter(inner)
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return func(*[a.inner if isinstance(a, Wrapped) else a for a in args], **(kwargs or {}))
+p, layer = Wrapped(torch.ones(3)), torch.nn.Module()
+layer.p = p
+print(p.grad)
+for forget in (torch.optim.SGD([p], 0.1).zero_grad, layer.zero_grad):
+    (p.inner * 2).sum().backward()
+    print(p.grad)
+    forget(set_to_none=False)
+    print(p.inner.grad)
+    forget()
+    print(p.inner.grad)
+p.grad = torch.full((3,), 5.0)
+print(p.inner.grad)
+del p.grad
+print(p.inner.grad)
+"""
+
+
 def printed(library, text):
     """What a program prints under torch or rushlight."""
     start = "" if library == "torch" else "import rushlight.compat\nrushlight.compat.install()\n"
@@ -313,7 +340,8 @@ def printed(library, text):
 
 
 @pytest.mark.parametrize(
-    "program", ["KEPT", "ASKED", "KNOWN", "MODES", "MADE", "DUCKS", "PARAMETERS", "BY_HAND"]
+    "program",
+    ["KEPT", "ASKED", "KNOWN", "MODES", "MADE", "DUCKS", "PARAMETERS", "BY_HAND", "GRADIENTS"],
 )
 def test_classes_of_users(oracle, program):
     text = globals()[program]

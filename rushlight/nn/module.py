@@ -416,8 +416,8 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Set the gradients of the parameters to None, or to 0."""
         for parameter in self.parameters():
-            if parameter._grad is not None:
-                parameter._grad = None if set_to_none else zeroed(parameter._grad)
+            if parameter.grad is not None:
+                parameter.grad = None if set_to_none else zeroed(parameter.grad)
 
     # -- text --------------------------------------------------------------------------------------
 

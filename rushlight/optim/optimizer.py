@@ -278,7 +278,10 @@ class Optimizer(Suggesting):
         the graph."""
         for group in self.param_groups:
             for p in group["params"]:
-                if set_to_none:
+                if p._asks:  # its __torch_function__ may keep the gradient elsewhere
+                    if p.grad is not None:
+                        p.grad = None if set_to_none else p.grad.detach().zero_()
+                elif set_to_none:
                     p._grad = None
                 elif p._grad is not None:
                     if p._grad._node is not None:

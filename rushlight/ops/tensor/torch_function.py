@@ -6,7 +6,8 @@ looks for `__torch_function__` among the arguments. A function object stays the 
 other code (`add_gate`), so earlier imports of it see the gate, too. Inside a gated call, nested
 calls pass no gate. Programs without such classes have no overhead, which a permanent gate would
 cost each op. In-place functions (`torch.relu_(x)`) have no gate, in-place methods have one. Of the
-attributes, those that are tensors have a gate (`x.T`, `x.data`), `x.shape` and so on have none.
+attributes, those that are tensors have a gate (`x.T`, `x.grad`, `x.grad = None`), `x.shape` and so
+on have none.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ FUNCTIONS_WITHOUT_GATE = {
     "is_inference_mode_enabled",
 }
 PLAIN_CLASSES = {Tensor, int, float, bool, str, type(None)}  # classes without `__torch_function__`
-TENSOR_ATTRIBUTES = ("T", "H", "mT", "mH", "real", "imag", "data")  # attributes that are tensors
+# attributes with a gate: those that are tensors
+TENSOR_ATTRIBUTES = ("T", "H", "mT", "mH", "real", "imag", "data", "grad")
 METHODS_WITHOUT_GATE = {
     "__new__",
     "__init__",
@@ -344,16 +346,18 @@ def known(value: Any) -> bool:
 
 
 def gated_attribute(own: property) -> property:
-    """An attribute with a gate."""
+    """An attribute with a gate, where it is read, written and deleted."""
 
-    def get(self: Any) -> Any:
-        return (
-            own.__get__(self)
-            if gates_off.get()
-            else handle_torch_function(own.__get__, (self,), self)
-        )
+    def gated(access: Callable) -> Callable:
+        def call(self: Any, *value: Any) -> Any:
+            if gates_off.get():
+                return access(self, *value)
+            return handle_torch_function(access, (self,), self, *value)
 
-    return property(get, own.fset, own.fdel, own.__doc__)
+        return call
+
+    set_, delete = own.fset and gated(own.__set__), own.fdel and gated(own.__delete__)
+    return property(gated(own.__get__), set_, delete, own.__doc__)
 
 
 def parts(self: Any) -> Iterator[Any]:
