@@ -178,7 +178,21 @@ class FunctionNode(Node):
                     "return one gradient, or None, for each input of forward",
                 )
             )
+        if len(self.places) < n:
+            self.check_others(answer)
         return tuple(self.checked(answer[i], i, edge) for i, edge in zip(self.places, self.edges))
+
+    def check_others(self, answer: tuple) -> None:
+        """RuntimeError for a gradient of an argument of forward that is no tensor."""
+        for i, g in enumerate(answer):
+            if g is not None and i not in self.places:
+                raise RuntimeError(
+                    explain(
+                        f"function {self.name()} returned a gradient different than None at "
+                        f"position {i + 1}, but the corresponding forward input was not a Variable",
+                        "return None for an argument that is no tensor",
+                    )
+                )
 
     def incoming(self, g: dict, i: int) -> Tensor | None:
         outputs: Any = self.outputs
@@ -189,15 +203,15 @@ class FunctionNode(Node):
         return from_array(np.zeros(shape, dtype))
 
     def checked(self, g: Any, i: int, edge: Node | None) -> Tensor | None:
-        if edge is None or g is None:
-            return None
-        if not isinstance(g, Tensor):
+        if g is not None and not isinstance(g, Tensor):
             raise RuntimeError(
                 explain(
                     f"{self.name()}: expected a Tensor or None as gradient {i}, but got "
                     f"{type(g).__name__}"
                 )
             )
+        if edge is None or g is None:
+            return None
         if edge.shape is not None and not expands(edge.shape, g.shape):
             raise RuntimeError(
                 explain(

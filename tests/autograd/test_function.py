@@ -540,3 +540,28 @@ def a_view_of_a_function_whose_base_is_rewritten(torch):
         for how, write in writes.items()
         for use in ("view", "view of it", "before", "base")
     ]
+
+
+@program.found_in("xitorch")
+def gradients_of_arguments_that_are_no_tensors_are_none(torch):
+    def gradient(given, k, create_graph):
+        class Times(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, k):
+                return x * k
+
+            @staticmethod
+            def backward(ctx, g):
+                return g, given(g)
+
+        x = torch.ones(2, requires_grad=True)
+        Times.apply(x, k).sum().backward(create_graph=create_graph)
+        return x.grad.detach()
+
+    given = (lambda g: None, lambda g: 3.0, lambda g: g * 1, lambda g: g.sum())
+    return [
+        outcome(gradient, answer, k, create_graph)
+        for answer in given
+        for k in (2.0, torch.ones(2), torch.ones(2, requires_grad=True))
+        for create_graph in (False, True)
+    ]
