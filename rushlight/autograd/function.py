@@ -183,14 +183,14 @@ class FunctionNode(Node):
         return tuple(self.checked(answer[i], i, edge) for i, edge in zip(self.places, self.edges))
 
     def check_others(self, answer: tuple) -> None:
-        """RuntimeError for a gradient of an argument of forward that is no tensor."""
+        """RuntimeError for a gradient of an argument of forward that is not a tensor."""
         for i, g in enumerate(answer):
             if g is not None and i not in self.places:
                 raise RuntimeError(
                     explain(
                         f"function {self.name()} returned a gradient different than None at "
                         f"position {i + 1}, but the corresponding forward input was not a Variable",
-                        "return None for an argument that is no tensor",
+                        "return None for an argument that is not a tensor",
                     )
                 )
 
