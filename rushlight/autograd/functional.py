@@ -27,8 +27,8 @@ def _construct_standard_basis_for(
 
 
 def _as_tuple(inp: Any, arg_name: str | None = None, fn_name: str | None = None) -> tuple:
-    """(whether the argument is a tuple, the argument as a tuple). TypeError if a part is not a tensor.
-    Without the names: the tuple alone, of any parts."""
+    """(whether the argument is a tuple, the argument as a tuple). TypeError if a part is not a
+    tensor. Without the names: the tuple alone, of any parts."""
     is_tuple = isinstance(inp, tuple)
     if arg_name is None and fn_name is None:
         return tuple(inp) if isinstance(inp, (tuple, list)) else (inp,)
