@@ -20,6 +20,7 @@ from rushlight import fft, linalg, nn
 from rushlight.base import shown_names
 from rushlight.base.dtypes import bfloat16, dtype, float16, float32, float64
 from rushlight.base.lazy import complete
+from rushlight.base.public_function import private, public
 from rushlight.core.build import FUNCTIONS
 from rushlight.core.table import TABLE
 from rushlight.core.tensor import Tensor
@@ -182,7 +183,7 @@ def originals() -> dict[str, Space]:
         "rushlight.core.tensor": vars(Tensor),
     }
     return {
-        home: {name: space[name] for name in POLICIES if callable(space.get(name))}
+        home: {name: private(space[name]) for name in POLICIES if callable(space.get(name))}
         for home, space in spaces.items()
     }
 
@@ -235,7 +236,12 @@ def install() -> None:
 def replace(space: Any, gates: dict[int, tuple[Callable, Callable]]) -> None:
     """Gates in the place of functions that a module or class has by any name."""
     for name, value in list(vars(space).items()):
-        function = value.__func__ if isinstance(value, staticmethod) else value
+        function = private(value.__func__ if isinstance(value, staticmethod) else value)
         found = gates.get(id(function))
         if found is not None and found[0] is function:
-            setattr(space, name, found[1] if function is value else staticmethod(found[1]))
+            made: Any = found[1]
+            if isinstance(value, staticmethod):
+                made = staticmethod(made)
+            elif function is not value:
+                made = public(made)
+            setattr(space, name, made)

@@ -30,6 +30,7 @@ OTHER_NAMES: dict[str, Name] = {
         name: spatial(name)
         for name in (
             "max_pool",
+            "max_unpool",
             "avg_pool",
             "adaptive_max_pool",
             "adaptive_avg_pool",
@@ -105,6 +106,7 @@ OURS = frozenset(
         "lstm_back",
         "moved",
         "nll_loss_grad",
+        "nonzeros",
         "placed",
         "real_part",
         "region",
@@ -114,12 +116,14 @@ OURS = frozenset(
         "sampled_back",
         "sampled_product",
         "sampled_slope",
+        "scaled_once",
         "scatter_spatial",
         "sparse_product",
         "unbordered",
         "unlie",
         "unpermute",
         "with_region",
+        "with_scaled_gradient",
         "without_gradient",
     ]
 )
