@@ -21,6 +21,8 @@ ALLOWED = (
     *("viz/", "teaching/", "compile/lower/page_text.py"),
     # torch's names of ops in profiles; the formula of an op's operations
     *("profiler/torch_names.py", "utils/flop_counter.py"),
+    # masked and compressed tensors receive functions, and look up their own by the function's name
+    *("masked/", "sparse/compressed.py", "sparse/functions.py"),
     "core/tensor.py",  # FUNCTIONS_ONLY: functions that torch has no method for
 )
 complete()
