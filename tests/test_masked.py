@@ -102,3 +102,20 @@ def test_refusals():
         masked.var(x, None, True, correction=1)
     with pytest.raises(TypeError, match="must be Tensor, not list"):
         masked.sum([1.0])
+
+
+def test_the_mask_of_results(oracle):
+    """Of scans it is the input's mask: torch's own tests compare with it."""
+
+    def ask(t):
+        x, mask = t.tensor([1.0, 2.0, 3.0]), t.tensor([True, True, False])
+        names = ("cumsum", "cumprod", "softmax", "log_softmax", "normalize", "sum", "logsumexp")
+        args = {"normalize": (2.0, 0)}
+        return [
+            t.masked._output_mask(
+                getattr(t.masked, name), x, *args.get(name, (0,)), mask=mask
+            ).tolist()
+            for name in names
+        ]
+
+    assert ask(rushlight) == oracle(ask)

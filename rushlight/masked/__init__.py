@@ -8,7 +8,7 @@ from typing import Any
 from rushlight.base.missing_names import give_up as _give_up
 from rushlight.core.tensor import Tensor
 from rushlight.ops.reduce.masked import _input_mask as _input_mask
-from rushlight.ops.reduce.masked import _output_mask as _output_mask
+from rushlight.ops.reduce.masked import _output_mask as _mask_of_results
 from rushlight.ops.reduce.masked import (
     amax,
     amin,
@@ -52,6 +52,11 @@ __all__ = [
     "sum",
     "var",
 ]
+
+
+def _output_mask(op: Any, input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """Whether each result of a function of this module includes at least one element."""
+    return _mask_of_results(getattr(op, "__wrapped__", op), input, *args, **kwargs)
 
 
 def _of_masked_tensors(function: Callable) -> Callable:

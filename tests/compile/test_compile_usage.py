@@ -102,6 +102,8 @@ class StepSchedule(Script):
 
 
 class OneCycle(StepSchedule):
+    programs = 2  # a number that the rate explains is the same in the first two runs
+
     def schedule(self):
         return lr_scheduler.OneCycleLR(self.optimizer, max_lr=0.1, total_steps=20)
 

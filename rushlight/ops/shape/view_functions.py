@@ -19,7 +19,6 @@ from rushlight.core.mode import mode
 from rushlight.core.results import into
 from rushlight.core.tensor import Tensor, created, from_array, method
 from rushlight.core.views import detached, first_views, forget_lost, register, released, views_of
-from rushlight.creation.factories import empty
 from rushlight.kernels.shape import keys_of
 from rushlight.ops.shape import views as s
 from rushlight.ops.tensor.node_names import called
@@ -318,24 +317,7 @@ def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
     return made.requires_grad_(require_grad)
 
 
-def _make_wrapper_subclass(
-    cls: type, size: Any, *args: Any, dtype: Any = None, requires_grad: bool = False, **kwargs: Any
-) -> Any:
-    """A tensor of a class of the user's with a size and a dtype and without elements, for classes
-    whose `__torch_function__` computes with other tensors. NotImplementedError for a class with
-    `__torch_dispatch__`, which rushlight does not call."""
-    if getattr(cls, "__torch_dispatch__", None) is not None:
-        raise NotImplementedError(
-            explain(
-                f"{cls.__name__} has __torch_dispatch__, which is not supported",
-                "define __torch_function__, which sees each function that is called",
-            )
-        )
-    return _make_subclass(cls, empty(size, dtype=dtype, device="meta"), requires_grad)
-
-
 method(as_subclass)
-method(staticmethod(_make_wrapper_subclass), "_make_wrapper_subclass")
 method(staticmethod(_make_subclass), "_make_subclass")
 
 

@@ -15,7 +15,7 @@ from rushlight.core.build import MORE
 from rushlight.core.tensor import Tensor, method
 from rushlight.core.views import register
 from rushlight.creation.factories import as_tensor, empty
-from rushlight.ops.shape.view_functions import alias
+from rushlight.ops.shape.view_functions import _make_subclass, alias
 from rushlight.ops.tensor.casts import convert
 
 
@@ -174,5 +174,22 @@ def _fill(self: Tensor, *args: Any, **keywords: Any) -> None:
         register(self, *made._viewing[1:])
 
 
+def _make_wrapper_subclass(
+    cls: type, size: Any, *args: Any, dtype: Any = None, requires_grad: bool = False, **kwargs: Any
+) -> Any:
+    """A tensor of a class of the user's with a size and a dtype and without elements, for classes
+    whose `__torch_function__` computes with other tensors. NotImplementedError for a class with
+    `__torch_dispatch__`, which rushlight does not call."""
+    if getattr(cls, "__torch_dispatch__", None) is not None:
+        raise NotImplementedError(
+            explain(
+                f"{cls.__name__} has __torch_dispatch__, which is not supported",
+                "define __torch_function__, which sees each function that is called",
+            )
+        )
+    return _make_subclass(cls, empty(size, dtype=dtype, device="meta"), requires_grad)
+
+
 MORE["set_default_tensor_type"] = set_default_tensor_type
 method(type_of, "type")
+method(staticmethod(_make_wrapper_subclass), "_make_wrapper_subclass")

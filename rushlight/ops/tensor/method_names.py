@@ -1,12 +1,12 @@
 """What Tensor has besides what `import rushlight` gives it. Written by `make stubs`."""
 
 METHODS = """
-_fill _indices _nnz _typed_storage _values abs_ absolute_ acos acos_ acosh acosh_ addbmm addbmm_
-addcdiv addcdiv_ addr addr_ adjoint allclose aminmax apply_ arccos arccos_ arccosh arccosh_ arcsin
-arcsin_ arcsinh arcsinh_ arctan arctan2 arctan2_ arctan_ arctanh arctanh_ argsort argwhere
-as_strided as_strided_ as_strided_scatter asin asin_ asinh asinh_ atan atan2 atan2_ atan_ atanh
-atanh_ bernoulli bernoulli_ bincount bitwise_and_ bitwise_left_shift_ bitwise_not_ bitwise_or_
-bitwise_right_shift_ bitwise_xor_ cauchy_ ccol_indices ceil_ cholesky cholesky_inverse
+_fill _indices _make_wrapper_subclass _nnz _typed_storage _values abs_ absolute_ acos acos_ acosh
+acosh_ addbmm addbmm_ addcdiv addcdiv_ addr addr_ adjoint allclose aminmax apply_ arccos arccos_
+arccosh arccosh_ arcsin arcsin_ arcsinh arcsinh_ arctan arctan2 arctan2_ arctan_ arctanh arctanh_
+argsort argwhere as_strided as_strided_ as_strided_scatter asin asin_ asinh asinh_ atan atan2 atan2_
+atan_ atanh atanh_ bernoulli bernoulli_ bincount bitwise_and_ bitwise_left_shift_ bitwise_not_
+bitwise_or_ bitwise_right_shift_ bitwise_xor_ cauchy_ ccol_indices ceil_ cholesky cholesky_inverse
 cholesky_solve clamp_max_ clamp_min_ coalesce col_indices conj conj_physical conj_physical_
 copysign_ corrcoef cos cos_ cosh cosh_ count_nonzero cov cross crow_indices cummin cumprod cumprod_
 cumsum cumsum_ deg2rad deg2rad_ dense_dim det diag diag_embed diagflat diagonal_scatter diff digamma
