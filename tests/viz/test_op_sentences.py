@@ -108,7 +108,17 @@ NUMBERS = (
     "minimum",
     "floor_divide",
 )  # of Python numbers, too
-FUNCTIONS = {**ARRAYS, "pi": np.pi, **{name: getattr(np, name) for name in NUMBERS}}
+
+
+def on_arrays(kernel):
+    """The kernel, which a formula may call with a number."""
+    if not callable(kernel):
+        return kernel
+    return lambda *args: kernel(*[np.asarray(a) if type(a) is float else a for a in args])
+
+
+KERNELS = {name: on_arrays(kernel) for name, kernel in ARRAYS.items()}
+FUNCTIONS = {**KERNELS, "pi": np.pi, **{name: getattr(np, name) for name in NUMBERS}}
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in NOT_IMPLEMENTED])

@@ -11,6 +11,7 @@ from rushlight.core.tensor import Tensor
 from rushlight.kernels.fractional_pool import check_windows
 from rushlight.nn.functional.size_arguments import each, with_batch, without_batch
 from rushlight.ops.nn import pool
+from rushlight.ops.op_errors import not_taken
 from rushlight.ops.tensor.node_names import called
 from rushlight.ops.tensor.random_tensors import rand
 
@@ -108,7 +109,11 @@ def whole(value: Any, n: int, name: str, what: str) -> tuple[int, ...]:
 
 
 def check(x: Tensor, kernel: tuple[int, ...], name: str) -> None:
-    """RuntimeError or NotImplementedError for empty windows, an empty input, or integers."""
+    """RuntimeError or NotImplementedError for empty windows, an empty input, or a dtype that the op
+    does not take: before random numbers are drawn."""
+    op = pool.fractional_max_pool.op
+    if x._array.dtype in op.refused:
+        raise not_taken(op, (x,), x.dtype)
     if min(kernel) < 1:
         raise RuntimeError(
             explain(f"{name}: kernel_size should be greater than zero, but got {kernel}")
