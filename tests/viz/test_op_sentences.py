@@ -111,10 +111,15 @@ NUMBERS = (
 
 
 def on_arrays(kernel):
-    """The kernel, which a formula may call with a number."""
+    """The kernel, which a formula may call with numbers alone."""
     if not callable(kernel):
         return kernel
-    return lambda *args: kernel(*[np.asarray(a) if type(a) is float else a for a in args])
+
+    def call(*args):
+        numbers = all(type(a) in (int, float) for a in args)
+        return kernel(*map(np.asarray, args)) if numbers else kernel(*args)
+
+    return call
 
 
 KERNELS = {name: on_arrays(kernel) for name, kernel in ARRAYS.items()}
