@@ -55,7 +55,7 @@ def test_writing_functions_are_the_methods(torch):
     """In a process of its own: once classes of users are asked, functions ask them and methods do
     not."""
     code = (
-        f"import rushlight as r; print([n for n in {WRITING.split()} if getattr(r, n) is not "
+        f"import rushlight as r; print([n for n in {WRITING.split()} if getattr(r, n) != "
         "getattr(r.Tensor, n)])"
     )
     assert (
