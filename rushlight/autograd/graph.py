@@ -189,9 +189,8 @@ def packed_at_the_end(function: Callable) -> Callable:
         finally:
             for h in hooks:
                 h.waiting = None
-        for h, results in zip(
-            hooks, waiting
-        ):  # the innermost first: outer ones skip what is packed
+        # the innermost hooks first: outer hooks skip nodes that are packed
+        for h, results in zip(hooks, waiting):
             for out in results or ():
                 h.pack_saved(out)
         return made

@@ -7,6 +7,7 @@ from typing import Any
 
 from rushlight.base.missing_names import give_up as _give_up
 from rushlight.core.tensor import Tensor
+from rushlight.ops.reduce import masked as _functions
 from rushlight.ops.reduce.masked import _input_mask as _input_mask
 from rushlight.ops.reduce.masked import _output_mask as _mask_of_results
 from rushlight.ops.reduce.masked import (
@@ -31,27 +32,7 @@ from rushlight.ops.reduce.masked import (
     var,
 )
 
-__all__ = [
-    "amax",
-    "amin",
-    "argmax",
-    "argmin",
-    "cumprod",
-    "cumsum",
-    "log_softmax",
-    "logaddexp",
-    "logsumexp",
-    "mean",
-    "median",
-    "norm",
-    "normalize",
-    "prod",
-    "softmax",
-    "softmin",
-    "std",
-    "sum",
-    "var",
-]
+__all__ = _functions.__all__
 
 
 def _output_mask(op: Any, input: Tensor, *args: Any, **kwargs: Any) -> Tensor:

@@ -100,7 +100,6 @@ class Outline:
         self.leaves_tensors = bool(
             after.tensors.keys() - before.tensors.keys() - {id(t) for _, _, t in left}
         )
-        self.program: Any = None  # of this run alone, until the next run confirms it
         # arguments also reached otherwise
         self.reached = {i: t for i, t in enumerate(flat) if id(t) in before.tensors}
         self.values: list[Value] = []

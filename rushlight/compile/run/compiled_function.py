@@ -104,7 +104,9 @@ class Compiled:
         # kinds of arguments whose first program gave other numbers than eager
         self.doubts: set = set()
         self.twice = Twice()
-        self.unconfirmed = 0  # programs of a single run since two runs last agreed
+        # kind of arguments -> the program of the last run alone, until the next run confirms it
+        self.early: dict[Any, Program] = {}
+        self.unconfirmed = 0  # such programs since two runs last agreed
         self.lock = Lock()
         # program -> its fast call (compile/run/fast_call.py)
         self.entries: dict[Program, Callable[[tuple], Any] | None] = {}
@@ -185,6 +187,7 @@ class Compiled:
             self.programs.clear()
             self.entries.clear()
             self.last.clear()
+            self.early.clear()
             self.tries.clear()
             self.given_up, self.enter, self.pieces, self.probing = "", None, None, ""
 
@@ -296,7 +299,7 @@ class Compiled:
         """After a traced run: make a program, or wait for the next run, or give up. Returns the
         program of this run, if there is one that computes what the run did."""
         tries = self.tries[kind] = self.tries.get(kind, 0) + 1
-        outline, mixed = run.outline, run.draws.mixed
+        outline, mixed, early = run.outline, run.draws.mixed, self.early.pop(kind, None)
         if outline is None:
             self.give_up(problem or "cannot be compiled", run.tracer.stops)
             return None
@@ -306,7 +309,7 @@ class Compiled:
         if last is not None:
             problem = self.unsteady = outline.unsteady(last) or mixed
             if not problem:
-                return self.keep(kind, run, outline, last)
+                return self.keep(kind, run, outline, last, early)
         program = None
         if not outline.leaves_tensors and not mixed and self.unconfirmed < MAX_UNCONFIRMED:
             self.unconfirmed += 1
@@ -314,7 +317,8 @@ class Compiled:
             if wrong:
                 self.doubts.add(kind)
                 program = None
-            outline.program = program
+            elif program is not None:
+                self.early[kind] = program
         outline.let_go()
         self.last[kind] = outline
         if tries == MAX_CHANGING_TRACES and outline.moved:
@@ -326,7 +330,9 @@ class Compiled:
             )
         return program
 
-    def keep(self, kind: Any, run: EagerRun, outline: Outline, last: Outline) -> Program | None:
+    def keep(
+        self, kind: Any, run: EagerRun, outline: Outline, last: Outline, early: Program | None
+    ) -> Program | None:
         """Make a program from two traced runs that did the same, and verify it against the last
         run."""
         self.unconfirmed = 0
@@ -342,8 +348,10 @@ class Compiled:
             change = programs[-1].outline.before.difference(outline.before)
             self.give_up("is called with Python values that change: " + change)
             return None
-        program, wrong = self.last_program(outline, last), ""
-        if program is None:
+        same = outline.bytes == last.bytes  # else numbers that changed become inputs
+        if early is not None and same and early.holds() and self.may_keep(early):
+            program, wrong = early, ""  # type: ignore[assignment]
+        else:
             program, wrong = self.made(run, outline)
         if program is None:
             self.give_up("is differentiated twice, and writes to memory or draws random numbers")
@@ -365,13 +373,10 @@ class Compiled:
         self.tries.pop(kind, None)
         return program
 
-    def last_program(self, outline: Outline, last: Outline) -> Program | None:
-        """The program of the last run, if it holds for this run, too. Not if numbers have changed:
-        they become inputs of another program; nor if the function is differentiated twice."""
-        program = last.program
-        if program is None or outline.bytes != last.bytes or not program.holds():
-            return None
-        return None if self.twice.seen and program.live and not program.repeatable else program
+    def may_keep(self, program: Program) -> bool:
+        """Whether the program does what the caller needs: not if the results are differentiated
+        twice, and the program writes to memory or draws random numbers."""
+        return not (self.twice.seen and program.live and not program.repeatable)
 
     def made(self, run: EagerRun, outline: Outline) -> tuple[Program | None, str]:
         """(a program of a traced run, how its results differ from the run's). No program if the
@@ -387,7 +392,7 @@ class Compiled:
             f"Made by rushlight.compile from {self.name}.",
             self.options,
         )
-        if self.twice.seen and program.live and not program.repeatable:
+        if not self.may_keep(program):
             return None, ""
         wrong = "" if program.proof.there() else run.differs_from(program)
         program.let_go()
@@ -449,6 +454,7 @@ class Compiled:
         """Make no program of the whole function from now on."""
         self.given_up, self.enter = why, None
         self.last.clear()
+        self.early.clear()
         self.programs.clear()
         self.entries.clear()
 
