@@ -10,6 +10,7 @@ import io
 import linecache
 import pdb
 import traceback
+import types
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -103,7 +104,8 @@ def compiled():
 def of_program(get):
     def made():
         f = compiled()
-        functions = [one for one in gc.get_objects() if inspect.isfunction(one)]
+        # type(), not isinstance(): that raises for a weakref.proxy whose object is gone
+        functions = [one for one in gc.get_objects() if type(one) is types.FunctionType]
         assert f is not None
         return [one for one in functions if one.__code__.co_filename.startswith(GENERATED + get)][
             -1
