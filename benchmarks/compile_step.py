@@ -1,11 +1,9 @@
 """Whole steps: torch eager, rushlight eager and rushlight.compile, in one process, taking turns.
 
-    env -u OPENBLAS_CORETYPE OMP_NUM_THREADS=1 python benchmarks/compile_step.py [--size 1000000]
-    [--source]
+    env -u OPENBLAS_CORETYPE OMP_NUM_THREADS=1 python benchmarks/compile_step.py [--size 1000000] [--source]
 
-Printed are the medians of all blocks in milliseconds, the median over blocks of torch's time by the
-program's, and what it took until the program was there (two watched steps, fusing, LLVM or its disk
-cache)."""
+Printed are the medians of all blocks in milliseconds, the median over blocks of torch's time by the program's, and what
+it took until the program was there (two watched steps, fusing, LLVM or its disk cache)."""
 
 from __future__ import annotations
 
@@ -29,9 +27,7 @@ BLOCKS, SECONDS = 15, 0.05
 
 def chain(lib: ModuleType, size: int) -> Callable:
     """x sigmoid(1.702 x) + tanh(x) exp(-x^2), forward and backward."""
-    x = lib.tensor(
-        np.random.default_rng(7).standard_normal(size, dtype=np.float32), requires_grad=True
-    )
+    x = lib.tensor(np.random.default_rng(7).standard_normal(size, dtype=np.float32), requires_grad=True)
 
     def step():
         x.grad = None
@@ -45,9 +41,7 @@ def chain(lib: ModuleType, size: int) -> Callable:
 def mlp(lib: ModuleType, size: int) -> Callable:
     """784-128-64-10, batch 64, cross entropy, Adam."""
     nn, functional = lib.nn, import_module(f"{lib.__name__}.nn.functional")
-    model = nn.Sequential(
-        nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 64), nn.ReLU(), nn.Linear(64, 10)
-    )
+    model = nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 64), nn.ReLU(), nn.Linear(64, 10))
     rng = np.random.default_rng(0)
     with lib.no_grad():
         for p in model.parameters():
@@ -103,9 +97,7 @@ def compiled(step: Callable) -> tuple[Callable, float, list[float]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--size", type=int, default=1_000_000, help="elements of the elementwise and row-wise steps"
-    )
+    parser.add_argument("--size", type=int, default=1_000_000, help="elements of the elementwise and row-wise steps")
     parser.add_argument("--source", action="store_true", help="print the programs")
     options = parser.parse_args()
     torch.set_num_threads(int(os.environ["OPENBLAS_NUM_THREADS"]))
@@ -119,11 +111,7 @@ def main() -> None:
         blocks = [[timed(step, n) for step, n in zip(steps, calls)] for _ in range(BLOCKS)]
         times = [median(column) for column in zip(*blocks)]
         ratio = median(block[0] / block[2] for block in blocks)
-        print(
-            f"{make.__name__:14s}"
-            + "".join(f"{t:9.3f}" for t in times)
-            + f"{ratio:12.1f}{ready:18.2f} s"
-        )
+        print(f"{make.__name__:14s}" + "".join(f"{t:9.3f}" for t in times) + f"{ratio:12.1f}{ready:18.2f} s")
         if options.source:
             print(rushlight.compiler.source(program))
 

@@ -1,14 +1,11 @@
-"""2-d convolution: compiled loops beside columns and BLAS (what is done without Numba), and torch,
-taking turns.
+"""2-d convolution: compiled loops beside columns and BLAS (what is done without Numba), and torch, taking turns.
 
-    env -u OPENBLAS_CORETYPE OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python
-    benchmarks/convolution.py
+    env -u OPENBLAS_CORETYPE OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/convolution.py
 
-Float32, one thread, time of the processor, on a busy Cascade Lake Xeon (load 4 to 5 on two cores,
-OpenBLAS with AVX-512), 2026-11-21, torch 2.13 in its own layout. Each cell: ms of the compiled
-loop, then how many times as long columns and torch take (above 1: the loop is faster). Which way
-each goes: rushlight/fast/conv/__init__.py and fast/index.py. Other layers of nets:
-benchmarks/layers.py.
+Float32, one thread, time of the processor, on a busy Cascade Lake Xeon (load 4 to 5 on two cores, OpenBLAS with
+AVX-512), 2026-11-21, torch 2.13 in its own layout. Each cell: ms of the compiled loop, then how many times as long
+columns and torch take (above 1: the loop is faster). Which way each goes: rushlight/fast/conv/__init__.py and
+fast/index.py. Other layers of nets: benchmarks/layers.py.
 
     images, channels, size, filters,
     kernel, stride, padding, groups     forward           input gradient    weight gradient
@@ -26,26 +23,23 @@ benchmarks/layers.py.
     (4, 64, 56, 64, 3, 1, 1, 1)      6.31  2.5  1.4     6.30  2.6  1.5     6.56  2.4  1.5
     (16, 64, 16, 64, 3, 1, 1, 64)    0.58  2.2  0.9     0.58  2.2  1.1     0.56  2.6  1.2
 
-Winograd's loops do 604 MF of products in 3.7 ms, 268 MF of them in fact, at 122 GF/s; the rest is
-turning channels inwards and back. Results of Gaussian numbers are 2e-7 to 4e-7 off the largest,
-torch's 2e-7 to 4e-7; its weight gradients 5e-6, ours 4e-7.
+Winograd's loops do 604 MF of products in 3.7 ms, 268 MF of them in fact, at 122 GF/s; the rest is turning channels
+inwards and back. Results of Gaussian numbers are 2e-7 to 4e-7 off the largest, torch's 2e-7 to 4e-7; its weight
+gradients 5e-6, ours 4e-7.
 
-Since 2026-11-22 batches of 16 images and more with up to 24 channels, and groups, go by
-batch_innermost.py. Its time as a part of what the table's loops take, on that morning, forward,
-input gradient, weight gradient:
+Since 2026-11-22 batches of 16 images and more with up to 24 channels, and groups, go by batch_innermost.py. Its time as
+a part of what the table's loops take, on that morning, forward, input gradient, weight gradient:
 
     (64, 1, 28, 6, 5, 1, 0, 1)       0.75  0.96  0.65       (32, 128, 14, 128, 3, 1, 1, 128)  0.63  0.63  0.78
     (64, 6, 12, 16, 5, 1, 0, 1)      0.60  0.61  0.65       (16, 96, 28, 96, 5, 2, 2, 96)     0.46  0.38  0.49
     (64, 10, 12, 20, 5, 1, 0, 1)     0.81  0.65  0.53       (64, 32, 8, 64, 3, 1, 1, 8)       0.51  0.57  0.57
     (128, 8, 14, 16, 3, 2, 1, 1)     0.61  0.40  0.83       (16, 64, 16, 64, 3, 1, 1, 64)     0.75  0.78  0.76
 
-A whole step, torch's time / rushlight's, in the same hour: small ResNet (benchmark W4b) 1.49,
-compiled 1.53 (0.84 and about as much before); LeNet (W4) 1.43, compiled 1.66 (1.03 before, 1.13
-once freed memory stays).
+A whole step, torch's time / rushlight's, in the same hour: small ResNet (benchmark W4b) 1.49, compiled 1.53 (0.84 and
+about as much before); LeNet (W4) 1.43, compiled 1.66 (1.03 before, 1.13 once freed memory stays).
 
-Peak memory of 20 steps, MB, less the import: ResNet 147 (torch 212), large MLP 83 (181), GPT 91
-(141). torch's holds 80 of modules that it loads late; the steps alone took 134 (129), 20 (51), 81
-(63)."""
+Peak memory of 20 steps, MB, less the import: ResNet 147 (torch 212), large MLP 83 (181), GPT 91 (141). torch's holds 80
+of modules that it loads late; the steps alone took 134 (129), 20 (51), 81 (63)."""
 
 from __future__ import annotations
 
@@ -56,12 +50,7 @@ import numpy as np
 import torch
 
 from rushlight.fast.conv import conv_input_grad_of_plan, conv_of_plan, conv_weight_grad_of_plan
-from rushlight.kernels.conv import (
-    conv_im2col,
-    conv_input_grad_im2col,
-    conv_weight_grad_im2col,
-    plan,
-)
+from rushlight.kernels.conv import conv_im2col, conv_input_grad_im2col, conv_weight_grad_im2col, plan
 
 ROUNDS = 8
 # images, channels, size, filters, kernel, stride, padding, groups
@@ -95,14 +84,7 @@ def fastest(works: list[Callable]) -> list[float]:
 
 
 def compare(
-    images: int,
-    channels: int,
-    size: int,
-    filters: int,
-    kernel: int,
-    stride: int,
-    padding: int,
-    groups: int,
+    images: int, channels: int, size: int, filters: int, kernel: int, stride: int, padding: int, groups: int
 ) -> list[list[float]]:
     """[loops, columns, torch] for the forward, the input's gradient and the weight's."""
     rng = np.random.default_rng(0)
@@ -117,9 +99,7 @@ def compare(
     tx, tw, tg = map(torch.from_numpy, (x, w, g))
 
     def by_torch(*which: bool) -> Callable:
-        return lambda: torch.ops.aten.convolution_backward(
-            tg, tx, tw, None, *how, False, [0, 0], groups, which
-        )
+        return lambda: torch.ops.aten.convolution_backward(tg, tx, tw, None, *how, False, [0, 0], groups, which)
 
     return [
         fastest(
@@ -149,15 +129,11 @@ def compare(
 def main() -> None:
     torch.set_num_threads(1)
     print(
-        f"{'images, channels, size, filters, kernel, stride, padding, groups':66}"
-        f"{'forward':>18}{'input gradient':>18}{'weight gradient':>18}   (loops, of columns, of "
-        "torch)"
+        f"{'images, channels, size, filters, kernel, stride, padding, groups':66}{'forward':>18}{'input gradient':>18}{'weight gradient':>18}   "
+        "(loops, of columns, of torch)"
     )
     for shape in SHAPES:
-        cells = [
-            f"{ours:8.2f} {columns / ours:4.1f} {theirs / ours:4.1f}"
-            for ours, columns, theirs in compare(*shape)
-        ]
+        cells = [f"{ours:8.2f} {columns / ours:4.1f} {theirs / ours:4.1f}" for ours, columns, theirs in compare(*shape)]
         print(f"{shape!s:66}" + "".join(f"{cell:>18}" for cell in cells), flush=True)
 
 

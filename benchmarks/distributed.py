@@ -2,9 +2,9 @@
 
     python benchmarks/distributed.py [--ranks 2] [--without torch]
 
-Times of all_reduce, of a training step with DistributedDataParallel (of an MLP, LeNet and a small
-GPT) with and without messages, and the bytes of arrays per rank with FSDP and ZeRO. Both libraries
-run in turns, several rounds; minima are reported, since the machine may be busy."""
+Times of all_reduce, of a training step with DistributedDataParallel (of an MLP, LeNet and a small GPT) with and without
+messages, and the bytes of arrays per rank with FSDP and ZeRO. Both libraries run in turns, several rounds; minima are
+reported, since the machine may be busy."""
 
 from __future__ import annotations
 
@@ -45,9 +45,7 @@ def gpt(torch):
             super().__init__()
             self.heads, self.one, self.two = heads, nn.LayerNorm(width), nn.LayerNorm(width)
             self.all, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
-            self.mlp = nn.Sequential(
-                nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)
-            )
+            self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
         def forward(self, x):
             b, t, c = x.shape
@@ -68,9 +66,7 @@ def models(torch):
         nn.MaxPool2d(2), nn.Flatten(), nn.Linear(256, 120), nn.ReLU(), nn.Linear(120, 84),
         nn.ReLU(), nn.Linear(84, 10),
     )  # fmt: skip
-    mlp = nn.Sequential(
-        nn.Linear(784, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 10)
-    )
+    mlp = nn.Sequential(nn.Linear(784, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 10))
     return {
         "MLP, 1.9 M": (mlp, torch.randn(128, 784), torch.randint(0, 10, (128,))),
         "LeNet, 44 K": (lenet, torch.randn(64, 1, 28, 28), torch.randint(0, 10, (64,))),

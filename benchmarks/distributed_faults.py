@@ -33,8 +33,7 @@ CASES = {
     "exit": BEGUN.format(60) + OTHER.format("sys.exit(3)"),
     "killed at any time": "if os.environ['RANK'] == '1':\n"
     "    threading.Timer(AFTER, os.kill, (os.getpid(), 9)).start()\n" + BEGUN.format(8),
-    "a collective that is not reached": BEGUN.format(1)
-    + OTHER.format("time.sleep(4); sys.exit(3)"),
+    "a collective that is not reached": BEGUN.format(1) + OTHER.format("time.sleep(4); sys.exit(3)"),
     "other shapes": BEGUN.format(60) + OTHER.format("dist.all_reduce(torch.ones(3))"),
     "a rank that does not come": "if os.environ['RANK'] == '1': sys.exit(3)\n" + BEGUN.format(1),
 }
@@ -65,10 +64,7 @@ def run(folder: Path, name: str, launched: bool, number: int) -> str:
     began = time.monotonic()
     started = [
         subprocess.Popen(
-            command,
-            env=environment(**variables, RANK=str(rank)),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            command, env=environment(**variables, RANK=str(rank)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
         for rank, command in enumerate(commands)
     ]

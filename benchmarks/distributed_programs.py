@@ -2,9 +2,9 @@
 
     python benchmarks/distributed_programs.py --examples PATH --nanogpt PATH
 
-PATH: checkouts of pytorch/examples and karpathy/nanoGPT. The programs are copied, moved to the CPU
-(their comments say how), given a seed, and print their losses; nothing else is changed. Each runs
-with two ranks, under `rushlight launch` and under torch's torchrun on gloo."""
+PATH: checkouts of pytorch/examples and karpathy/nanoGPT. The programs are copied, moved to the CPU (their comments say
+how), given a seed, and print their losses; nothing else is changed. Each runs with two ranks, under `rushlight launch`
+and under torch's torchrun on gloo."""
 
 from __future__ import annotations
 
@@ -64,10 +64,7 @@ MINGPT = [
     (".to(self.local_rank)", ""),
     ("device_ids=[self.local_rank]", "device_ids=None"),
     ("pin_memory=True", "pin_memory=False"),
-    (
-        "        if train:\n            self.opt",
-        f"        {LOSS}\n        if train:\n            self.opt",
-    ),
+    ("        if train:\n            self.opt", f"        {LOSS}\n        if train:\n            self.opt"),
 ]
 FSDP2 = [
     ("    if not verify_min_gpu_count(min_gpus=_min_gpu_count):", "    if False:"),
@@ -76,8 +73,7 @@ FSDP2 = [
     ("        loss.backward()", f"        {LOSS}\n        loss.backward()"),
     (  # the program leaves the memory of its layers as it is
         "        self.tok_embeddings.reset_parameters()",
-        "        [layer.reset_parameters() for layer in self.layers]\n"
-        "        self.tok_embeddings.reset_parameters()",
+        "        [layer.reset_parameters() for layer in self.layers]\n        self.tok_embeddings.reset_parameters()",
     ),
 ]
 MINGPT_SETTINGS = """
@@ -98,10 +94,7 @@ STAND_INS = {
 NANOGPT = [
     ("    device = f'cuda:{ddp_local_rank}'\n    torch.cuda.set_device(device)\n", ""),
     ("device_ids=[ddp_local_rank]", "device_ids=None"),
-    (
-        "        scaler.scale(loss).backward()",
-        f"        {LOSS}\n        scaler.scale(loss).backward()",
-    ),
+    ("        scaler.scale(loss).backward()", f"        {LOSS}\n        scaler.scale(loss).backward()"),
 ]
 NANOGPT_SETTINGS = [
     "--device=cpu",
@@ -146,9 +139,7 @@ def letters(folder: Path) -> None:
     (folder / "meta.pkl").write_bytes(pickle.dumps({"vocab_size": 26}))
 
 
-def programs(
-    arguments: argparse.Namespace, folder: Path
-) -> dict[str, tuple[Path, list[str], bool]]:
+def programs(arguments: argparse.Namespace, folder: Path) -> dict[str, tuple[Path, list[str], bool]]:
     """{name: (file, arguments, whether the program starts its ranks itself)}."""
     found: dict[str, tuple[Path, list[str], bool]] = {}
     if arguments.examples:
@@ -158,11 +149,7 @@ def programs(
             for file in (folder / name).glob("*.py"):
                 moved(file, edits)
         tutorial = folder / "ddp-tutorial-series"
-        found["ddp-tutorial-series, torchrun"] = (
-            tutorial / "multigpu_torchrun.py",
-            ["2", "10"],
-            False,
-        )
+        found["ddp-tutorial-series, torchrun"] = (tutorial / "multigpu_torchrun.py", ["2", "10"], False)
         found["ddp-tutorial-series, mp.spawn"] = tutorial / "multigpu.py", ["2", "10"], True
         found["ddp/example.py"] = folder / "ddp" / "example.py", [], False
         shutil.copytree(source / "FSDP2", folder / "FSDP2")
@@ -179,18 +166,14 @@ def programs(
             (folder / "mingpt" / name).write_text(text)
         found["minGPT-ddp"] = folder / "mingpt" / "main.py", [], False
     if arguments.nanogpt:
-        shutil.copytree(
-            arguments.nanogpt, folder / "nanoGPT", ignore=shutil.ignore_patterns(".git")
-        )
+        shutil.copytree(arguments.nanogpt, folder / "nanoGPT", ignore=shutil.ignore_patterns(".git"))
         moved(folder / "nanoGPT" / "train.py", NANOGPT)
         letters(folder / "nanoGPT" / "data" / "letters")
         found["nanoGPT/train.py"] = folder / "nanoGPT" / "train.py", NANOGPT_SETTINGS, False
     return found
 
 
-def losses(
-    library: str, file: Path, arguments: list[str], starts_itself: bool
-) -> dict[str, list[float]]:
+def losses(library: str, file: Path, arguments: list[str], starts_itself: bool) -> dict[str, list[float]]:
     """{rank: its losses}."""
     for left in file.parent.glob("snapshot.pt"):
         left.unlink()
@@ -215,9 +198,7 @@ def losses(
         timeout=300,
     )
     if done.returncode:
-        raise SystemExit(
-            f"{library}: {file.name} failed\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
-        )
+        raise SystemExit(f"{library}: {file.name} failed\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
     found: dict[str, list[float]] = {}
     for loss, rank in re.findall(r"loss ([-\d.]+) of rank (\d)", done.stdout):
         found.setdefault(rank, []).append(float(loss))

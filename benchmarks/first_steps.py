@@ -1,5 +1,5 @@
-"""The first steps of a training on a machine without compiled loops: seconds until steps 1, 2, 10
-and 100 are done, and the longest step.
+"""The first steps of a training on a machine without compiled loops: seconds until steps 1, 2, 10 and 100 are done, and
+the longest step.
 
     python benchmarks/first_steps.py                    five models, eager and compiled
     python benchmarks/first_steps.py --torch            torch beside them
@@ -48,9 +48,7 @@ def model_and_data(torch: Any, name: str) -> tuple[Any, Any, Any]:
 
 def transformer(nn: Any) -> Any:
     layer = nn.TransformerEncoderLayer(64, 4, 256, activation="gelu", batch_first=True)
-    return nn.Sequential(
-        nn.Embedding(65, 64), nn.TransformerEncoder(layer, 2), nn.Flatten(), nn.Linear(2048, 65)
-    )
+    return nn.Sequential(nn.Embedding(65, 64), nn.TransformerEncoder(layer, 2), nn.Flatten(), nn.Linear(2048, 65))
 
 
 def lstm(nn: Any) -> Any:
@@ -111,9 +109,7 @@ def main() -> None:
                     if not arguments.warm:
                         env |= {"RUSHLIGHT_CACHE": folder, "TORCHINDUCTOR_CACHE_DIR": folder}
                     command = [sys.executable, __file__, "--one", library, name, how]
-                    made = subprocess.run(
-                        command, env=env, check=True, stdout=subprocess.PIPE, text=True
-                    )
+                    made = subprocess.run(command, env=env, check=True, stdout=subprocess.PIPE, text=True)
                 print(f"{name:12} {library:10} {how:9}" + made.stdout.rstrip(), flush=True)
 
 

@@ -1,15 +1,11 @@
-"""Layers of convolutional nets against torch's in the same process, in turns: forward alone, and
-backward.
+"""Layers of convolutional nets against torch's in the same process, in turns: forward alone, and backward.
 
-    env -u OPENBLAS_CORETYPE OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/layers.py
-    [name]
+    env -u OPENBLAS_CORETYPE OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/layers.py [name]
 
-Prints a table in Markdown: milliseconds of the processor, the least of several calls in turns, and
-torch's divided by ours (above 1: ours is faster). The input is a leaf, whose gradient is copied, as
-it is not in the middle of a net.
+Prints a table in Markdown: milliseconds of the processor, the least of several calls in turns, and torch's divided by
+ours (above 1: ours is faster). The input is a leaf, whose gradient is copied, as it is not in the middle of a net.
 
-One thread of a Cascade Lake Xeon at 2.5 GHz (AVX-512) that others used, too, 21 November 2026,
-torch 2.13:
+One thread of a Cascade Lake Xeon at 2.5 GHz (AVX-512) that others used, too, 21 November 2026, torch 2.13:
 
 | layer, input | forward | torch / ours | backward | torch / ours |
 |---|--:|--:|--:|--:|
@@ -96,12 +92,11 @@ torch 2.13:
 | PReLU(64), 8x64x28x28 | 0.50 | 0.91 | 5.85 | 0.56 |
 | LogSoftmax(1), 8x21x64x64 | 1.15 | 1.10 | 0.89 | 1.33 |
 
-Rows from MaxPool2d on were measured in the evening, with loops in the cache folder and paid for
-(PReLU's takes 400 calls).
+Rows from MaxPool2d on were measured in the evening, with loops in the cache folder and paid for (PReLU's takes 400
+calls).
 
-What falls short: padding by reflection copies twice; windows of uneven sizes are slices of NumPy;
-small layers of one image are calls of Python (0.1 ms) around 0.05 ms of work; products of 64 rows
-and less."""
+What falls short: padding by reflection copies twice; windows of uneven sizes are slices of NumPy; small layers of one
+image are calls of Python (0.1 ms) around 0.05 ms of work; products of 64 rows and less."""
 
 from __future__ import annotations
 
@@ -115,11 +110,7 @@ import torch
 
 import rushlight
 
-CALLS, SECONDS, PAID = (
-    60,
-    1.2,
-    12,
-)  # of each work: at most so many, so long; and so many for loops to be compiled
+CALLS, SECONDS, PAID = (60, 1.2, 12)  # of each work: at most so many, so long; and so many for loops to be compiled
 LAYERS = [
     ("Conv2d(1, 6, 5)", (64, 1, 28, 28)),
     ("Conv2d(6, 16, 5)", (64, 6, 12, 12)),
@@ -252,16 +243,11 @@ def main() -> None:
     torch.set_num_threads(1)
     rushlight.set_num_threads(1)
     chosen = [case for case in LAYERS if not sys.argv[1:] or sys.argv[1] in case[0]]
-    print(
-        "| layer, input | forward | torch / ours | backward | torch / ours |\n|---|--:|--:|--:|--:|"
-    )
+    print("| layer, input | forward | torch / ours | backward | torch / ours |\n|---|--:|--:|--:|--:|")
     for layer, shape in chosen:
         (f, b), (our_f, our_b) = compare(layer, shape)
         size = "x".join(map(str, shape))
-        print(
-            f"| {layer}, {size} | {our_f:.2f} | {f / our_f:.2f} | {our_b:.2f} | {b / our_b:.2f} |",
-            flush=True,
-        )
+        print(f"| {layer}, {size} | {our_f:.2f} | {f / our_f:.2f} | {our_b:.2f} | {b / our_b:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

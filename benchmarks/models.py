@@ -1,16 +1,14 @@
-"""Training steps of whole models, as people bring them, against torch's in the same process, in
-turns; eager and compiled.
+"""Training steps of whole models, as people bring them, against torch's in the same process, in turns; eager and
+compiled.
 
-    env -u OPENBLAS_CORETYPE OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/models.py
-    [name]
+    env -u OPENBLAS_CORETYPE OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/models.py [name]
 
-Prints a table in Markdown: milliseconds of the processor for a step of torch in eager (the least of
-several in turns), and by what factor ours takes less, in eager and with `rushlight.compile` around
-the whole step. Last: whether the losses of the first three steps agree to 1 in 1000, from the same
-seed.
+Prints a table in Markdown: milliseconds of the processor for a step of torch in eager (the least of several in turns),
+and by what factor ours takes less, in eager and with `rushlight.compile` around the whole step. Last: whether the
+losses of the first three steps agree to 1 in 1000, from the same seed.
 
-One thread of a Xeon at 2.5 GHz (AVX-512), slow that evening (a Python loop took two to four times
-its usual time); torch 2.13, loops in the cache folder, 22 November 2026, 18:05:
+One thread of a Xeon at 2.5 GHz (AVX-512), slow that evening (a Python loop took two to four times its usual time);
+torch 2.13, loops in the cache folder, 22 November 2026, 18:05:
 
 | model | torch ms | eager | compiled | same |
 |---|--:|--:|--:|---|
@@ -40,8 +38,8 @@ its usual time); torch 2.13, loops in the cache folder, 22 November 2026, 18:05:
 | transformer encoder | 16.44 | 1.22 | 1.86 | yes |
 | waves by dilated convolution | 22.94 | 1.02 | 1.34 | yes |
 
-What falls short: single images and nets with derivatives in their loss are many small calls; of the
-radiance field half is products, and the rest its waves and rays, op by op."""
+What falls short: single images and nets with derivatives in their loss are many small calls; of the radiance field half
+is products, and the rest its waves and rays, op by op."""
 
 from __future__ import annotations
 
@@ -56,35 +54,26 @@ import torch
 
 import rushlight
 
-SECONDS, PAID, CALLS = (
-    2.5,
-    4.0,
-    12,
-)  # of each model: timed; before that, and in calls, for loops to be compiled
+SECONDS, PAID, CALLS = (2.5, 4.0, 12)  # of each model: timed; before that, and in calls, for loops to be compiled
 Step = Callable[[], Any]
 MODELS: dict[str, Callable[[Any], Step]] = {}
 
 
 def model(make: Callable[[Any], Step]) -> Callable[[Any], Step]:
-    """A model by its function's name: given torch or rushlight, it makes a step, which gives the
-    loss."""
+    """A model by its function's name: given torch or rushlight, it makes a step, which gives the loss."""
     MODELS[make.__name__.replace("_", " ")] = make
     return make
 
 
 def numbers(lib: Any, *shape: int, seed: int = 0) -> Any:
-    return lib.tensor(
-        np.random.default_rng([seed, *shape]).standard_normal(shape, dtype=np.float32)
-    )
+    return lib.tensor(np.random.default_rng([seed, *shape]).standard_normal(shape, dtype=np.float32))
 
 
 def wholes(lib: Any, below: int, *shape: int, seed: int = 0) -> Any:
     return lib.tensor(np.random.default_rng([seed, *shape]).integers(0, below, shape))
 
 
-def training(
-    lib: Any, net: Any, loss: Callable[[], Any], kind: str = "Adam", **options: Any
-) -> Step:
+def training(lib: Any, net: Any, loss: Callable[[], Any], kind: str = "Adam", **options: Any) -> Step:
     """Zero gradients, loss, backward, update."""
     optimizer = getattr(lib.optim, kind)(net.parameters(), **{"lr": 1e-3, **options})
 
@@ -120,12 +109,7 @@ def inference(lib: Any, net: Any, x: Any) -> Step:
 def MLP_on_MNIST(lib: Any) -> Step:
     nn = lib.nn
     net = nn.Sequential(
-        nn.Flatten(),
-        nn.Linear(784, 256),
-        nn.ReLU(),
-        nn.Linear(256, 128),
-        nn.ReLU(),
-        nn.Linear(128, 10),
+        nn.Flatten(), nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 128), nn.ReLU(), nn.Linear(128, 10)
     )
     return classifier(lib, net, numbers(lib, 64, 1, 28, 28), 10)
 
@@ -150,10 +134,7 @@ def table_with_batch_norm(lib: Any) -> Step:
 def deep_Q_learning(lib: Any) -> Step:
     nn, F = lib.nn, lib.nn.functional
     q, target = [
-        nn.Sequential(
-            nn.Linear(4, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 2)
-        )
-        for _ in range(2)
+        nn.Sequential(nn.Linear(4, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 2)) for _ in range(2)
     ]
     state, then, action, reward = (
         numbers(lib, 64, 4),
@@ -192,11 +173,7 @@ def actor_and_critic(lib: Any) -> Step:
         chosen = lib.distributions.Categorical(logits=net["policy"](h))
         ratio = (chosen.log_prob(action) - old).exp()
         clipped = lib.min(ratio * gain, ratio.clamp(0.8, 1.2) * gain).mean()
-        return (
-            -clipped
-            + 0.5 * (net["value"](h).squeeze(1) - gain).pow(2).mean()
-            - 0.01 * chosen.entropy().mean()
-        )
+        return -clipped + 0.5 * (net["value"](h).squeeze(1) - gain).pow(2).mean() - 0.01 * chosen.entropy().mean()
 
     return training(lib, net, loss)
 
@@ -204,9 +181,7 @@ def actor_and_critic(lib: Any) -> Step:
 @model
 def variational_autoencoder(lib: Any) -> Step:
     nn, F = lib.nn, lib.nn.functional
-    net = nn.ModuleList(
-        [nn.Linear(*size) for size in ((784, 400), (400, 20), (400, 20), (20, 400), (400, 784))]
-    )
+    net = nn.ModuleList([nn.Linear(*size) for size in ((784, 400), (400, 20), (400, 20), (20, 400), (400, 784))])
     x, noise = numbers(lib, 128, 784).sigmoid(), numbers(lib, 128, 20)
 
     def loss() -> Any:
@@ -248,9 +223,7 @@ def diffusion_in_the_plane(lib: Any) -> Step:
 @model
 def normalizing_flow(lib: Any) -> Step:
     nn = lib.nn
-    nets = nn.ModuleList(
-        [nn.Sequential(nn.Linear(1, 64), nn.ReLU(), nn.Linear(64, 2)) for _ in range(6)]
-    )
+    nets = nn.ModuleList([nn.Sequential(nn.Linear(1, 64), nn.ReLU(), nn.Linear(64, 2)) for _ in range(6)])
     x = numbers(lib, 256, 2)
 
     def loss() -> Any:
@@ -271,13 +244,7 @@ def heat_equation(lib: Any) -> Step:
     """A net that learns u with du/dt = d2u/dx2: derivatives of the net are in the loss."""
     nn = lib.nn
     net = nn.Sequential(
-        nn.Linear(2, 32),
-        nn.Tanh(),
-        nn.Linear(32, 32),
-        nn.Tanh(),
-        nn.Linear(32, 32),
-        nn.Tanh(),
-        nn.Linear(32, 1),
+        nn.Linear(2, 32), nn.Tanh(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 1)
     )
     x, t = numbers(lib, 500, 1).requires_grad_(), numbers(lib, 500, 1, seed=1).requires_grad_()
 
@@ -295,13 +262,7 @@ def heat_equation(lib: Any) -> Step:
 def radiance_field(lib: Any) -> Step:
     nn = lib.nn
     net = nn.Sequential(
-        nn.Linear(39, 128),
-        nn.ReLU(),
-        nn.Linear(128, 128),
-        nn.ReLU(),
-        nn.Linear(128, 128),
-        nn.ReLU(),
-        nn.Linear(128, 4),
+        nn.Linear(39, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 4)
     )
     points, color = numbers(lib, 64, 32, 3), numbers(lib, 64, 3, seed=1).sigmoid()
     powers = 2.0 ** lib.arange(6)
@@ -311,9 +272,7 @@ def radiance_field(lib: Any) -> Step:
         out = net(lib.cat([points, angle.sin(), angle.cos()], -1))
         alpha = 1 - lib.exp(-lib.relu(out[..., 3]) * 0.1)
         left = lib.cumprod(lib.cat([lib.ones(64, 1), 1 - alpha + 1e-10], -1), -1)[:, :-1]
-        return (
-            (((alpha * left)[..., None] * lib.sigmoid(out[..., :3])).sum(1) - color).pow(2).mean()
-        )
+        return (((alpha * left)[..., None] * lib.sigmoid(out[..., :3])).sum(1) - color).pow(2).mean()
 
     return training(lib, net, loss)
 
@@ -323,24 +282,14 @@ def factors_of_ratings(lib: Any) -> Step:
     nn = lib.nn
     net = nn.ModuleList([nn.Embedding(2000, 32), nn.Embedding(5000, 32)])
     user, item, y = wholes(lib, 2000, 512), wholes(lib, 5000, 512), numbers(lib, 512)
-    return training(
-        lib,
-        net,
-        lambda: ((net[0](user) * net[1](item)).sum(1) - y).pow(2).mean(),
-        "SGD",
-        momentum=0.9,
-    )
+    return training(lib, net, lambda: ((net[0](user) * net[1](item)).sum(1) - y).pow(2).mean(), "SGD", momentum=0.9)
 
 
 @model
 def word_vectors(lib: Any) -> Step:
     nn, F = lib.nn, lib.nn.functional
     net = nn.ModuleList([nn.Embedding(3000, 100), nn.Embedding(3000, 100)])
-    center, context, wrong = (
-        wholes(lib, 3000, 128),
-        wholes(lib, 3000, 128, seed=1),
-        wholes(lib, 3000, 128, 5),
-    )
+    center, context, wrong = wholes(lib, 3000, 128), wholes(lib, 3000, 128, seed=1), wholes(lib, 3000, 128, 5)
 
     def loss() -> Any:
         v = net[0](center)
@@ -396,20 +345,12 @@ def residual(lib: Any, width: int, then: int, stride: int) -> Any:
     class Block(nn.Module):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
             super().__init__()
-            self.first, self.norm = (
-                nn.Conv2d(width, then, 3, stride, 1, bias=False),
-                nn.BatchNorm2d(then),
-            )
-            self.second, self.norm2 = (
-                nn.Conv2d(then, then, 3, 1, 1, bias=False),
-                nn.BatchNorm2d(then),
-            )
+            self.first, self.norm = nn.Conv2d(width, then, 3, stride, 1, bias=False), nn.BatchNorm2d(then)
+            self.second, self.norm2 = nn.Conv2d(then, then, 3, 1, 1, bias=False), nn.BatchNorm2d(then)
             self.past = (
                 nn.Identity()
                 if width == then
-                else nn.Sequential(
-                    nn.Conv2d(width, then, 1, stride, bias=False), nn.BatchNorm2d(then)
-                )
+                else nn.Sequential(nn.Conv2d(width, then, 1, stride, bias=False), nn.BatchNorm2d(then))
             )
 
         def forward(self, x: Any) -> Any:
@@ -436,15 +377,7 @@ def resnet(lib: Any) -> Any:
 
 @model
 def ResNet_on_CIFAR(lib: Any) -> Step:
-    return classifier(
-        lib,
-        resnet(lib),
-        numbers(lib, 16, 3, 32, 32),
-        10,
-        kind="SGD",
-        momentum=0.9,
-        weight_decay=5e-4,
-    )
+    return classifier(lib, resnet(lib), numbers(lib, 16, 3, 32, 32), 10, kind="SGD", momentum=0.9, weight_decay=5e-4)
 
 
 @model
@@ -509,11 +442,7 @@ def UNet(lib: Any) -> Step:
             super().__init__()
             self.down, self.below, self.deep = twice(1, 16), twice(16, 32), twice(32, 64)
             self.rise, self.up = nn.ConvTranspose2d(64, 32, 2, 2), twice(64, 32)
-            self.rise2, self.up2, self.out = (
-                nn.ConvTranspose2d(32, 16, 2, 2),
-                twice(32, 16),
-                nn.Conv2d(16, 1, 1),
-            )
+            self.rise2, self.up2, self.out = nn.ConvTranspose2d(32, 16, 2, 2), twice(32, 16), nn.Conv2d(16, 1, 1)
 
         def forward(self, x: Any) -> Any:
             a = self.down(x)
@@ -554,15 +483,8 @@ def GAN_of_images(lib: Any) -> Step:
         nn.Conv2d(64, 1, 4),
         nn.Flatten(0),
     )
-    makes, judges = [
-        lib.optim.Adam(net.parameters(), lr=2e-4, betas=(0.5, 0.999)) for net in (maker, judge)
-    ]
-    real, noise, yes, no = (
-        numbers(lib, 32, 1, 32, 32),
-        numbers(lib, 32, 64, 1, 1),
-        lib.ones(32),
-        lib.zeros(32),
-    )
+    makes, judges = [lib.optim.Adam(net.parameters(), lr=2e-4, betas=(0.5, 0.999)) for net in (maker, judge)]
+    real, noise, yes, no = numbers(lib, 32, 1, 32, 32), numbers(lib, 32, 64, 1, 1), lib.ones(32), lib.zeros(32)
 
     def step() -> Any:
         image, right = maker(noise), F.binary_cross_entropy_with_logits
@@ -580,9 +502,7 @@ def GAN_of_images(lib: Any) -> Step:
 
 
 def encoder(lib: Any, width: int, heads: int, layers: int) -> Any:
-    layer = lib.nn.TransformerEncoderLayer(
-        width, heads, 4 * width, 0.0, "gelu", batch_first=True, norm_first=True
-    )
+    layer = lib.nn.TransformerEncoderLayer(width, heads, 4 * width, 0.0, "gelu", batch_first=True, norm_first=True)
     return lib.nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
 
 
@@ -593,15 +513,8 @@ def vision_transformer(lib: Any) -> Step:
     class Net(nn.Module):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
             super().__init__()
-            self.patches, self.body, self.head = (
-                nn.Conv2d(3, 96, 4, 4),
-                encoder(lib, 96, 4, 4),
-                nn.Linear(96, 10),
-            )
-            self.first, self.places = (
-                nn.Parameter(lib.zeros(1, 1, 96)),
-                nn.Parameter(lib.zeros(1, 65, 96)),
-            )
+            self.patches, self.body, self.head = nn.Conv2d(3, 96, 4, 4), encoder(lib, 96, 4, 4), nn.Linear(96, 10)
+            self.first, self.places = nn.Parameter(lib.zeros(1, 1, 96)), nn.Parameter(lib.zeros(1, 65, 96))
 
         def forward(self, x: Any) -> Any:
             h = self.patches(x).flatten(2).transpose(1, 2)
@@ -681,11 +594,7 @@ def transformer_encoder(lib: Any) -> Step:
     class Net(nn.Module):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
             super().__init__()
-            self.words, self.body, self.head = (
-                nn.Embedding(2000, 64),
-                encoder(lib, 64, 4, 2),
-                nn.Linear(64, 2),
-            )
+            self.words, self.body, self.head = nn.Embedding(2000, 64), encoder(lib, 64, 4, 2), nn.Linear(64, 2)
 
         def forward(self, x: Any) -> Any:
             return self.head(self.body(self.words(x), src_key_padding_mask=x == 0).mean(1))
@@ -733,11 +642,7 @@ def timed(step: Step) -> float:
 
 def compare(make: Callable[[Any], Step]) -> tuple[list[float], bool]:
     """ms of torch, ours, ours compiled; and whether losses agree."""
-    steps = [
-        seeded(make, torch),
-        seeded(make, rushlight),
-        rushlight.compile(seeded(make, rushlight)),
-    ]
+    steps = [seeded(make, torch), seeded(make, rushlight), rushlight.compile(seeded(make, rushlight))]
     losses = np.array([[step().item() for _ in range(3)] for step in steps])
     for step in steps:
         for _ in range(CALLS):
@@ -760,8 +665,8 @@ def main() -> None:
         if not sys.argv[1:] or sys.argv[1] in name:
             (theirs, ours, compiled), same = compare(make)
             print(
-                f"| {name} | {theirs:.2f} | {theirs / ours:.2f} | {theirs / compiled:.2f} | "
-                f"{'yes' if same else 'NO'} |",
+                f"| {name} | {theirs:.2f} | {theirs / ours:.2f} | {theirs / compiled:.2f} | {'yes' if same else 'NO'} "
+                "|",
                 flush=True,
             )
 

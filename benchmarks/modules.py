@@ -1,14 +1,12 @@
-"""Calls of modules and of functions of nn on little data, against torch's in the same process, in
-turns.
+"""Calls of modules and of functions of nn on little data, against torch's in the same process, in turns.
 
     env -u OPENBLAS_CORETYPE OPENBLAS_NUM_THREADS=1 python benchmarks/modules.py
 
-Prints a table in Markdown: microseconds of a call without gradients, of one with its backward, and
-torch's divided by ours. Time of the processor, one thread, the least of several blocks in turns:
-what others do on the machine counts little.
+Prints a table in Markdown: microseconds of a call without gradients, of one with its backward, and torch's divided by
+ours. Time of the processor, one thread, the least of several blocks in turns: what others do on the machine counts
+little.
 
-Intel Xeon at 2.5 GHz (Cascade Lake, AVX-512), a busy machine, 21 November 2026, torch 2.13, NumPy
-2.4, Numba 0.68:
+Intel Xeon at 2.5 GHz (Cascade Lake, AVX-512), a busy machine, 21 November 2026, torch 2.13, NumPy 2.4, Numba 0.68:
 
 | us | torch | rushlight | ratio | with backward | rushlight | ratio |
 |---|--:|--:|--:|--:|--:|--:|
@@ -32,8 +30,8 @@ Intel Xeon at 2.5 GHz (Cascade Lake, AVX-512), a busy machine, 21 November 2026,
 | attention, 1x4x512x32 | 2060.8 | 1742.8 | 1.18 | 6859 | 4774 | 1.44 |
 | MultiheadAttention, 1x4x16, 2 heads | 184.3 | 283.4 | 0.65 | 884 | 1026 | 0.86 |
 
-What is small costs what NumPy's calls cost: 8 of them in softmax, 13 in layer norm, 20 in
-cross_entropy, 1 us each here."""
+What is small costs what NumPy's calls cost: 8 of them in softmax, 13 in layer norm, 20 in cross_entropy, 1 us each
+here."""
 
 from __future__ import annotations
 
@@ -48,16 +46,12 @@ import rushlight
 
 
 def data(lib: Any, *shape: int, seed: int = 0) -> Any:
-    return lib.tensor(
-        np.random.default_rng([seed, *shape]).standard_normal(shape).astype(np.float32)
-    )
+    return lib.tensor(np.random.default_rng([seed, *shape]).standard_normal(shape).astype(np.float32))
 
 
 def attention(lib: Any, batch: int, length: int, causal: bool) -> tuple[Callable, list]:
     q, k, v = (data(lib, batch, 4, length, 32, seed=i) for i in range(3))
-    return lambda q, k, v: lib.nn.functional.scaled_dot_product_attention(
-        q, k, v, is_causal=causal
-    ), [q, k, v]
+    return lambda q, k, v: lib.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal), [q, k, v]
 
 
 def cases(lib: Any) -> dict[str, tuple[Callable, list]]:
@@ -85,10 +79,7 @@ def cases(lib: Any) -> dict[str, tuple[Callable, list]]:
         "attention, 1x4x64x32": attention(lib, 1, 64, True),
         "attention, 12x4x64x32": attention(lib, 12, 64, True),
         "attention, 1x4x512x32": attention(lib, 1, 512, True),
-        "MultiheadAttention, 1x4x16, 2 heads": (
-            lambda x: heads(x, x, x, need_weights=False)[0],
-            [data(lib, 1, 4, 16)],
-        ),
+        "MultiheadAttention, 1x4x16, 2 heads": (lambda x: heads(x, x, x, need_weights=False)[0], [data(lib, 1, 4, 16)]),
     }
 
 
@@ -138,17 +129,14 @@ def main() -> None:
     seconds = parser.parse_args().seconds
     for lib in (torch, rushlight):
         lib.set_num_threads(1)
-    print(
-        "| us | torch | rushlight | ratio | with backward | rushlight | ratio "
-        "|\n|---|--:|--:|--:|--:|--:|--:|"
-    )
+    print("| us | torch | rushlight | ratio | with backward | rushlight | ratio |\n|---|--:|--:|--:|--:|--:|--:|")
     theirs, ours = cases(torch), cases(rushlight)
     for name in ours:
         (a, both_a), (b, both_b) = runs(torch, *theirs[name]), runs(rushlight, *ours[name])
         alone_a, alone_b, with_a, with_b = (s * 1e6 for s in least([a, b, both_a, both_b], seconds))
         print(
-            f"| {name} | {alone_a / 10:.1f} | {alone_b / 10:.1f} | {alone_a / alone_b:.2f} "
-            f"| {with_a:.0f} | {with_b:.0f} | {with_a / with_b:.2f} |",
+            f"| {name} | {alone_a / 10:.1f} | {alone_b / 10:.1f} | {alone_a / alone_b:.2f} | {with_a:.0f} | "
+            f"{with_b:.0f} | {with_a / with_b:.2f} |",
             flush=True,
         )
 

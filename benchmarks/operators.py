@@ -5,14 +5,13 @@
     python benchmarks/operators.py --threads 1 2 --json FILE --page FILE.md     # all, and a page
     python benchmarks/operators.py --against main --processes 3                 # two commits
 
-Sizes: S, a few dozen numbers; M, 64 thousand; L, 1 to 2 million. Modes: `forward`, under `no_grad`;
-`backward`, forward and backward. Times are microseconds, the least of many short blocks in which
-the engines take turns. A ratio is torch's time / ours: above 1, rushlight is faster. With
-`--against`, a ratio is the other commit's time / ours.
+Sizes: S, a few dozen numbers; M, 64 thousand; L, 1 to 2 million. Modes: `forward`, under `no_grad`; `backward`, forward
+and backward. Times are microseconds, the least of many short blocks in which the engines take turns. A ratio is torch's
+time / ours: above 1, rushlight is faster. With `--against`, a ratio is the other commit's time / ours.
 
-Before a call is timed, it is warmed up, and the accounts of loops (fast/policy.py) are settled: the
-figures are those of a program that has run for a while. With one thread the processor's time is
-measured, which other programs on the machine hardly change; with more, the time on the wall."""
+Before a call is timed, it is warmed up, and the accounts of loops (fast/policy.py) are settled: the figures are those
+of a program that has run for a while. With one thread the processor's time is measured, which other programs on the
+machine hardly change; with more, the time on the wall."""
 
 from __future__ import annotations
 
@@ -39,23 +38,17 @@ FORWARD_ONLY = " !"  # the end of a call that is not differentiated
 BLOCK_SECONDS = 4e-4  # of a block of calls
 WARM_SECONDS = {"S": 0.05, "M": 0.25, "L": 0.25}
 WARM_CALLS = 5
-# With several threads: the wait before a block, since OpenMP's threads spin for about 1 ms after
-# their work and would take a core from the other engine; and the length of a block, in which
-# threads stay awake
+# With several threads: the wait before a block, since OpenMP's threads spin for about 1 ms after their work and would
+# take a core from the other engine; and the length of a block, in which threads stay awake
 SPIN_SECONDS, LONG_BLOCK_SECONDS = 4e-3, 8e-3
 OUTLIER = 0.5  # ratio below which a call is measured again
 SLOWER = 0.95  # ratio below which `--against` lists a call
 
-# Shapes by size: rows, columns; batch, channels, height and width of images; steps and features
-# of sequences; side of square matrices
+# Shapes by size: rows, columns; batch, channels, height and width of images; steps and features of sequences; side of
+# square matrices
 SHAPES = {
     "S": ((4, 8), (1, 4, 8, 8), (1, 4, 8), 6),
-    "M": (
-        (256, 256),
-        (4, 16, 32, 32),
-        (4, 32, 64),
-        64,
-    ),
+    "M": ((256, 256), (4, 16, 32, 32), (4, 32, 64), 64),
     "L": ((1024, 2048), (8, 32, 64, 64), (16, 128, 128), 384),
 }
 
@@ -139,9 +132,7 @@ def modules(lib: Any, features: int) -> dict[str, Any]:
     nn = lib.nn
     made = {
         "attention": nn.MultiheadAttention(features, 4, batch_first=True),
-        "encoder": nn.TransformerEncoderLayer(
-            features, 4, 2 * features, dropout=0.0, batch_first=True
-        ),
+        "encoder": nn.TransformerEncoderLayer(features, 4, 2 * features, dropout=0.0, batch_first=True),
         "lstm": nn.LSTM(features, features, batch_first=True),
         "gru": nn.GRU(features, features, batch_first=True),
         "rnn": nn.RNN(features, features, batch_first=True),
@@ -203,9 +194,7 @@ def seconds_of(work: Callable, calls: int, clock: Callable[[], float]) -> float:
     return (clock() - start) / calls
 
 
-def measured(
-    engines: dict[str, Engine], task: dict[str, Any], clock: Callable[[], float]
-) -> dict[str, Any]:
+def measured(engines: dict[str, Engine], task: dict[str, Any], clock: Callable[[], float]) -> dict[str, Any]:
     """engine -> the least time of the call, in microseconds; "error" of the engine that fails."""
     size, mode = task["size"], task["mode"]
     with ExitStack() as stack:
@@ -308,8 +297,7 @@ def checkout(commit: str) -> Iterator[Path]:
 
 
 def least(workers: Workers, task: dict[str, Any], rounds: int) -> dict[str, Any]:
-    """The least times of `ours`, `torch` and, with two commits, `other`, over rounds and
-    processes."""
+    """The least times of `ours`, `torch` and, with two commits, `other`, over rounds and processes."""
     best: dict[str, Any] = {}
     for name, worker in rounds * in_turns(workers):
         found = worker.ask(task)
@@ -359,8 +347,8 @@ def columns_of(rows: list[dict[str, Any]]) -> list[tuple[int, str, str]]:
 
 
 def table(rows: list[dict[str, Any]], keys: list[str]) -> list[str]:
-    """A row of Markdown for each family (`family`) or call, a column for threads, mode and size:
-    the geometric mean of ratios; for one call, its time in microseconds, too."""
+    """A row of Markdown for each family (`family`) or call, a column for threads, mode and size: the geometric mean of
+    ratios; for one call, its time in microseconds, too."""
     columns = columns_of(rows)
     heads = [f"{size} {mode}, {threads} thr." for threads, mode, size in columns]
     lines = ["| " + " | ".join([" / ".join(keys), *heads]) + " |"]
@@ -411,9 +399,7 @@ def main() -> None:
     parser.add_argument("--against", help="a commit to compare with, instead of torch")
     parser.add_argument("--seconds", type=float, default=0.05, help="of a call in a round")
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument(
-        "--processes", type=int, default=1, help="of each side: times differ between processes"
-    )
+    parser.add_argument("--processes", type=int, default=1, help="of each side: times differ between processes")
     parser.add_argument("--json", type=Path, help="write all rows here")
     parser.add_argument("--page", type=Path, help="write the page here")
     parser.add_argument("--title", default="", help="what the page says was measured")
@@ -427,8 +413,7 @@ def main() -> None:
             folders["other"] = stack.enter_context(checkout(chosen.against))
         for threads in chosen.threads:
             workers = {
-                name: [Worker(folder, threads) for _ in range(chosen.processes)]
-                for name, folder in folders.items()
+                name: [Worker(folder, threads) for _ in range(chosen.processes)] for name, folder in folders.items()
             }
             for row in survey(workers, chosen):
                 if "error" in row:
@@ -436,10 +421,7 @@ def main() -> None:
                     continue
                 rows.append({**row, "threads": threads})
                 where = f"{row['size']} {row['mode']:8} {threads}"
-                print(
-                    f"{row['call']:60} {where} {ratio_of(row):6.2f} {row['ours']:11.2f} us",
-                    flush=True,
-                )
+                print(f"{row['call']:60} {where} {ratio_of(row):6.2f} {row['ours']:11.2f} us", flush=True)
             for _, worker in in_turns(workers):
                 worker.close()
     print("", *table(rows, ["family"]), sep="\n")

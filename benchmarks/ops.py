@@ -1,15 +1,14 @@
 """Ops on matrices against torch's in the same process, in turns: forward alone, and backward.
 
-    env -u OPENBLAS_CORETYPE OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/ops.py [part
-    of a name [10x10 ...]]
+    env -u OPENBLAS_CORETYPE OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/ops.py [part of a name [10x10
+    ...]]
 
-Prints a table in Markdown: microseconds of the processor, the least of many calls in turns, and
-torch's divided by ours (above 1: ours is faster); float32, x, y and w > 0 of one shape, m a mask as
-good as random, i indices. A call counts with entering and leaving `no_grad`; backward with the
-leaves' gradients.
+Prints a table in Markdown: microseconds of the processor, the least of many calls in turns, and torch's divided by ours
+(above 1: ours is faster); float32, x, y and w > 0 of one shape, m a mask as good as random, i indices. A call counts
+with entering and leaving `no_grad`; backward with the leaves' gradients.
 
-One thread of a Cascade Lake Xeon at 2.5 GHz (AVX-512) on which three others worked, 22 November
-2026, 10:35, torch 2.13 (so it is the ratios that say something):
+One thread of a Cascade Lake Xeon at 2.5 GHz (AVX-512) on which three others worked, 22 November 2026, 10:35, torch 2.13
+(so it is the ratios that say something):
 
 | op | 128x400 | torch / ours | backward | torch / ours | 1000x1000 | torch / ours | backward | torch / ours |
 |---|--:|--:|--:|--:|--:|--:|--:|--:|
@@ -65,41 +64,36 @@ One thread of a Cascade Lake Xeon at 2.5 GHz (AVX-512) on which three others wor
 | nn.functional.huber_loss(x, y) | 276 | 0.67 | 320 | 0.85 | 1731 | 1.03 | 5462 | 0.66 |
 | nn.functional.gumbel_softmax(x) | 6531 | 0.29 | 296 | 1.25 | 47510 | 0.68 | 3553 | 0.69 |
 
-After 12 calls of each: loops that are compiled once they have paid are those of the cache folder,
-or not there yet (leaky_relu, lerp, x % 1.5, cumsum and remainders of 51,200, randn). Where theirs
-had paid, 2 million numbers gave x % 1.5 2.95, fmod(x, w) 2.35, remainder(x, w) 2.6, smooth_l1_loss
-0.96.
+After 12 calls of each: loops that are compiled once they have paid are those of the cache folder, or not there yet
+(leaky_relu, lerp, x % 1.5, cumsum and remainders of 51,200, randn). Where theirs had paid, 2 million numbers gave x %
+1.5 2.95, fmod(x, w) 2.35, remainder(x, w) 2.6, smooth_l1_loss 0.96.
 
-That morning's changes, torch / ours before and after, of 128x400, 1000x1000: fmod 0.41, 0.36 to
-0.36, 2.1 (by the loop); remainder 0.55, 0.45 to 0.51, 2.3; nansum 0.37, 0.28 to 0.82, 1.2; unique
-0.49, 0.37 to 4.0, 8.0; arange 0.49, 0.29 to 0.95, 1.16; linspace 0.26, 0.08 to 0.47, 0.43;
-leaky_relu 0.42, 0.27 to 0.64, 0.47; smooth_l1_loss 0.45, 0.21 to 0.71, 0.91; tril 0.45, 1.0 to
-0.57, 1.06; prod(1) 0.44, 0.38 to 0.44, 0.49. Sums along rows by BLAS (sum(1) 0.56 to 0.84 of
-128x400) were taken back: the last bits of a row's sum then depend on how many rows there are, and
-layer_norm's with them. Of 10x10, forward: einsum 0.66 to 0.97, where 0.55 to 0.76, masked_fill 0.57
-to 0.74, tril 0.41 to 0.56, leaky_relu 0.66 to 0.87, randperm 0.21 to 0.33, randn 0.09 to 0.13 (0.2
-once its loop has paid). `tensor` of a list of 10,000 numbers: 0.15 to 1.9.
+That morning's changes, torch / ours before and after, of 128x400, 1000x1000: fmod 0.41, 0.36 to 0.36, 2.1 (by the
+loop); remainder 0.55, 0.45 to 0.51, 2.3; nansum 0.37, 0.28 to 0.82, 1.2; unique 0.49, 0.37 to 4.0, 8.0; arange 0.49,
+0.29 to 0.95, 1.16; linspace 0.26, 0.08 to 0.47, 0.43; leaky_relu 0.42, 0.27 to 0.64, 0.47; smooth_l1_loss 0.45, 0.21 to
+0.71, 0.91; tril 0.45, 1.0 to 0.57, 1.06; prod(1) 0.44, 0.38 to 0.44, 0.49. Sums along rows by BLAS (sum(1) 0.56 to 0.84
+of 128x400) were taken back: the last bits of a row's sum then depend on how many rows there are, and layer_norm's with
+them. Of 10x10, forward: einsum 0.66 to 0.97, where 0.55 to 0.76, masked_fill 0.57 to 0.74, tril 0.41 to 0.56,
+leaky_relu 0.66 to 0.87, randperm 0.21 to 0.33, randn 0.09 to 0.13 (0.2 once its loop has paid). `tensor` of a list of
+10,000 numbers: 0.15 to 1.9.
 
-That afternoon's, 13:47, before and after: of 128x400 sum(1) 0.31 to 0.72 and mean(1) 0.39 to 0.82
-(by einsum, with the same bits for a row among any number of rows), softshrink 0.10 to 0.38, prelu
-0.22 to 0.35, multinomial 0.26 to 1.15, gumbel_softmax 0.55 to 0.99, unique_consecutive of 51,200
-0.13 to 0.90; of 4x8 one_hot 0.28 to 1.0, randn 0.04 to 0.29, median(1) 0.24 to 0.34, var(1) 0.22 to
-0.34, zero_ 0.38 to 0.53; of images, forward and with backward: conv2d of 1x3x8x8 0.30, 0.71 to
-0.55, 1.35, of 2x3x8x8 1.3, 2.0 to 2.3, 3.5, of one tap 0.29, 0.68 to 0.58, 1.2; max_pool2d of
-2x3x8x8 0.13, 0.41 to 0.29, 0.61.
+That afternoon's, 13:47, before and after: of 128x400 sum(1) 0.31 to 0.72 and mean(1) 0.39 to 0.82 (by einsum, with the
+same bits for a row among any number of rows), softshrink 0.10 to 0.38, prelu 0.22 to 0.35, multinomial 0.26 to 1.15,
+gumbel_softmax 0.55 to 0.99, unique_consecutive of 51,200 0.13 to 0.90; of 4x8 one_hot 0.28 to 1.0, randn 0.04 to 0.29,
+median(1) 0.24 to 0.34, var(1) 0.22 to 0.34, zero_ 0.38 to 0.53; of images, forward and with backward: conv2d of 1x3x8x8
+0.30, 0.71 to 0.55, 1.35, of 2x3x8x8 1.3, 2.0 to 2.3, 3.5, of one tap 0.29, 0.68 to 0.58, 1.2; max_pool2d of 2x3x8x8
+0.13, 0.41 to 0.29, 0.61.
 
-And 17:03's (cumprod's row is of then), on a quiet machine, loops loaded and paid: of 128x400
-x.half() 0.04 to 0.84, h.float() 0.09 to 0.79, h + h 0.05 to 0.67, h * 2 0.04 to 0.64, h.sum() 0.08
-to 0.32, bfloat16's b + b 0.18 to 0.68, relu 0.25 to 0.59, cumprod(1) 0.39 to 0.94 once paid, expand
-with backward 0.13 to 1.0; of 4x8 take_along_dim 0.20 to 0.47, index_add 0.20 to 0.45, index_copy
-0.28 to 0.58, gather 0.38 to 0.44, scatter 0.28 to 0.31, std(0) 0.29 to 0.33, uniform_ 0.11 to 0.15,
-arange(0, 1, 0.125) 0.17 to 0.89; of 2x3x8x8 adaptive_avg_pool2d(x, 3) 0.13 to 0.39, avg_pool2d 0.25
-to 0.32, area interpolation 0.18 to 0.65, BatchNorm2d 0.33 to 0.39.
+And 17:03's (cumprod's row is of then), on a quiet machine, loops loaded and paid: of 128x400 x.half() 0.04 to 0.84,
+h.float() 0.09 to 0.79, h + h 0.05 to 0.67, h * 2 0.04 to 0.64, h.sum() 0.08 to 0.32, bfloat16's b + b 0.18 to 0.68,
+relu 0.25 to 0.59, cumprod(1) 0.39 to 0.94 once paid, expand with backward 0.13 to 1.0; of 4x8 take_along_dim 0.20 to
+0.47, index_add 0.20 to 0.45, index_copy 0.28 to 0.58, gather 0.38 to 0.44, scatter 0.28 to 0.31, std(0) 0.29 to 0.33,
+uniform_ 0.11 to 0.15, arange(0, 1, 0.125) 0.17 to 0.89; of 2x3x8x8 adaptive_avg_pool2d(x, 3) 0.13 to 0.39, avg_pool2d
+0.25 to 0.32, area interpolation 0.18 to 0.65, BatchNorm2d 0.33 to 0.39.
 
-What falls short: `x ** 4` backward is NumPy's `**`, 100 times as slow for numbers below 0; gather
-and scatter compute flat places first; random normals have torch's bits, in NumPy by 70 calls; sines
-of float64 (0.2) have no vectors in NumPy; small grid_sample (0.05), pools, topk, std, CTC are many
-calls."""
+What falls short: `x ** 4` backward is NumPy's `**`, 100 times as slow for numbers below 0; gather and scatter compute
+flat places first; random normals have torch's bits, in NumPy by 70 calls; sines of float64 (0.2) have no vectors in
+NumPy; small grid_sample (0.05), pools, topk, std, CTC are many calls."""
 
 from __future__ import annotations
 
@@ -114,12 +108,7 @@ import torch
 import rushlight
 
 SHAPES = [tuple(map(int, shape.split("x"))) for shape in sys.argv[2:]] or [(128, 400), (1000, 1000)]
-PAID, SECONDS, LEAST, MOST = (
-    12,
-    0.25,
-    4,
-    400,
-)  # calls for loops to be compiled; of each case: seconds, calls
+PAID, SECONDS, LEAST, MOST = (12, 0.25, 4, 400)  # calls for loops to be compiled; of each case: seconds, calls
 OPS = """
 where(m, x, y)
 where(x > 0, x, 0.)
@@ -175,15 +164,10 @@ nn.functional.gumbel_softmax(x)
 """
 
 
-def works(
-    lib: Any, text: str, shape: tuple[int, int]
-) -> tuple[Callable, Callable | None, Callable]:
+def works(lib: Any, text: str, shape: tuple[int, int]) -> tuple[Callable, Callable | None, Callable]:
     """A forward without a graph, one with it if there is a gradient, and the backward of that."""
     rng = np.random.default_rng(0)
-    x, y = (
-        lib.tensor(rng.standard_normal(shape, dtype=np.float32), requires_grad=True)
-        for _ in range(2)
-    )
+    x, y = (lib.tensor(rng.standard_normal(shape, dtype=np.float32), requires_grad=True) for _ in range(2))
     w = lib.tensor(np.abs(rng.standard_normal(shape, dtype=np.float32)) + 0.5, requires_grad=True)
     names = {
         **vars(lib),
@@ -252,10 +236,7 @@ def compare(text: str, shape: tuple[int, int]) -> list[list[float]]:
 def main() -> None:
     torch.set_num_threads(1)
     rushlight.set_num_threads(1)
-    print(
-        *["| op |", *[f" {a}x{b} | torch / ours | backward | torch / ours |" for a, b in SHAPES]],
-        sep="",
-    )
+    print(*["| op |", *[f" {a}x{b} | torch / ours | backward | torch / ours |" for a, b in SHAPES]], sep="")
     print("|---|" + "--:|" * 4 * len(SHAPES))
     for text in OPS.strip().splitlines():
         if sys.argv[1:] and sys.argv[1] not in text:

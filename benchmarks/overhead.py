@@ -1,11 +1,9 @@
-"""The cost of one call: rushlight beside torch, in one process, one thread, on 3x4 float32 and
-small images.
+"""The cost of one call: rushlight beside torch, in one process, one thread, on 3x4 float32 and small images.
 
     env -u OPENBLAS_CORETYPE python benchmarks/overhead.py
 
-The two engines take turns in short blocks, so that a busy machine slows both; printed are each
-one's best block, and the median over blocks of the ratio torch / rushlight (above 1: rushlight is
-cheaper)."""
+The two engines take turns in short blocks, so that a busy machine slows both; printed are each one's best block, and
+the median over blocks of the ratio torch / rushlight (above 1: rushlight is cheaper)."""
 
 from __future__ import annotations
 
@@ -33,10 +31,7 @@ def cases(lib: ModuleType) -> dict[str, tuple[Callable, int]]:
     out = y.sum()
     w, x = lib.ones(10, 4, requires_grad=True), lib.ones(3, 4)
     nn, F = import_module(f"{lib.__name__}.nn"), import_module(f"{lib.__name__}.nn.functional")
-    image, filters = (
-        lib.rand(2, 3, 8, 8, requires_grad=True),
-        lib.rand(4, 3, 3, 3, requires_grad=True),
-    )
+    image, filters = lib.rand(2, 3, 8, 8, requires_grad=True), lib.rand(4, 3, 3, 3, requires_grad=True)
     norm, rows = nn.BatchNorm2d(3), nn.LayerNorm(4)
 
     def step() -> None:

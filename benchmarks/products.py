@@ -1,15 +1,14 @@
-"""Products of float32 matrices: rushlight (compiled loops where they are faster) beside OpenBLAS
-(NumPy) and torch (MKL).
+"""Products of float32 matrices: rushlight (compiled loops where they are faster) beside OpenBLAS (NumPy) and torch
+(MKL).
 
     env -u OPENBLAS_CORETYPE OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/products.py
 
-Each cell: 1e9 operations in a second of the processor's time with x y, x y^T (as linear layers have
-it), and x^T y (as the gradients of their weights); then how many times as long OpenBLAS and torch
-take (above 1: rushlight is faster). Shapes are (..., m, k, n). The rule `suits` in
-rushlight/fast/matmul.py was read off such a table of the loops alone.
+Each cell: 1e9 operations in a second of the processor's time with x y, x y^T (as linear layers have it), and x^T y (as
+the gradients of their weights); then how many times as long OpenBLAS and torch take (above 1: rushlight is faster).
+Shapes are (..., m, k, n). The rule `suits` in rushlight/fast/matmul.py was read off such a table of the loops alone.
 
-Cascade Lake, AVX-512, one thread, on a busy machine (load 6 on two cores), 2026-11-21, NumPy 2 with
-OpenBLAS 0.3, torch 2.13:
+Cascade Lake, AVX-512, one thread, on a busy machine (load 6 on two cores), 2026-11-21, NumPy 2 with OpenBLAS 0.3, torch
+2.13:
 
                           x y                 x y^T               x^T y
     (768, 128, 384)        128  1.21  0.97      127  1.24  0.94      116  1.17  0.90
@@ -33,8 +32,8 @@ OpenBLAS 0.3, torch 2.13:
     (48, 32, 32, 32)        83  0.91  1.07       62  1.86  2.33       86  0.90  1.15
     (4, 256, 256, 256)     119  1.08  1.02      120  1.21  1.03      113  1.07  1.00
 
-Few rows, few numbers to add up, few columns, and operands that are not in any cache (100 MB of them
-in turns), the same day on a busier machine (load 8):
+Few rows, few numbers to add up, few columns, and operands that are not in any cache (100 MB of them in turns), the same
+day on a busier machine (load 8):
 
     (4, 128, 512)           58  0.97  1.17       36  3.64  1.01       37  0.97  0.73
     (8, 128, 384)           53  0.58  0.64       34  2.13  0.82       51  0.59  0.61
@@ -52,8 +51,7 @@ in turns), the same day on a busier machine (load 8):
     (512, 1600, 128)       115  1.23  1.05      111  1.31  1.11       95  1.33  1.45
     (512, 768, 128)        107  1.26  1.02      105  1.26  1.04       94  1.38  1.56
 
-Rows that meet a transpose, the weights (4 MB) in L3, 2026-11-22, us before and after x is turned
-instead:
+Rows that meet a transpose, the weights (4 MB) in L3, 2026-11-22, us before and after x is turned instead:
 
     rows                       12           16           20           24           32
     (rows, 128, 384)     23   19     28   19     34   28     32   27     38   27
@@ -61,37 +59,33 @@ instead:
     (rows, 512, 128)     31   30     39   29     47   40     41   40     48   39
     (rows, 1024, 1024)  456  439    583  423    813  578    708  610    796  588
 
-Of 9 rows (128, 512) took 24 instead of 31, but (512, 128) 30 instead of 24. 48 and 64 rows gained
-nothing: what is not laid out in panels is lost to lines of the result that are written by halves.
+Of 9 rows (128, 512) took 24 instead of 31, but (512, 128) 30 instead of 24. 48 and 64 rows gained nothing: what is not
+laid out in panels is lost to lines of the result that are written by halves.
 
-Cold or not makes no difference at 1024 x 1024 x 1024 (104 and 107; torch 113 and 112), a third at
-64 rows. There the order in which a transpose is laid out decides: along its rows 72 us for 128 rows
-of 1024 numbers, where squares beside each other, from rows 4096 bytes apart, took 140; in L2 both
-took 50. Prefetches for dot products of few rows lost 2 to 10 %, one line or eight ahead, to L1, L2
-or L3. Operands that begin with a line of the cache: 2 to 5 %. Masked loads throughout, for the sake
-of one loop, took 1.5 times as long: each needs a unit that multiplies.
+Cold or not makes no difference at 1024 x 1024 x 1024 (104 and 107; torch 113 and 112), a third at 64 rows. There the
+order in which a transpose is laid out decides: along its rows 72 us for 128 rows of 1024 numbers, where squares beside
+each other, from rows 4096 bytes apart, took 140; in L2 both took 50. Prefetches for dot products of few rows lost 2 to
+10 %, one line or eight ahead, to L1, L2 or L3. Operands that begin with a line of the cache: 2 to 5 %. Masked loads
+throughout, for the sake of one loop, took 1.5 times as long: each needs a unit that multiplies.
 
-On a less busy one (load 4) 1024 x 1024 x 1024: 130 127 116 (MKL 131 130 125, OpenBLAS 113 115 109);
-(1024, 128, 512): 131 130 124 (MKL 140 140 136). A tile alone makes 143 with 128 numbers to add up,
-149 with 512. What is short of that: y laid out (3 % at 1024 rows), the result fetched from L3 and
-written back (8 %; prefetching its lines gives 2 % of it back, and costs as much where they are
-near), x^T turned (3 to 9 %).
+On a less busy one (load 4) 1024 x 1024 x 1024: 130 127 116 (MKL 131 130 125, OpenBLAS 113 115 109); (1024, 128, 512):
+131 130 124 (MKL 140 140 136). A tile alone makes 143 with 128 numbers to add up, 149 with 512. What is short of that: y
+laid out (3 % at 1024 rows), the result fetched from L3 and written back (8 %; prefetching its lines gives 2 % of it
+back, and costs as much where they are near), x^T turned (3 to 9 %).
 
-How y is laid out decides: a panel of 64 columns after the other took 74 ns for 64 numbers from rows
-4096 bytes apart, whole rows take 28; transposed squares beside each other 28 instead of 52 one
-below the other. With a block of panels laid out, rows of x can be the outer loop: they stay in L1,
-and lines of the result are written from left to right. Few rows meet y so seldom that a quarter of
-the block is better (92 for 80 at 32 rows).
+How y is laid out decides: a panel of 64 columns after the other took 74 ns for 64 numbers from rows 4096 bytes apart,
+whole rows take 28; transposed squares beside each other 28 instead of 52 one below the other. With a block of panels
+laid out, rows of x can be the outer loop: they stay in L1, and lines of the result are written from left to right. Few
+rows meet y so seldom that a quarter of the block is better (92 for 80 at 32 rows).
 
-What lost: prefetches between the additions (LLVM then spills the sums: half the speed); loops
-unrolled four times (same); y read where it is for more than 48 rows (0.9; below that 1.2, and 0.9
-when the core's other thread is busy); x packed six rows by six (0.9 for x^T y); 8 rows by 3
-registers (the same), 12 by 2 (0.9); huge pages for the block (the same). With registers of AVX2 the
-same loops make 64 where OpenBLAS makes 71, so they are for AVX-512 only. Two threads: as
-OpenBLAS's.
+What lost: prefetches between the additions (LLVM then spills the sums: half the speed); loops unrolled four times
+(same); y read where it is for more than 48 rows (0.9; below that 1.2, and 0.9 when the core's other thread is busy); x
+packed six rows by six (0.9 for x^T y); 8 rows by 3 registers (the same), 12 by 2 (0.9); huge pages for the block (the
+same). With registers of AVX2 the same loops make 64 where OpenBLAS makes 71, so they are for AVX-512 only. Two threads:
+as OpenBLAS's.
 
-A whole step beside that with the loops of the morning, in turns on a busy machine: W5 (GPT) 0.94,
-compiled 0.92; W3 (MLP) 0.98, compiled 0.95; W3b (large MLP) 0.97, compiled 0.97."""
+A whole step beside that with the loops of the morning, in turns on a busy machine: W5 (GPT) 0.94, compiled 0.92; W3
+(MLP) 0.98, compiled 0.95; W3b (large MLP) 0.97, compiled 0.97."""
 
 from __future__ import annotations
 
@@ -172,22 +166,18 @@ def operands(shape: tuple[int, ...], turned: str) -> tuple[np.ndarray, np.ndarra
 
 
 def show(shape: tuple[int, ...], nbytes: int = 0) -> None:
-    """One line: all three layouts of (..., m, k) times (..., k, n), of so many operands in turns
-    that they fill nbytes."""
+    """One line: all three layouts of (..., m, k) times (..., k, n), of so many operands in turns that they fill
+    nbytes."""
     cells = []
     for turned in ("", "y", "x"):
         given = [operands(shape, turned)]
         given += [operands(shape, turned) for _ in range(nbytes // sum(a.nbytes for a in given[0]))]
         tensors = [(torch.from_numpy(x), torch.from_numpy(y)) for x, y in given]
         own, blas, other = fastest(
-            [
-                partial(in_turns, *work)
-                for work in ((matmul.mm, given), (np.matmul, given), (torch.matmul, tensors))
-            ]
+            [partial(in_turns, *work) for work in ((matmul.mm, given), (np.matmul, given), (torch.matmul, tensors))]
         )
         cells.append(
-            f"{2e-9 * given[0][0].size * shape[-1] * len(given) / own:5.0f} {blas / own:5.2f} "
-            f"{other / own:5.2f}"
+            f"{2e-9 * given[0][0].size * shape[-1] * len(given) / own:5.0f} {blas / own:5.2f} {other / own:5.2f}"
         )
     print(f"    {shape!s:20}", "    ".join(cells), flush=True)
 

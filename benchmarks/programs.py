@@ -3,9 +3,9 @@
     env -u OPENBLAS_CORETYPE OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/programs.py
     python benchmarks/programs.py --only maml --profile 20       # where rushlight's step spends its time
 
-Printed: the milliseconds of a step, the least of many, and torch's time / ours (above 1 rushlight
-is faster). Both begin with the same numbers; losses that differ by more than 1 % are reported.
-Accounts of loops are settled: the figures are those of a program that has run for a while."""
+Printed: the milliseconds of a step, the least of many, and torch's time / ours (above 1 rushlight is faster). Both
+begin with the same numbers; losses that differ by more than 1 % are reported. Accounts of loops are settled: the
+figures are those of a program that has run for a while."""
 
 from __future__ import annotations
 
@@ -77,9 +77,7 @@ def dlrm(lib: Any) -> Step:
         dots = lib.bmm(features, features.transpose(1, 2))[:, at[0], at[1]]
         return F.binary_cross_entropy_with_logits(top(lib.cat([x, dots], 1)), target)
 
-    return trained(
-        lib.optim.SGD([*weights, *bottom.parameters(), *top.parameters()], lr=0.01), loss
-    )
+    return trained(lib.optim.SGD([*weights, *bottom.parameters(), *top.parameters()], lr=0.01), loss)
 
 
 def nerf(lib: Any) -> Step:
@@ -165,9 +163,7 @@ def group_convolution(lib: Any) -> Step:
         turned = lib.stack([lib.rot90(lift, k, (2, 3)) for k in range(4)], 1)
         x = F.relu(F.conv2d(images, turned.reshape(32, 1, 3, 3), padding=1))
         x = F.max_pool2d(x, 2)
-        kernels = lib.stack([lib.rot90(group.roll(k, 2), k, (3, 4)) for k in range(4)], 1).reshape(
-            32, 32, 3, 3
-        )
+        kernels = lib.stack([lib.rot90(group.roll(k, 2), k, (3, 4)) for k in range(4)], 1).reshape(32, 32, 3, 3)
         x = F.relu(F.conv2d(x, kernels, padding=1))
         pooled = x.view(16, 8, 4, -1).amax(2).mean(-1)
         return F.cross_entropy(pooled @ head, target)

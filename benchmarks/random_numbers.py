@@ -2,16 +2,16 @@
 
     env -u OPENBLAS_CORETYPE python benchmarks/random_numbers.py [--without-numba] [names]
 
-The two take turns; printed are the medians in ms and their ratio. Both draw the same bits. On a
-shared Xeon of 2.5 GHz, two cores, torch 2.13 (rushlight / torch, with Numba and without):
+The two take turns; printed are the medians in ms and their ratio. Both draw the same bits. On a shared Xeon of 2.5 GHz,
+two cores, torch 2.13 (rushlight / torch, with Numba and without):
 
     rand 0.9, 1.1               uniform_ 0.5, 4.8           randn 0.8, 9.2          normal_ 0.8, 14
     rand float64 0.7, 1.6       randn float64 1.5, 11       randn 1000 3.1, 21      exponential_ 0.6, 5.1
     bernoulli 0.4, 0.8          bernoulli_ 0.3, 0.9         dropout 0.4, 1.0        randint 0.6, 0.8
     randperm 100 k 1.3, 3.4     multinomial 2.0, 2.0        multinomial rows 1.2, 3.9
 
-Poisson numbers take 3.2 times torch's time; without Numba they, binomial and gamma ones are made
-one at a time in Python and take 50 to 100 times."""
+Poisson numbers take 3.2 times torch's time; without Numba they, binomial and gamma ones are made one at a time in
+Python and take 50 to 100 times."""
 
 from __future__ import annotations
 
@@ -71,10 +71,7 @@ def main() -> None:
             continue
         for _ in range(1 if name in SLOW else 40 if "100 k" in name else WARM):
             ours[name]()
-        pairs = [
-            (seconds(ours[name]), seconds(theirs[name]))
-            for _ in range(3 if name in SLOW else ROUNDS)
-        ]
+        pairs = [(seconds(ours[name]), seconds(theirs[name])) for _ in range(3 if name in SLOW else ROUNDS)]
         a, b = (median(times) * 1e3 for times in zip(*pairs))
         print(f"{name:20}{a:10.3f}{b:10.3f}{a / b:8.2f}")
 

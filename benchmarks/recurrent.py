@@ -2,10 +2,9 @@
 
     env -u OPENBLAS_CORETYPE OPENBLAS_NUM_THREADS=1 python benchmarks/recurrent.py
 
-Milliseconds of a pass, and torch's time / rushlight's (above 1: rushlight is faster), in training
-and inference, one thread, float32, time of the processor, on a busy Xeon (eight processes on two
-cores), 2026-11-21, torch 2.13. Cells go through all steps in Python. Products of large layers take
-half of the time, and a busy machine slows what reads memory:
+Milliseconds of a pass, and torch's time / rushlight's (above 1: rushlight is faster), in training and inference, one
+thread, float32, time of the processor, on a busy Xeon (eight processes on two cores), 2026-11-21, torch 2.13. Cells go
+through all steps in Python. Products of large layers take half of the time, and a busy machine slows what reads memory:
 
                                      steps x sequences x width   training         inference
     LSTM                             50x32x128      18.91   0.90      6.10   0.77
@@ -38,13 +37,12 @@ half of the time, and a busy machine slows what reads memory:
     GRUCell                          20x1x32         5.96   1.60      1.75   1.07
 
 torch has one op of oneDNN for an LSTM, and none for the others. The whole step of a character model
-(benchmarks/side_by_side, W6), interleaved on the same machine, before and after the loops were made of
-tiles (torch's time / ours): eager 0.96 -> 1.05, compiled 1.34 -> 1.51.
+(benchmarks/side_by_side, W6), interleaved on the same machine, before and after the loops were made of tiles (torch's
+time / ours): eager 0.96 -> 1.05, compiled 1.34 -> 1.51.
 
-Where the time of W6's compiled step goes, us on one quiet core (2026-11-22; all of it 11.0 to 12.4
-ms), and what the multiplications alone would take at 140 GF/s, what a tile makes. In a step of its
-own (eager, 18.3 ms) the layer's input is a product too: forward 1620, its weight's gradient 1950,
-its own 1550 us (1500 each).
+Where the time of W6's compiled step goes, us on one quiet core (2026-11-22; all of it 11.0 to 12.4 ms), and what the
+multiplications alone would take at 140 GF/s, what a tile makes. In a step of its own (eager, 18.3 ms) the layer's input
+is a product too: forward 1620, its weight's gradient 1950, its own 1550 us (1500 each).
 
     loop forward           2760  1500    all steps' products 1540; gates 700 in L2; the rest is waiting for memory
     loop back              2800  1500    products 1430, gates 320, the gates' gradients copied for the others 320
@@ -53,20 +51,18 @@ its own 1550 us (1500 each).
     three small products    360   180    65 x 128 x 512
     head, three products    870   570    1600 x 128 x 65
     cross entropy, forward and back 480; Adam 210; states before each step 150; lengths of gradients and clipping 110;
-    weights laid out 107, memory 77, the rest of the layer's two ops 320, mostly cold memory: in L2 these take 60, 15, 170
+    weights laid out 107, memory 77, the rest of the layer's two ops 320, mostly cold memory: in L2 these take 60, 15,
+    170
 
-Cores of a rented machine may be halves: at times this one makes 78 GF/s, or two make 157 where one
-makes 137.
+Cores of a rented machine may be halves: at times this one makes 78 GF/s, or two make 157 where one makes 137.
 
-What lost: lines of x, of what is saved and of gradients fetched between the multiplications, one
-for each two numbers that are added up: forward the same as six rows at once between tiles (which
-cost 130 us), back 0.89 to 0.94 (LSTM), 0.8 (GRU), but 1.07 for a weight larger than L2; a layer's
-step with it 0.97. Gates in two loops, tanh(c) in the second, so that more of them overlap: forward
-0.95. Inference that saves nothing: 0.90 of the loop, 0.94 of the layer. Gradients of gates written
-where the products read them, in the loop of the gates: LLVM gives up on registers, 2.3. The
-weight's gradient the other way round (out^T g)^T 1.06, with rows of g padded to an odd number of
-lines 1.0, x^T read where it lies 1.0 to 1.2 (1.9 of 256 x 1024), lines of the next part fetched
-1.0. Large pages: the system hands out none."""
+What lost: lines of x, of what is saved and of gradients fetched between the multiplications, one for each two numbers
+that are added up: forward the same as six rows at once between tiles (which cost 130 us), back 0.89 to 0.94 (LSTM), 0.8
+(GRU), but 1.07 for a weight larger than L2; a layer's step with it 0.97. Gates in two loops, tanh(c) in the second, so
+that more of them overlap: forward 0.95. Inference that saves nothing: 0.90 of the loop, 0.94 of the layer. Gradients of
+gates written where the products read them, in the loop of the gates: LLVM gives up on registers, 2.3. The weight's
+gradient the other way round (out^T g)^T 1.06, with rows of g padded to an odd number of lines 1.0, x^T read where it
+lies 1.0 to 1.2 (1.9 of 256 x 1024), lines of the next part fetched 1.0. Large pages: the system hands out none."""
 
 from __future__ import annotations
 
@@ -90,9 +86,7 @@ SIZES = [(50, 32, 128), (100, 16, 256), (20, 64, 100), (20, 8, 64), (30, 4, 24),
 CELLS = [(20, 8, 64), (20, 1, 32)]  # steps, sequences, features and hidden units
 
 
-def work(
-    lib: Any, name: str, settings: dict[str, Any], size: tuple[int, int, int], train: bool
-) -> Callable[[], None]:
+def work(lib: Any, name: str, settings: dict[str, Any], size: tuple[int, int, int], train: bool) -> Callable[[], None]:
     """Forward, and back if `train`, through a layer, or through the steps of a cell."""
     lib.manual_seed(0)
     steps, batch, width = size
@@ -138,19 +132,14 @@ def compare(*what: Any) -> tuple[float, float]:
 def main() -> None:
     torch.set_num_threads(1)
     rushlight.set_num_threads(1)
-    block(
-        work(rushlight, "LSTM", {}, (50, 4, 24), True), 1000
-    )  # NumPy has cost enough: small layers have loops now
+    block(work(rushlight, "LSTM", {}, (50, 4, 24), True), 1000)  # NumPy has cost enough: small layers have loops now
     cases = [(name, settings, size) for name, settings in LAYERS for size in SIZES]
     cases += [(name, {}, size) for name in ("LSTMCell", "GRUCell") for size in CELLS]
     for name, settings, size in cases:
-        (ms, ratio), (there, alone) = (
-            compare(name, settings, size, train) for train in (True, False)
-        )
+        (ms, ratio), (there, alone) = (compare(name, settings, size, train) for train in (True, False))
         shown = f"{name}, 2 layers, both directions" if settings else name
         print(
-            f"    {shown:32} {'x'.join(map(str, size)):12} {ms:8.2f} ms {ratio:6.2f}    "
-            f"{there:8.2f} ms {alone:6.2f}",
+            f"    {shown:32} {'x'.join(map(str, size)):12} {ms:8.2f} ms {ratio:6.2f}    {there:8.2f} ms {alone:6.2f}",
             flush=True,
         )
 

@@ -1,13 +1,11 @@
-"""What it costs that every op remembers the user's line, and that backward looks for the first nan
-or inf.
+"""What it costs that every op remembers the user's line, and that backward looks for the first nan or inf.
 
     env -u OPENBLAS_CORETYPE python benchmarks/remembering.py
 
-For the line, the families of ops (and the texts of calls.py) are compiled a second time with that
-statement cut out; the two take turns in short blocks, and each one's best block is printed, in
-nanoseconds an op (3x4 float32, recorded), beside an empty function's call, which tells how fast the
-machine is. For anomaly detection, a step of an MLP 64-64-64-10, batch 32, is run with it and
-without, here and (where torch is installed) in torch."""
+For the line, the families of ops (and the texts of calls.py) are compiled a second time with that statement cut out;
+the two take turns in short blocks, and each one's best block is printed, in nanoseconds an op (3x4 float32, recorded),
+beside an empty function's call, which tells how fast the machine is. For anomaly detection, a step of an MLP
+64-64-64-10, batch 32, is run with it and without, here and (where torch is installed) in torch."""
 
 from __future__ import annotations
 
@@ -27,9 +25,7 @@ from rushlight.core.table import TABLE
 
 BLOCKS, CALLS, STEPS = 1500, 100, 300
 SOURCE = call_text.source
-LINES = re.compile(
-    r"""^( *)\w+ = frame\(\d\)\n.*f_code\n.*remember\((\w+), \w+\)\n""", re.MULTILINE
-)
+LINES = re.compile(r"""^( *)\w+ = frame\(\d\)\n.*f_code\n.*remember\((\w+), \w+\)\n""", re.MULTILINE)
 
 
 def cut(text: str) -> str:
@@ -51,26 +47,16 @@ def families_without() -> ModuleType:
 def rebuilt(name: str, args: tuple, home: ModuleType) -> Callable:
     """An op of the table, made by the families of `home`."""
     op = copy.copy(TABLE[name])
-    call = getattr(home, op.family.__name__ if op.family.__name__ != "elementwise" else kind(op))(
-        op
-    )
+    call = getattr(home, op.family.__name__ if op.family.__name__ != "elementwise" else kind(op))(op)
     with patch.object(
-        call_text,
-        "source",
-        call_text.source if home is families else lambda *about: cut(SOURCE(*about)),
+        call_text, "source", call_text.source if home is families else lambda *about: cut(SOURCE(*about))
     ):
         call(*args)  # the first call of a view writes its text
     return call
 
 
 def kind(op: Any) -> str:
-    return (
-        "general"
-        if op.settings or len(op.inputs) > 2
-        else "unary"
-        if len(op.inputs) == 1
-        else "binary"
-    )
+    return "general" if op.settings or len(op.inputs) > 2 else "unary" if len(op.inputs) == 1 else "binary"
 
 
 def block(work: Callable, args: tuple) -> float:
@@ -99,9 +85,7 @@ def empty() -> None:
 
 def step_of(lib: ModuleType) -> Callable:
     nn = import_module(f"{lib.__name__}.nn")
-    model = nn.Sequential(
-        nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10)
-    )
+    model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
     inputs, labels, loss = lib.randn(32, 64), lib.randint(0, 10, (32,)), nn.CrossEntropyLoss()
 
     def step() -> None:

@@ -1,5 +1,4 @@
-"""What `rushlight run` adds to a program over `import rushlight`: the best of many processes, in
-ms.
+"""What `rushlight run` adds to a program over `import rushlight`: the best of many processes, in ms.
 
 python benchmarks/run_command.py [repeats]
 """
@@ -35,8 +34,8 @@ def main() -> None:
         plain = best(["-c", "import rushlight"], repeats)
         run = best(["-m", "rushlight", "run", str(program)], repeats)
     print(
-        f"import rushlight {plain:.0f} ms, `rushlight run` of `import torch` {run:.0f} ms: "
-        f"{run - plain:+.0f} ms (at most 50)"
+        f"import rushlight {plain:.0f} ms, `rushlight run` of `import torch` {run:.0f} ms: {run - plain:+.0f} ms (at "
+        "most 50)"
     )
 
 

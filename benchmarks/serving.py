@@ -1,12 +1,11 @@
-"""Latency of served models: one sample a call, no gradients, in milliseconds: the median and the
-99th percentile.
+"""Latency of served models: one sample a call, no gradients, in milliseconds: the median and the 99th percentile.
 
-    env -u OPENBLAS_CORETYPE OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/serving.py
-    python benchmarks/serving.py lstm --calls 5000
+    env -u OPENBLAS_CORETYPE OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/serving.py python
+    benchmarks/serving.py lstm --calls 5000
 
-Engines: rushlight and torch, eager and compiled (`compile` of the module), and onnxruntime where
-`onnxruntime` and `onnx` are installed. All engines have torch's weights, take turns in blocks of 20
-calls in one process, and their outputs must agree to 1 in 10,000. Every call gets another input."""
+Engines: rushlight and torch, eager and compiled (`compile` of the module), and onnxruntime where `onnxruntime` and
+`onnx` are installed. All engines have torch's weights, take turns in blocks of 20 calls in one process, and their
+outputs must agree to 1 in 10,000. Every call gets another input."""
 
 from __future__ import annotations
 
@@ -32,9 +31,7 @@ Call = Callable[[Any], Any]
 
 def mlp(nn: Any) -> Any:
     """784-256-128-10."""
-    return nn.Sequential(
-        nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 128), nn.ReLU(), nn.Linear(128, 10)
-    )
+    return nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 128), nn.ReLU(), nn.Linear(128, 10))
 
 
 def lenet(nn: Any) -> Any:
@@ -42,11 +39,7 @@ def lenet(nn: Any) -> Any:
     convolutions = [
         part
         for channels, filters, padding in ((1, 6, 2), (6, 16, 0))
-        for part in (
-            nn.Conv2d(channels, filters, 5, padding=padding),
-            nn.ReLU(),
-            nn.MaxPool2d(2),
-        )
+        for part in (nn.Conv2d(channels, filters, 5, padding=padding), nn.ReLU(), nn.MaxPool2d(2))
     ]
     head = nn.Flatten(), nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU()
     return nn.Sequential(*convolutions, *head, nn.Linear(84, 10))
@@ -117,9 +110,7 @@ def measure(name: str, calls: int) -> dict[str, np.ndarray]:
             began = time.perf_counter()
             while time.perf_counter() - began < WARM_SECONDS:
                 seconds_of_calls(call, inputs, BLOCK)
-            np.testing.assert_allclose(
-                np.asarray(call(inputs[0])), expected, TOLERANCE, TOLERANCE, err_msg=engine
-            )
+            np.testing.assert_allclose(np.asarray(call(inputs[0])), expected, TOLERANCE, TOLERANCE, err_msg=engine)
         rushlight.fast.settle()
         found: dict[str, list[float]] = {engine: [] for engine in prepared}
         while len(found["torch"]) < calls:
@@ -143,9 +134,7 @@ def main() -> None:
         for engine, seconds in times.items():
             median, p99 = np.median(seconds), np.quantile(seconds, 0.99)
             print(
-                f"| {name:11} | {engine:17} | {median * 1e3:.3f} | {p99 * 1e3:.3f} "
-                f"| {base / median:.2f} |",
-                flush=True,
+                f"| {name:11} | {engine:17} | {median * 1e3:.3f} | {p99 * 1e3:.3f} | {base / median:.2f} |", flush=True
             )
 
 

@@ -1,5 +1,4 @@
-"""An LSTM that learns to write Shakespeare, letter by letter: `python examples/char_lstm.py --data
-DIR`.
+"""An LSTM that learns to write Shakespeare, letter by letter: `python examples/char_lstm.py --data DIR`.
 
 DIR holds tinyshakespeare.txt, or any text of that name; --data may also be the file itself.
 With `import torch` in place of `import rushlight as torch` this runs on PyTorch.
@@ -41,26 +40,20 @@ def load(path: Path) -> tuple[torch.Tensor, str]:
     """The text as numbers, and the letters they stand for."""
     text = (path / "tinyshakespeare.txt" if path.is_dir() else path).read_text(encoding="utf-8")
     if len(text) < 100 * LENGTH:
-        raise ValueError(
-            f"{path}: {len(text)} letters are too few to learn from: at least {100 * LENGTH}"
-        )
+        raise ValueError(f"{path}: {len(text)} letters are too few to learn from: at least {100 * LENGTH}")
     letters = "".join(sorted(set(text)))
     number = {letter: i for i, letter in enumerate(letters)}
     return torch.tensor([number[letter] for letter in text]), letters
 
 
 def strips(text: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The text cut into `count` long strips that are read side by side, and the letter after each:
-    both (count, N)."""
+    """The text cut into `count` long strips that are read side by side, and the letter after each: both (count, N)."""
     length = (len(text) - 1) // count
-    return text[: count * length].view(count, length), text[1 : count * length + 1].view(
-        count, length
-    )
+    return text[: count * length].view(count, length), text[1 : count * length + 1].view(count, length)
 
 
 def train(model: Writer, text: torch.Tensor, args: argparse.Namespace) -> None:
-    """Through the text in pieces of LENGTH; the state goes on from piece to piece, gradients do
-    not."""
+    """Through the text in pieces of LENGTH; the state goes on from piece to piece, gradients do not."""
     before, after = strips(text, args.batch)
     pieces = range(0, before.shape[1] - LENGTH + 1, LENGTH)
     steps = args.epochs * len(pieces)
@@ -73,9 +66,7 @@ def train(model: Writer, text: torch.Tensor, args: argparse.Namespace) -> None:
             for start in pieces:
                 scores, state = model(before[:, start : start + LENGTH], state)
                 state = (state[0].detach(), state[1].detach())
-                loss = F.cross_entropy(
-                    scores.flatten(0, 1), after[:, start : start + LENGTH].flatten()
-                )
+                loss = F.cross_entropy(scores.flatten(0, 1), after[:, start : start + LENGTH].flatten())
                 optimizer.zero_grad()
                 loss.backward()
                 nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -92,8 +83,7 @@ def loss_on(model: Writer, text: torch.Tensor) -> float:
 
 @torch.no_grad()
 def write(model: Writer, letters: str, count: int) -> str:
-    """A new text: each letter is drawn from what the model thinks may follow, a little more boldly
-    than it thinks."""
+    """A new text: each letter is drawn from what the model thinks may follow, a little more boldly than it thinks."""
     last, state, text = letters.find("\n"), None, ""
     for _ in range(count):
         scores, state = model(torch.tensor([[last]]), state)
@@ -105,24 +95,14 @@ def write(model: Writer, letters: str, count: int) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Learn to write like a text.")
     parser.add_argument(
-        "--data",
-        type=Path,
-        required=True,
-        metavar="DIR",
-        help="folder of tinyshakespeare.txt, or a text",
+        "--data", type=Path, required=True, metavar="DIR", help="folder of tinyshakespeare.txt, or a text"
     )
     parser.add_argument("--epochs", type=int, default=3, help="(%(default)s)")
-    parser.add_argument(
-        "--batch", type=int, default=50, help="strips that are read side by side (%(default)s)"
-    )
+    parser.add_argument("--batch", type=int, default=50, help="strips that are read side by side (%(default)s)")
     parser.add_argument("--width", type=int, default=192, help="of the state (%(default)s)")
-    parser.add_argument(
-        "--lr", type=float, default=1e-2, help="highest learning rate (%(default)s)"
-    )
+    parser.add_argument("--lr", type=float, default=1e-2, help="highest learning rate (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="(%(default)s)")
-    parser.add_argument(
-        "--letters", type=int, default=500, help="how much to write at the end (%(default)s)"
-    )
+    parser.add_argument("--letters", type=int, default=500, help="how much to write at the end (%(default)s)")
     args = parser.parse_args()
     torch.manual_seed(args.seed)
     try:
@@ -131,10 +111,7 @@ def main() -> int:
         text, letters = load(args.data)
         held_out = len(text) // 10
         if len(text) - held_out <= args.batch * LENGTH:
-            raise ValueError(
-                f"--batch {args.batch}: the text has fewer than so many passages of {LENGTH} "
-                "letters"
-            )
+            raise ValueError(f"--batch {args.batch}: the text has fewer than so many passages of {LENGTH} letters")
     except (OSError, ValueError) as error:
         print(f"char_lstm.py: {error}", file=sys.stderr)
         return 2

@@ -1,8 +1,8 @@
 """Many models trained at once, as one: `python examples/ensembling.py`.
 
-vmap maps a model over stacked parameters: the products of all members are one product of stacks.
-Where the members of an ensemble disagree, nothing was there to learn from. With `import torch` in
-place of `import rushlight as torch` this runs on PyTorch."""
+vmap maps a model over stacked parameters: the products of all members are one product of stacks. Where the members of
+an ensemble disagree, nothing was there to learn from. With `import torch` in place of `import rushlight as torch` this
+runs on PyTorch."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ def wave(n: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def network() -> nn.Module:
-    return nn.Sequential(
-        nn.Linear(1, 32), nn.Tanh(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 1)
-    )
+    return nn.Sequential(nn.Linear(1, 32), nn.Tanh(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 1))
 
 
 class Ensemble:
@@ -72,8 +70,7 @@ def compare(models: list[nn.Module], x: torch.Tensor) -> str:
     made, by_vmap = timed(lambda: ensemble(x))
     each, by_loop = timed(lambda: torch.stack([model(x) for model in models]))
     return (
-        f"{len(models)} models on {len(x)} points: {by_vmap:.2f} ms by vmap, {by_loop:.2f} ms by "
-        "a loop, at most "
+        f"{len(models)} models on {len(x)} points: {by_vmap:.2f} ms by vmap, {by_loop:.2f} ms by a loop, at most "
         f"{float((made - each).abs().max()):.1e} apart"
     )
 
@@ -85,10 +82,7 @@ def report(ensemble: Ensemble) -> None:
         for at in (-4.0, -2.5, -1.0, 0.0, 1.0, 2.5, 4.0, 6.0):
             guesses = ensemble(torch.tensor([[at]])).flatten()
             bar = "#" * min(int(100 * guesses.std()), 60)
-            print(
-                f"{at:7.1f} {torch.tensor(at).sin():8.3f} {guesses.mean():8.3f} "
-                f"{guesses.std():8.3f}  {bar}"
-            )
+            print(f"{at:7.1f} {torch.tensor(at).sin():8.3f} {guesses.mean():8.3f} {guesses.std():8.3f}  {bar}")
 
 
 def main() -> int:

@@ -1,5 +1,4 @@
-"""A small GPT that learns to write Shakespeare, letter by letter: `python examples/gpt.py --data
-DIR`.
+"""A small GPT that learns to write Shakespeare, letter by letter: `python examples/gpt.py --data DIR`.
 
 DIR holds tinyshakespeare.txt, or any text of that name; --data may also be the file itself.
 With `import torch` in place of `import rushlight as torch` this runs on PyTorch.
@@ -21,16 +20,13 @@ CONTEXT, WIDTH, HEADS, LAYERS = 64, 128, 4, 3
 
 
 class Block(nn.Module):
-    """Attention among the letters so far, then a network on each: both add to what passes
-    through."""
+    """Attention among the letters so far, then a network on each: both add to what passes through."""
 
     def __init__(self):
         super().__init__()
         self.norms = nn.ModuleList([nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)])
         self.attend, self.merge = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
-        self.think = nn.Sequential(
-            nn.Linear(WIDTH, 4 * WIDTH), nn.ReLU(), nn.Linear(4 * WIDTH, WIDTH)
-        )
+        self.think = nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.ReLU(), nn.Linear(4 * WIDTH, WIDTH))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         B, T, _ = x.shape
@@ -61,9 +57,7 @@ def load(path: Path) -> tuple[torch.Tensor, str]:
     """The text as numbers, and the letters they stand for."""
     text = (path / "tinyshakespeare.txt" if path.is_dir() else path).read_text(encoding="utf-8")
     if len(text) < 20 * CONTEXT:
-        raise ValueError(
-            f"{path}: {len(text)} letters are too few to learn from: at least {20 * CONTEXT}"
-        )
+        raise ValueError(f"{path}: {len(text)} letters are too few to learn from: at least {20 * CONTEXT}")
     letters = "".join(sorted(set(text)))
     number = {letter: i for i, letter in enumerate(letters)}
     return torch.tensor([number[letter] for letter in text]), letters
@@ -94,9 +88,7 @@ def train(model: nn.Module, text: torch.Tensor, args: argparse.Namespace) -> Non
             optimizer.step()
             schedule.step()
             bar.update(
-                task,
-                advance=1,
-                loss=f"loss {loss.item():.3f}" if step % 10 == 0 else bar.tasks[0].fields["loss"],
+                task, advance=1, loss=f"loss {loss.item():.3f}" if step % 10 == 0 else bar.tasks[0].fields["loss"]
             )
 
 
@@ -107,8 +99,7 @@ def held_out_loss(model: nn.Module, text: torch.Tensor) -> float:
 
 @torch.no_grad()
 def write(model: nn.Module, letters: str, count: int, start: str = "\n") -> str:
-    """A new text: each letter is drawn from what the model thinks may follow the last CONTEXT
-    ones."""
+    """A new text: each letter is drawn from what the model thinks may follow the last CONTEXT ones."""
     text = [letters.find(letter) for letter in start]
     for _ in range(count):
         scores = model(torch.tensor([text[-CONTEXT:]]))[0, -1]
@@ -119,24 +110,14 @@ def write(model: nn.Module, letters: str, count: int, start: str = "\n") -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Learn to write like a text.")
     parser.add_argument(
-        "--data",
-        type=Path,
-        required=True,
-        metavar="DIR",
-        help="folder of tinyshakespeare.txt, or a text",
+        "--data", type=Path, required=True, metavar="DIR", help="folder of tinyshakespeare.txt, or a text"
     )
-    parser.add_argument(
-        "--epochs", type=int, default=1, help="rounds of --steps steps (%(default)s)"
-    )
+    parser.add_argument("--epochs", type=int, default=1, help="rounds of --steps steps (%(default)s)")
     parser.add_argument("--steps", type=int, default=600, help="(%(default)s)")
     parser.add_argument("--batch", type=int, default=32, help="passages in a step (%(default)s)")
-    parser.add_argument(
-        "--lr", type=float, default=4e-3, help="highest learning rate (%(default)s)"
-    )
+    parser.add_argument("--lr", type=float, default=4e-3, help="highest learning rate (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="(%(default)s)")
-    parser.add_argument(
-        "--letters", type=int, default=500, help="how much to write at the end (%(default)s)"
-    )
+    parser.add_argument("--letters", type=int, default=500, help="how much to write at the end (%(default)s)")
     args = parser.parse_args()
     torch.manual_seed(args.seed)
     try:

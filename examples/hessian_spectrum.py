@@ -1,9 +1,9 @@
 """The shape of a minimum: `python examples/hessian_spectrum.py`.
 
-A network's loss has as many curvatures as parameters. Lanczos' method finds the largest and
-smallest from products H v alone, and each product costs a few gradients: jvp of grad, forward over
-backward. H itself is never formed (but once, for a small network, to show that the eigenvalues are
-right). With `import torch` in place of `import rushlight as torch` this runs on PyTorch."""
+A network's loss has as many curvatures as parameters. Lanczos' method finds the largest and smallest from products H v
+alone, and each product costs a few gradients: jvp of grad, forward over backward. H itself is never formed (but once,
+for a small network, to show that the eigenvalues are right). With `import torch` in place of `import rushlight as
+torch` this runs on PyTorch."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ def moons(n: int) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.where(moon[:, None] == 0, upper, lower) + 0.1 * torch.randn(2 * n, 2), moon
 
 
-def loss_of(
-    model: torch.nn.Module, x: torch.Tensor, y: torch.Tensor
-) -> Callable[[torch.Tensor], torch.Tensor]:
+def loss_of(model: torch.nn.Module, x: torch.Tensor, y: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
     """The loss as a function of all parameters in one vector."""
     shapes = {name: p.shape for name, p in model.named_parameters()}
 
@@ -55,11 +53,9 @@ def train(model: torch.nn.Module, x: torch.Tensor, y: torch.Tensor, steps: int) 
 
 
 def lanczos(product: Product, n: int, steps: int) -> torch.Tensor:
-    """Eigenvalues of a symmetric matrix's projection on v, H v, H^2 v, ...: the outermost are the
-    matrix's own.
+    """Eigenvalues of a symmetric matrix's projection on v, H v, H^2 v, ...: the outermost are the matrix's own.
 
-    Each new direction is made orthogonal to all before it, twice, since rounding would bring old
-    ones back."""
+    Each new direction is made orthogonal to all before it, twice, since rounding would bring old ones back."""
     q = torch.randn(n, dtype=torch.float64)
     basis = [q / q.norm()]
     diagonal, beside = [], []
@@ -83,9 +79,7 @@ def lanczos(product: Product, n: int, steps: int) -> torch.Tensor:
 
 
 def report(width: int, steps: int, dense: bool) -> None:
-    model = torch.nn.Sequential(
-        torch.nn.Linear(2, width), torch.nn.Tanh(), torch.nn.Linear(width, 2)
-    ).double()
+    model = torch.nn.Sequential(torch.nn.Linear(2, width), torch.nn.Tanh(), torch.nn.Linear(width, 2)).double()
     x, y = moons(100)
     x = x.double()
     loss = loss_of(model, x, y)
@@ -94,10 +88,8 @@ def report(width: int, steps: int, dense: bool) -> None:
         at = flattened(model)
         found = lanczos(lambda v, at=at: jvp(slope, (at,), (v,))[1], len(at), steps)
         print(
-            f"{len(at)} parameters, {name}: loss {float(loss(at)):.4f}, |gradient| "
-            f"{float(slope(at).norm()):.1e}, "
-            f"curvature from {float(found[0]):.2e} to {float(found[-1]):.2e}, by {len(found)} "
-            "products"
+            f"{len(at)} parameters, {name}: loss {float(loss(at)):.4f}, |gradient| {float(slope(at).norm()):.1e}, "
+            f"curvature from {float(found[0]):.2e} to {float(found[-1]):.2e}, by {len(found)} products"
         )
         if dense:
             exact = torch.linalg.eigvalsh(hessian(loss)(at))
@@ -106,10 +98,7 @@ def report(width: int, steps: int, dense: bool) -> None:
                 f"{int((exact.abs() < 1e-4 * exact[-1]).sum())} directions are flat"
             )
         if name == "at the start":
-            print(
-                f"    training: {100 * train(model, x, y, 300):.1f}% of the points on the right "
-                "side"
-            )
+            print(f"    training: {100 * train(model, x, y, 300):.1f}% of the points on the right side")
 
 
 def main() -> int:

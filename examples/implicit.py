@@ -1,11 +1,10 @@
 """A layer as deep as it needs to be: `python examples/implicit.py`.
 
-A deep equilibrium layer (Bai et al. 2019) gives the z at which z = tanh(W z + U x + b). How z was
-found does not matter for its derivative: with J = d tanh(W z + ...)/dz at the solution, dz = (I -
-J)^-1 d(tanh(W z + ...)), so backward solves (I - J') a = g by the same iteration, with products J'
-a that vjp makes. A custom Function says so; no step of the search is kept. The gradient is compared
-with that of the unrolled search. With `import torch` in place of `import rushlight as torch` this
-runs on PyTorch."""
+A deep equilibrium layer (Bai et al. 2019) gives the z at which z = tanh(W z + U x + b). How z was found does not matter
+for its derivative: with J = d tanh(W z + ...)/dz at the solution, dz = (I - J)^-1 d(tanh(W z + ...)), so backward
+solves (I - J') a = g by the same iteration, with products J' a that vjp makes. A custom Function says so; no step of
+the search is kept. The gradient is compared with that of the unrolled search. With `import torch` in place of `import
+rushlight as torch` this runs on PyTorch."""
 
 from __future__ import annotations
 
@@ -18,9 +17,7 @@ import rushlight as torch
 from rushlight.func import vjp
 
 
-def step(
-    z: torch.Tensor, x: torch.Tensor, W: torch.Tensor, U: torch.Tensor, b: torch.Tensor
-) -> torch.Tensor:
+def step(z: torch.Tensor, x: torch.Tensor, W: torch.Tensor, U: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """(B, width), (B, 2) -> (B, width)."""
     return torch.tanh(z @ W + x @ U + b)
 
@@ -40,9 +37,7 @@ class Equilibrium(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, x, W, U, b):
-        z, ctx.steps = solved(
-            lambda z: step(z, x, W, U, b), torch.zeros(len(x), len(W), dtype=x.dtype)
-        )
+        z, ctx.steps = solved(lambda z: step(z, x, W, U, b), torch.zeros(len(x), len(W), dtype=x.dtype))
         ctx.save_for_backward(z, x, W, U, b)
         return z
 
@@ -81,9 +76,7 @@ def compare(width: int) -> str:
     for _ in range(200):
         z = step(z, x, W, net.U, net.b)
     (unrolled,) = torch.autograd.grad(z.sum(), W)
-    return (
-        f"gradient: {float((implicit - unrolled).abs().max()):.1e} from that of 200 unrolled steps"
-    )
+    return f"gradient: {float((implicit - unrolled).abs().max()):.1e} from that of 200 unrolled steps"
 
 
 def main() -> int:
@@ -108,8 +101,7 @@ def main() -> int:
             z = torch.zeros(len(x), args.width, dtype=x.dtype)
             _, depth = solved(lambda z: step(z, x, net.contraction(), net.U, net.b), z)
             print(
-                f"step {n}: loss {float(loss.detach()):.3f}, {100 * right:.1f}% right, {depth} "
-                "steps to the equilibrium"
+                f"step {n}: loss {float(loss.detach()):.3f}, {100 * right:.1f}% right, {depth} steps to the equilibrium"
             )
     return 0
 

@@ -1,9 +1,8 @@
 """Learning to learn from few points: `python examples/maml.py`.
 
-Model-agnostic meta-learning (Finn et al. 2017): parameters from which one step of gradient descent
-on ten points of an unknown sine is enough. The gradient goes through that step: a gradient of a
-gradient, by func.grad, for all tasks at once by vmap. With `import torch` in place of `import
-rushlight as torch` this runs on PyTorch."""
+Model-agnostic meta-learning (Finn et al. 2017): parameters from which one step of gradient descent on ten points of an
+unknown sine is enough. The gradient goes through that step: a gradient of a gradient, by func.grad, for all tasks at
+once by vmap. With `import torch` in place of `import rushlight as torch` this runs on PyTorch."""
 
 from __future__ import annotations
 
@@ -38,9 +37,7 @@ def loss(p: Parameters, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return ((network(p, x) - y) ** 2).mean()
 
 
-def adapted(
-    p: Parameters, x: torch.Tensor, y: torch.Tensor, rate: float, steps: int = 1
-) -> Parameters:
+def adapted(p: Parameters, x: torch.Tensor, y: torch.Tensor, rate: float, steps: int = 1) -> Parameters:
     """The parameters after `steps` of gradient descent on a task's points."""
     for _ in range(steps):
         slope = grad(loss)(p, x, y)
@@ -49,8 +46,8 @@ def adapted(
 
 
 def tasks(count: int, points: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Sines of random height and phase: points to learn from, then points to be judged by, (count,
-    2 * points, 1) each."""
+    """Sines of random height and phase: points to learn from, then points to be judged by, (count, 2 * points, 1)
+    each."""
     height = 0.5 + 1.5 * torch.rand(count, 1, 1)
     phase = math.pi * torch.rand(count, 1, 1)
     x = 6 * torch.rand(count, 2 * points, 1) - 3
@@ -72,11 +69,7 @@ def judged(p: Parameters, rate: float, points: int) -> list[float]:
     x, y = tasks(100, points)
 
     def after(steps: int) -> float:
-        found = vmap(
-            lambda x, y: loss(
-                adapted(p, x[:points], y[:points], rate, steps), x[points:], y[points:]
-            )
-        )(x, y)
+        found = vmap(lambda x, y: loss(adapted(p, x[:points], y[:points], rate, steps), x[points:], y[points:]))(x, y)
         return float(found.mean())
 
     return [after(0), after(1), after(5)]
@@ -88,9 +81,7 @@ def main() -> int:
     parser.add_argument("--tasks", type=int, default=16)
     parser.add_argument("--points", type=int, default=10)
     parser.add_argument("--width", type=int, default=40)
-    parser.add_argument(
-        "--rate", type=float, default=0.05, help="of the step that the network is to learn by"
-    )
+    parser.add_argument("--rate", type=float, default=0.05, help="of the step that the network is to learn by")
     args = parser.parse_args()
     torch.manual_seed(0)
     p = start(args.width)

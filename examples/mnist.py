@@ -1,9 +1,8 @@
 """Learn MNIST from IDX files: `python examples/mnist.py --data DIR`.
 
-DIR holds the files as published, plain or gzip-compressed: train-images-idx3-ubyte,
-train-labels-idx1-ubyte, and t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte for the test. Where only
-one of the two pairs is there, a fifth of it is held out. With `import torch` in place of `import
-rushlight as torch`, and an IDX reader, this runs on PyTorch."""
+DIR holds the files as published, plain or gzip-compressed: train-images-idx3-ubyte, train-labels-idx1-ubyte, and
+t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte for the test. Where only one of the two pairs is there, a fifth of it is
+held out. With `import torch` in place of `import rushlight as torch`, and an IDX reader, this runs on PyTorch."""
 
 from __future__ import annotations
 
@@ -24,10 +23,7 @@ def load(folder: Path) -> tuple[Dataset, Dataset]:
     """Training and test set: the two published ones, or the one that is there split 4 to 1."""
     found = [TensorDataset(*pair) for name in PAIRS if (pair := load_pair(folder, name))]
     if not found:
-        raise ValueError(
-            f"{folder}: no MNIST: neither train-images-idx3-ubyte nor t10k-images-idx3-ubyte is "
-            "there"
-        )
+        raise ValueError(f"{folder}: no MNIST: neither train-images-idx3-ubyte nor t10k-images-idx3-ubyte is there")
     if len(found) == 2:
         return found[0], found[1]
     held_out = len(found[0]) // 5
@@ -42,14 +38,11 @@ def load_pair(folder: Path, name: str) -> tuple[torch.Tensor, torch.Tensor] | No
     if files[0] is None:
         return None
     if files[1] is None:
-        raise ValueError(
-            f"{folder}: {name}-images-idx3-ubyte is there, {name}-labels-idx1-ubyte is missing"
-        )
+        raise ValueError(f"{folder}: {name}-images-idx3-ubyte is there, {name}-labels-idx1-ubyte is missing")
     images, labels = map(read_idx, files)
     if images.dim() != 3 or labels.shape != images.shape[:1]:
         raise ValueError(
-            f"{files[0]}: {tuple(images.shape)} images and {tuple(labels.shape)} labels do not "
-            "belong together"
+            f"{files[0]}: {tuple(images.shape)} images and {tuple(labels.shape)} labels do not belong together"
         )
     return (images.float().unsqueeze(1) / 255 - 0.1307) / 0.3081, labels.long()
 
@@ -74,9 +67,7 @@ def network() -> nn.Sequential:
     )
 
 
-def train(
-    model: nn.Module, batches: DataLoader, test_batches: DataLoader, epochs: int, lr: float
-) -> None:
+def train(model: nn.Module, batches: DataLoader, test_batches: DataLoader, epochs: int, lr: float) -> None:
     criterion, steps = nn.CrossEntropyLoss(), epochs * len(batches)
     optimizer = optim.Adam(model.parameters(), lr=lr)
     schedule = optim.lr_scheduler.OneCycleLR(optimizer, lr, total_steps=steps)
@@ -114,21 +105,13 @@ def run(args: argparse.Namespace, train_set: Dataset, test_set: Dataset) -> None
 def main() -> int:
     parser = argparse.ArgumentParser(description="Learn MNIST from IDX files.")
     parser.add_argument(
-        "--data",
-        type=Path,
-        required=True,
-        metavar="DIR",
-        help="folder with the IDX files, plain or .gz",
+        "--data", type=Path, required=True, metavar="DIR", help="folder with the IDX files, plain or .gz"
     )
     parser.add_argument("--epochs", type=int, default=6, help="(%(default)s)")
     parser.add_argument("--batch", type=int, default=64, help="images in a batch (%(default)s)")
-    parser.add_argument(
-        "--lr", type=float, default=5e-3, help="highest learning rate (%(default)s)"
-    )
+    parser.add_argument("--lr", type=float, default=5e-3, help="highest learning rate (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="(%(default)s)")
-    parser.add_argument(
-        "--save", type=Path, metavar="FILE", help="write the weights here at the end"
-    )
+    parser.add_argument("--save", type=Path, metavar="FILE", help="write the weights here at the end")
     args = parser.parse_args()
     try:
         if min(args.epochs, args.batch) < 1:

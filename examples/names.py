@@ -1,8 +1,8 @@
 """A network that makes up names: `python examples/names.py --data DIR`.
 
-It learns from names.txt in DIR (a name a line; --data may be the file itself) which letter follows
-three others, as in Bengio et al., A Neural Probabilistic Language Model, 2003. With `import torch`
-in place of `import rushlight as torch` this runs on PyTorch."""
+It learns from names.txt in DIR (a name a line; --data may be the file itself) which letter follows three others, as in
+Bengio et al., A Neural Probabilistic Language Model, 2003. With `import torch` in place of `import rushlight as torch`
+this runs on PyTorch."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ def load(path: Path) -> tuple[list[str], str]:
 
 
 def examples(names: list[str], letters: str) -> TensorDataset:
-    """CONTEXT letters (N, CONTEXT), and the one that follows (N,): emma gives ... e, ..e m, .em m,
-    emm a, mma ."""
+    """CONTEXT letters (N, CONTEXT), and the one that follows (N,): emma gives ... e, ..e m, .em m, emm a, mma ."""
     number = {letter: i for i, letter in enumerate(letters)}
     before, after = [], []
     for name in names:
@@ -82,9 +81,7 @@ def invent(model: nn.Module, letters: str) -> str:
     model.eval()
     word = [0] * CONTEXT
     while len(word) < 30:
-        letter = torch.multinomial(
-            F.softmax(model(torch.tensor([word[-CONTEXT:]]))[0], -1), 1
-        ).item()
+        letter = torch.multinomial(F.softmax(model(torch.tensor([word[-CONTEXT:]]))[0], -1), 1).item()
         if letter == 0:
             break
         word.append(letter)
@@ -94,18 +91,12 @@ def invent(model: nn.Module, letters: str) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Learn to make up names.")
     parser.add_argument(
-        "--data",
-        type=Path,
-        required=True,
-        metavar="DIR",
-        help="folder of names.txt, or a file of names",
+        "--data", type=Path, required=True, metavar="DIR", help="folder of names.txt, or a file of names"
     )
     parser.add_argument("--epochs", type=int, default=10, help="(%(default)s)")
     parser.add_argument("--batch", type=int, default=128, help="letters in a step (%(default)s)")
     parser.add_argument("--width", type=int, default=200, help="of the hidden layer (%(default)s)")
-    parser.add_argument(
-        "--lr", type=float, default=1e-2, help="highest learning rate (%(default)s)"
-    )
+    parser.add_argument("--lr", type=float, default=1e-2, help="highest learning rate (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="(%(default)s)")
     parser.add_argument("--names", type=int, default=20, help="how many to make up (%(default)s)")
     args = parser.parse_args()
@@ -121,9 +112,7 @@ def main() -> int:
     known, held_out = ([names[i] for i in part.indices] for part in random_split(names, sizes))
     print(f"{len(known):,} names to learn from, {len(held_out):,} held out")
     model = network(len(letters), args.width)
-    train(
-        model, DataLoader(examples(known, letters), args.batch, shuffle=True), args.epochs, args.lr
-    )
+    train(model, DataLoader(examples(known, letters), args.batch, shuffle=True), args.epochs, args.lr)
     print(f"loss on names not seen: {loss_on(model, examples(held_out, letters)):.3f}")
     made = [invent(model, letters) for _ in range(args.names)]
     print(*(f"{name}{' (is one)' if name in names else ''}" for name in made), sep="\n")

@@ -1,10 +1,8 @@
-"""Gradients of each sample, and private training with them: `python
-examples/per_sample_gradients.py`.
+"""Gradients of each sample, and private training with them: `python examples/per_sample_gradients.py`.
 
-DP-SGD (Abadi et al. 2016): the gradient of each sample is clipped to a norm, so that no one person
-moves the model by more than that, and noise covers what is left. Gradients of samples cost a loop,
-or one line: vmap(grad(loss)). With `import torch` in place of `import rushlight as torch` this runs
-on PyTorch."""
+DP-SGD (Abadi et al. 2016): the gradient of each sample is clipped to a norm, so that no one person moves the model by
+more than that, and noise covers what is left. Gradients of samples cost a loop, or one line: vmap(grad(loss)). With
+`import torch` in place of `import rushlight as torch` this runs on PyTorch."""
 
 from __future__ import annotations
 
@@ -21,8 +19,7 @@ from rushlight.nn import functional as F
 
 
 def two_moons(n: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Points (n, 2) on two half circles that reach into each other, and which of them each is
-    on."""
+    """Points (n, 2) on two half circles that reach into each other, and which of them each is on."""
     angle, which = torch.rand(n) * torch.pi, torch.randint(0, 2, (n,))
     x = torch.stack([angle.cos(), angle.sin()], 1)
     moved = torch.tensor([1.0, 0.5]) - x
@@ -30,8 +27,8 @@ def two_moons(n: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 class Private:
-    """Clipped and noisy gradients of a model: clip is the most one sample counts, noise its
-    multiple of the deviation."""
+    """Clipped and noisy gradients of a model: clip is the most one sample counts, noise its multiple of the
+    deviation."""
 
     def __init__(self, model: nn.Module, clip: float, noise: float):
         self.model, self.clip, self.noise = model, clip, noise
@@ -81,8 +78,8 @@ def compare(private: Private, x: torch.Tensor, y: torch.Tensor) -> str:
     each, by_loop = timed(lambda: loop(private, x, y))
     apart = max(float((grads[k] - torch.stack([g[k] for g in each])).abs().max()) for k in grads)
     return (
-        f"gradients of {len(x)} samples: {by_vmap:.1f} ms by vmap, {by_loop:.1f} ms by a loop, "
-        f"at most {apart:.1e} apart"
+        f"gradients of {len(x)} samples: {by_vmap:.1f} ms by vmap, {by_loop:.1f} ms by a loop, at most {apart:.1e} "
+        "apart"
     )
 
 
@@ -90,15 +87,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument(
-        "--clip",
-        type=float,
-        default=1.0,
-        help="the norm to which each sample's gradient is clipped",
-    )
-    parser.add_argument(
-        "--noise", type=float, default=0.5, help="the noise's deviation, in multiples of --clip"
-    )
+    parser.add_argument("--clip", type=float, default=1.0, help="the norm to which each sample's gradient is clipped")
+    parser.add_argument("--noise", type=float, default=0.5, help="the noise's deviation, in multiples of --clip")
     given = parser.parse_args()
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(2, 32), nn.Tanh(), nn.Linear(32, 2))
@@ -111,10 +101,7 @@ def main() -> int:
         if step % 50 == 0 or step == given.steps:
             print(f"step {step}: loss {loss:.3f}, {clipped:.0%} of the gradients clipped")
     x, y = two_moons(1000)
-    print(
-        f"{(model(x).argmax(1) == y).float().mean():.1%} of 1000 new points are put on the right "
-        "moon"
-    )
+    print(f"{(model(x).argmax(1) == y).float().mean():.1%} of 1000 new points are put on the right moon")
     return 0
 
 

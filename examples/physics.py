@@ -1,10 +1,9 @@
 """A network that solves a differential equation: `python examples/physics.py`.
 
-A physics-informed network (Raissi et al. 2019) for heat in a rod, u_t = 0.1 u_xx, whose ends are
-kept at 0: it is told the heat at the start and the equation, nothing else. u_t and u_xx are
-derivatives by the inputs, at all points at once: jvp with the same direction for each point, and
-jvp of jvp. Exact: u = sin(pi x) exp(-0.1 pi^2 t) + ... With `import torch` in place of `import
-rushlight as torch` this runs on PyTorch."""
+A physics-informed network (Raissi et al. 2019) for heat in a rod, u_t = 0.1 u_xx, whose ends are kept at 0: it is told
+the heat at the start and the equation, nothing else. u_t and u_xx are derivatives by the inputs, at all points at once:
+jvp with the same direction for each point, and jvp of jvp. Exact: u = sin(pi x) exp(-0.1 pi^2 t) + ... With `import
+torch` in place of `import rushlight as torch` this runs on PyTorch."""
 
 from __future__ import annotations
 
@@ -69,9 +68,7 @@ def error(u: Callable) -> float:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--steps", type=int, default=25, help="of L-BFGS, each of up to 20 evaluations"
-    )
+    parser.add_argument("--steps", type=int, default=25, help="of L-BFGS, each of up to 20 evaluations")
     parser.add_argument("--points", type=int, default=300)
     parser.add_argument("--width", type=int, default=24)
     args = parser.parse_args()

@@ -1,5 +1,4 @@
-"""rushlight: PyTorch's API in pure Python on NumPy. Small, quick to import, and able to show every
-step it takes."""
+"""rushlight: PyTorch's API in pure Python on NumPy. Small, quick to import, and able to show every step it takes."""
 
 from __future__ import annotations
 
@@ -10,8 +9,8 @@ import sys
 import warnings
 from typing import Any
 
-# NumPy warns of overflow and division by zero; torch gives inf and nan silently. Only what our own
-# modules cause is silenced, so that the user's own NumPy code still warns.
+# NumPy warns of overflow and division by zero; torch gives inf and nan silently. Only what our own modules cause is
+# silenced, so that the user's own NumPy code still warns.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rushlight\.")
 
 # Nothing made here is garbage; to look for some takes a fifth of the time.
@@ -32,25 +31,8 @@ finally:
     if _collects:
         gc.enable()
 from rushlight.base.device import Layout as layout
-from rushlight.base.device import (
-    device,
-    jagged,
-    sparse_bsc,
-    sparse_bsr,
-    sparse_coo,
-    sparse_csc,
-    sparse_csr,
-    strided,
-)
-from rushlight.base.dtypes import (
-    can_cast,
-    dtype,
-    finfo,
-    get_default_dtype,
-    iinfo,
-    promote_types,
-    set_default_dtype,
-)
+from rushlight.base.device import device, jagged, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
+from rushlight.base.dtypes import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
 from rushlight.base.memory_format import FORMATS, memory_format
 from rushlight.base.public_function import public as _public
 from rushlight.base.size import Size
@@ -75,25 +57,20 @@ _backward.batched_grad.module = "rushlight.func.batched_grad"
 factories.meta_tensors.module = "rushlight.ops.meta.meta_tensors"
 ops.aten_namespace.module = "rushlight.autograd.aten"
 
-# Names that exist only because programs written for torch import them: rushlight._dynamo,
-# rushlight.cuda.
+# Names that exist only because programs written for torch import them: rushlight._dynamo, rushlight.cuda.
 __path__.append(os.path.join(__path__[0], "compat", "names"))
 
 inf, nan, pi, e = float("inf"), float("nan"), 3.141592653589793, 2.718281828459045
 newaxis = None
 
 globals().update(factories.FUNCTIONS | dtypes.NAMES | FORMATS)
-globals().update(
-    (name, _public(value)) for name, value in [*globals().items()] if not name.startswith("_")
-)
+globals().update((name, _public(value)) for name, value in [*globals().items()] if not name.startswith("_"))
 
 
 def _offer() -> None:
     """Add the loaded ops to the package; existing names stay."""
     globals().update(
-        (name, _public(f))
-        for name, f in _offered().items()
-        if name not in globals() and not _in_namespace(name)
+        (name, _public(f)) for name, f in _offered().items() if name not in globals() and not _in_namespace(name)
     )
 
 
@@ -188,8 +165,7 @@ _HOME = {
     ),
     "to_dlpack": "utils.dlpack",
     **dict.fromkeys(
-        ("has_cuda", "has_cudnn", "has_mps", "has_lapack", "has_mkl", "has_openmp", "has_spectral"),
-        "backends",
+        ("has_cuda", "has_cudnn", "has_mps", "has_lapack", "has_mkl", "has_openmp", "has_spectral"), "backends"
     ),
     "save": "serialization",
     "load": "serialization",
@@ -263,9 +239,7 @@ _HOME = {
         ),
         "amp",
     ),
-    **dict.fromkeys(
-        ("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"), "nn.functional.recurrent"
-    ),
+    **dict.fromkeys(("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"), "nn.functional.recurrent"),
     **dict.fromkeys(
         (
             "_check",
@@ -306,9 +280,7 @@ _HOME = {
         ),
         "nn.functional.aten_positional",
     ),
-    **dict.fromkeys(
-        ("native_batch_norm", "native_group_norm", "native_layer_norm"), "nn.functional.aten_norms"
-    ),
+    **dict.fromkeys(("native_batch_norm", "native_group_norm", "native_layer_norm"), "nn.functional.aten_norms"),
     **dict.fromkeys(
         (
             "alpha_dropout_",

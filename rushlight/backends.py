@@ -1,6 +1,4 @@
-"""torch.backends, for programs that test for backends: only the CPU exists, and switches have no
-effect.
-"""
+"""torch.backends, for programs that test for backends: only the CPU exists, and switches have no effect."""
 
 from __future__ import annotations
 
@@ -50,8 +48,8 @@ class AbsentOptEinsum(Absent):
         if _enabled or _strategy is not None:
             raise ValueError(
                 explain(
-                    f"opt_einsum is not available, so setting `enabled` to {_enabled} and "
-                    f"`strategy` to {_strategy} will not be meaningful."
+                    f"opt_einsum is not available, so setting `enabled` to {_enabled} and `strategy` to {_strategy} "
+                    "will not be meaningful."
                 )
             )
         return False, None
@@ -72,9 +70,8 @@ class AbsentCUDA(Absent):
     ) -> Iterator[None]:
         """A context or decorator that does not change how attention is computed."""
         warn(
-            "`torch.backends.cuda.sdp_kernel()` is deprecated. In the future, this context manager "
-            "will be removed. Please see `torch.nn.attention.sdpa_kernel()` for the new context "
-            "manager, with updated signature.",
+            "`torch.backends.cuda.sdp_kernel()` is deprecated. In the future, this context manager will be removed. "
+            "Please see `torch.nn.attention.sdpa_kernel()` for the new context manager, with updated signature.",
             FutureWarning,
         )
         yield
@@ -113,8 +110,8 @@ class Processor(Absent):
 
     @staticmethod
     def get_cpu_capability() -> str:
-        """'DEFAULT', torch's name for a CPU without a particular instruction set; Numba finds the
-        CPU's instructions itself.
+        """'DEFAULT', torch's name for a CPU without a particular instruction set; Numba finds the CPU's instructions
+        itself.
         """
         return "DEFAULT"
 
@@ -164,7 +161,7 @@ importable(
 )
 
 # torch.has_lapack: LAPACK comes with NumPy
-has_lapack, has_spectral, has_mkl, has_openmp = (True, True, False, False)
+has_lapack, has_spectral, has_mkl, has_openmp = True, True, False, False
 
 # True in torch by default: the modules of backends take assignments outside of `flags()`
 __allow_nonbracketed_mutation_flag = True
@@ -185,17 +182,14 @@ def get_device_module(device: Any = None) -> ModuleType:
     try:
         return import_module(f"rushlight.{kind}")
     except ImportError:
-        raise RuntimeError(
-            explain(f"Invalid device string: '{kind}'", "there is only the CPU")
-        ) from None
+        raise RuntimeError(explain(f"Invalid device string: '{kind}'", "there is only the CPU")) from None
 
 
 _precision = "highest"
 
 
 def get_float32_matmul_precision() -> str:
-    """The value given to `set_float32_matmul_precision`; products always have full single
-    precision.
+    """The value given to `set_float32_matmul_precision`; products always have full single precision.
 
     >>> rushlight.get_float32_matmul_precision()
     'highest'
@@ -204,8 +198,7 @@ def get_float32_matmul_precision() -> str:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Accepts 'highest', 'high' and 'medium': on the CPU each is full single precision, as in torch
-    without bfloat16.
+    """Accepts 'highest', 'high' and 'medium': on the CPU each is full single precision, as in torch without bfloat16.
 
     RuntimeError for another.
 

@@ -21,22 +21,9 @@ from rushlight.compile.api import (
 from rushlight.compile.export.model_folder import export
 
 __all__ = [
-    "CannotCompile",
-    "allow_in_graph",
-    "assume_constant_result",
-    "compile",
-    "cudagraph_mark_step_begin",
-    "disable",
-    "explain",
-    "export",
-    "is_compiling",
-    "is_dynamo_compiling",
-    "is_exporting",
-    "list_backends",
-    "programs",
-    "reset",
-    "set_stance",
-    "source",
-]
+    "CannotCompile", "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
+    "explain", "export", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends", "programs", "reset",
+    "set_stance", "source",
+]  # fmt: skip
 
 _tell(__name__)

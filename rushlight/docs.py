@@ -1,5 +1,4 @@
-"""Documentation of a function as text: `rushlight.docs.mul` shows its formula and the rule of each
-gradient.
+"""Documentation of a function as text: `rushlight.docs.mul` shows its formula and the rule of each gradient.
 
 >>> rushlight.docs.tanh.formula, rushlight.docs.tanh.rules
 ('tanh(input)', {'input': 'g * (1 - out * out)'})

@@ -35,8 +35,5 @@ def __getattr__(name: str) -> Any:
     if name == "Tensor":
         return sys.modules["rushlight"].Tensor
     if name not in NAMES:
-        raise AttributeError(
-            f"module 'torch.functional' has no attribute '{name}'; hint: "
-            f"torch.nn.functional.{name}?"
-        )
+        raise AttributeError(f"module 'torch.functional' has no attribute '{name}'; hint: torch.nn.functional.{name}?")
     return getattr(sys.modules["rushlight"], name)

@@ -1,5 +1,4 @@
-"""torch.hub: the folder of downloaded models. Files in this folder are loaded; nothing is
-downloaded."""
+"""torch.hub: the folder of downloaded models. Files in this folder are loaded; nothing is downloaded."""
 
 from typing import Any
 from urllib.parse import urlparse as urlparse
@@ -25,10 +24,4 @@ def __getattr__(name: str) -> Any:
     return tqdm
 
 
-__all__ = [
-    "download_url_to_file",
-    "get_dir",
-    "load",
-    "load_state_dict_from_url",
-    "set_dir",
-]
+__all__ = ["download_url_to_file", "get_dir", "load", "load_state_dict_from_url", "set_dir"]

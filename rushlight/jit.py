@@ -51,9 +51,8 @@ def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True
     if getattr(mod, "training", False):
         raise RuntimeError(
             explain(
-                "Freezing is currently only implemented for modules in eval mode. Please call "
-                ".eval() on "
-                "your module before freezing."
+                "Freezing is currently only implemented for modules in eval mode. Please call .eval() on your module "
+                "before freezing."
             )
         )
     return mod
@@ -93,9 +92,7 @@ def _get_trace_graph(f: Any, *args: Any, **kwargs: Any) -> Any:
     """NotImplementedError: TorchScript graphs do not exist."""
     raise NotImplementedError(
         explain(
-            "fvcore and torchprofile count operations in TorchScript graphs, which rushlight "
-            "does not "
-            "have",
+            "fvcore and torchprofile count operations in TorchScript graphs, which rushlight does not have",
             "rushlight.utils.summary(model, input) counts multiplications and additions",
         )
     )
@@ -128,9 +125,7 @@ def export(fn: Callable) -> Callable:
     return fn
 
 
-unused = script_method = script_if_tracing = _script_if_tracing = interface = _overload = (
-    _overload_method
-) = export
+unused = script_method = script_if_tracing = _script_if_tracing = interface = _overload = _overload_method = export
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
@@ -193,8 +188,7 @@ class Error(Exception):
 
 
 class TracerWarning(Warning):
-    """torch's warning about values that a trace cannot follow; never given, since nothing is
-    traced.
+    """torch's warning about values that a trace cannot follow; never given, since nothing is traced.
 
     >>> issubclass(rushlight.jit.TracerWarning, Warning)
     True
@@ -227,10 +221,7 @@ def save(m: Any, f: Any, *args: Any) -> None:
     torch.save(model.state_dict(), file) writes weights
     """
     raise NotImplementedError(
-        explain(
-            "TorchScript archives are not written",
-            "save the weights: torch.save(model.state_dict(), file)",
-        )
+        explain("TorchScript archives are not written", "save the weights: torch.save(model.state_dict(), file)")
     )
 
 
@@ -244,10 +235,7 @@ def load(f: Any, *args: Any, **kwargs: Any) -> Any:
     torch.load reads weights
     """
     raise NotImplementedError(
-        explain(
-            "TorchScript archives are not read",
-            "load the weights: model.load_state_dict(torch.load(file))",
-        )
+        explain("TorchScript archives are not read", "load the weights: model.load_state_dict(torch.load(file))")
     )
 
 
@@ -255,30 +243,9 @@ annotations = SimpleNamespace(List=list, Dict=dict, Tuple=tuple, Optional=Option
 importable(__name__, "annotations")
 
 __all__ = [
-    "Error",
-    "Final",
-    "Future",
-    "ScriptFunction",
-    "ScriptModule",
-    "TracerWarning",
-    "annotate",
-    "export",
-    "fork",
-    "freeze",
-    "ignore",
-    "interface",
-    "is_scripting",
-    "is_tracing",
-    "load",
-    "optimize_for_inference",
-    "save",
-    "script",
-    "script_if_tracing",
-    "script_method",
-    "trace",
-    "trace_module",
-    "unused",
-    "wait",
-]
+    "Error", "Final", "Future", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate", "export", "fork",
+    "freeze", "ignore", "interface", "is_scripting", "is_tracing", "load", "optimize_for_inference", "save", "script",
+    "script_if_tracing", "script_method", "trace", "trace_module", "unused", "wait",
+]  # fmt: skip
 
 _tell(__name__)

@@ -37,8 +37,7 @@ def get_ignored_functions() -> set[Callable]:
 
 
 def get_overridable_functions() -> dict[object, list[Callable]]:
-    """Namespace, or the class Tensor -> its functions that call `__torch_function__` of their
-    arguments.
+    """Namespace, or the class Tensor -> its functions that call `__torch_function__` of their arguments.
 
     >>> rushlight.add in rushlight.overrides.get_overridable_functions()[rushlight]
     True
@@ -54,8 +53,7 @@ def get_overridable_functions() -> dict[object, list[Callable]]:
 
 
 def get_testing_overrides() -> dict[Callable, Callable]:
-    """Function -> a function with the same parameters that returns -1, for tests of classes with
-    `__torch_function__`.
+    """Function -> a function with the same parameters that returns -1, for tests of classes with `__torch_function__`.
 
     >>> rushlight.overrides.get_testing_overrides()[rushlight.add](1, 2)
     -1
@@ -68,21 +66,10 @@ def get_testing_overrides() -> dict[Callable, Callable]:
 
 
 __all__ = [
-    "DisableTorchFunction",
-    "DisableTorchFunctionSubclass",
-    "TorchFunctionMode",
-    "get_default_nowrap_functions",
-    "get_ignored_functions",
-    "get_overridable_functions",
-    "get_testing_overrides",
-    "handle_torch_function",
-    "has_torch_function",
-    "has_torch_function_unary",
-    "has_torch_function_variadic",
-    "is_tensor_like",
-    "is_tensor_method_or_property",
-    "resolve_name",
-    "wrap_torch_function",
-]
+    "DisableTorchFunction", "DisableTorchFunctionSubclass", "TorchFunctionMode", "get_default_nowrap_functions",
+    "get_ignored_functions", "get_overridable_functions", "get_testing_overrides", "handle_torch_function",
+    "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic", "is_tensor_like",
+    "is_tensor_method_or_property", "resolve_name", "wrap_torch_function",
+]  # fmt: skip
 
 _tell(__name__)

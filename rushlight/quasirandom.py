@@ -1,9 +1,5 @@
 """torch.quasirandom: Sobol points, which fill a cube more evenly than random points."""
 
-from rushlight.ops.tensor.quasirandom import (
-    SobolEngine,
-)
+from rushlight.ops.tensor.quasirandom import SobolEngine
 
-__all__ = [
-    "SobolEngine",
-]
+__all__ = ["SobolEngine"]

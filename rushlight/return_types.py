@@ -1,5 +1,4 @@
-"""torch.return_types: the tuples with names that ops return, `isinstance(x.max(0),
-torch.return_types.max)`."""
+"""torch.return_types: the tuples with names that ops return, `isinstance(x.max(0), torch.return_types.max)`."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ PHASES = {"a": 0, "alpha": 0, "b": 1, "beta": 1, None: 3}  # release candidates 
 
 
 def place(version: Any) -> tuple | None:
-    """The sort key of a version (PEP 440), given as text, as numbers (2, 1), or as an object with
-    `str`. None if it is not a version.
+    """The sort key of a version (PEP 440), given as text, as numbers (2, 1), or as an object with `str`. None if it is
+    not a version.
     """
     if isinstance(version, Iterable) and not isinstance(version, str):
         version = ".".join(map(str, version))
@@ -28,19 +28,8 @@ def place(version: Any) -> tuple | None:
     numbers = [int(n) for n in found["release"].split(".")]
     while numbers and numbers[-1] == 0:
         numbers.pop()
-    phase = (
-        -1
-        if found["dev"] and not found["pre"] and not found["post"]
-        else PHASES.get(found["pre"], 2)
-    )
-    return (
-        numbers,
-        phase,
-        int(found["n"] or 0),
-        bool(found["post"]),
-        not found["dev"],
-        found["local"] or "",
-    )
+    phase = -1 if found["dev"] and not found["pre"] and not found["post"] else PHASES.get(found["pre"], 2)
+    return (numbers, phase, int(found["n"] or 0), bool(found["post"]), not found["dev"], found["local"] or "")
 
 
 def by_place(name: str) -> Callable:
@@ -58,20 +47,16 @@ def by_place(name: str) -> Callable:
 
 
 class TorchVersion(str):
-    """A version as text. It compares with texts, tuples and Versions as a version; != compares
-    texts, as in torch.
+    """A version as text. It compares with texts, tuples and Versions as a version; != compares texts, as in torch.
 
     >>> from rushlight.torch_version import TorchVersion
-    >>> TorchVersion("2.13.0") > "2.9", TorchVersion("2.13.0") >= (2,
-    ...     13), TorchVersion("2.13.0a0") < "2.13"
+    >>> TorchVersion("2.13.0") > "2.9", TorchVersion("2.13.0") >= (2, 13), TorchVersion("2.13.0a0") < "2.13"
     (True, True, True)
     """
 
     __slots__ = ()
     __hash__ = str.__hash__
-    __eq__, __lt__, __le__, __gt__, __ge__ = map(
-        by_place, ("__eq__", "__lt__", "__le__", "__gt__", "__ge__")
-    )
+    __eq__, __lt__, __le__, __gt__, __ge__ = map(by_place, ("__eq__", "__lt__", "__le__", "__gt__", "__ge__"))
 
 
 __version__ = TorchVersion(torch_version)

@@ -19,8 +19,7 @@ Device = _device | str | int | None
 
 
 class SymInt:
-    """torch's class of symbolic integers for compilers; sizes are ints here, so nothing is an
-    instance.
+    """torch's class of symbolic integers for compilers; sizes are ints here, so nothing is an instance.
 
     >>> isinstance(rushlight.ones(3).shape[0], rushlight.SymInt)
     False

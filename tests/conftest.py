@@ -1,5 +1,4 @@
-"""Fixtures of all tests, above all `oracle`: what torch answers, from torch itself or from a golden
-file."""
+"""Fixtures of all tests, above all `oracle`: what torch answers, from torch itself or from a golden file."""
 
 from __future__ import annotations
 
@@ -26,8 +25,7 @@ from tests.support.paths import EXAMPLES, GOLDEN, TESTS
 os.environ["RUSHLIGHT_LOOPS"] = "wait"  # the processes of tests wait for their loops
 background.wait()
 
-# The same examples each time, however slow the machine; `pytest --hypothesis-profile=search` looks
-# for new ones.
+# The same examples each time, however slow the machine; `pytest --hypothesis-profile=search` looks for new ones.
 ANY_TIME = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("same", derandomize=True, database=None, **ANY_TIME)
 settings.register_profile("search", **ANY_TIME)
@@ -42,27 +40,21 @@ def pytest_addoption(parser):
         help="write: ask torch and write tests/golden anew (`make golden`)",
     )
 
-    parser.addoption(
-        "--quick", action="store_true", help="without what is marked exhaustive (`make test`)"
-    )
-    parser.addoption(
-        "--origin", help="only tests with this marker `origin`: who found what they show"
-    )
+    parser.addoption("--quick", action="store_true", help="without what is marked exhaustive (`make test`)")
+    parser.addoption("--origin", help="only tests with this marker `origin`: who found what they show")
 
 
 def pytest_collection_modifyitems(config, items):
     """Leave out what --quick and --origin leave out, and tests of faster ways that are off.
 
-    Marked `exhaustive`, a test is left out by --quick; marked `exhaustive(every=n)`, all of its
-    cases but each nth are."""
+    Marked `exhaustive`, a test is left out by --quick; marked `exhaustive(every=n)`, all of its cases but each nth
+    are."""
     seen, kept, left = {}, [], []
     for item in items:
         test = item.nodeid.partition("[")[0]
         case = seen[test] = seen.get(test, -1) + 1
         origins = [mark.args[0] for mark in item.iter_markers("origin")]
-        unwanted = config.getoption("--quick") and is_exhaustive(
-            item.get_closest_marker("exhaustive"), case
-        )
+        unwanted = config.getoption("--quick") and is_exhaustive(item.get_closest_marker("exhaustive"), case)
         unwanted = unwanted or (config.getoption("--origin") or None) not in (None, *origins)
         unwanted = unwanted or item.get_closest_marker("faster") and not fast.is_on()
         (left if unwanted else kept).append(item)
@@ -79,9 +71,7 @@ def pytest_configure(config):
         if getattr(config.option, "numprocesses", None):
             raise pytest.UsageError("--golden=write runs in one process: leave -n out")
         if torch_or_none() is None:
-            raise pytest.UsageError(
-                "--golden=write asks torch, and torch is not installed: pip install torch==2.13.0"
-            )
+            raise pytest.UsageError("--golden=write asks torch, and torch is not installed: pip install torch==2.13.0")
 
 
 @pytest.fixture(scope="session")
@@ -92,9 +82,8 @@ def torch():
 
 @pytest.fixture(autouse=True)
 def as_if_alone(monkeypatch):
-    """Each test begins as the first of a process, whichever ran before it: the random numbers that
-    a seed gives, and NumPy until a test's own work has paid for loops
-    (rushlight/fast/policy.py)."""
+    """Each test begins as the first of a process, whichever ran before it: the random numbers that a seed gives, and
+    NumPy until a test's own work has paid for loops (rushlight/fast/policy.py)."""
     monkeypatch.setattr(budget, "settled", False)
     monkeypatch.setattr(policy.small_arrays, "left", budget.LOADING_SECONDS)
     monkeypatch.setattr(policy.small_arrays, "loading", 0)  # as if Numba were not there yet
@@ -108,9 +97,9 @@ def as_if_alone(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def programs_like_eager(request, monkeypatch):
-    """Fail a test in which a program gave other numbers than eager, or the compiler met a limit,
-    whatever becomes of warnings: the function then runs as it is, gives right results, and nobody
-    would notice. Tests about that are marked."""
+    """Fail a test in which a program gave other numbers than eager, or the compiler met a limit, whatever becomes of
+    warnings: the function then runs as it is, gives right results, and nobody would notice. Tests about that are
+    marked."""
     faults, stop = [], Compiled.stop
 
     def noted(self, why):
@@ -126,16 +115,15 @@ def programs_like_eager(request, monkeypatch):
 
 @pytest.fixture
 def nothing_paid(monkeypatch):
-    """No loop is compiled because this test is the one with which it was paid for: Numba takes
-    memory, and leaves cycles."""
+    """No loop is compiled because this test is the one with which it was paid for: Numba takes memory, and leaves
+    cycles."""
     monkeypatch.setattr(tiering.Loop, "pay", lambda self, elements: None)
 
 
 @pytest.fixture
 def uncollected(nothing_paid):
-    """No garbage collector while the test runs; what it leaves behind is counted by the test.
-    `gc.freeze` sets the objects of all tests before it aside: a collection in the test then walks
-    through those of the test alone."""
+    """No garbage collector while the test runs; what it leaves behind is counted by the test. `gc.freeze` sets the
+    objects of all tests before it aside: a collection in the test then walks through those of the test alone."""
     gc.collect()
     gc.freeze()
     gc.disable()

@@ -38,9 +38,7 @@ def small(tmp_path_factory):
 def refused(capsys, tmp_path, monkeypatch):
     """refused(*args) -> the one line that the demo says; training must not have started."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(
-        "rushlight.demo.run.train", lambda *args: pytest.fail("training has started")
-    )
+    monkeypatch.setattr("rushlight.demo.run.train", lambda *args: pytest.fail("training has started"))
 
     def call(*args):
         try:
@@ -63,22 +61,13 @@ def refused(capsys, tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory, small):
     folder = tmp_path_factory.mktemp("run")
-    return folder, command(
-        "demo", "--data", str(small), "--epochs", "3", "--out", "here/results", cwd=folder
-    )
+    return folder, command("demo", "--data", str(small), "--epochs", "3", "--out", "here/results", cwd=folder)
 
 
 def test_a_run_succeeds_and_says_what_it_got(finished):
     folder, done = finished
     assert done.returncode == 0, done.stderr
-    for word in (
-        "accuracy",
-        "of 24 held-out digits",
-        "time",
-        "parameters",
-        "38,282",
-        "backward.html in a browser",
-    ):
+    for word in ("accuracy", "of 24 held-out digits", "time", "parameters", "38,282", "backward.html in a browser"):
         assert word in done.stdout
     assert "Traceback" not in done.stderr
     assert "Warning" not in done.stderr
@@ -98,9 +87,7 @@ def test_the_pictures_are_pictures(finished):
     picture = (out / "graph.svg").read_text()
     assert picture.startswith("<svg")
     page = (out / "backward.html").read_text(encoding="utf-8")
-    assert (
-        "return nn.CrossEntropyLoss()(model(images), labels)" in page
-    )  # its own statements, as a user's
+    assert "return nn.CrossEntropyLoss()(model(images), labels)" in page  # its own statements, as a user's
     assert page.startswith("<!DOCTYPE html>")
     assert len(page) < 1_000_000
     for name in ("0.weight", "2.bias", "9.weight"):
@@ -124,21 +111,7 @@ def test_torch_reads_the_weights(finished, torch):
 
 def test_the_same_seed_learns_the_same(small, tmp_path, capsys):
     for out in ("a", "b"):
-        assert (
-            main(
-                [
-                    "demo",
-                    "--data",
-                    str(small),
-                    "--epochs",
-                    "1",
-                    "--out",
-                    str(tmp_path / out),
-                    "--quiet",
-                ]
-            )
-            == 0
-        )
+        assert main(["demo", "--data", str(small), "--epochs", "1", "--out", str(tmp_path / out), "--quiet"]) == 0
     assert (tmp_path / "a/weights.pt").read_bytes() == (tmp_path / "b/weights.pt").read_bytes()
     assert capsys.readouterr() == ("", "")
 
@@ -171,14 +144,7 @@ def test_help_reads_well(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")  # argparse fills the width of the terminal
     for arguments, words in {
         ("--help",): ["demo", "version"],
-        ("demo", "--help"): [
-            "--out DIR",
-            "--overwrite",
-            "--epochs N",
-            "--data FILE",
-            "(default: 15)",
-            "loss.png",
-        ],
+        ("demo", "--help"): ["--out DIR", "--overwrite", "--epochs N", "--data FILE", "(default: 15)", "loss.png"],
         ("version", "--help"): ["version"],
     }.items():
         with pytest.raises(SystemExit) as leaving:
@@ -271,10 +237,7 @@ def test_bad_files(refused, tmp_path):
     assert "No such file" in refused("--data", tmp_path / "nowhere.csv")
     assert "directory" in refused("--data", tmp_path)
     whole = digits.SHIPPED.read_bytes()
-    for name, raw in {
-        "cut.csv.gz": whole[:30000],
-        "damaged.csv.gz": whole[:100] + b"\0" * 50 + whole[150:],
-    }.items():
+    for name, raw in {"cut.csv.gz": whole[:30000], "damaged.csv.gz": whole[:100] + b"\0" * 50 + whole[150:]}.items():
         (tmp_path / name).write_bytes(raw)
         assert "truncated or damaged" in refused("--data", tmp_path / name)
     (tmp_path / "picture.png").write_bytes(b"\x89PNG\r\n\xff\xfe")
@@ -298,9 +261,7 @@ def test_a_folder_that_cannot_be_written(refused, tmp_path, monkeypatch):
     assert "Read-only file system" in refused("--out", tmp_path / "out")
 
 
-@pytest.mark.skipif(
-    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere"
-)
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_without_permission(refused, tmp_path):
     (tmp_path / "locked").mkdir(mode=0o500)
     assert "Permission denied" in refused("--out", tmp_path / "locked" / "out")
@@ -308,9 +269,7 @@ def test_a_folder_without_permission(refused, tmp_path):
 
 
 def test_missing_extras_are_named(refused, monkeypatch):
-    monkeypatch.setattr(
-        "rushlight.demo.run.find_spec", lambda name: None if name == "rich" else name
-    )
+    monkeypatch.setattr("rushlight.demo.run.find_spec", lambda name: None if name == "rich" else name)
     assert "needs rich: pip install rich" in refused()
 
 
@@ -329,9 +288,7 @@ def test_nothing_half_written(tmp_path):
         with pytest.raises(OSError, match="No space"):
             results.write(out, writers)
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
-    assert [(path.name, path.read_text()) for path in (tmp_path / "old").iterdir()] == [
-        ("a", "old")
-    ]
+    assert [(path.name, path.read_text()) for path in (tmp_path / "old").iterdir()] == [("a", "old")]
 
 
 def test_a_full_disk_is_one_line(small, tmp_path, capsys, monkeypatch):
@@ -356,9 +313,7 @@ def test_interrupted(tmp_path):
         "exit(main(['demo', '--epochs', '9999']))"
     )
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], cwd=tmp_path, env=env, text=True, **pipes
-    )
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env=env, text=True, **pipes)
     try:
         process.stdout.readline()
         time.sleep(0.5)

@@ -1,5 +1,5 @@
-"""The house's rules: what stands in the package's root, what tests are called, how long files and
-functions are. tools/house.py prints how it stands."""
+"""The house's rules: what stands in the package's root, what tests are called, how long files and functions are.
+tools/house.py prints how it stands."""
 
 from __future__ import annotations
 
@@ -30,15 +30,7 @@ PUBLIC = set(
     overrides quasirandom return_types signal special storage testing torch_version types
 """.split()
 )
-FILES = {
-    "README",
-    "__init__",
-    "__main__",
-    "cli",
-    "version",
-    "py",
-    "_methods",
-}  # py.typed; stubs of methods
+FILES = {"README", "__init__", "__main__", "cli", "version", "py", "_methods"}  # py.typed; stubs of methods
 
 # Tests of what is no module of the package, by folder; and tests of the package as a whole.
 OTHER_FOLDERS = {"table", "conformance", "programs", "fuzz", "docs", "examples", "tools", "support"}
@@ -54,8 +46,7 @@ def test_the_root_holds_layers_and_public_namespaces():
 
 
 def misnamed(tests, package):
-    """The test files named after no file or folder of the package; test_conv_gradients.py is named
-    after conv."""
+    """The test files named after no file or folder of the package; test_conv_gradients.py is named after conv."""
     found = []
     for path in sorted(tests.rglob("test_*.py")):
         folder = path.parent.relative_to(tests)
@@ -76,8 +67,7 @@ def test_tests_are_named_after_what_they_test():
 
 @functools.cache
 def sizes(package):
-    """({file: tokens}, {"file function": (tokens, branches)}). Comments are no tokens; a docstring
-    is one."""
+    """({file: tokens}, {"file function": (tokens, branches)}). Comments are no tokens; a docstring is one."""
     files, functions = {}, {}
     for source in house.sources(package):
         lines = source.token_lines
@@ -122,11 +112,7 @@ def test_faults_are_found(tmp_path):
         (tmp_path / file).write_text("")
     assert root_names(package) - LAYERS == {"odd"}
     assert misnamed(tests, package) == ["core/test_found.py", "nowhere/test_engine.py"]
-    wide = (
-        "class A:\n    def f(self):\n        def g(): return " + "0 or " * FUNCTION_BRANCHES + "0\n"
-    )
-    (package / "odd.py").write_text(
-        wide + "def h():\n" + "    x = 1\n" * FUNCTION_TOKENS + "def short(): pass\n"
-    )
+    wide = "class A:\n    def f(self):\n        def g(): return " + "0 or " * FUNCTION_BRANCHES + "0\n"
+    (package / "odd.py").write_text(wide + "def h():\n" + "    x = 1\n" * FUNCTION_TOKENS + "def short(): pass\n")
     assert too_long(package) == {"odd.py A.f", "odd.py A.f.g", "odd.py h"}
     assert sizes(package)[0]["odd.py"] > 3 * FUNCTION_TOKENS

@@ -1,5 +1,4 @@
-"""`import rushlight` in a fresh process: NumPy and nothing heavier; and no need of what a browser
-lacks."""
+"""`import rushlight` in a fresh process: NumPy and nothing heavier; and no need of what a browser lacks."""
 
 from __future__ import annotations
 
@@ -39,15 +38,7 @@ LATER = [
     "rushlight.utils.data",
     "rushlight.cli",
 ]
-NOT_IN_A_BROWSER = [
-    "scipy",
-    "numba",
-    "ml_dtypes",
-    "multiprocessing",
-    "subprocess",
-    "mmap",
-    "ctypes",
-]
+NOT_IN_A_BROWSER = ["scipy", "numba", "ml_dtypes", "multiprocessing", "subprocess", "mmap", "ctypes"]
 
 LOADED = "import sys, json; {}; print(json.dumps(sorted(sys.modules)))"
 
@@ -90,9 +81,7 @@ def test_loads_packages_on_first_use(added):
 
 def test_packages_load_on_first_use():
     assert (
-        run(
-            "import rushlight; print(rushlight.nn.Linear(2, 3)(rushlight.ones(1, 2)).shape)"
-        ).strip()
+        run("import rushlight; print(rushlight.nn.Linear(2, 3)(rushlight.ones(1, 2)).shape)").strip()
         == "torch.Size([1, 3])"
     )
 
@@ -159,12 +148,10 @@ except ImportError as error:
     assert run(code).strip() == "True broken"
 
 
-@pytest.mark.parametrize(
-    "first", ["rushlight.ops.rest", "rushlight.ops.frequent", "rushlight.nn.functional"]
-)
+@pytest.mark.parametrize("first", ["rushlight.ops.rest", "rushlight.ops.frequent", "rushlight.nn.functional"])
 def test_rules_have_their_helpers_in_any_order_of_loading(first):
-    """A kernel of the same name does not take the place of a rule's helper: `quotient` did, and
-    eigh had no gradient."""
+    """A kernel of the same name does not take the place of a rule's helper: `quotient` did, and eigh had no
+    gradient."""
     code = f"""
 import {first}
 import rushlight

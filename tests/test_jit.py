@@ -12,8 +12,5 @@ from rushlight import nn
 def test_scripted_modules_say_what_to_write_for_save():
     scripted = rushlight.jit.script(nn.Linear(2, 1))
     assert not hasattr(scripted, "save")
-    with pytest.raises(
-        AttributeError,
-        match=r"has no attribute 'save'.*torch\.save\(module\.state_dict\(\), file\)",
-    ):
+    with pytest.raises(AttributeError, match=r"has no attribute 'save'.*torch\.save\(module\.state_dict\(\), file\)"):
         scripted.save("model.pt")

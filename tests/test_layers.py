@@ -8,27 +8,20 @@ import pytest
 
 from tests.support.paths import PACKAGE
 
-# Lowest first. A folder imports itself and the folders before it; so no folders import in a circle.
-# `public` is the package itself and the files of its root: torch's namespaces.
+# Lowest first. A folder imports itself and the folders before it; so no folders import in a circle. `public` is the
+# package itself and the files of its root: torch's namespaces.
 ORDER = """
     base loops kernels core random creation ops fast sparse func profiler serialization
     autograd comm nn optim amp utils distributed fx vision compile introspect viz teaching recording public compat
     distributions demo cli
 """.split()
 # A file of the root that names what one layer implements belongs to that layer.
-ROOT_FILES = {
-    "__main__": "cli",
-    "version": "base",
-    "linalg": "ops",
-    "fft": "ops",
-    "special": "ops",
-}
+ROOT_FILES = {"__main__": "cli", "version": "base", "linalg": "ops", "fft": "ops", "special": "ops"}
 ALSO_FOUND_IN = ("compat", "names")  # `import rushlight.cuda` finds compat/names/cuda.py
 
 
 def folder(parts):
-    """The layer of a module, given its path in the package: ("ops", "math", "activation") ->
-    "ops"."""
+    """The layer of a module, given its path in the package: ("ops", "math", "activation") -> "ops"."""
     if not parts or parts[:2] == ALSO_FOUND_IN:
         return "public"
     return parts[0] if parts[0] in ORDER else ROOT_FILES.get(parts[0], "public")
@@ -40,10 +33,7 @@ def modules_of(root):
     for file in sorted(root.rglob("*.py")):
         parts = file.relative_to(root).with_suffix("").parts
         found[parts[:-1] if parts[-1] == "__init__" else parts] = file
-    return {
-        **{parts[2:]: file for parts, file in found.items() if parts[:2] == ALSO_FOUND_IN},
-        **found,
-    }
+    return {**{parts[2:]: file for parts, file in found.items() if parts[:2] == ALSO_FOUND_IN}, **found}
 
 
 def imports_of(parts, file, modules, package):
@@ -67,17 +57,9 @@ def targets(node, home, package):
         names = [[*base, alias.name] for alias in node.names]
     elif isinstance(node, ast.Import):
         names = [alias.name.split(".") for alias in node.names]
-    elif (
-        isinstance(node, ast.Call)
-        and ast.unparse(node.func).split(".")[-1] == "import_module"
-        and node.args
-    ):
+    elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "import_module" and node.args:
         text = node.args[0]
-        names = (
-            [text.value.split(".")]
-            if isinstance(text, ast.Constant) and isinstance(text.value, str)
-            else []
-        )
+        names = [text.value.split(".")] if isinstance(text, ast.Constant) and isinstance(text.value, str) else []
     else:
         names = []
     return [tuple(name[1:]) for name in names if name[0] == package]
@@ -102,11 +84,7 @@ def test_folders_import_downwards():
 FAULTS = {
     "nothing": ("ops/math/tanh.py", "from ...core import table\n", []),
     "at the top": ("core/table.py", "from ..ops import math\n", ["core/table.py:1"]),
-    "in a function": (
-        "core/table.py",
-        "def f():\n    from pkg.nn import linear\n",
-        ["core/table.py:2"],
-    ),
+    "in a function": ("core/table.py", "def f():\n    from pkg.nn import linear\n", ["core/table.py:2"]),
     "import_module": (
         "core/table.py",
         "import importlib as i\ni.import_module('pkg.nn.linear')\n",

@@ -64,14 +64,7 @@ def test_a_scan_is_that_of_what_is_left(name, seed):
 
 def test_nothing_left_gives_the_identity():
     x, none = rushlight.ones(2), rushlight.tensor([False, False])
-    expected = {
-        "sum": 0,
-        "prod": 1,
-        "amax": -math.inf,
-        "amin": math.inf,
-        "norm": 0,
-        "logsumexp": -math.inf,
-    }
+    expected = {"sum": 0, "prod": 1, "amax": -math.inf, "amin": math.inf, "norm": 0, "logsumexp": -math.inf}
     for name, value in expected.items():
         assert getattr(masked, name)(x, mask=none) == value, name
     for name in ("mean", "var", "std"):
@@ -112,9 +105,7 @@ def test_the_mask_of_results(oracle):
         names = ("cumsum", "cumprod", "softmax", "log_softmax", "normalize", "sum", "logsumexp")
         args = {"normalize": (2.0, 0)}
         return [
-            t.masked._output_mask(
-                getattr(t.masked, name), x, *args.get(name, (0,)), mask=mask
-            ).tolist()
+            t.masked._output_mask(getattr(t.masked, name), x, *args.get(name, (0,)), mask=mask).tolist()
             for name in names
         ]
 

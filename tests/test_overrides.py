@@ -1,6 +1,5 @@
-"""Classes of tensors that users make: what functions give, and `__torch_function__`. The first
-class changes functions for good, so the programs run in processes of their own; what they print is
-compared with what torch prints."""
+"""Classes of tensors that users make: what functions give, and `__torch_function__`. The first class changes functions
+for good, so the programs run in processes of their own; what they print is compared with what torch prints."""
 
 from __future__ import annotations
 
@@ -340,8 +339,7 @@ def printed(library, text):
 
 
 @pytest.mark.parametrize(
-    "program",
-    ["KEPT", "ASKED", "KNOWN", "MODES", "MADE", "DUCKS", "PARAMETERS", "BY_HAND", "GRADIENTS"],
+    "program", ["KEPT", "ASKED", "KNOWN", "MODES", "MADE", "DUCKS", "PARAMETERS", "BY_HAND", "GRADIENTS"]
 )
 def test_classes_of_users(oracle, program):
     text = globals()[program]

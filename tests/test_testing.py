@@ -77,9 +77,7 @@ def said(check, a, b, how):
 
 
 def test_answers_and_messages_are_torchs(oracle):
-    expected = oracle(
-        lambda torch: [said(torch.testing.assert_close, *pair) for pair in pairs(torch)]
-    )
+    expected = oracle(lambda torch: [said(torch.testing.assert_close, *pair) for pair in pairs(torch)])
     assert [said(assert_close, *pair) for pair in pairs(rushlight)] == expected
     assert expected.count("close") > 8
 
@@ -88,9 +86,7 @@ def test_a_tensor_is_not_a_number():
     with pytest.raises(TypeError, match="No comparison pair was able to handle inputs of type"):
         assert_close(rushlight.tensor(1.0), 1.0)
     with pytest.raises(TypeError, match="No comparison pair"):
-        assert_close(
-            rushlight.nn.Parameter(rushlight.ones(1)), rushlight.ones(1), allow_subclasses=False
-        )
+        assert_close(rushlight.nn.Parameter(rushlight.ones(1)), rushlight.ones(1), allow_subclasses=False)
 
 
 def test_deep_lists_need_no_recursion():
@@ -132,9 +128,7 @@ def tensors(make, torch, request):
 
 
 def test_made_tensors_are_torchs(oracle):
-    expected = oracle(
-        lambda torch: [tensors(torch.testing.make_tensor, torch, request) for request in REQUESTS]
-    )
+    expected = oracle(lambda torch: [tensors(torch.testing.make_tensor, torch, request) for request in REQUESTS])
     for request, answer in zip(REQUESTS, expected):
         made = tensors(make_tensor, rushlight, request)
         if isinstance(answer, str):
@@ -146,18 +140,11 @@ def test_made_tensors_are_torchs(oracle):
 
 def test_shapes_are_given_as_numbers_or_as_one_tuple():
     assert (
-        make_tensor(2, 3, dtype=rushlight.float32).shape
-        == make_tensor((2, 3), dtype=rushlight.float32).shape
-        == (2, 3)
+        make_tensor(2, 3, dtype=rushlight.float32).shape == make_tensor((2, 3), dtype=rushlight.float32).shape == (2, 3)
     )
     assert make_tensor((), dtype=rushlight.int64).shape == ()
     with pytest.raises(ValueError, match="mutually exclusive"):
-        make_tensor(
-            2,
-            dtype=rushlight.float32,
-            noncontiguous=True,
-            memory_format=rushlight.contiguous_format,
-        )
+        make_tensor(2, dtype=rushlight.float32, noncontiguous=True, memory_format=rushlight.contiguous_format)
 
 
 program = Programs()

@@ -33,11 +33,7 @@ def test_versions_compare_as_torch(oracle):
         version = importlib.import_module(f"{t.__name__}.torch_version").TorchVersion
         others = [*VERSIONS, (1, 10), (2,), (1, 9, 1), ("2", "13")]
         return [
-            [
-                getattr(version(a), op)(b)
-                for b in others
-                for op in ("__eq__", "__lt__", "__le__", "__gt__", "__ge__")
-            ]
+            [getattr(version(a), op)(b) for b in others for op in ("__eq__", "__lt__", "__le__", "__gt__", "__ge__")]
             for a in VERSIONS
         ]
 

@@ -1,8 +1,7 @@
 """Check pages of the built site with axe-core, in light and dark: exit 1 if a page has a serious fault.
 
 npm install --prefix /tmp/axe axe-core
-python tools/accessibility.py site /tmp/axe/node_modules/axe-core/axe.min.js index.html viz.html
-"""
+python tools/accessibility.py site /tmp/axe/node_modules/axe-core/axe.min.js index.html viz.html"""
 
 from __future__ import annotations
 
@@ -20,10 +19,7 @@ def main(site: str, axe: str, *pages: str) -> int:
 
     count = 0
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"),
-            args=["--no-sandbox"],
-        )
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for scheme in ("light", "dark"):
             for name in pages:
                 page = browser.new_page(color_scheme=scheme)  # type: ignore[arg-type]

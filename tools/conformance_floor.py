@@ -1,13 +1,12 @@
-"""Measure rushlight against torch, and hold the counts to a floor that only rises:
-tests/conformance/floor.json.
+"""Measure rushlight against torch, and hold the counts to a floor that only rises: tests/conformance/floor.json.
 
     python tools/conformance_floor.py             quick: minutes; exit 1 where a column passes less than its floor
     python tools/conformance_floor.py --full      everything
     python tools/conformance_floor.py --write     raise the floor to what was measured; it never sinks
     python tools/conformance_floor.py --report FILE   compare a report that was made before (conformance.py --json FILE)
 
-The harness is tests/conformance/harness. It needs torch: without torch nothing is measured, and the
-exit status is 2."""
+The harness is tests/conformance/harness. It needs torch: without torch nothing is measured, and the exit status is
+2."""
 
 from __future__ import annotations
 
@@ -49,10 +48,7 @@ def fallen(counts: Counts, floor: Counts) -> list[str]:
 
 def raised(counts: Counts, floor: Counts) -> Counts:
     """The floor with what passes more; nothing sinks."""
-    best = {
-        column: [max(passed, floor.get(column, [0])[0]), of]
-        for column, (passed, of) in counts.items()
-    }
+    best = {column: [max(passed, floor.get(column, [0])[0]), of] for column, (passed, of) in counts.items()}
     return {**floor, **best}
 
 
@@ -60,29 +56,16 @@ def measure(full: bool) -> dict[str, Any]:
     """Run the harness and read its report."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
-        command = [
-            sys.executable,
-            str(HARNESS / "conformance.py"),
-            "--json",
-            str(report),
-            "--show",
-            "0",
-        ]
+        command = [sys.executable, str(HARNESS / "conformance.py"), "--json", str(report), "--show", "0"]
         paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-        subprocess.run(
-            command + ([] if full else ["--quick"]),
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": paths},
-        )
+        subprocess.run(command + ([] if full else ["--quick"]), cwd=ROOT, env={**os.environ, "PYTHONPATH": paths})
         return json.loads(report.read_text())
 
 
 def write(floors: dict[str, Counts]) -> None:
     """A line for each column, so that a change shows which."""
     parts = [
-        f'"{kind}": {{\n'
-        + ",\n".join(f"  {json.dumps(c)}: {json.dumps(n)}" for c, n in floors[kind].items())
-        + "\n}"
+        f'"{kind}": {{\n' + ",\n".join(f"  {json.dumps(c)}: {json.dumps(n)}" for c, n in floors[kind].items()) + "\n}"
         for kind in sorted(floors)
     ]
     FLOOR.write_text("{\n" + ",\n".join(parts) + "\n}\n")
@@ -92,9 +75,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--full", action="store_true", help="everything, not the quick part")
     parser.add_argument("--write", action="store_true", help="raise the floor")
-    parser.add_argument(
-        "--report", type=Path, metavar="FILE", help="a report that exists, instead of a run"
-    )
+    parser.add_argument("--report", type=Path, metavar="FILE", help="a report that exists, instead of a run")
     options = parser.parse_args(arguments)
     if options.report is None and importlib.util.find_spec("torch") is None:
         print("not measured: torch is not installed (make .venv/has-test,oracle)", file=sys.stderr)

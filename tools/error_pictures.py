@@ -1,5 +1,5 @@
-"""Write docs/assets/errors/: five of the mistakes of docs/mistakes.md as a terminal and as a notebook
-show them, in a light and a dark picture each.
+"""Write docs/assets/errors/: five of the mistakes of docs/mistakes.md as a terminal and as a notebook show them, in a
+light and a dark picture each.
 
 make pictures        writes them; needs Chromium, Playwright, Pillow, nbclient and ipykernel
 
@@ -60,12 +60,7 @@ def in_terminal(program: str) -> str:
         Path(folder, "train.py").write_text(f"{IMPORTS}\n\n{program}\n")
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": str(COLUMNS)}
         done = subprocess.run(
-            [sys.executable, "train.py"],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
+            [sys.executable, "train.py"], cwd=folder, env=environment, capture_output=True, text=True, check=False
         )
         return done.stderr.replace(f"{os.path.realpath(folder)}{os.sep}", "").rstrip()
 
@@ -136,16 +131,11 @@ def write() -> int:
     found = {m.title: m for m in mistakes(PAGE.read_text())}
     FOLDER.mkdir(exist_ok=True)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
-        )
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         view = browser.new_page(viewport={"width": 1000, "height": 800}, device_scale_factor=SCALE)
         for title, name in SHOWN.items():
             mistake = found[title]
-            texts = {
-                "terminal": in_terminal(mistake.program),
-                "notebook": in_notebook(mistake.program),
-            }
+            texts = {"terminal": in_terminal(mistake.program), "notebook": in_notebook(mistake.program)}
             for kind, text in texts.items():
                 for scheme in SCHEMES:
                     view.set_content(page(kind, mistake, text, scheme))

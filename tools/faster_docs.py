@@ -83,9 +83,8 @@ def ways() -> str:
     for (name, way), inputs in derivatives.items():
         names[way, tuple(inputs)].append(name)
     return "\n".join(
-        f"| {', '.join(ops)} | {', '.join(filter(None, inputs))} | {way.elements:,} "
-        f"| {'' if way.small is None else f'{way.small:,}'} | {way.passes or ''} "
-        f"| `{file_of(way)}` |"
+        f"| {', '.join(ops)} | {', '.join(filter(None, inputs))} | {way.elements:,} | "
+        f"{'' if way.small is None else f'{way.small:,}'} | {way.passes or ''} | `{file_of(way)}` |"
         for (way, inputs), ops in names.items()
     )
 
@@ -110,11 +109,7 @@ def file_of(way: index.Way) -> str:
 def constants(module: ModuleType) -> str:
     """A row for each constant of a module that is a number, with the comment at or above it."""
     source = inspect.getsource(module)
-    found = [
-        token
-        for token in tokenize.generate_tokens(StringIO(source).readline)
-        if token.type == tokenize.COMMENT
-    ]
+    found = [token for token in tokenize.generate_tokens(StringIO(source).readline) if token.type == tokenize.COMMENT]
     comments = {token.start[0]: token.string.lstrip("# ") for token in found}
     blocks = {token.start[0] for token in found if token.line.lstrip().startswith("#")}
     rows = []

@@ -2,8 +2,8 @@
 
     python tools/figures.py            needs pip, build and, for torch's figures, torch in this Python
 
-Speed beside torch comes from benchmarks/side_by_side, operators from `make conformance ARGS=--full`,
-public programs from benchmarks/programs."""
+Speed beside torch comes from benchmarks/side_by_side, operators from `make conformance ARGS=--full`, public programs
+from benchmarks/programs."""
 
 from __future__ import annotations
 
@@ -33,9 +33,7 @@ def seconds(python: str, program: str) -> float:
         "    subprocess.run([sys.executable, '-c', sys.argv[1]], check=True)\n"
         "    print(time.perf_counter() - start)\n"
     )
-    environment = {
-        k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")
-    }
+    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")}
     made = subprocess.run(
         [python, "-c", code, program, str(ROUNDS)],
         capture_output=True,
@@ -57,10 +55,7 @@ model(torch.ones(8, 4)).sum().backward()
 def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        subprocess.run(
-            [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", folder, ROOT],
-            check=True,
-        )
+        subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", folder, ROOT], check=True)
         wheel = next(folder.glob("*.whl"))
         print(f"wheel                              {wheel.stat().st_size / 1e6:7.1f} MB")
         venv.create(folder / "env", with_pip=True)
@@ -83,10 +78,7 @@ def main() -> None:
         return
     print(f"torch alone, installed             {megabytes(Path(found.origin).parent):7.1f} MB")
     started = seconds(sys.executable, "pass")
-    for what, program in (
-        ("import torch", "import torch"),
-        ("first backward, torch", STEP.format(name="torch")),
-    ):
+    for what, program in (("import torch", "import torch"), ("first backward, torch", STEP.format(name="torch"))):
         print(f"{what:<34} {1000 * (seconds(sys.executable, program) - started):7.0f} ms")
 
 

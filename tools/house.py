@@ -1,11 +1,11 @@
-"""Measures of a checkout, in one table: how large the package is, how dense its lines are, and
-where facts stand that belong elsewhere.
+"""Measures of a checkout, in one table: how large the package is, how dense its lines are, and where facts stand that
+belong elsewhere.
 
     python tools/house.py [ROOT]               one column
     python tools/house.py [ROOT] --against OLD   two columns: OLD, then ROOT
 
-ROOT is the folder of a checkout: of this one, if none is given. A checkout from before the folders
-were layers can be measured, too. The op names are those of this checkout's table."""
+ROOT is the folder of a checkout: of this one, if none is given. A checkout from before the folders were layers can be
+measured, too. The op names are those of this checkout's table."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ import house_names
 
 HERE = Path(__file__).resolve().parent.parent
 
-WIDTH = 100  # columns
+WIDTH = 120  # columns
 FUNCTION_LINES = 40
 FUNCTION_BRANCHES = 15
 DESCRIBED = "softmax", "layer_norm", "convolution"
-# Where the names of ops may be compared with: entries, kernels, and the page of faster ways. In the
-# old layout, kernels stood in ops/.
+# Where the names of ops may be compared with: entries, kernels, and the page of faster ways. In the old layout, kernels
+# stood in ops/.
 NAMES_ALLOWED = "ops/", "kernels/", "fast/index.py"
 
 # The files that became core/ when the folders became layers.
@@ -37,25 +37,9 @@ OLD_CORE = """
     ops/calls ops/docstring ops/failures ops/families ops/later ops/names ops/results ops/table
     ops/worlds printing tensor
 """
-LAYOUT = {
-    tokenize.COMMENT,
-    tokenize.NL,
-    tokenize.NEWLINE,
-    tokenize.INDENT,
-    tokenize.DEDENT,
-    tokenize.ENDMARKER,
-}
+LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 FUNCTIONS = ast.FunctionDef, ast.AsyncFunctionDef
-BRANCHING = (
-    ast.If,
-    ast.IfExp,
-    ast.For,
-    ast.While,
-    ast.ExceptHandler,
-    ast.comprehension,
-    ast.Assert,
-    ast.match_case,
-)
+BRANCHING = (ast.If, ast.IfExp, ast.For, ast.While, ast.ExceptHandler, ast.comprehension, ast.Assert, ast.match_case)
 
 
 class Source:
@@ -82,9 +66,7 @@ class Source:
     def code_lines(self) -> list[int]:
         """The line of each token, without texts of several lines, as most docstrings are."""
         return [
-            token.start[0]
-            for token in self.tokens()
-            if not (token.type == tokenize.STRING and "\n" in token.string)
+            token.start[0] for token in self.tokens() if not (token.type == tokenize.STRING and "\n" in token.string)
         ]
 
 
@@ -102,8 +84,7 @@ def named_functions(node: ast.AST, prefix: str = "") -> Iterator[tuple[ast.AST, 
 
 
 def branches(function: ast.AST) -> int:
-    """In how many ways a function can be run: one, and one for each `if`, loop, handler, `and`,
-    `or`."""
+    """In how many ways a function can be run: one, and one for each `if`, loop, handler, `and`, `or`."""
     return 1 + sum(
         len(node.values) - 1 if isinstance(node, ast.BoolOp) else isinstance(node, BRANCHING)
         for node in ast.walk(function)
@@ -131,16 +112,12 @@ def is_own(node: ast.Import | ast.ImportFrom, package: str) -> bool:
 
 def runs_text(node: ast.AST) -> bool:
     """Whether the node calls exec or eval."""
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id in ("exec", "eval")
-    )
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("exec", "eval")
 
 
 def is_threshold(node: ast.AST) -> bool:
-    """Whether the node compares the number of an array's elements with a constant: a number of at
-    least 2, or a name in capitals."""
+    """Whether the node compares the number of an array's elements with a constant: a number of at least 2, or a name in
+    capitals."""
     if not isinstance(node, ast.Compare) or any(isinstance(o, (ast.In, ast.Is)) for o in node.ops):
         return False
     sides = [node.left, *node.comparators]
@@ -156,8 +133,8 @@ def is_constant(node: ast.expr) -> bool:
 
 
 def describes(source: Source, op: str) -> bool:
-    """Whether the file has a function or an entry of the op's name, or the name as text or in a
-    table. What only offers names is none of these: `__all__`, and the package's __init__.py."""
+    """Whether the file has a function or an entry of the op's name, or the name as text or in a table. What only offers
+    names is none of these: `__all__`, and the package's __init__.py."""
     if op not in source.text or source.name == "__init__.py":
         return False
     nodes = (
@@ -189,9 +166,7 @@ def assigns(node: ast.Assign, name: str) -> bool:
 
 def names(node: ast.expr, op: str) -> bool:
     """Whether an expression is the op, under its own name."""
-    return isinstance(node, (ast.Name, ast.Attribute)) and op == getattr(
-        node, "id", getattr(node, "attr", "")
-    )
+    return isinstance(node, (ast.Name, ast.Attribute)) and op == getattr(node, "id", getattr(node, "attr", ""))
 
 
 def core_files(files: list[Source]) -> list[Source]:
@@ -207,9 +182,7 @@ def measures(root: Path) -> dict[str, str]:
     code = [file.code_lines() for file in files]
     tokens, code_lines = sum(map(len, code)), sum(len(set(lines)) for lines in code)
     functions = [node for file in files for node, _ in named_functions(file.tree)]
-    own, others = (
-        sum(counts) for counts in zip(*(late_imports(file.tree, "rushlight") for file in files))
-    )
+    own, others = (sum(counts) for counts in zip(*(late_imports(file.tree, "rushlight") for file in files)))
     nodes = [(file.name, node) for file in files for node in ast.walk(file.tree)]
     core_names = {file.name for file in core}
     places = house_names.places(house_names.table_names(), package)
@@ -221,26 +194,17 @@ def measures(root: Path) -> dict[str, str]:
         "code lines": code_lines,
         "tokens": tokens,
         "tokens per code line": f"{tokens / code_lines:.2f}",
-        f"lines over {WIDTH} columns": sum(
-            len(line) > WIDTH for file in files for line in file.text.split("\n")
-        ),
+        f"lines over {WIDTH} columns": sum(len(line) > WIDTH for file in files for line in file.text.split("\n")),
         "`type: ignore`": sum(file.text.count("type: ignore") for file in files),
         "late imports of the package": own,
         "late imports of others": others,
-        "exec, eval outside base/text.py": sum(
-            runs_text(node) for name, node in nodes if name != "base/text.py"
-        ),
+        "exec, eval outside base/text.py": sum(runs_text(node) for name, node in nodes if name != "base/text.py"),
         "comparisons with op names": sum(not p.file.startswith(NAMES_ALLOWED) for p in places),
         f"functions over {FUNCTION_LINES} lines": sum(
             node.end_lineno - node.lineno + 1 > FUNCTION_LINES for node in functions
         ),
-        f"functions over {FUNCTION_BRANCHES} branches": sum(
-            branches(node) > FUNCTION_BRANCHES for node in functions
-        ),
-        **{
-            f"files that describe {op}": sum(describes(file, op) for file in files)
-            for op in DESCRIBED
-        },
+        f"functions over {FUNCTION_BRANCHES} branches": sum(branches(node) > FUNCTION_BRANCHES for node in functions),
+        **{f"files that describe {op}": sum(describes(file, op) for file in files) for op in DESCRIBED},
         "core: files": len(core),
         "core: lines": sum(file.text.count("\n") for file in core),
         "core: `numba`": sum(len(re.findall("numba", f.text, re.IGNORECASE)) for f in core),
@@ -258,9 +222,7 @@ def table(columns: dict[str, dict[str, str]]) -> str:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     rows.insert(1, ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])])
     return "\n".join(
-        "| "
-        + " | ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:]))])
-        + " |"
+        "| " + " | ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:]))]) + " |"
         for row in rows
     )
 

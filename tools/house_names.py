@@ -1,5 +1,4 @@
-"""Counts the places where the package recognises an op by its name as text: such a fact belongs to
-the op's entry.
+"""Counts the places where the package recognises an op by its name as text: such a fact belongs to the op's entry.
 
     python tools/house_names.py             the number of places in each file, and their sum
     python tools/house_names.py --list      file:line: name of each place
@@ -10,13 +9,11 @@ A place is a text that equals a name of the table and
 - or is a key of a table in which an op's name is looked up: `COSTS = {"mul": 1}`, `COSTS[step.op]`,
 - or is an argument of a decorator: `@rule("mul")`.
 
-The name of an op is what stands in `OP_NAMES`: `x.op`, `x.name`, `f.__name__`, or a variable `op`
-or `name`.
+The name of an op is what stands in `OP_NAMES`: `x.op`, `x.name`, `f.__name__`, or a variable `op` or `name`.
 
-What gives meaning to the names in rules is no fact of an op: the line above such a table begins
-with `WORLD`. A table of which not one text in `MOST_OTHERS` is the name of an op is about other
-things. Tables that are made of other tables are not followed: torch's lists of functions, most of
-which are no ops, in amp/autocast_policy.py."""
+What gives meaning to the names in rules is no fact of an op: the line above such a table begins with `WORLD`. A table
+of which not one text in `MOST_OTHERS` is the name of an op is about other things. Tables that are made of other tables
+are not followed: torch's lists of functions, most of which are no ops, in amp/autocast_policy.py."""
 
 from __future__ import annotations
 
@@ -54,9 +51,7 @@ def table_names() -> frozenset[str]:
 
 def places(names: Container[str], root: Path = PACKAGE) -> list[Place]:
     """All places below `root` where one of `names` is recognised, sorted by file and line."""
-    sources = {
-        path.relative_to(root).as_posix(): path.read_text() for path in sorted(root.rglob("*.py"))
-    }
+    sources = {path.relative_to(root).as_posix(): path.read_text() for path in sorted(root.rglob("*.py"))}
     trees = {file: ast.parse(source) for file, source in sources.items()}
     tables = {
         (file, table): texts
@@ -89,9 +84,7 @@ def places(names: Container[str], root: Path = PACKAGE) -> list[Place]:
                     texts = tables.get((home, side.id), [])
                 else:
                     home, texts = file, list(texts_in(side))
-                found.update(
-                    Place(home, text.lineno, text.value) for text in texts if text.value in names
-                )
+                found.update(Place(home, text.lineno, text.value) for text in texts if text.value in names)
     return sorted(found)
 
 
@@ -102,8 +95,7 @@ def file_of(module: str, files: Container[str]) -> str:
 
 
 def tables_in(tree: ast.Module, lines: list[str]) -> dict[str, list[ast.Constant]]:
-    """For each name that a module assigns, the texts that can be looked up in it; but for those of
-    worlds."""
+    """For each name that a module assigns, the texts that can be looked up in it; but for those of worlds."""
     found: dict[str, list[ast.Constant]] = {}
     for node in tree.body:
         world = lines[node.lineno - 2].startswith(WORLD)
@@ -123,11 +115,7 @@ def compared(node: ast.AST) -> Iterator[ast.expr]:
             yield from (side for side in sides if not is_op_name(side))
     elif isinstance(node, ast.Subscript) and is_op_name(node.slice):
         yield node.value
-    elif (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr in METHODS
-    ):
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
         if is_op_name(node.func.value):
             yield from node.args
         elif node.args and is_op_name(node.args[0]):
@@ -136,10 +124,7 @@ def compared(node: ast.AST) -> Iterator[ast.expr]:
 
 def is_op_name(node: ast.expr) -> bool:
     return (
-        isinstance(node, ast.Attribute)
-        and node.attr in OP_NAMES
-        or isinstance(node, ast.Name)
-        and node.id in OP_NAMES
+        isinstance(node, ast.Attribute) and node.attr in OP_NAMES or isinstance(node, ast.Name) and node.id in OP_NAMES
     )
 
 
@@ -169,10 +154,7 @@ def main() -> None:
         return
     for file, number in sorted(Counter(p.file for p in found).items()):
         print(f"{number:5} {file}")
-    print(
-        f"{len(found):5} in all, {sum(not p.file.startswith('ops/') for p in found)} of them "
-        "outside ops/"
-    )
+    print(f"{len(found):5} in all, {sum(not p.file.startswith('ops/') for p in found)} of them outside ops/")
 
 
 if __name__ == "__main__":

@@ -3,9 +3,9 @@
     python tools/lessons.py             run all lessons, print the seconds of each
     python tools/lessons.py 03 09       only these
 
-A source is run by nbclient in docs/learn, so that it finds its data. An executed notebook is kept
-in .cache/lessons; the name of its file holds a hash of all that can change its outputs. The site's
-hook (docs/learn_hook.py) and tests/docs/test_lessons.py use this file.
+A source is run by nbclient in docs/learn, so that it finds its data. An executed notebook is kept in .cache/lessons;
+the name of its file holds a hash of all that can change its outputs. The site's hook (docs/learn_hook.py) and
+tests/docs/test_lessons.py use this file.
 
 Cells of a source may have these options in their first line:
 
@@ -115,8 +115,8 @@ def run(source: Path) -> NotebookNode:
 
 
 def download(notebook: NotebookNode) -> str:
-    """The text of the .ipynb file. Links to lessons lead to their notebooks; links to other pages
-    of the site become plain text."""
+    """The text of the .ipynb file. Links to lessons lead to their notebooks; links to other pages of the site become
+    plain text."""
     copy = nbformat.from_dict(notebook)
     for cell in copy.cells:
         if cell.cell_type == "markdown":
@@ -129,8 +129,8 @@ def download(notebook: NotebookNode) -> str:
 
 
 def page(notebook: NotebookNode, name: str, folder: str = "") -> Page:
-    """`name` is the source's, without `.py`: it begins the names of the page's files. `folder`: the
-    way from the page to its files, for HTML, whose links mkdocs does not adapt."""
+    """`name` is the source's, without `.py`: it begins the names of the page's files. `folder`: the way from the page
+    to its files, for HTML, whose links mkdocs does not adapt."""
     parts, files = [], {}
     for is_solved, cells in groups(notebook.cells):
         texts = [cell_text(cell, name, folder, files) for cell in cells]
@@ -176,9 +176,7 @@ def cell_text(cell: NotebookNode, name: str, folder: str, files: dict[str, str])
     return f'{text}\n\n<div class="outputs" markdown>\n\n' + "\n\n".join(shown) + "\n\n</div>"
 
 
-def output_text(
-    output: NotebookNode, alt: str, name: str, folder: str, files: dict[str, str]
-) -> str:
+def output_text(output: NotebookNode, alt: str, name: str, folder: str, files: dict[str, str]) -> str:
     """An output of a cell as Markdown; pictures and pages go to `files`."""
     if output.output_type == "stream":
         return fenced(output.text.rstrip("\n"), "text", "output")

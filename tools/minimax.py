@@ -1,34 +1,17 @@
-"""Derives the coefficients in rushlight/loops/minimax_polynomials.py: `python tools/minimax.py`
-prints them (needs mpmath).
+"""Derives the coefficients in rushlight/loops/minimax_polynomials.py: `python tools/minimax.py` prints them (needs
+mpmath).
 
-Method: Remez' exchange on p(x) = sum c_k x^k, minimising max |w(x) (p(x) - f(x))| in 40-digit
-arithmetic. The lowest coefficient is rounded to the target type first and the others are fitted
-again around it, so that they absorb its rounding."""
+Method: Remez' exchange on p(x) = sum c_k x^k, minimising max |w(x) (p(x) - f(x))| in 40-digit arithmetic. The lowest
+coefficient is rounded to the target type first and the others are fitted again around it, so that they absorb its
+rounding."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
-from mpmath import (
-    atanh,
-    cos,
-    erf,
-    erfc,
-    erfinv,
-    exp,
-    expm1,
-    lu_solve,
-    matrix,
-    mp,
-    mpf,
-    pi,
-    sin,
-    sqrt,
-)
-from mpmath import (
-    log as ln,
-)
+from mpmath import atanh, cos, erf, erfc, erfinv, exp, expm1, lu_solve, matrix, mp, mpf, pi, sin, sqrt
+from mpmath import log as ln
 
 mp.dps = 40
 
@@ -55,11 +38,8 @@ def extrema(error: np.ndarray, count: int) -> list[int]:
     return picks
 
 
-def remez(
-    f: Callable, low: mpf, high: mpf, degree: int, weight: Callable, fixed: list, samples: int = 800
-):
-    """Best c_k for k = len(fixed)..degree, with the lower ones given; returned with `fixed` in
-    front."""
+def remez(f: Callable, low: mpf, high: mpf, degree: int, weight: Callable, fixed: list, samples: int = 800):
+    """Best c_k for k = len(fixed)..degree, with the lower ones given; returned with `fixed` in front."""
     k0, n = len(fixed), degree + 1 - len(fixed)
     t = [mp.cos(pi * (2 * i + 1) / (2 * samples)) for i in range(samples)]
     grid = sorted((low + high) / 2 + (high - low) / 2 * s for s in t)
@@ -77,18 +57,14 @@ def remez(
             right[r] = target[i]
         solution = lu_solve(rows, right)
         free = [solution[k] for k in range(n)]
-        error = np.array(
-            [w * (x**k0 * evaluate(free, x) - y) for x, y, w in zip(grid, target, scale)]
-        )
+        error = np.array([w * (x**k0 * evaluate(free, x) - y) for x, y, w in zip(grid, target, scale)])
         known, at = at, extrema(error, n + 1)
         if len(at) < n + 1 or at == known:
             break
     return fixed + free
 
 
-def minimax(
-    f: Callable, low, high, degree: int, weight: Callable, real: type
-) -> tuple[list, float]:
+def minimax(f: Callable, low, high, degree: int, weight: Callable, real: type) -> tuple[list, float]:
     """Rounded coefficients and the largest weighted error that remains."""
 
     def rounded(c):
@@ -133,38 +109,16 @@ TABLE = {
     # sin(r) = r + r^3 p(r^2), cos(r) = 1 - r^2/2 + r^4 p(r^2)
     "SIN": (lambda z: (sin(sqrt(z)) / sqrt(z) - 1) / z, TINY, quarter, lambda z: z, 2, 5),
     "COS": (lambda z: (cos(sqrt(z)) - 1 + z / 2) / z**2, TINY, quarter, lambda z: z**2, 2, 5),
-    # |x| < 1: erf(x) = x + x p(x^2); beyond: erf(x) = 1 - exp(-p(x - 1)), the error counts
-    # absolutely
-    "ERF_NEAR": (
-        lambda z: erf(sqrt(z)) / sqrt(z) - 1,
-        TINY,
-        1,
-        lambda z: sqrt(z) / erf(sqrt(z)),
-        6,
-        0,
-    ),
+    # |x| < 1: erf(x) = x + x p(x^2); beyond: erf(x) = 1 - exp(-p(x - 1)), the error counts absolutely
+    "ERF_NEAR": (lambda z: erf(sqrt(z)) / sqrt(z) - 1, TINY, 1, lambda z: sqrt(z) / erf(sqrt(z)), 6, 0),
     "ERF_FAR": (lambda x: -ln(erfc(x + 1)), 0, 3, lambda x: erfc(x + 1), 8, 0),
     # erfc(x) = exp(-x^2) p(t), t = 1 / (1 + x / 2), for float32 but evaluated in float64
     "ERFC": (tail, 1 / (1 + mpf("10.1") / 2), 1, lambda t: 1 / tail(t), 0, 11),
     # erfinv(x) = x p(w), w = -log(1 - x^2); from w = 5.5 on x p(sqrt(w)). For float32, in float64
     "ERFINV_NEAR": (erfinv_of, TINY, 5.5, lambda w: 1 / erfinv_of(w), 0, 14),
-    "ERFINV_FAR": (
-        lambda s: erfinv_of(s * s),
-        sqrt(mpf("5.5")),
-        4.1,
-        lambda s: 1 / erfinv_of(s * s),
-        0,
-        12,
-    ),
+    "ERFINV_FAR": (lambda s: erfinv_of(s * s), sqrt(mpf("5.5")), 4.1, lambda s: 1 / erfinv_of(s * s), 0, 12),
     # |t| <= 1/2: sin(pi t) = t p(t^2)
-    "SIN_PI": (
-        lambda z: sin(pi * sqrt(z)) / sqrt(z),
-        TINY,
-        0.2501,
-        lambda z: sqrt(z) / sin(pi * sqrt(z)),
-        0,
-        7,
-    ),
+    "SIN_PI": (lambda z: sin(pi * sqrt(z)) / sqrt(z), TINY, 0.2501, lambda z: sqrt(z) / sin(pi * sqrt(z)), 0, 7),
 }
 
 
@@ -173,6 +127,4 @@ if __name__ == "__main__":
         for real, degree in zip((np.float32, np.float64), degrees):
             if degree:
                 found, error = minimax(f, low, high, degree, weight, real)
-                print(
-                    f"{name}{np.finfo(real).bits} = ({', '.join(map(str, found))})  # {error:.1e}"
-                )
+                print(f"{name}{np.finfo(real).bits} = ({', '.join(map(str, found))})  # {error:.1e}")

@@ -1,8 +1,8 @@
 """The page of common mistakes, docs/mistakes.md: runs its programs and writes the messages.
 
-An entry of the page is a program with a mistake, the message of rushlight, the first line of torch's
-message, and the program with the hint followed. `python tools/mistakes.py` writes the messages
-anew (torch's where torch is installed), `--count` prints how long the messages are."""
+An entry of the page is a program with a mistake, the message of rushlight, the first line of torch's message, and the
+program with the hint followed. `python tools/mistakes.py` writes the messages anew (torch's where torch is installed),
+`--count` prints how long the messages are."""
 
 from __future__ import annotations
 

@@ -43,14 +43,7 @@ gradient of the output `out`; ops without one have none. [The reference](referen
 {ops}
 """
 ROOT = Path(__file__).parent.parent
-PLACES = [
-    "torch",
-    "torch.Tensor",
-    "torch.linalg",
-    "torch.fft",
-    "torch.special",
-    "torch.nn.functional",
-]
+PLACES = ["torch", "torch.Tensor", "torch.linalg", "torch.fft", "torch.special", "torch.nn.functional"]
 
 # What an array library on a CPU has no use for, by parts of names.
 APART = (
@@ -143,16 +136,12 @@ def ops() -> tuple[int, str]:
         if op.options.get("function", True) and op.options.get("method", True):
             files[op.forward.__module__.rpartition(".")[2]].append(row(op))
     head = "| op | also | computes | gradients |\n|---|---|---|---|\n"
-    parts = [
-        f"### {file}\n\n{head}" + "\n".join(sorted(rows)) for file, rows in sorted(files.items())
-    ]
+    parts = [f"### {file}\n\n{head}" + "\n".join(sorted(rows)) for file, rows in sorted(files.items())]
     return sum(map(len, files.values())), "\n\n".join(parts)
 
 
 def row(op: Op) -> str:
-    gradients = "<br>".join(
-        f"{name}: {shown(rule)}" for name, rule in op.rules.items() if rule is not None
-    )
+    gradients = "<br>".join(f"{name}: {shown(rule)}" for name, rule in op.rules.items() if rule is not None)
     cells = (f"`{op.called}`", code(op.names[1:]), shown(op.forward), gradients)
     return "| " + " | ".join(cells) + " |"
 

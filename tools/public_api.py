@@ -65,12 +65,10 @@ NAMESPACES = [
 
 
 def members(namespace: str) -> dict[str, Any]:
-    """{name: function or class} of what is public in a namespace, each once: its `__all__`, or else
-    the names that come from rushlight's files."""
+    """{name: function or class} of what is public in a namespace, each once: its `__all__`, or else the names that come
+    from rushlight's files."""
     home = importlib.import_module(f"rushlight.{namespace}".rstrip("."))
-    names = getattr(home, "__all__", None) or [
-        name for name in dir(home) if not name.startswith("_")
-    ]
+    names = getattr(home, "__all__", None) or [name for name in dir(home) if not name.startswith("_")]
     found: dict[int, tuple[str, Any]] = {}
     for name in names:
         with warnings.catch_warnings():

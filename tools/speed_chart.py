@@ -1,5 +1,5 @@
-"""Draw docs/assets/speed-light.svg and speed-dark.svg, the chart of README.md, from a report of the
-side-by-side benchmark.
+"""Draw docs/assets/speed-light.svg and speed-dark.svg, the chart of README.md, from a report of the side-by-side
+benchmark.
 
     python benchmarks/side_by_side/bench.py --engines torch,rushlight,rushlight.step \\
         --workloads W1,W2,W3,W4,W4b,W5,W6,W8 --threads 1 --repeats 9 --warm 1.5 \\
@@ -26,18 +26,8 @@ NAMES = {
 }
 ENGINES = {"rushlight": "eager", "rushlight.step": "rushlight.compile"}
 COLOURS = {
-    "light": {
-        "ink": "#33291f",
-        "eager": "#c8752d",
-        "rushlight.compile": "#6b4a2b",
-        "grid": "#d9d2c9",
-    },
-    "dark": {
-        "ink": "#e8e0d5",
-        "eager": "#ffb454",
-        "rushlight.compile": "#c89b6a",
-        "grid": "#4a4540",
-    },
+    "light": {"ink": "#33291f", "eager": "#c8752d", "rushlight.compile": "#6b4a2b", "grid": "#d9d2c9"},
+    "dark": {"ink": "#e8e0d5", "eager": "#ffb454", "rushlight.compile": "#c89b6a", "grid": "#4a4540"},
 }
 
 
@@ -49,9 +39,7 @@ def ratios(report: dict) -> dict[str, dict[str, float]]:
         torch = rows.get("torch")
         if not torch:
             continue
-        found[workload] = {
-            label: 1 / rows[engine]["ratio"] for engine, label in ENGINES.items() if engine in rows
-        }
+        found[workload] = {label: 1 / rows[engine]["ratio"] for engine, label in ENGINES.items() if engine in rows}
     return found
 
 
@@ -90,14 +78,7 @@ def draw(found: dict[str, dict[str, float]], scheme: str, path: Path) -> None:
                 va="center",
                 fontsize=9,
             )
-        axes.text(
-            -0.01,
-            place,
-            NAMES[workload],
-            transform=axes.get_yaxis_transform(),
-            ha="right",
-            va="center",
-        )
+        axes.text(-0.01, place, NAMES[workload], transform=axes.get_yaxis_transform(), ha="right", va="center")
     axes.set_xscale("log")
     axes.set_yticks([])
     ticks = [1, 2, 5, 10, 50, 100, 500]

@@ -1,5 +1,5 @@
-"""Write docs/assets/neuron-light.gif and neuron-dark.gif: the step page of one neuron, from headless
-Chromium, at each step of forward and backward.
+"""Write docs/assets/neuron-light.gif and neuron-dark.gif: the step page of one neuron, from headless Chromium, at each
+step of forward and backward.
 
 make pictures        writes them; needs Chromium, Playwright and Pillow
 """
@@ -49,9 +49,7 @@ def frames(path: Path, scheme: str) -> list[bytes]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
-        )
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = browser.new_page(
             viewport={"width": WIDTH, "height": HEIGHT},
             device_scale_factor=SCALE,
@@ -73,16 +71,11 @@ def gif(pictures: list[bytes], path: Path) -> None:
     from PIL import Image
 
     size = (PICTURE_WIDTH, PICTURE_WIDTH * HEIGHT // WIDTH)
-    images = [
-        Image.open(io.BytesIO(p)).convert("RGB").resize(size, Image.Resampling.LANCZOS)
-        for p in pictures
-    ]
+    images = [Image.open(io.BytesIO(p)).convert("RGB").resize(size, Image.Resampling.LANCZOS) for p in pictures]
     palette = images[-1].quantize(128, dither=Image.Dither.NONE)
     flat = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
     durations = [MILLISECONDS] * (len(flat) - 1) + [3 * MILLISECONDS]
-    flat[0].save(
-        path, save_all=True, append_images=flat[1:], duration=durations, loop=0, optimize=True
-    )
+    flat[0].save(path, save_all=True, append_images=flat[1:], duration=durations, loop=0, optimize=True)
     print(path, path.stat().st_size // 1000, "kB")
 
 

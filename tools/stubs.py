@@ -1,11 +1,10 @@
-"""Write `rushlight/__init__.pyi` and `rushlight/_methods.pyi`: what editors and mypy see of names
-made from the table; and `rushlight/core/method_names.py`: the methods of Tensor that are loaded
-later.
+"""Write `rushlight/__init__.pyi` and `rushlight/_methods.pyi`: what editors and mypy see of names made from the table;
+and `rushlight/core/method_names.py`: the methods of Tensor that are loaded later.
 
 make stubs          writes them; tests/tools/test_stubs.py says when they are out of date
 
-What a module defines is imported from there, so that an editor finds its source and docstring. What
-is derived from an entry is spelled out, with the first lines of its docstring."""
+What a module defines is imported from there, so that an editor finds its source and docstring. What is derived from an
+entry is spelled out, with the first lines of its docstring."""
 
 from __future__ import annotations
 
@@ -39,23 +38,8 @@ from rushlight.introspect import op_docstrings  # noqa: E402
 
 PACKAGE = Path(rushlight.__file__).parent
 
-# torch's names hide some of Python's (`rushlight.float` is a dtype, `Tensor.int` a method), so
-# these get an underscore
-HIDDEN = (
-    "bool",
-    "bytes",
-    "complex",
-    "dict",
-    "float",
-    "int",
-    "list",
-    "object",
-    "set",
-    "slice",
-    "str",
-    "tuple",
-    "type",
-)
+# torch's names hide some of Python's (`rushlight.float` is a dtype, `Tensor.int` a method), so these get an underscore
+HIDDEN = ("bool", "bytes", "complex", "dict", "float", "int", "list", "object", "set", "slice", "str", "tuple", "type")
 GENERIC = {"Callable", "Iterable", "Iterator", "Mapping", "Sequence"}
 
 HEADER = """\
@@ -91,12 +75,7 @@ def shown(annotation: Any) -> str:
     if origin is not None:
         name = named(origin)
         return f"{name}[{', '.join(map(argument, inside))}]" if inside and name != "Any" else name
-    bare = {
-        dict: "_dict[Any, Any]",
-        tuple: "_tuple[Any, ...]",
-        list: "_list[Any]",
-        Callable: "Callable[..., Any]",
-    }
+    bare = {dict: "_dict[Any, Any]", tuple: "_tuple[Any, ...]", list: "_list[Any]", Callable: "Callable[..., Any]"}
     return bare.get(annotation) or named(annotation)
 
 
@@ -147,21 +126,7 @@ def names_for_checkers(module: types.ModuleType) -> dict[str, Any]:
 # -- functions made from entries -------------------------------------------------------------------
 
 SETTINGS = dict.fromkeys(
-    (
-        "dim",
-        "dim0",
-        "dim1",
-        "start_dim",
-        "end_dim",
-        "new_dim",
-        "k",
-        "n",
-        "start",
-        "length",
-        "index",
-        "size",
-        "step",
-    ),
+    ("dim", "dim0", "dim1", "start_dim", "end_dim", "new_dim", "k", "n", "start", "length", "index", "size", "step"),
     "_int",
 ) | {"dims": "_int | Sequence[_int] | None"}
 
@@ -169,10 +134,7 @@ SETTINGS = dict.fromkeys(
 def types_of(op: Op) -> dict[str, str]:
     """The types of an entry's parameters, by their public names."""
     imports.add("from rushlight.base.dtypes import dtype as _dtype")
-    found = {
-        "out": "Any" if op.options.get("outputs") else "_Tensor | None",
-        "dtype": "_dtype | None",
-    }
+    found = {"out": "Any" if op.options.get("outputs") else "_Tensor | None", "dtype": "_dtype | None"}
     for place, name in enumerate(op_docstrings.in_order(op)):
         found[op_docstrings.public(op, name)] = type_of(op, name, place)
     return found
@@ -186,9 +148,7 @@ def type_of(op: Op, name: str, place: int) -> str:
     if name == op.options.get("variadic"):
         return "Any"  # numbers, or one sequence of them
     default = op.defaults.get(name)
-    known = SETTINGS.get(name) or (
-        f"_{type(default).__name__}" if isinstance(default, (bool, int, float)) else "Any"
-    )
+    known = SETTINGS.get(name) or (f"_{type(default).__name__}" if isinstance(default, (bool, int, float)) else "Any")
     if op_docstrings.family(op) == "reduction" and name == "dim":
         known = "_int | Sequence[_int]"
     optional = name in op.defaults and default is None and not known.endswith(("Any", "None"))
@@ -204,20 +164,13 @@ def result(op: Op) -> str:
 def return_type(fields: list[str]) -> str:
     """The named tuple of an op with several outputs."""
     name = "".join(field.capitalize() for field in fields)
-    imports.add(
-        "\n".join(
-            [f"class _{name}(_NamedTuple):", *(f"    {field}: _Tensor" for field in fields), ""]
-        )
-    )
+    imports.add("\n".join([f"class _{name}(_NamedTuple):", *(f"    {field}: _Tensor" for field in fields), ""]))
     return f"_{name}"
 
 
 # Functions whose result depends on the arguments: the parameters after the input, and the result.
 VALUES_INDICES = "_ValuesIndices"
-BY_DIMENSION = (
-    ("", "_Tensor"),
-    ("dim: _int, keepdim: _bool = ..., *, out: Any = ...", VALUES_INDICES),
-)
+BY_DIMENSION = (("", "_Tensor"), ("dim: _int, keepdim: _bool = ..., *, out: Any = ...", VALUES_INDICES))
 OF_TWO = ("other: _Tensor, *, out: _Tensor | None = ...", "_Tensor")
 OVERLOADS = {
     "max": (*BY_DIMENSION, OF_TWO),
@@ -259,10 +212,7 @@ def definition(name: str, function: Callable, method: bool = False) -> str:
         typed, returns = types_of(op), result(op)
     else:
         hints = annotations(function)
-        typed, returns = (
-            {key: shown(hint) for key, hint in hints.items()},
-            shown(hints.get("return", Any)),
-        )
+        typed, returns = {key: shown(hint) for key, hint in hints.items()}, shown(hints.get("return", Any))
         named = RETURN_TYPES.get(name) or RETURN_TYPES.get(function.__name__)
         if returns == "Any" and named is not None and name != "histogramdd":
             returns = return_type(list(named._fields))  # type: ignore[attr-defined]
@@ -277,9 +227,7 @@ def definition(name: str, function: Callable, method: bool = False) -> str:
     return f"def {name}({written}) -> {returns}: {summary(op) if isinstance(op, Op) else '...'}"
 
 
-def with_or_without_indices(
-    name: str, parameters: list[inspect.Parameter], typed: dict[str, str]
-) -> str:
+def with_or_without_indices(name: str, parameters: list[inspect.Parameter], typed: dict[str, str]) -> str:
     """The stubs of a pooling function, which returns a tensor or (values, indices)."""
     alone = listed(parameters, typed | {"return_indices": "_Literal[False]"})
     both = ["*", "return_indices: _Literal[True]"]
@@ -300,10 +248,7 @@ def listed(parameters: list[inspect.Parameter], typed: dict[str, str]) -> list[s
         if p.kind is p.KEYWORD_ONLY and previous not in (p.KEYWORD_ONLY, p.VAR_POSITIONAL):
             parts.append("*")
         stars = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
-        parts.append(
-            f"{stars}{p.name}: {typed.get(p.name, 'Any')}"
-            + (" = ..." if p.default is not p.empty else "")
-        )
+        parts.append(f"{stars}{p.name}: {typed.get(p.name, 'Any')}" + (" = ..." if p.default is not p.empty else ""))
         previous = p.kind
     return [*parts, "/"] if previous is inspect.Parameter.POSITIONAL_ONLY else parts
 
@@ -315,21 +260,7 @@ def summary(op: Op) -> str:
     return '"""' + ". ".join(filter(None, parts)).replace("\\", "\\\\") + '"""'
 
 
-BINARY = (
-    "add",
-    "sub",
-    "mul",
-    "truediv",
-    "floordiv",
-    "mod",
-    "pow",
-    "matmul",
-    "and",
-    "or",
-    "xor",
-    "lshift",
-    "rshift",
-)
+BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift")
 OPERATORS = {f"__{kind}{name}__" for name in BINARY for kind in ("", "r", "i")} | {
     f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge")
 }
@@ -346,9 +277,7 @@ def operator(name: str) -> str:
 
 
 def stub(lines: list[str]) -> str:
-    head = HEADER.format(
-        builtins="\n".join(f"from builtins import {name} as _{name}" for name in HIDDEN)
-    )
+    head = HEADER.format(builtins="\n".join(f"from builtins import {name} as _{name}" for name in HIDDEN))
     needed = sorted(imports, key=lambda line: (line.startswith("class"), line))
     imports.clear()
     return head + "\n".join(needed) + ALIASES + "\n" + "\n".join(lines) + "\n"
@@ -356,14 +285,11 @@ def stub(lines: list[str]) -> str:
 
 def package() -> str:
     """The stub of `rushlight` itself."""
-    return stub(
-        [line for name, value in sorted(everything().items()) for line in entry(name, value)]
-    )
+    return stub([line for name, value in sorted(everything().items()) for line in entry(name, value)])
 
 
 def everything() -> dict[str, Any]:
-    """The package's names, those that are loaded on first use too; none for what is not there
-    yet."""
+    """The package's names, those that are loaded on first use too; none for what is not there yet."""
     found = {}
     for name in dir(rushlight):
         with contextlib.suppress(ImportError, AttributeError), warnings.catch_warnings():
@@ -384,12 +310,7 @@ def entry(name: str, value: Any) -> Iterator[str]:
     """The line for one name of the package; none for what is not for users."""
     value = private(value)
     module = DEFINED_IN.get(name) or getattr(value, "__module__", None) or "rushlight"
-    if (
-        name.startswith("_")
-        and name != "__version__"
-        or isinstance(value, dict)
-        or module == "typing"
-    ):
+    if name.startswith("_") and name != "__version__" or isinstance(value, dict) or module == "typing":
         return
     if isinstance(value, types.ModuleType):
         if callable(value):  # `rushlight.compile(f)`: for type checkers the function alone
@@ -415,15 +336,11 @@ def entry(name: str, value: Any) -> Iterator[str]:
 def name_in(module: str, value: Any, name: str) -> str | None:
     """The name under which a module has a class or function: `name`, or the value's own."""
     home = sys.modules.get(module)
-    return next(
-        (n for n in (name, value.__name__) if getattr(home, n, None) is value),
-        None,
-    )
+    return next((n for n in (name, value.__name__) if getattr(home, n, None) is value), None)
 
 
 def seen_by_checkers(module: str) -> str:
-    """Where type checkers find a module: they do not know that `rushlight.cuda` is in
-    compat/names."""
+    """Where type checkers find a module: they do not know that `rushlight.cuda` is in compat/names."""
     file = getattr(sys.modules.get(module), "__file__", None) or ""
     inside = f"compat{os.sep}names{os.sep}" in file
     return module.replace("rushlight.", "rushlight.compat.names.", 1) if inside else module
@@ -442,13 +359,10 @@ def defined(function: Any) -> bool:
 
 
 def methods() -> str:
-    """The stub of `rushlight._methods`: what attached itself to Tensor, which in type checkers'
-    eyes it inherits."""
+    """The stub of `rushlight._methods`: what attached itself to Tensor, which in type checkers' eyes it inherits."""
     everything()  # which may attach more
     lines = [
-        textwrap.indent(text, "    ")
-        for name in sorted(vars(Tensor))
-        for text in member(name, vars(Tensor)[name])
+        textwrap.indent(text, "    ") for name in sorted(vars(Tensor)) for text in member(name, vars(Tensor)[name])
     ]
     return stub(["class Methods:", *lines])
 
@@ -474,10 +388,7 @@ def member(name: str, value: Any) -> Iterator[str]:
     if not inspect.isfunction(function) or function.__qualname__.startswith("Tensor."):
         return  # the class defines it itself
     if isinstance(value, property):
-        yield (
-            f"@property\ndef {name}(self) -> "
-            f"{shown(annotations(function).get('return', Tensor))}: ..."
-        )
+        yield (f"@property\ndef {name}(self) -> {shown(annotations(function).get('return', Tensor))}: ...")
     elif name == "__getattr__":
         return  # or type checkers would take any name
     elif name.startswith("__"):

@@ -2,9 +2,9 @@
 
     python tools/torch_classes.py FOLDER
 
-Needs an installed torch; FOLDER contains torchvision's source (`unzip torchvision-*.whl`). torch's
-modules are imported, torchvision's are parsed: torchvision needs another build of torch to be
-imported. rushlight/compat/absent.py reads the list and explains its format."""
+Needs an installed torch; FOLDER contains torchvision's source (`unzip torchvision-*.whl`). torch's modules are
+imported, torchvision's are parsed: torchvision needs another build of torch to be imported. rushlight/compat/absent.py
+reads the list and explains its format."""
 
 from __future__ import annotations
 
@@ -103,9 +103,7 @@ def of_torchvision(folder: Path) -> Table:
                 if original == "*":
                     for one, what in list(table.get(home, {}).items()):
                         if not one.startswith("_"):
-                            table[name].setdefault(
-                                one, what if what[:1] == "=" else f"={home}.{one}"
-                            )
+                            table[name].setdefault(one, what if what[:1] == "=" else f"={home}.{one}")
                 elif original in table.get(home, {}):
                     what = table[home][original]
                     table[name].setdefault(key, what if what[:1] == "=" else f"={home}.{original}")
@@ -122,11 +120,7 @@ def defined(tree: ast.Module) -> Iterator[tuple[str, str]]:
             bases = [ast.unparse(base).rpartition(".")[2] for base in node.bases]
             if set(bases) & {"Enum", "StrEnum"}:
                 members = [
-                    t.id
-                    for s in node.body
-                    if isinstance(s, ast.Assign)
-                    for t in s.targets
-                    if isinstance(t, ast.Name)
+                    t.id for s in node.body if isinstance(s, ast.Assign) for t in s.targets if isinstance(t, ast.Name)
                 ]
                 yield node.name, "{" + ",".join(members) + "}"
             elif "WeightsEnum" in bases:  # the members are there after a download
@@ -157,9 +151,7 @@ def main() -> None:
     ]
     text = "\n".join(lines) + "\n"
     LIST.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
-    print(
-        f"{len(lines)} modules, {sum(map(len, table.values()))} names, {LIST.stat().st_size} bytes"
-    )
+    print(f"{len(lines)} modules, {sum(map(len, table.values()))} names, {LIST.stat().st_size} bytes")
 
 
 if __name__ == "__main__":

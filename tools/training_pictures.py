@@ -1,5 +1,5 @@
-"""The pictures of docs/use/pictures.md: `python tools/training_pictures.py [folder]` trains a few
-small networks (half a minute) and writes each picture in light and dark to docs/assets/pictures."""
+"""The pictures of docs/use/pictures.md: `python tools/training_pictures.py [folder]` trains a few small networks (half
+a minute) and writes each picture in light and dark to docs/assets/pictures."""
 
 from __future__ import annotations
 
@@ -40,9 +40,7 @@ def moons(n: int = 100) -> tuple[torch.Tensor, torch.Tensor]:
 def two_moons():
     torch.manual_seed(1)
     X, y = moons()
-    model = nn.Sequential(
-        nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 2)
-    )
+    model = nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 2))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
     for _ in range(200):
         optimizer.zero_grad()
@@ -73,9 +71,7 @@ def deep():
 def trained_digits():
     torch.manual_seed(3)
     train, held = (part.dataset[part.indices] for part in split(*read_digits()))
-    model = nn.Sequential(
-        nn.Conv2d(1, 16, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(256, 10)
-    )
+    model = nn.Sequential(nn.Conv2d(1, 16, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(256, 10))
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 600)
     log = viz.Log()
@@ -103,12 +99,7 @@ def heads():
 
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    boundary, recorder, (model, (x, y), log), weights = (
-        two_moons(),
-        deep(),
-        trained_digits(),
-        heads(),
-    )
+    boundary, recorder, (model, (x, y), log), weights = two_moons(), deep(), trained_digits(), heads()
     for style, settings in STYLES.items():
         with mpl.rc_context(settings):
             for name, figure in {

@@ -29,9 +29,7 @@ def main() -> None:
             ["-m", "rushlight", "info"],
             ["-m", "rushlight", "version"],
         ):
-            subprocess.run(
-                [bin_folder / "python", *arguments], check=True, cwd=place, env=environment
-            )
+            subprocess.run([bin_folder / "python", *arguments], check=True, cwd=place, env=environment)
     print(f"{wheel.name}: the README's programs run in an empty environment")
 
 

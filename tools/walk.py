@@ -1,13 +1,13 @@
-"""Walks: how many functions and files of the package one statement enters, in the first call of a
-process (cold) and in a later one (warm).
+"""Walks: how many functions and files of the package one statement enters, in the first call of a process (cold) and in
+a later one (warm).
 
     python tools/walk.py [ROOT ...]     a table for each ROOT, the folder of a checkout
     python tools/walk.py --show 'a * b' [ROOT]    the functions that the warm call enters
 
-A walk runs in a process of its own, so that no statement warms up another. Functions are counted
-once, however often a call enters them. A comprehension belongs to its function. Files include
-generated texts. Python's and NumPy's own functions are left out. The calls of a compiled step depend
-on the loops in the cache folder: run the script twice, then the loops are there."""
+A walk runs in a process of its own, so that no statement warms up another. Functions are counted once, however often a
+call enters them. A comprehension belongs to its function. Files include generated texts. Python's and NumPy's own
+functions are left out. The calls of a compiled step depend on the loops in the cache folder: run the script twice, then
+the loops are there."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class Walk:
 
     def listing(self) -> str:
         return "\n".join(
-            f"{calls:4}  {code.co_qualname if sys.version_info >= (3, 11) else code.co_name}"
-            f"  {code.co_filename}:{code.co_firstlineno}"
+            f"{calls:4}  {code.co_qualname if sys.version_info >= (3, 11) else code.co_name}  "
+            f"{code.co_filename}:{code.co_firstlineno}"
             for code, calls in self.entered.items()
         )
 
@@ -201,9 +201,7 @@ def table(root: Path) -> Iterable[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("roots", nargs="*", type=Path, metavar="ROOT", default=[HERE])
     # for a child process: the counts, or the functions, of one statement
     parser.add_argument("--count", metavar="NAME", help=argparse.SUPPRESS)

@@ -1,5 +1,5 @@
-"""Find comments and docstrings that are hard to read: short texts with many pronouns, and phrases
-that hide a plain word.
+"""Find comments and docstrings that are hard to read: short texts with many pronouns, and phrases that hide a plain
+word.
 
     python tools/words.py                       # file:line: text, for the whole package
     python tools/words.py rushlight/core        # for these files and folders only
@@ -7,8 +7,8 @@ that hide a plain word.
     python tools/words.py --count --limit 300   # exit 1 if more than 300 texts are hard to read
     python tools/words.py --phrases             # the same for the phrases in PHRASES
 
-A text is hard to read if it has under 30 words and at least 3 of the words in PRONOUNS. A comment
-is a run of comment lines; a docstring is judged by paragraph.
+A text is hard to read if it has under 30 words and at least 3 of the words in PRONOUNS. A comment is a run of comment
+lines; a docstring is judged by paragraph.
 """
 
 import argparse
@@ -23,9 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 MAX_WORDS = 30  # texts with this many words or more have room to name their nouns
 MIN_PRONOUNS = 3
-PRONOUNS = re.compile(
-    r"\b(?:it|its|they|them|those|these|what|which|so many|as many|one|others)\b", re.IGNORECASE
-)
+PRONOUNS = re.compile(r"\b(?:it|its|they|them|those|these|what|which|so many|as many|one|others)\b", re.IGNORECASE)
 # phrase -> what to write instead
 PHRASES = {
     r"so many": "the number of ...",
@@ -94,9 +92,7 @@ def has_phrase(text):
 def found(path, reported=is_hard):
     "The (line, text) of `path` for which `reported` is true, by line."
     source = path.read_text(encoding="utf-8")
-    return sorted(
-        (line, text) for line, text in comments(source) + docstrings(source) if reported(text)
-    )
+    return sorted((line, text) for line, text in comments(source) + docstrings(source) if reported(text))
 
 
 def files(places):
@@ -106,16 +102,10 @@ def files(places):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "paths", nargs="*", type=Path, default=[ROOT / "rushlight"], help="files or folders"
-    )
-    parser.add_argument(
-        "--count", action="store_true", help="print the number per folder instead of the texts"
-    )
+    parser.add_argument("paths", nargs="*", type=Path, default=[ROOT / "rushlight"], help="files or folders")
+    parser.add_argument("--count", action="store_true", help="print the number per folder instead of the texts")
     parser.add_argument("--limit", type=int, help="exit with 1 if more texts than this are found")
-    parser.add_argument(
-        "--phrases", action="store_true", help="report the phrases in PHRASES, not the pronouns"
-    )
+    parser.add_argument("--phrases", action="store_true", help="report the phrases in PHRASES, not the pronouns")
     options = parser.parse_args(arguments)
     counts = Counter()
     for path in files(options.paths):
@@ -136,9 +126,7 @@ def main(arguments=None):
     )
     print(f"{total:5} {what}")
     if options.limit is not None and total > options.limit:
-        print(
-            f"over the limit of {options.limit}: name the nouns (docs/glossary.md)", file=sys.stderr
-        )
+        print(f"over the limit of {options.limit}: name the nouns (docs/glossary.md)", file=sys.stderr)
         return 1
     return 0
 

@@ -16,9 +16,7 @@ import sys
 
 import prep
 
-NUM = re.compile(
-    r"(?<![\w.])[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf)(?![\w])", re.I
-)
+NUM = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf)(?![\w])", re.I)
 HEX = re.compile(r"0x[0-9a-f]{6,}")
 ORDER = ["crash", "runs", "close", "same"]
 
@@ -77,10 +75,7 @@ def verdict(ref, other, masks=()):
         q = wb[k] if k < len(wb) else "<end>"
         j = next((i for i, (c, d) in enumerate(zip(p, q)) if c != d), 0)
         j = max(0, j - 20)
-        return (
-            "runs",
-            f"text differs after number {k} of {len(na)}: {p[j : j + 60]!r} / {q[j : j + 60]!r}",
-        )
+        return ("runs", f"text differs after number {k} of {len(na)}: {p[j : j + 60]!r} / {q[j : j + 60]!r}")
     worst, at = 0.0, -1
     for i, (a, b) in enumerate(zip(na, nb)):
         d = distance(a, b)
@@ -91,24 +86,20 @@ def verdict(ref, other, masks=()):
         return "same", f"{n} numbers"
     first = next(i for i, (a, b) in enumerate(zip(na, nb)) if distance(a, b) > 1e-4)
     note = (
-        f"{n} numbers, worst rel. diff {worst:.1e} (no {at}: {na[at]} / {nb[at]}), "
-        f"first over 1e-4 no {first}: {na[first]} / {nb[first]}"
+        f"{n} numbers, worst rel. diff {worst:.1e} (no {at}: {na[at]} / {nb[at]}), first over 1e-4 no {first}: "
+        f"{na[first]} / {nb[first]}"
     )
     return ("close" if worst <= 1e-2 else "runs"), note
 
 
 def main():
-    ap = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("reference")
     ap.add_argument("other")
     ap.add_argument("--manifest")
     ap.add_argument("--json")
     ap.add_argument("--split", help="only programs whose field `split` says so")
-    ap.add_argument(
-        "--all", action="store_true", help="count programs missing from OTHER as crashes"
-    )
+    ap.add_argument("--all", action="store_true", help="count programs missing from OTHER as crashes")
     ap.add_argument("--quiet", action="store_true", help="counts only")
     ap.add_argument("--hide", metavar="SPLIT", help="do not name the programs of this split")
     opt = ap.parse_args()

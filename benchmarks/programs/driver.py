@@ -43,14 +43,10 @@ def report(**things):
                 print(f"{name}: {d.item():.6g}")
             else:
                 print(
-                    f"{name}: shape {tuple(v.shape)}, mean {d.mean().item():.6g}, "
-                    f"abs mean {d.abs().mean().item():.6g}"
+                    f"{name}: shape {tuple(v.shape)}, mean {d.mean().item():.6g}, abs mean {d.abs().mean().item():.6g}"
                 )
         elif hasattr(v, "shape") and hasattr(v, "mean"):
-            print(
-                f"{name}: shape {tuple(v.shape)}, mean {float(v.mean()):.6g}, "
-                f"abs mean {float(abs(v).mean()):.6g}"
-            )
+            print(f"{name}: shape {tuple(v.shape)}, mean {float(v.mean()):.6g}, abs mean {float(abs(v).mean()):.6g}")
         elif isinstance(v, (list, tuple)):
             print(f"{name}: {len(v)} values")
             for i, x in enumerate(v[-3:]):
@@ -248,9 +244,7 @@ def main():
             code = compile(f.read(), script, "exec", dont_inherit=True)
         if job.get("prepend"):
             with open(job["prepend"], encoding="utf-8") as f:
-                exec(
-                    compile(f.read(), job["prepend"], "exec", dont_inherit=True), main_mod.__dict__
-                )
+                exec(compile(f.read(), job["prepend"], "exec", dont_inherit=True), main_mod.__dict__)
         try:
             exec(code, main_mod.__dict__)
         except SystemExit as e:

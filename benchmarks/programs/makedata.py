@@ -32,9 +32,7 @@ def binarized_mnist(cwd, path, n=500, side=28, seed=0):
         flip = rs.rand(m, big.shape[1]) < 0.05
         return np.abs(big[y] - flip.astype(np.float32)).astype(np.float32)
 
-    np.savez(
-        os.path.join(cwd, path), train_data=part(n), valid_data=part(n // 2), test_data=part(n // 2)
-    )
+    np.savez(os.path.join(cwd, path), train_data=part(n), valid_data=part(n // 2), test_data=part(n // 2))
 
 
 def citation_graph(cwd, directory, nodes=280, feats=60, classes=7, edges=900, seed=0):
@@ -48,9 +46,7 @@ def citation_graph(cwd, directory, nodes=280, feats=60, classes=7, edges=900, se
     os.makedirs(d, exist_ok=True)
     with open(os.path.join(d, "cora.content"), "w") as f:
         for i in range(nodes):
-            f.write(
-                "\t".join([str(ids[i])] + [str(int(v)) for v in x[i]] + [f"class_{y[i]}"]) + "\n"
-            )
+            f.write("\t".join([str(ids[i])] + [str(int(v)) for v in x[i]] + [f"class_{y[i]}"]) + "\n")
     with open(os.path.join(d, "cora.cites"), "w") as f:
         k = 0
         while k < edges:
@@ -68,6 +64,4 @@ def random_images(cwd, directory, n=8, side=32, seed=0):
     os.makedirs(d, exist_ok=True)
     for i in range(n):
         small = rs.randint(0, 256, (side // 4, side // 4, 3)).astype(np.uint8)
-        Image.fromarray(small).resize((side, side), Image.BILINEAR).save(
-            os.path.join(d, f"{i:03d}.png")
-        )
+        Image.fromarray(small).resize((side, side), Image.BILINEAR).save(os.path.join(d, f"{i:03d}.png"))

@@ -210,9 +210,7 @@ def prepare(prog, anchors, box):
         for cand in (s, s + ".py"):
             src = os.path.join(HERE, "stubs", cand)
             if os.path.isdir(src):
-                shutil.copytree(
-                    src, os.path.join(stubs, cand), ignore=shutil.ignore_patterns("__pycache__")
-                )
+                shutil.copytree(src, os.path.join(stubs, cand), ignore=shutil.ignore_patterns("__pycache__"))
                 break
             if os.path.isfile(src):
                 shutil.copy(src, stubs)

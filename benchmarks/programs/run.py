@@ -55,9 +55,7 @@ def last_error(stderr, box):
         tail = [
             ln
             for ln in lines[tb[-1] + 1 :]
-            if re.match(
-                r"^[A-Za-z_][\w.]*(Error|Exception|Exit|Warning|Interrupt|StopIteration)?\b.*", ln
-            )
+            if re.match(r"^[A-Za-z_][\w.]*(Error|Exception|Exit|Warning|Interrupt|StopIteration)?\b.*", ln)
         ]
         if tail:
             err = tail[0]
@@ -108,12 +106,7 @@ def run_one(prog, opt):
             MPLCONFIGDIR=os.path.join(tempfile.gettempdir(), "programs-mpl"),
         )
         threads = str(opt.threads)
-        for k in (
-            "OMP_NUM_THREADS",
-            "MKL_NUM_THREADS",
-            "OPENBLAS_NUM_THREADS",
-            "NUMBA_NUM_THREADS",
-        ):
+        for k in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
             env[k] = threads
         if opt.perturb:
             env.update(MKL_CBWR="COMPATIBLE", ATEN_CPU_CAPABILITY="default")
@@ -130,13 +123,7 @@ def run_one(prog, opt):
         t = time.perf_counter()
         with open(out, "wb") as fo, open(err, "wb") as fe:
             proc = subprocess.Popen(
-                cmd,
-                cwd=lay["cwd"],
-                env=env,
-                stdout=fo,
-                stderr=fe,
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
+                cmd, cwd=lay["cwd"], env=env, stdout=fo, stderr=fe, stdin=subprocess.DEVNULL, start_new_session=True
             )
             code, ru = wait(proc, limit)
         rec["wall_s"] = round(time.perf_counter() - t, 2)
@@ -173,38 +160,25 @@ def run_one(prog, opt):
 
 
 def main():
-    ap = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--engine", choices=["torch", "rushlight"], required=True)
-    ap.add_argument(
-        "--only", action="append", default=[], help="id, or prefix*, or category:NAME (repeatable)"
-    )
+    ap.add_argument("--only", action="append", default=[], help="id, or prefix*, or category:NAME (repeatable)")
     ap.add_argument("--split", help="only programs whose field `split` says so")
     ap.add_argument("--python", default=os.environ.get("PROGRAMS_PYTHON", sys.executable))
     ap.add_argument("--anchors", default=os.environ.get("PROGRAMS_ANCHORS", "anchors"))
     ap.add_argument(
-        "--lib",
-        action="append",
-        default=[],
-        help="directory to put on PYTHONPATH (a checkout of rushlight)",
+        "--lib", action="append", default=[], help="directory to put on PYTHONPATH (a checkout of rushlight)"
     )
     ap.add_argument("--manifest")
     ap.add_argument("--json", help="write the records here (after every program)")
-    ap.add_argument(
-        "--merge", action="store_true", help="keep records of other programs already in --json"
-    )
+    ap.add_argument("--merge", action="store_true", help="keep records of other programs already in --json")
     ap.add_argument("--seed", type=int, default=0)
     ap.add_argument("--threads", type=int, default=1)
     ap.add_argument("--nice", type=int, default=0)
     ap.add_argument("--timeout-scale", type=float, default=1.0)
+    ap.add_argument("--trace", action="store_true", help="record the torch names called (engine torch)")
     ap.add_argument(
-        "--trace", action="store_true", help="record the torch names called (engine torch)"
-    )
-    ap.add_argument(
-        "--perturb",
-        action="store_true",
-        help="engine torch: other kernels, same maths (how stable is a program?)",
+        "--perturb", action="store_true", help="engine torch: other kernels, same maths (how stable is a program?)"
     )
     ap.add_argument("--keep", action="store_true", help="keep the sandboxes")
     ap.add_argument("--show", action="store_true", help="print each program's output")
@@ -219,9 +193,7 @@ def main():
         if opt.split and p.get("split") != opt.split:
             return False
         return not opt.only or any(
-            o == p["id"]
-            or (o.endswith("*") and p["id"].startswith(o[:-1]))
-            or o == "category:" + p["category"]
+            o == p["id"] or (o.endswith("*") and p["id"].startswith(o[:-1])) or o == "category:" + p["category"]
             for o in opt.only
         )
 

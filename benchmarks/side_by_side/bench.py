@@ -12,8 +12,7 @@ whole step), rushlight, rushlight.step, jax, tinygrad, mygrad, autograd,
 micrograd, numpy (hand-derived), plan (hand-written Numba/NumPy: what a
 compiled plan can reach). `--python NAME=PATH` gives an engine its interpreter,
 `--path NAME=DIR` adds a directory to its import path. A label after `+` names a
-variant of an engine: `--engines plan,plan+avx512 --env plan+avx512=OPENBLAS_CORETYPE=SKYLAKEX`.
-"""
+variant of an engine: `--engines plan,plan+avx512 --env plan+avx512=OPENBLAS_CORETYPE=SKYLAKEX`."""
 
 import argparse
 import json
@@ -51,9 +50,7 @@ def base_name(engine):
 
 def environment(engine, args):
     env = dict(os.environ)
-    env.pop(
-        "OPENBLAS_CORETYPE", None
-    )  # a pin of the build machine: users' BLAS chooses its own kernels
+    env.pop("OPENBLAS_CORETYPE", None)  # a pin of the build machine: users' BLAS chooses its own kernels
     n = str(args.threads)
     for k in (
         "OMP_NUM_THREADS",
@@ -67,17 +64,8 @@ def environment(engine, args):
     if base == "jax":
         env.update(JAX_PLATFORMS="cpu", BENCH_THREADS=n)
     if base == "tinygrad":
-        env.update(
-            DEV=args.tinygrad_device,
-            NUM_CPU_THREADS=n,
-            THREADS="1" if args.threads > 1 else "0",
-            TRAINING="1",
-        )
-    paths = (
-        [HERE]
-        + [d for name, d in args.path if name in (base, engine)]
-        + [env.get("PYTHONPATH", "")]
-    )
+        env.update(DEV=args.tinygrad_device, NUM_CPU_THREADS=n, THREADS="1" if args.threads > 1 else "0", TRAINING="1")
+    paths = [HERE] + [d for name, d in args.path if name in (base, engine)] + [env.get("PYTHONPATH", "")]
     env.update(pair(setting) for name, setting in args.env if name == engine)
     env["PYTHONPATH"] = os.pathsep.join(p for p in paths if p)
     return env
@@ -175,11 +163,7 @@ def hot(workload, workers, args):
         if not a["ok"]:
             row[engine] = {"error": a["error"], "missing": a.get("missing", False)}
             if not a.get("missing"):
-                print(
-                    f"  {workload} {engine}: {a['error']}\n{a.get('trace', '')}",
-                    file=args.log,
-                    flush=True,
-                )
+                print(f"  {workload} {engine}: {a['error']}\n{a.get('trace', '')}", file=args.log, flush=True)
             continue
         row[engine] = {k: a[k] for k in ("build_s", "first_s", "values")}
         # Warm up, and size the block to about args.block seconds.
@@ -233,19 +217,9 @@ def cold(workload, engines, args):
         for engine in list(times):
             python = interpreter(engine, args)
             t0 = time.perf_counter()
-            command = [
-                python,
-                os.path.join(HERE, "cold.py"),
-                workload,
-                engine.partition("+")[0],
-                str(args.threads),
-            ]
+            command = [python, os.path.join(HERE, "cold.py"), workload, engine.partition("+")[0], str(args.threads)]
             p = subprocess.run(
-                command,
-                env=environment(engine, args),
-                capture_output=True,
-                text=True,
-                timeout=args.build_timeout * 2,
+                command, env=environment(engine, args), capture_output=True, text=True, timeout=args.build_timeout * 2
             )
             wall = (time.perf_counter() - t0) * 1e3
             if p.returncode:
@@ -271,10 +245,7 @@ def summarize(row, times):
         if not ts:
             continue
         row[engine].update(
-            median_ms=statistics.median(ts),
-            min_ms=min(ts),
-            blocks=len(ts),
-            times_ms=[round(t, 6) for t in ts],
+            median_ms=statistics.median(ts), min_ms=min(ts), blocks=len(ts), times_ms=[round(t, 6) for t in ts]
         )
         if reference:
             row[engine]["ratio"] = statistics.median(a / b for a, b in zip(ts, reference))
@@ -282,21 +253,11 @@ def summarize(row, times):
 
 
 def number(ms):
-    return (
-        f"{ms:.4f}"
-        if ms < 1
-        else f"{ms:.3f}"
-        if ms < 10
-        else f"{ms:.2f}"
-        if ms < 100
-        else f"{ms:.0f}"
-    )
+    return f"{ms:.4f}" if ms < 1 else f"{ms:.3f}" if ms < 10 else f"{ms:.2f}" if ms < 100 else f"{ms:.0f}"
 
 
 def show(workload, row):
-    print(
-        f"\n{workload}\n{'engine':16}{'median ms':>12}{'min ms':>12}{'x torch':>9}{'first s':>9}  check"
-    )
+    print(f"\n{workload}\n{'engine':16}{'median ms':>12}{'min ms':>12}{'x torch':>9}{'first s':>9}  check")
     for engine, r in row.items():
         if "median_ms" not in r:
             if not r.get("missing"):
@@ -306,9 +267,7 @@ def show(workload, row):
         check = check or (json.dumps(r["info"]) if "info" in r else "")
         ratio = f"{r['ratio']:.3f}" if "ratio" in r else ""
         first = f"{r['build_s'] + r['first_s']:.2f}" if "first_s" in r else ""
-        print(
-            f"{engine:16}{number(r['median_ms']):>12}{number(r['min_ms']):>12}{ratio:>9}{first:>9}  {check}"
-        )
+        print(f"{engine:16}{number(r['median_ms']):>12}{number(r['min_ms']):>12}{ratio:>9}{first:>9}  {check}")
     sys.stdout.flush()
 
 
@@ -321,10 +280,7 @@ def table(results, engines):
         for e in used:
             r = row.get(e, {})
             if "median_ms" in r:
-                cells.append(
-                    number(r["median_ms"])
-                    + (f" ({r['ratio']:.2f})" if "ratio" in r and e != "torch" else "")
-                )
+                cells.append(number(r["median_ms"]) + (f" ({r['ratio']:.2f})" if "ratio" in r and e != "torch" else ""))
             else:
                 cells.append("–" if r.get("missing") or not r else "fail")
         print(f"| {workload} | " + " | ".join(cells) + " |")
@@ -336,24 +292,15 @@ def pair(s):
 
 
 def main():
-    p = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--engines", default="torch", help="comma-separated, or 'all'")
     p.add_argument("--workloads", default="all")
     p.add_argument("--repeats", type=int, default=15, help="interleaved rounds")
-    p.add_argument(
-        "--cold-repeats", type=int, default=3, help="rounds of the fresh-process workloads W11, W12"
-    )
+    p.add_argument("--cold-repeats", type=int, default=3, help="rounds of the fresh-process workloads W11, W12")
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--block", type=float, default=0.05, help="seconds of steps per timed block")
     p.add_argument("--warm", type=float, default=0.5, help="seconds of warm-up per engine")
-    p.add_argument(
-        "--max-seconds",
-        type=float,
-        default=90,
-        help="stop a workload's rounds after this long (after 3)",
-    )
+    p.add_argument("--max-seconds", type=float, default=90, help="stop a workload's rounds after this long (after 3)")
     p.add_argument("--build-timeout", type=float, default=240)
     p.add_argument(
         "--noise",
@@ -361,9 +308,7 @@ def main():
         default=0.06,
         help="discard rounds in which other processes took more than this share of the machine",
     )
-    p.add_argument(
-        "--rtol", type=float, default=2e-3, help="tolerance of the loss check against torch"
-    )
+    p.add_argument("--rtol", type=float, default=2e-3, help="tolerance of the loss check against torch")
     p.add_argument("--json", help="write (merge into) this file")
     p.add_argument("--python", type=pair, action="append", default=[], metavar="ENGINE=PATH")
     p.add_argument("--path", type=pair, action="append", default=[], metavar="ENGINE=DIR")
@@ -376,12 +321,7 @@ def main():
         help="an environment variable for one engine; ENGINE may carry a label, as in plan+avx512",
     )
     p.add_argument("--tinygrad-device", default="CPU")
-    p.add_argument(
-        "--log",
-        type=argparse.FileType("a"),
-        default=subprocess.DEVNULL,
-        help="workers' stderr goes here",
-    )
+    p.add_argument("--log", type=argparse.FileType("a"), default=subprocess.DEVNULL, help="workers' stderr goes here")
     args = p.parse_args()
     if args.log is subprocess.DEVNULL:
         args.log = open(os.devnull, "a")
@@ -408,9 +348,7 @@ def main():
             key = f"threads={args.threads}"
             stored["results"].setdefault(key, {}).setdefault(name, {}).update(row)
             stored["meta"].update(
-                time=time.strftime("%Y-%m-%d %H:%M"),
-                python=sys.version.split()[0],
-                cpus=os.cpu_count(),
+                time=time.strftime("%Y-%m-%d %H:%M"), python=sys.version.split()[0], cpus=os.cpu_count()
             )
             with open(args.json, "w") as f:
                 json.dump(stored, f, indent=1)

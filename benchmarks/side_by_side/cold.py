@@ -70,9 +70,7 @@ def torch_api(torch, mode):
         model = (
             w4_lenet.lenet(torch)
             if cnn
-            else nn.Sequential(
-                nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 64), nn.ReLU(), nn.Linear(64, 10)
-            )
+            else nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 64), nn.ReLU(), nn.Linear(64, 10))
         )
         fill(torch, model)
         opt = torch.optim.Adam(model.parameters(), lr=1e-3)

@@ -71,9 +71,7 @@ def moons(n=100, seed=0):
     g = rng(seed)
     t = g.uniform(0, math.pi, n)
     y = g.integers(0, 2, n)
-    x = np.stack(
-        [np.where(y, 1 - np.cos(t), np.cos(t)), np.where(y, 0.5 - np.sin(t), np.sin(t))], 1
-    )
+    x = np.stack([np.where(y, 1 - np.cos(t), np.cos(t)), np.where(y, 0.5 - np.sin(t), np.sin(t))], 1)
     x += 0.1 * g.standard_normal(x.shape)
     return x.astype(np.float32), (2 * y - 1).astype(np.float32).reshape(n, 1)
 

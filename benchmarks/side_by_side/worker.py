@@ -71,12 +71,7 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("--engine", required=True)
     p.add_argument("--threads", type=int, default=2)
-    p.add_argument(
-        "--values",
-        type=int,
-        default=4,
-        help="how many first steps are reported for the equality check",
-    )
+    p.add_argument("--values", type=int, default=4, help="how many first steps are reported for the equality check")
     args = p.parse_args()
 
     out = os.fdopen(os.dup(1), "w")

@@ -28,13 +28,13 @@ def put(setting: Setting) -> tuple[Token, Token]:
 
 
 class autocast:
-    """Inside the context, products and convolutions run in bfloat16, losses and similar functions
-    in float32, other functions in the dtype of their inputs.
+    """Inside the context, products and convolutions run in bfloat16, losses and similar functions in float32, other
+    functions in the dtype of their inputs.
 
-    Context manager and decorator. `device_type` is 'cpu'; other devices of torch are accepted and
-    change nothing, 'cuda' with a warning. `dtype` is bfloat16, or float16. Weights stay float32,
-    and get float32 gradients; call `backward()` outside. Products inside are rounded to bfloat16;
-    on a CPU they do not become faster. Recurrent layers stay in the dtype of their input.
+    Context manager and decorator. `device_type` is 'cpu'; other devices of torch are accepted and change nothing,
+    'cuda' with a warning. `dtype` is bfloat16, or float16. Weights stay float32, and get float32 gradients; call
+    `backward()` outside. Products inside are rounded to bfloat16; on a CPU they do not become faster. Recurrent layers
+    stay in the dtype of their input.
 
     ValueError unless device_type is text, RuntimeError for an unknown device.
 
@@ -45,30 +45,20 @@ class autocast:
     """
 
     def __init__(
-        self,
-        device_type: str,
-        dtype: dtype | None = None,
-        enabled: bool = True,
-        cache_enabled: bool | None = None,
+        self, device_type: str, dtype: dtype | None = None, enabled: bool = True, cache_enabled: bool | None = None
     ):
         if not isinstance(device_type, str):
-            raise ValueError(
-                explain(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
-            )
+            raise ValueError(explain(f"Expected `device_type` of type `str`, got: `{type(device_type)}`"))
         check_device(device_type)
         self.device, self.fast_dtype = device_type, bfloat16 if dtype is None else dtype
         self._enabled, self._cache_enabled = bool(enabled), cache_enabled
         if device_type != "cpu":
             if enabled and device_type == "cuda":
-                warnings.warn(
-                    "CUDA is not available or torch_xla is imported. Disabling autocast.",
-                    stacklevel=2,
-                )
+                warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=2)
             self._enabled = False
         elif enabled and self.fast_dtype not in (bfloat16, float16):
             warnings.warn(
-                "In CPU autocast, but the target dtype is not supported. Disabling autocast.\nCPU "
-                "Autocast only "
+                "In CPU autocast, but the target dtype is not supported. Disabling autocast.\nCPU Autocast only "
                 "supports dtype of torch.bfloat16, torch.float16 currently.",
                 stacklevel=2,
             )
@@ -106,9 +96,7 @@ def check_device(name: str) -> None:
     if name != "cpu" and name not in OTHER_DEVICES:
         raise RuntimeError(
             explain(
-                f"Expected one of cpu, {', '.join(OTHER_DEVICES)} device type at start of device "
-                "string: "
-                f"{name}",
+                f"Expected one of cpu, {', '.join(OTHER_DEVICES)} device type at start of device string: {name}",
                 "use 'cpu', the only device of rushlight",
             )
         )
@@ -125,8 +113,7 @@ def is_autocast_available(device_type: str) -> bool:
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
-    """True inside `autocast` of this device; torch's default is 'cuda', which is not available
-    here.
+    """True inside `autocast` of this device; torch's default is 'cuda', which is not available here.
 
     >>> with rushlight.autocast("cpu"):
     ...     rushlight.is_autocast_enabled("cpu")
@@ -199,11 +186,8 @@ def set_autocast_cache_enabled(enabled: bool) -> None:
     put((*state.get()[:2], bool(enabled)))
 
 
-def custom_fwd(
-    fwd: Callable | None = None, *, device_type: str, cast_inputs: dtype | None = None
-) -> Callable:
-    """forward = fwd, run as the surroundings say, or with `cast_inputs` outside of autocast: for an
-    autograd.Function.
+def custom_fwd(fwd: Callable | None = None, *, device_type: str, cast_inputs: dtype | None = None) -> Callable:
+    """forward = fwd, run as the surroundings say, or with `cast_inputs` outside of autocast: for an autograd.Function.
 
     >>> class Double(rushlight.autograd.Function):
     ...     @staticmethod
@@ -231,11 +215,7 @@ def custom_fwd(
             return fwd(ctx, *args, **kwargs)
         ctx._fwd_used_autocast = False
         with autocast(device_type, enabled=False):
-            return fwd(
-                ctx,
-                *converted(args, cast_inputs),
-                **{k: converted(v, cast_inputs) for k, v in kwargs.items()},
-            )
+            return fwd(ctx, *converted(args, cast_inputs), **{k: converted(v, cast_inputs) for k, v in kwargs.items()})
 
     return inside
 
@@ -251,16 +231,14 @@ def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Callable:
     >>> Double.apply(x).backward()
     >>> x.grad
     tensor([2.])
-    """  # noqa: E501
+    """
     if bwd is None:
         return lambda bwd: custom_bwd(bwd, device_type=device_type)
     check_device(device_type)
 
     @wraps(bwd)
     def inside(ctx: Any, *args: Any, **kwargs: Any) -> Any:
-        with autocast(
-            device_type, enabled=ctx._fwd_used_autocast and device_type == "cpu", dtype=ctx._dtype
-        ):
+        with autocast(device_type, enabled=ctx._fwd_used_autocast and device_type == "cpu", dtype=ctx._dtype):
             return bwd(ctx, *args, **kwargs)
 
     return inside

@@ -1,9 +1,9 @@
 """The functions whose arguments `autocast` converts, and the wrappers that convert them.
 
-The lists are torch's for the CPU. When autocast is first entered, the functions are wrapped
-wherever users find them; a program without autocast has no overhead. Functions composed of products
-in torch (einsum, tensordot, cov) are not listed: their products are converted. Products inside the
-package's own functions (interpolation, decompositions) are not converted, as in torch.
+The lists are torch's for the CPU. When autocast is first entered, the functions are wrapped wherever users find them; a
+program without autocast has no overhead. Functions composed of products in torch (einsum, tensordot, cov) are not
+listed: their products are converted. Products inside the package's own functions (interpolation, decompositions) are
+not converted, as in torch.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SINGLE = """avg_pool3d adaptive_avg_pool3d adaptive_max_pool3d adaptive_max_pool
     hinge_embedding_loss huber_loss kl_div l1_loss margin_ranking_loss mse_loss multi_margin_loss multilabel_margin_loss
     nll_loss poisson_nll_loss smooth_l1_loss soft_margin_loss triplet_margin_loss
     fft ifft fft2 ifft2 fftn ifftn rfft irfft rfft2 irfft2 rfftn irfftn hfft ihfft
-    inv cond eigvals eigvalsh eig eigh matrix_rank solve cholesky_ex svd svdvals tensorinv tensorsolve lstsq qr pinv"""  # noqa: E501
+    inv cond eigvals eigvalsh eig eigh matrix_rank solve cholesky_ex svd svdvals tensorinv tensorsolve lstsq qr pinv"""
 WIDEST = "cat concat concatenate stack index_copy"
 MIXED = "batch_norm layer_norm group_norm instance_norm rms_norm"
 
@@ -105,13 +105,12 @@ def widest(lowest: dtype, args: tuple, kwargs: dict) -> dtype | None:
 
 
 def mixed(lowest: dtype, args: tuple, kwargs: dict) -> dtype:
-    """Normalisations: computed in float32, where weights and running averages are; the result is as
-    the input was."""
+    """Normalisations: computed in float32, where weights and running averages are; the result is as the input was."""
     return float32
 
 
-# torch's name of a function -> its policy: (lower precision, args, kwargs) -> dtype of the
-# converted tensors, None for no conversion. Most of these functions are composed of several ops.
+# torch's name of a function -> its policy: (lower precision, args, kwargs) -> dtype of the converted tensors, None for
+# no conversion. Most of these functions are composed of several ops.
 POLICIES: dict[str, Callable[[dtype, tuple, dict], dtype | None]] = {
     **dict.fromkeys(LOWER.split(), lower),
     **dict.fromkeys(SINGLE.split(), single),
@@ -123,9 +122,7 @@ POLICIES: dict[str, Callable[[dtype, tuple, dict], dtype | None]] = {
 
 
 def gate(function: Callable, name: str, home: str) -> Callable:
-    """The function with a wrapper: inside autocast its tensors are converted by the policy of this
-    name.
-    """
+    """The function with a wrapper: inside autocast its tensors are converted by the policy of this name."""
     policy = POLICIES[name]
 
     @wraps(function)
@@ -136,9 +133,7 @@ def gate(function: Callable, name: str, home: str) -> Callable:
             return function(*args, **kwargs)
         token = current.set(None)  # inside it, nothing is converted again
         try:
-            found = function(
-                *converted(args, to), **{key: converted(value, to) for key, value in kwargs.items()}
-            )
+            found = function(*converted(args, to), **{key: converted(value, to) for key, value in kwargs.items()})
             return converted(found, args[0].dtype) if policy is mixed else found
         finally:
             current.reset(token)
@@ -148,9 +143,7 @@ def gate(function: Callable, name: str, home: str) -> Callable:
 
 
 def recurrent_gate(operands: Callable) -> Callable:
-    """The operands of recurrent layers in the lower precision; for a GRU in the dtype of its state,
-    as in torch.
-    """
+    """The operands of recurrent layers in the lower precision; for a GRU in the dtype of its state, as in torch."""
 
     @wraps(operands)
     def call(layer: Any, x: Tensor, states: tuple | None) -> tuple:
@@ -160,11 +153,7 @@ def recurrent_gate(operands: Callable) -> Callable:
             to = state.dtype if layer.mode == "GRU" and state.dtype in ELIGIBLE else lowest
             x, states = converted((x, states), to)
         x, states, weights = operands(layer, x, states)
-        return (
-            x,
-            states,
-            weights if lowest is None else [type(w)(*converted(tuple(w), to)) for w in weights],
-        )
+        return (x, states, weights if lowest is None else [type(w)(*converted(tuple(w), to)) for w in weights])
 
     return call
 
@@ -174,9 +163,7 @@ Space = dict[str, Callable]
 
 def originals() -> dict[str, Space]:
     """The listed functions by the module where users find them."""
-    own = {
-        name: one.call for name, one in TABLE.items() if one.options.get("function", True)
-    } | FUNCTIONS
+    own = {name: one.call for name, one in TABLE.items() if one.options.get("function", True)} | FUNCTIONS
     spaces = {
         "rushlight": own,
         **{m.__name__: vars(m) for m in (functional, fft, linalg)},
@@ -218,16 +205,12 @@ def install() -> None:
         for module in list(sys.modules.values()):
             if isinstance(module, ModuleType) and not inside(module.__name__):
                 replace(module, gates)
-                for layer in (
-                    vars(module).values() if module.__name__.startswith(nn.__name__) else ()
-                ):
+                for layer in vars(module).values() if module.__name__.startswith(nn.__name__) else ():
                     if isinstance(layer, type) and shown_names.home(layer) == module.__name__:
                         replace(layer, gates)
         for name in PRODUCTS:
             replace(sys.modules[f"rushlight.ops.{name}"], gates)
-        replace(
-            einsum, {id(entry): (entry, gate(entry, "mm", entry.__module__)) for entry in (mm, dot)}
-        )
+        replace(einsum, {id(entry): (entry, gate(entry, "mm", entry.__module__)) for entry in (mm, dot)})
         replace(Tensor, gates)
         RNNBase._operands = recurrent_gate(RNNBase._operands)  # type: ignore[method-assign]
         _installed = True

@@ -1,6 +1,4 @@
-"""`GradScaler`: scale a loss up so that gradients of low precision do not vanish, then scale the
-gradients down.
-"""
+"""`GradScaler`: scale a loss up so that gradients of low precision do not vanish, then scale the gradients down."""
 
 from __future__ import annotations
 
@@ -29,18 +27,16 @@ READY, UNSCALED, STEPPED = OptState
 
 
 class GradScaler:
-    """Scale losses; skip a step and lower the scale if a gradient is inf or nan; raise the scale
-    later.
+    """Scale losses; skip a step and lower the scale if a gradient is inf or nan; raise the scale later.
 
         scaler.scale(loss).backward()
         scaler.step(optimizer)                    # unscales, unless scaler.unscale_(optimizer) has
         scaler.update()
 
-    scale <- scale * backoff_factor after inf or nan, scale * growth_factor after growth_interval
-    steps without.
+    scale <- scale * backoff_factor after inf or nan, scale * growth_factor after growth_interval steps without.
 
-    RuntimeError for calls in another order. `device` is 'cpu'; for 'cuda' the scaler warns and is
-    disabled, since there is no GPU.
+    RuntimeError for calls in another order. `device` is 'cpu'; for 'cuda' the scaler warns and is disabled, since there
+    is no GPU.
 
     >>> scaler = rushlight.amp.GradScaler("cpu", init_scale=8.0)
     >>> scaler.scale(rushlight.tensor(2.0))
@@ -59,9 +55,7 @@ class GradScaler:
         self._device, self._enabled = device, enabled
         if enabled and str(device).partition(":")[0] != "cpu":
             warnings.warn(
-                f"torch.{device}.amp.GradScaler is enabled, but {str(device).upper()} is not "
-                "available.  "
-                "Disabling.",
+                f"torch.{device}.amp.GradScaler is enabled, but {str(device).upper()} is not available.  Disabling.",
                 stacklevel=2,
             )
             self._enabled = False
@@ -70,11 +64,7 @@ class GradScaler:
                 raise AssertionError("The growth factor must be > 1.0.")
             if backoff_factor >= 1.0:
                 raise AssertionError("The backoff factor must be < 1.0.")
-            self._init_scale, self._growth_factor, self._backoff_factor = (
-                init_scale,
-                growth_factor,
-                backoff_factor,
-            )
+            self._init_scale, self._growth_factor, self._backoff_factor = init_scale, growth_factor, backoff_factor
             self._growth_interval, self._growth_tracker = growth_interval, zeros((), dtype=int32)
             self._scale: Tensor | None = None  # made by the first scale()
             # id(optimizer) -> (stage, whether inf or nan was found)
@@ -97,8 +87,7 @@ class GradScaler:
         return self._scale
 
     def unscale_(self, optimizer: Any) -> None:
-        """Divide the gradients of the optimizer's parameters by the scale, for clipping between
-        backward and step."""
+        """Divide the gradients of the optimizer's parameters by the scale, for clipping between backward and step."""
         if not self._enabled:
             return
         self._check_scale("unscale_")
@@ -111,23 +100,14 @@ class GradScaler:
                 )
             )
         if stage == STEPPED:
-            raise RuntimeError(
-                explain("unscale_() is being called after step().", "call it before scaler.step()")
-            )
+            raise RuntimeError(explain("unscale_() is being called after step().", "call it before scaler.step()"))
         self._optimizers[id(optimizer)] = UNSCALED, self._unscale(optimizer)
 
     def _unscale(self, optimizer: Any, allow_half: bool = False) -> bool:
         """Unscales; whether an inf or nan was among the gradients."""
-        gradients = [
-            p.grad
-            for group in optimizer.param_groups
-            for p in group["params"]
-            if p.grad is not None
-        ]
+        gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
         if any(g.dtype is float16 for g in gradients) and not allow_half:
-            raise ValueError(
-                explain("Attempting to unscale FP16 gradients.", "keep the parameters in float32")
-            )
+            raise ValueError(explain("Attempting to unscale FP16 gradients.", "keep the parameters in float32"))
         if not gradients:
             raise AssertionError("No inf checks were recorded for this optimizer.")
         inverse = np.float32(1.0 / float(self._made()))
@@ -142,16 +122,13 @@ class GradScaler:
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
-            raise RuntimeError(
-                explain("Closure use is not currently supported if GradScaler is enabled.")
-            )
+            raise RuntimeError(explain("Closure use is not currently supported if GradScaler is enabled."))
         self._check_scale("step")
         stage, bad = self._optimizers.get(id(optimizer), (READY, False))
         if stage == STEPPED:
             raise RuntimeError(
                 explain(
-                    "step() has already been called since the last update().",
-                    "call scaler.update() once for each step",
+                    "step() has already been called since the last update().", "call scaler.update() once for each step"
                 )
             )
         if stage == READY:
@@ -161,8 +138,7 @@ class GradScaler:
         return result
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
-        """The scale for the next step: smaller after inf or nan, now and then greater without, or
-        the one given."""
+        """The scale for the next step: smaller after inf or nan, now and then greater without, or the one given."""
         if not self._enabled:
             return
         self._check_scale("update")
@@ -189,8 +165,8 @@ class GradScaler:
     def _check_scale(self, name: str) -> None:
         if self._scale is None:
             raise AssertionError(
-                f"Attempted {name} but _scale is None.  This may indicate your script did not use "
-                "scaler.scale(loss or outputs) earlier in the iteration."
+                f"Attempted {name} but _scale is None.  This may indicate your script did not use scaler.scale(loss "
+                "or outputs) earlier in the iteration."
             )
 
     # -- settings and state ------------------------------------------------------------------------
@@ -230,8 +206,7 @@ class GradScaler:
         return self._enabled
 
     def state_dict(self) -> dict[str, Any]:
-        """Torch's names: scale, factors, interval and the number of good steps so far; {} if
-        disabled."""
+        """Torch's names: scale, factors, interval and the number of good steps so far; {} if disabled."""
         if not self._enabled:
             return {}
         return {
@@ -249,15 +224,12 @@ class GradScaler:
         if not state_dict:
             raise RuntimeError(
                 explain(
-                    "The source state dict is empty, possibly because it was saved from a disabled "
-                    "instance of GradScaler."
+                    "The source state dict is empty, possibly because it was saved from a disabled instance of "
+                    "GradScaler."
                 )
             )
         self._init_scale = float(state_dict["scale"])
         self._scale = None if self._scale is None else tensor(self._init_scale, dtype=float32)
-        self._growth_factor, self._backoff_factor = (
-            state_dict["growth_factor"],
-            state_dict["backoff_factor"],
-        )
+        self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
         self._growth_interval = state_dict["growth_interval"]
         self._growth_tracker._array[...] = state_dict["_growth_tracker"]

@@ -1,6 +1,4 @@
-"""Older names: `torch.cuda.amp` and `torch.cpu.amp`, which warn, and settings with a device in
-their name.
-"""
+"""Older names: `torch.cuda.amp` and `torch.cpu.amp`, which warn, and settings with a device in their name."""
 
 from __future__ import annotations
 
@@ -15,16 +13,15 @@ from rushlight.base.dtypes import dtype
 def warn(place: str, name: str, instead: str) -> None:
     """torch's warning, shown at the line of the caller's caller."""
     warnings.warn(
-        f"`torch.{place}.amp.{name}(args...)` is deprecated. Please use "
-        f"`torch.amp.{name}({instead})` instead.",
+        f"`torch.{place}.amp.{name}(args...)` is deprecated. Please use `torch.amp.{name}({instead})` instead.",
         FutureWarning,
         stacklevel=3,
     )
 
 
 def legacy_names(place: str, lower: dtype) -> dict[str, Any]:
-    """{name: object} of `autocast`, `GradScaler`, `custom_fwd`, `custom_bwd` for the device `place`
-    with the default dtype `lower`.
+    """{name: object} of `autocast`, `GradScaler`, `custom_fwd`, `custom_bwd` for the device `place` with the default
+    dtype `lower`.
     """
 
     class autocast(autocast_mode.autocast):
@@ -46,9 +43,7 @@ def legacy_names(place: str, lower: dtype) -> dict[str, Any]:
             enabled: bool = True,
         ):
             warn(place, "GradScaler", f"'{place}', args...")
-            super().__init__(
-                place, init_scale, growth_factor, backoff_factor, growth_interval, enabled
-            )
+            super().__init__(place, init_scale, growth_factor, backoff_factor, growth_interval, enabled)
 
     def custom_fwd(fwd: Callable | None = None, *, cast_inputs: dtype | None = None) -> Callable:
         warn(place, "custom_fwd", f"args..., device_type='{place}'")
@@ -58,12 +53,7 @@ def legacy_names(place: str, lower: dtype) -> dict[str, Any]:
         warn(place, "custom_bwd", f"args..., device_type='{place}'")
         return autocast_mode.custom_bwd(bwd, device_type=place)
 
-    return {
-        "autocast": autocast,
-        "GradScaler": GradScaler,
-        "custom_fwd": custom_fwd,
-        "custom_bwd": custom_bwd,
-    }
+    return {"autocast": autocast, "GradScaler": GradScaler, "custom_fwd": custom_fwd, "custom_bwd": custom_bwd}
 
 
 def get_autocast_cpu_dtype() -> dtype:

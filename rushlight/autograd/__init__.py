@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from rushlight.autograd.variable import Variable
     from rushlight.func.gradcheck import gradcheck, gradgradcheck
 
-# name -> its module in this package ("": the name is a module). Loaded on first use, since these
-# modules import the ops.
+# name -> its module in this package ("": the name is a module). Loaded on first use, since these modules import the
+# ops.
 _HOME = {
     "Variable": "autograd.variable",
     "variable": "",
@@ -32,18 +32,9 @@ _HOME = {
 }
 
 __all__ = [
-    "Function",
-    "backward",
-    "detect_anomaly",
-    "enable_grad",
-    "grad",
-    "gradcheck",
-    "gradgradcheck",
-    "inference_mode",
-    "no_grad",
-    "set_detect_anomaly",
-    "set_grad_enabled",
-]
+    "Function", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck", "gradgradcheck", "inference_mode",
+    "no_grad", "set_detect_anomaly", "set_grad_enabled",
+]  # fmt: skip
 
 
 def _is_checkpoint_valid() -> bool:

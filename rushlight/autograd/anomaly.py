@@ -1,5 +1,4 @@
-"""Anomaly detection: backward raises at the node that made the first nan or inf, and names the
-node's statement."""
+"""Anomaly detection: backward raises at the node that made the first nan or inf, and names the node's statement."""
 
 from __future__ import annotations
 
@@ -15,13 +14,12 @@ def checks_of(check_nan: bool, check_inf: bool) -> str:
 
 
 class detect_anomaly(Setting):
-    """Inside, backward raises RuntimeError when a gradient becomes nan or inf, and names the line
-    of the forward statement.
+    """Inside, backward raises RuntimeError when a gradient becomes nan or inf, and names the line of the forward
+    statement.
 
-    The message also names the op of the forward pass that made the first such value, if there is
-    one. torch looks for nan only: pass `check_inf=False` if gradients may overflow, as under
-    `amp.GradScaler`. The check of a gradient costs about as much as an op on a small tensor, so
-    detection may stay on.
+    The message also names the op of the forward pass that made the first such value, if there is one. torch looks for
+    nan only: pass `check_inf=False` if gradients may overflow, as under `amp.GradScaler`. The check of a gradient costs
+    about as much as an op on a small tensor, so detection may stay on.
 
     >>> x = rushlight.tensor(0., requires_grad=True)
     >>> with rushlight.autograd.detect_anomaly():
@@ -38,8 +36,7 @@ class detect_anomaly(Setting):
 
 
 class set_detect_anomaly(Setting):
-    """Switch anomaly detection on or off, at once; used as a context, until the end of the block.
-    See `detect_anomaly`.
+    """Switch anomaly detection on or off, at once; used as a context, until the end of the block. See `detect_anomaly`.
 
     >>> with rushlight.autograd.set_detect_anomaly(True):
     ...     rushlight.is_anomaly_enabled()

@@ -1,7 +1,7 @@
 """torch.ops.aten: torch's functions by their names in ATen, `torch.ops.aten.add.Tensor(x, y)`.
 
-Available are the functions with the same arguments as torch's public functions or methods, and
-those in `OWN`. All overloads of a name are the same function.
+Available are the functions with the same arguments as torch's public functions or methods, and those in `OWN`. All
+overloads of a name are the same function.
 """
 
 from __future__ import annotations
@@ -26,9 +26,7 @@ class Overload:
 
     def name(self) -> str:
         """aten::add.Tensor, or aten::add of the default overload."""
-        return self.overloadpacket._qualified_op_name + f".{self._overloadname}" * (
-            self._overloadname != "default"
-        )
+        return self.overloadpacket._qualified_op_name + f".{self._overloadname}" * (self._overloadname != "default")
 
     def __str__(self) -> str:
         return f"{self.overloadpacket}.{self._overloadname}"
@@ -59,9 +57,7 @@ class Packet:
         return f"<OpOverloadPacket(op='{self}')>"
 
 
-def slices(
-    self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
-) -> Tensor:
+def slices(self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """x[..., start:end:step, ...] along `dim`."""
     before: tuple = (slice(None),) * (dim % self._array.ndim)
     return self[before + (slice(start, end, step),)]
@@ -87,9 +83,7 @@ def pinned(self: Tensor, device: Any = None) -> Tensor:
     return self.pin_memory()
 
 
-def sparse_addmm(
-    self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1
-) -> Tensor:
+def sparse_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """`torch.sparse.addmm`."""
     from rushlight.sparse import addmm
 
@@ -99,16 +93,12 @@ def sparse_addmm(
 def sparse_mm_reduce(self: Tensor, other: Tensor, reduce: str) -> tuple[Tensor, Tensor]:
     """NotImplementedError: products whose terms are not added are not there."""
     raise NotImplementedError(
-        explain(
-            f"aten._sparse_mm_reduce_impl with {reduce!r} is not supported",
-            "torch.sparse.mm computes the sum",
-        )
+        explain(f"aten._sparse_mm_reduce_impl with {reduce!r} is not supported", "torch.sparse.mm computes the sum")
     )
 
 
 def unavailable(name: str) -> Callable:
-    """A function that raises NotImplementedError: the name is a key of the counts of
-    torch.utils.flop_counter."""
+    """A function that raises NotImplementedError: the name is a key of the counts of torch.utils.flop_counter."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(
@@ -140,16 +130,10 @@ OWN: dict[str, Callable] = {
 
 
 @cache
-def __getattr__(
-    name: str,
-) -> Packet:  # not kept as a global: `slice` and `sum` mean Python's in this file
+def __getattr__(name: str) -> Packet:  # not kept as a global: `slice` and `sum` mean Python's in this file
     if name.startswith("__"):
         raise AttributeError(name)
-    function = (
-        OWN.get(name)
-        or getattr(sys.modules["rushlight"], name, None)
-        or getattr(Tensor, name, None)
-    )
+    function = OWN.get(name) or getattr(sys.modules["rushlight"], name, None) or getattr(Tensor, name, None)
     if isinstance(function, type) or not callable(function):
         raise AttributeError(f"'_OpNamespace' 'aten' object has no attribute '{name}'", name=name)
     return Packet(name, function)

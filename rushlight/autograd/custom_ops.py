@@ -41,9 +41,8 @@ KEYS = {
 
 
 class CustomOp:
-    """A function that runs outside the graph; `register_autograd` defines its gradients. `kernels`:
-    the function for the CPU ("cpu"), for meta tensors ("meta"), or composed of ops, whose gradients
-    it has ("composite").
+    """A function that runs outside the graph; `register_autograd` defines its gradients. `kernels`: the function for
+    the CPU ("cpu"), for meta tensors ("meta"), or composed of ops, whose gradients it has ("composite").
     """
 
     def __init__(self, name: str, given: Signature, mutates_args: Iterable[str] = ()):
@@ -63,9 +62,8 @@ class CustomOp:
             def backward(ctx: Any, *grads: Any) -> Any:
                 raise RuntimeError(
                     explain(
-                        f"Trying to backward through {space}.{self.__name__}.default but no "
-                        "autograd "
-                        "formula was registered. Please use register_autograd to add one.",
+                        f"Trying to backward through {space}.{self.__name__}.default but no autograd formula was "
+                        "registered. Please use register_autograd to add one.",
                         "call register_autograd(backward, setup_context=...)",
                     )
                 )
@@ -113,30 +111,20 @@ class CustomOp:
 
     def _run(self, values: list) -> Any:
         """The result of the kernel for these arguments."""
-        key = (
-            "meta"
-            if any(t.is_meta for t in tree_leaves(values) if isinstance(t, Tensor))
-            else "cpu"
-        )
+        key = "meta" if any(t.is_meta for t in tree_leaves(values) if isinstance(t, Tensor)) else "cpu"
         if key not in self.kernels:
             raise NotImplementedError(
                 explain(
-                    f"Could not run '{self._qualname}' with arguments from the '{key.upper()}' "
-                    "backend",
-                    "define a function with register_kernel for the CPU, with register_fake for "
-                    "'meta'",
+                    f"Could not run '{self._qualname}' with arguments from the '{key.upper()}' backend",
+                    "define a function with register_kernel for the CPU, with register_fake for 'meta'",
                 )
             )
-        given = BoundArguments(
-            self._signature, OrderedDict(zip(self._signature.parameters, values))
-        )
+        given = BoundArguments(self._signature, OrderedDict(zip(self._signature.parameters, values)))
         return self.kernels[key](*given.args, **given.kwargs)
 
-    def register_autograd(
-        self, backward: Callable, /, *, setup_context: Callable | None = None
-    ) -> None:
-        """`backward(ctx, *grads)` returns the gradient of each input; `setup_context(ctx, inputs,
-        output)` saves the values for it.
+    def register_autograd(self, backward: Callable, /, *, setup_context: Callable | None = None) -> None:
+        """`backward(ctx, *grads)` returns the gradient of each input; `setup_context(ctx, inputs, output)` saves the
+        values for it.
         """
         self._function.backward = staticmethod(backward)  # type: ignore[method-assign]
         if setup_context is not None:
@@ -148,11 +136,7 @@ class CustomOp:
         """Register the function for the CPU; other devices are not available."""
         if fn is None:
             return lambda f: self.register_kernel(device_types, f)
-        for kind in (
-            (device_types,)
-            if isinstance(device_types, str) or device_types is None
-            else device_types
-        ):
+        for kind in (device_types,) if isinstance(device_types, str) or device_types is None else device_types:
             key = KEYS.get("cpu" if kind is None else kind.lower())
             if key is not None:
                 self.kernels[key] = fn
@@ -163,8 +147,7 @@ class CustomOp:
         return self.register_kernel("meta", fn)
 
     def register_vmap(self, func: Callable | None = None, /) -> Any:
-        """`func(info, in_dims, *args)` gives outputs and their mapped dimensions for all
-        samples."""
+        """`func(info, in_dims, *args)` gives outputs and their mapped dimensions for all samples."""
         if func is None:
             return self.register_vmap
         self._function.vmap = staticmethod(func)  # type: ignore[method-assign]
@@ -183,8 +166,8 @@ def custom_op(
 ) -> Any:
     """The function as an op "name::op", also at torch.ops.name.op; function and decorator.
 
-    `mutates_args`: the names of arguments that it writes to; such an op is not recorded. ValueError
-    for a name without a namespace.
+    `mutates_args`: the names of arguments that it writes to; such an op is not recorded. ValueError for a name without
+    a namespace.
 
     >>> import numpy as np
     >>> @rushlight.library.custom_op("mylib::flipped", mutates_args=())
@@ -194,24 +177,18 @@ def custom_op(
     tensor([2., 1.])
     """
     if fn is None:
-        return lambda f: custom_op(
-            name, f, mutates_args=mutates_args, device_types=device_types, schema=schema
-        )
+        return lambda f: custom_op(name, f, mutates_args=mutates_args, device_types=device_types, schema=schema)
     space, _, own = name.partition("::")
     if not own:
-        raise ValueError(
-            explain(f"Expected `name` to be of the form `namespace::name`, got {name}")
-        )
+        raise ValueError(explain(f"Expected `name` to be of the form `namespace::name`, got {name}"))
     op = known(CustomOp(name, signature(fn), () if isinstance(mutates_args, str) else mutates_args))
     op.__doc__, op.kernels["cpu"] = fn.__doc__, fn
     return op
 
 
-def triton_op(
-    name: str, fn: Callable | None = None, /, *, mutates_args: Any, schema: str | None = None
-) -> Any:
-    """`custom_op` for a function that calls Triton kernels: where there is no GPU, a function that
-    computes with tensors.
+def triton_op(name: str, fn: Callable | None = None, /, *, mutates_args: Any, schema: str | None = None) -> Any:
+    """`custom_op` for a function that calls Triton kernels: where there is no GPU, a function that computes with
+    tensors.
 
     >>> @rushlight.library.triton_op("mylib::tripled", mutates_args=())
     ... def tripled(x: rushlight.Tensor) -> rushlight.Tensor:
@@ -245,24 +222,19 @@ def add_overload(op: CustomOp, name: str, overload: CustomOp) -> None:
 
 Tag = Enum(
     "Tag",
-    "core cudagraph_unsafe data_dependent_output dynamic_output_shape flexible_layout generated "
-    "inplace "
-    "inplace_view maybe_aliasing_or_mutating needs_contiguous_strides needs_exact_strides "
-    "needs_fixed_stride_order "
-    "nondeterministic_bitwise nondeterministic_seeded out out_variant pointwise pt2_compliant_tag "
-    "reduction "
-    "view_copy",
+    "core cudagraph_unsafe data_dependent_output dynamic_output_shape flexible_layout generated inplace inplace_view "
+    "maybe_aliasing_or_mutating needs_contiguous_strides needs_exact_strides needs_fixed_stride_order "
+    "nondeterministic_bitwise nondeterministic_seeded out out_variant pointwise pt2_compliant_tag reduction view_copy",
 )
 Tag.__doc__ = """torch's words for what a compiler may do with an op, for `tags=`: they are taken, and change nothing.
 
 >>> rushlight.Tag.pointwise.name
 'pointwise'
-"""  # noqa: E501
+"""
 
 
 def define(qualname: str, schema: str, *, lib: Any = None, tags: Any = ()) -> None:
-    """Define the op "name::op" by its schema, "(Tensor x, int n=1) -> Tensor"; `impl` defines the
-    function.
+    """Define the op "name::op" by its schema, "(Tensor x, int n=1) -> Tensor"; `impl` defines the function.
 
     >>> rushlight.library.define("mylib::plus", "(Tensor x, int n=1) -> Tensor")
     >>> _ = rushlight.library.impl("mylib::plus", "cpu")(lambda x, n: x + n)
@@ -278,16 +250,14 @@ def define(qualname: str, schema: str, *, lib: Any = None, tags: Any = ()) -> No
             continue
         left, has_default, default = part.partition("=")
         type_, _, name = left.strip().rpartition(" ")
-        parameters.append(
-            Parameter(name, kind, default=literal_eval(default) if has_default else Parameter.empty)
-        )
+        parameters.append(Parameter(name, kind, default=literal_eval(default) if has_default else Parameter.empty))
         written += [name] if "!" in type_ else []
     known(CustomOp(qualname.removesuffix(".default"), Signature(parameters), written))
 
 
 def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any:
-    """Define the function of an op on these device types: `impl("name::op", "cpu")`, or
-    `impl(library, "op", "CPU")`; a decorator.
+    """Define the function of an op on these device types: `impl("name::op", "cpu")`, or `impl(library, "op", "CPU")`; a
+    decorator.
 
     >>> rushlight.library.define("mylib::twice", "(Tensor x) -> Tensor")
     >>> @rushlight.library.impl("mylib::twice", "cpu")
@@ -325,19 +295,15 @@ class Library:
         return name
 
     def impl(self, op_name: Any, fn: Callable, dispatch_key: str = "", **options: Any) -> None:
-        """Define the function of an op in this namespace. NotImplementedError for an autograd key:
-        use `register_autograd`.
+        """Define the function of an op in this namespace. NotImplementedError for an autograd key: use
+        `register_autograd`.
         """
         key = dispatch_key or self.dispatch_key
         if key.lower().startswith("autograd"):
             raise NotImplementedError(
                 explain(f"kernels for {key} are not supported", "torch.library.register_autograd")
             )
-        op = (
-            op_name
-            if isinstance(op_name, CustomOp)
-            else f"{self.ns}::{op_name.rpartition('::')[2]}"
-        )
+        op = op_name if isinstance(op_name, CustomOp) else f"{self.ns}::{op_name.rpartition('::')[2]}"
         defined(op).register_kernel(key or "CompositeImplicitAutograd", fn)
 
 
@@ -347,22 +313,14 @@ def defined(op: str | CustomOp) -> CustomOp:
         return op
     op = op.removesuffix(".default")
     if op not in DEFINED:
-        raise RuntimeError(
-            explain(f"operator {op} does not exist", "define the op with torch.library.custom_op")
-        )
+        raise RuntimeError(explain(f"operator {op} does not exist", "define the op with torch.library.custom_op"))
     return DEFINED[op]
 
 
 def register_autograd(
-    op: str | CustomOp,
-    backward: Callable,
-    /,
-    *,
-    setup_context: Callable | None = None,
-    lib: Any = None,
+    op: str | CustomOp, backward: Callable, /, *, setup_context: Callable | None = None, lib: Any = None
 ) -> None:
-    """gradients of the inputs = backward(ctx, *grads): `CustomOp.register_autograd` of the op, or
-    of that name.
+    """gradients of the inputs = backward(ctx, *grads): `CustomOp.register_autograd` of the op, or of that name.
 
     >>> @rushlight.library.custom_op("mylib::square", mutates_args=())
     ... def square(x: rushlight.Tensor) -> rushlight.Tensor:
@@ -380,11 +338,8 @@ def register_autograd(
     defined(op).register_autograd(backward, setup_context=setup_context)
 
 
-def register_fake(
-    op: str | CustomOp, func: Callable | None = None, /, *, lib: Any = None, **options: Any
-) -> Any:
-    """out of tensors without elements = func(*args): `CustomOp.register_fake` of the op, or of that
-    name.
+def register_fake(op: str | CustomOp, func: Callable | None = None, /, *, lib: Any = None, **options: Any) -> Any:
+    """out of tensors without elements = func(*args): `CustomOp.register_fake` of the op, or of that name.
 
     >>> @rushlight.library.custom_op("mylib::halved", mutates_args=())
     ... def halved(x: rushlight.Tensor) -> rushlight.Tensor:
@@ -401,11 +356,8 @@ def register_fake(
 impl_abstract = register_fake
 
 
-def register_kernel(
-    op: str | CustomOp, device_types: Any, func: Callable | None = None, /, *, lib: Any = None
-) -> Any:
-    """out = func(*args) on devices of these types: `CustomOp.register_kernel` of the op, or of that
-    name.
+def register_kernel(op: str | CustomOp, device_types: Any, func: Callable | None = None, /, *, lib: Any = None) -> Any:
+    """out = func(*args) on devices of these types: `CustomOp.register_kernel` of the op, or of that name.
 
     >>> rushlight.library.define("mylib::third", "(Tensor x) -> Tensor")
     >>> @rushlight.library.register_kernel("mylib::third", "cpu")
@@ -433,15 +385,6 @@ def register_vmap(op: str | CustomOp, func: Callable | None = None, /, *, lib: A
 
 
 __all__ = [
-    "Library",
-    "Tag",
-    "custom_op",
-    "define",
-    "impl",
-    "impl_abstract",
-    "register_autograd",
-    "register_fake",
-    "register_kernel",
-    "register_vmap",
-    "triton_op",
-]
+    "Library", "Tag", "custom_op", "define", "impl", "impl_abstract", "register_autograd", "register_fake",
+    "register_kernel", "register_vmap", "triton_op",
+]  # fmt: skip

@@ -21,8 +21,7 @@ from rushlight.core.views import detached, expands, opaque, rebase, wrote
 
 
 class Context:
-    """The `ctx` of a user's op: users may set any attribute. rushlight's own attributes begin with
-    an underscore."""
+    """The `ctx` of a user's op: users may set any attribute. rushlight's own attributes begin with an underscore."""
 
     def __init__(self, node: FunctionNode, needs_input_grad: tuple):
         self._node = ref(node)  # weak, since the node refers to the ctx: no reference cycle
@@ -38,14 +37,13 @@ class Context:
         self.needs_input_grad = needs_input_grad
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keep tensors for backward, as `ctx.saved_tensors`. Backward raises if a saved tensor was
-        written to."""
+        """Keep tensors for backward, as `ctx.saved_tensors`. Backward raises if a saved tensor was written to."""
         check_saved("save_for_backward", tensors)
         self._to_save = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
-        """Keep tensors for `jvp`, as `ctx.saved_tensors`. Without this call `jvp` gets the tensors
-        saved for backward."""
+        """Keep tensors for `jvp`, as `ctx.saved_tensors`. Without this call `jvp` gets the tensors saved for
+        backward."""
         check_saved("save_for_forward", tensors)
         self._to_save_forward = tensors
 
@@ -76,9 +74,7 @@ class Context:
         if node is None:
             raise RuntimeError(
                 explain(
-                    "Trying to directly access saved tensors after the graph that they belong to "
-                    "is "
-                    "gone.",
+                    "Trying to directly access saved tensors after the graph that they belong to is gone.",
                     "keep what backward has computed, not its ctx",
                 )
             )
@@ -114,7 +110,7 @@ class FunctionNode(Node):
     places: list[int]  # the positions of the tensors among the arguments of forward
     outputs: (
         list | None
-    )  # None for one output; for several, (shape, dtype) of each, None for an output that is no tensor  # noqa: E501
+    )  # None for one output; for several, (shape, dtype) of each, None for an output that is no tensor
     function: type[Function]
 
     def __getattr__(self, name: str) -> Any:
@@ -128,43 +124,25 @@ class FunctionNode(Node):
         """The tensors that forward saved. RuntimeError once the graph was freed."""
         if self.saved is None:
             raise second_time(self)
-        return tuple(
-            self.output(item) if isinstance(item, SavedOutput) else item for item in self.saved
-        )
+        return tuple(self.output(item) if isinstance(item, SavedOutput) else item for item in self.saved)
 
     def output(self, saved: SavedOutput) -> Tensor:
-        """The tensor of a saved output. The node keeps its array only: the tensor would refer back
-        to the node."""
+        """The tensor of a saved output. The node keeps its array only: the tensor would refer back to the node."""
         if saved._writes.stamp > self.seq:
             raise overwritten(self, saved._writes, f"output {saved.number}", saved._array.shape)
         t = from_array(saved._array)
-        t._node = (
-            self if self.outputs is None else Output(self, saved.number, tick(), saved._array.shape)
-        )
-        return (
-            t if self.hooks is None or self.hooks.dual is None else self.hooks.dual(t, saved.number)
-        )
+        t._node = self if self.outputs is None else Output(self, saved.number, tick(), saved._array.shape)
+        return t if self.hooks is None or self.hooks.dual is None else self.hooks.dual(t, saved.number)
 
     def arrays(self, g: Any) -> tuple:
-        wrapped = (
-            Parts({i: from_array(part) for i, part in g.items()})
-            if isinstance(g, dict)
-            else from_array(g)
-        )
+        wrapped = Parts({i: from_array(part) for i, part in g.items()}) if isinstance(g, dict) else from_array(g)
         found = zip(self.tensors(wrapped), self.edges)
         return tuple(
-            [
-                None if h is None else h._array.copy() if h._dense else sparse_gradient(h, edge)
-                for h, edge in found
-            ]
+            [None if h is None else h._array.copy() if h._dense else sparse_gradient(h, edge) for h, edge in found]
         )
 
     def tensors(self, g: Any) -> tuple:
-        grads = (
-            (g,)
-            if self.outputs is None
-            else [self.incoming(g, i) for i in range(len(self.outputs))]
-        )
+        grads = (g,) if self.outputs is None else [self.incoming(g, i) for i in range(len(self.outputs))]
         answer = self.function.backward(self.ctx, *grads)
         answer = answer if isinstance(answer, tuple) else (answer,)
         n = len(self.ctx.needs_input_grad)
@@ -173,8 +151,8 @@ class FunctionNode(Node):
         if len(answer) != n:
             raise RuntimeError(
                 explain(
-                    f"function {self.name()} returned an incorrect number of gradients (expected "
-                    f"{n}, got {len(answer)})",
+                    f"function {self.name()} returned an incorrect number of gradients (expected {n}, got "
+                    f"{len(answer)})",
                     "return one gradient, or None, for each input of forward",
                 )
             )
@@ -188,8 +166,8 @@ class FunctionNode(Node):
             if g is not None and i not in self.places:
                 raise RuntimeError(
                     explain(
-                        f"function {self.name()} returned a gradient different than None at "
-                        f"position {i + 1}, but the corresponding forward input was not a Variable",
+                        f"function {self.name()} returned a gradient different than None at position {i + 1}, but the "
+                        "corresponding forward input was not a Variable",
                         "return None for an argument that is not a tensor",
                     )
                 )
@@ -205,18 +183,15 @@ class FunctionNode(Node):
     def checked(self, g: Any, i: int, edge: Node | None) -> Tensor | None:
         if g is not None and not isinstance(g, Tensor):
             raise RuntimeError(
-                explain(
-                    f"{self.name()}: expected a Tensor or None as gradient {i}, but got "
-                    f"{type(g).__name__}"
-                )
+                explain(f"{self.name()}: expected a Tensor or None as gradient {i}, but got {type(g).__name__}")
             )
         if edge is None or g is None:
             return None
         if edge.shape is not None and not expands(edge.shape, g.shape):
             raise RuntimeError(
                 explain(
-                    f"Function {self.name()} returned an invalid gradient at index {i} - got "
-                    f"{list(g.shape)} but expected shape compatible with {list(edge.shape)}",
+                    f"Function {self.name()} returned an invalid gradient at index {i} - got {list(g.shape)} but "
+                    f"expected shape compatible with {list(edge.shape)}",
                     "return a gradient of the input's shape",
                 )
             )
@@ -233,11 +208,9 @@ class SavedOutput:
 
 
 class Function:
-    """A user's op: `forward(ctx, *args)` computes the outputs, `backward(ctx, *grads)` the gradient
-    of each input.
+    """A user's op: `forward(ctx, *args)` computes the outputs, `backward(ctx, *grads)` the gradient of each input.
 
-    Call the op with `apply`. `forward` takes no `ctx` if the class has `setup_context(ctx, inputs,
-    output)`.
+    Call the op with `apply`. `forward` takes no `ctx` if the class has `setup_context(ctx, inputs, output)`.
 
     >>> class Square(rushlight.autograd.Function):
     ...     @staticmethod
@@ -256,9 +229,9 @@ class Function:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         warn(
-            f"{cls} should not be instantiated. Methods on autograd functions are all static, so "
-            "you should invoke them on the class itself. Instantiating an autograd function will "
-            "raise an error in a future version of PyTorch.",
+            f"{cls} should not be instantiated. Methods on autograd functions are all static, so you should invoke "
+            "them on the class itself. Instantiating an autograd function will raise an error in a future version of "
+            "PyTorch.",
             DeprecationWarning,
         )
         return super().__new__(cls)
@@ -268,22 +241,19 @@ class Function:
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple, *args: Any) -> Any:
-        """(outputs, out_dims) for all samples at once. Override it for vmap. `info` has
-        `batch_size` and `randomness`."""
+        """(outputs, out_dims) for all samples at once. Override it for vmap. `info` has `batch_size` and
+        `randomness`."""
         raise NotImplementedError(
             explain(
-                "To use autograd.Function with vmap, you must either override the vmap "
-                "staticmethod or "
-                "set generate_vmap_rule=True."
+                "To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
+                "generate_vmap_rule=True."
             )
         )
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """The outputs of the op. Override it."""
-        raise NotImplementedError(
-            explain("You must implement the forward function for custom autograd.Function.")
-        )
+        raise NotImplementedError(explain("You must implement the forward function for custom autograd.Function."))
 
     @staticmethod
     def backward(*args: Any, **kwargs: Any) -> Any:
@@ -291,20 +261,16 @@ class Function:
         (or `vjp`)."""
         raise NotImplementedError(
             explain(
-                "You must implement either the backward or vjp method for your custom "
-                "autograd.Function to use it with backward mode AD."
+                "You must implement either the backward or vjp method for your custom autograd.Function to use it "
+                "with backward mode AD."
             )
         )
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
-        """The tangent of each output of forward, from the tangents of the inputs. Override it for
-        forward mode."""
+        """The tangent of each output of forward, from the tangents of the inputs. Override it for forward mode."""
         raise NotImplementedError(
-            explain(
-                "You must implement the jvp function for custom autograd.Function to use it with "
-                "forward mode AD."
-            )
+            explain("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
         )
 
     @classmethod
@@ -335,20 +301,15 @@ class Function:
             else:
                 made = cls.forward(*args, **kwargs)
                 cls.setup_context(node.ctx, args, made)
-        saved = (
-            node.ctx._to_save if node.ctx._to_save_forward is None else node.ctx._to_save_forward
-        )
+        saved = node.ctx._to_save if node.ctx._to_save_forward is None else node.ctx._to_save_forward
         result = finish(node, args, made, recorded)
         if m.watch is not None:
             m.watch.on_function(node, args, result, saved)
         return result
 
 
-def by_place(
-    cls: type[Function], args: tuple, kwargs: dict[str, Any]
-) -> tuple[tuple, dict[str, Any]]:
-    """(args, kwargs) with the arguments given by name moved to their positions: `apply` records
-    positional tensors.
+def by_place(cls: type[Function], args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
+    """(args, kwargs) with the arguments given by name moved to their positions: `apply` records positional tensors.
 
     For a class with `setup_context`, missing arguments get their defaults.
     """
@@ -368,9 +329,7 @@ def node_class(cls: type[Function]) -> type[FunctionNode]:
         if "vjp" in cls.__dict__ and "backward" not in cls.__dict__:
             cls.backward = cls.vjp  # type: ignore[attr-defined,method-assign]
         found = type(
-            cls.__name__ + "Backward",
-            (FunctionNode,),
-            {"__slots__": (), "function": cls, "__module__": cls.__module__},
+            cls.__name__ + "Backward", (FunctionNode,), {"__slots__": (), "function": cls, "__module__": cls.__module__}
         )
         cls._node = found  # type: ignore[attr-defined]
     return found
@@ -383,10 +342,8 @@ def finish(node: FunctionNode, args: tuple, made: Any, recorded: bool) -> Any:
     if not all(any(d is t for t in originals) for d in node.ctx._dirty):
         raise RuntimeError(
             explain(
-                f"{node.name()}: Some elements marked as dirty during the forward method were not "
-                "returned as output. The inputs that are modified inplace must all be outputs of "
-                "the "
-                "Function.",
+                f"{node.name()}: Some elements marked as dirty during the forward method were not returned as output. "
+                "The inputs that are modified inplace must all be outputs of the Function.",
                 "return what mark_dirty() names",
             )
         )
@@ -399,21 +356,17 @@ def finish(node: FunctionNode, args: tuple, made: Any, recorded: bool) -> Any:
         node.seq = tick()
         link(node, outs, originals, several)
         node.saved = tuple(
-            SavedOutput(i, outs[i]) if (i := position(t, outs)) is not None else t
-            for t in node.ctx._to_save
+            SavedOutput(i, outs[i]) if (i := position(t, outs)) is not None else t for t in node.ctx._to_save
         )
     node.ctx._to_save = node.ctx._dirty = node.ctx._constant = ()
     node.ctx._to_save_forward = None
-    return (
-        (type(made)(outs) if type(made) in (tuple, list) else tuple(outs)) if several else outs[0]
-    )
+    return (type(made)(outs) if type(made) in (tuple, list) else tuple(outs)) if several else outs[0]
 
 
 def position(t: Any, outs: list) -> int | None:
     """The number of the output that the saved tensor `t` is, or None.
 
-    An input that forward returned unchanged is no output: its alias is, which has another gradient.
-    """
+    An input that forward returned unchanged is no output: its alias is, which has another gradient."""
     for i, out in enumerate(outs):
         if t is not None and t is out and out._node is not None:
             return i
@@ -421,8 +374,7 @@ def position(t: Any, outs: list) -> int | None:
 
 
 def settled(t: Any, args: tuple, node: FunctionNode, recorded: bool) -> Any:
-    """An output as a new tensor: an input returned unchanged becomes an alias; a dirty input stays
-    itself.
+    """An output as a new tensor: an input returned unchanged becomes an alias; a dirty input stays itself.
 
     If the call is not recorded, all outputs are outside the graph.
     """
@@ -446,8 +398,7 @@ def settled(t: Any, args: tuple, node: FunctionNode, recorded: bool) -> Any:
 
 
 def link(node: FunctionNode, outs: list, originals: list, several: bool) -> None:
-    """Connect the differentiable outputs to the node. `originals`: the objects that forward
-    returned and marked."""
+    """Connect the differentiable outputs to the node. `originals`: the objects that forward returned and marked."""
     for t in node.ctx._constant:
         if any(t is d for d in node.ctx._dirty):
             t._node = None
@@ -463,9 +414,7 @@ def link(node: FunctionNode, outs: list, originals: list, several: bool) -> None
             node.shape = outs[0]._array.shape
             place(outs[0], node, node)
         return
-    node.outputs = [
-        (t._array.shape, t._array.dtype) if isinstance(t, Tensor) else None for t in outs
-    ]
+    node.outputs = [(t._array.shape, t._array.dtype) if isinstance(t, Tensor) else None for t in outs]
     for i in smooth:
         place(outs[i], Output(node, i, tick(), outs[i]._array.shape), node)
 
@@ -473,8 +422,8 @@ def link(node: FunctionNode, outs: list, originals: list, several: bool) -> None
 def place(out: Tensor, end: Node, node: FunctionNode) -> None:
     """Make `end` (the node, or its `Output`) the node of an output.
 
-    An output that forward wrote into gets the node of an in-place write, and so do its base and the
-    base's views. A view that forward returned cannot be written to in the graph (`opaque`)."""
+    An output that forward wrote into gets the node of an in-place write, and so do its base and the base's views. A
+    view that forward returned cannot be written to in the graph (`opaque`)."""
     if any(out is t for t in node.ctx._dirty):
         alias = from_array(out._array)
         alias._node = end
@@ -486,8 +435,7 @@ def place(out: Tensor, end: Node, node: FunctionNode) -> None:
 
 
 def once_differentiable(function: Callable) -> Callable:
-    """A decorator for `backward`: backward is not recorded, and differentiating its result is an
-    error."""
+    """A decorator for `backward`: backward is not recorded, and differentiating its result is an error."""
 
     @wraps(function)
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -519,7 +467,5 @@ class Once(Function):
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         raise RuntimeError(
-            explain(
-                "trying to differentiate twice a function that was marked with @once_differentiable"
-            )
+            explain("trying to differentiate twice a function that was marked with @once_differentiable")
         )

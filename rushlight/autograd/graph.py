@@ -1,5 +1,4 @@
-"""torch.autograd.graph: hooks on saved tensors, gradient edges, hooks on several gradients,
-versions."""
+"""torch.autograd.graph: hooks on saved tensors, gradient edges, hooks on several gradients, versions."""
 
 from __future__ import annotations
 
@@ -19,22 +18,13 @@ from rushlight.core.tensor import TANGENTS, Tensor, from_array, writes_of
 from rushlight.core.views import as_it_is
 
 __all__ = [
-    "GradientEdge",
-    "Handle",
-    "Node",
-    "allow_mutation_on_saved_tensors",
-    "disable_saved_tensors_hooks",
-    "get_gradient_edge",
-    "increment_version",
-    "register_multi_grad_hook",
-    "save_on_cpu",
-    "saved_tensors_hooks",
-]
+    "GradientEdge", "Handle", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
+    "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
+]  # fmt: skip
 
 
 class saved_tensors_hooks(Setting, Inner):
-    """saved = unpack_hook(pack_hook(tensor)): nodes made inside save the result of pack_hook;
-    backward unpacks it.
+    """saved = unpack_hook(pack_hook(tensor)): nodes made inside save the result of pack_hook; backward unpacks it.
 
     >>> def pack(x):
     ...     print("saves", x.item())
@@ -75,36 +65,20 @@ class saved_tensors_hooks(Setting, Inner):
         if self.waiting is not None:
             self.waiting.append(out)
             return
-        first = (
-            out
-            if isinstance(out, Tensor)
-            else next((t for t in out if isinstance(t, Tensor) and t._node), None)
-        )
+        first = out if isinstance(out, Tensor) else next((t for t in out if isinstance(t, Tensor) and t._node), None)
         node = None if first is None or first._node is None else first._node.source()[0]
-        if (
-            node is None
-            or node.leaf
-            or not node.saved
-            or any(isinstance(s, Packed) for s in node.saved)
-        ):
+        if node is None or node.leaf or not node.saved or any(isinstance(s, Packed) for s in node.saved):
             return
         names = node.op.saves if node.op is not None else ()
         outs = (out,) if isinstance(out, Tensor) else out
-        node.saved = tuple(
-            self.packed(item, names[i : i + 1] == ("out",), outs)
-            for i, item in enumerate(node.saved)
-        )
+        node.saved = tuple(self.packed(item, names[i : i + 1] == ("out",), outs) for i, item in enumerate(node.saved))
         hooks_of(node).unpack = self.restore
 
     def packed(self, item: Any, is_out: bool, outs: Any) -> Any:
         if isinstance(item, Tensor):
             # the 3 of x ** 3 is not packed
             is_number = item._array.ndim == 0 and item._node is None
-            return (
-                item
-                if is_number
-                else Packed(self, self.pack_one(item), item._node, item.__dict__.get(TANGENTS))
-            )
+            return item if is_number else Packed(self, self.pack_one(item), item._node, item.__dict__.get(TANGENTS))
         if not is_out or item is None:  # None: the rule does not need the output (x ** 2)
             return item
         alias = from_array(item)
@@ -118,10 +92,7 @@ class saved_tensors_hooks(Setting, Inner):
         value = unwatched(self.pack, t)
         if t._version != before:
             raise RuntimeError(
-                explain(
-                    "A saved tensor pack hook is modifying its input in place.",
-                    "use a clone() in the hook",
-                )
+                explain("A saved tensor pack hook is modifying its input in place.", "use a clone() in the hook")
             )
         return value
 
@@ -130,18 +101,14 @@ class saved_tensors_hooks(Setting, Inner):
         if node.saved is not None:
             packed, node.saved = node.saved, tuple(map(unpacked, node.saved))
             if any(
-                isinstance(p, Packed) and p.raw and copied_memory(p.raw(), now)
-                for p, now in zip(packed, node.saved)
+                isinstance(p, Packed) and p.raw and copied_memory(p.raw(), now) for p, now in zip(packed, node.saved)
             ):
                 # the output's write log: a write to it does not change the copy
                 noted = getattr(node, "_writes", ())
-                node._writes = (
-                    [pair for pair in noted if pair[0] != "out"] if noted.__class__ is list else []
-                )
+                node._writes = [pair for pair in noted if pair[0] != "out"] if noted.__class__ is list else []
 
     def unpacked(self, packed: Packed) -> Any:
-        """The saved value for the rule: the tensor with its node, or the array of a saved
-        output."""
+        """The saved value for the rule: the tensor with its node, or the array of a saved output."""
         t = unwatched(self.unpack, packed.value)
         if packed.raw is not None:
             return t._array
@@ -153,12 +120,8 @@ class saved_tensors_hooks(Setting, Inner):
 
 
 def copied_memory(before: Any, now: Any) -> bool:
-    """Whether the unpacked array `now` is in other memory than the packed one; `before` is None if
-    that was freed.
-    """
-    return before is None or (
-        isinstance(before, np.ndarray) and not np.may_share_memory(before, now)
-    )
+    """Whether the unpacked array `now` is in other memory than the packed one; `before` is None if that was freed."""
+    return before is None or (isinstance(before, np.ndarray) and not np.may_share_memory(before, now))
 
 
 def all_hooks() -> list[saved_tensors_hooks]:
@@ -172,11 +135,10 @@ def all_hooks() -> list[saved_tensors_hooks]:
 
 
 def packed_at_the_end(function: Callable) -> Callable:
-    """A decorator for functions that are one op in torch and write to buffers: pack hooks run after
-    these writes.
+    """A decorator for functions that are one op in torch and write to buffers: pack hooks run after these writes.
 
-    Without it, a checkpoint would miss the writes: its hooks stop the recomputation once all saved
-    tensors are packed."""
+    Without it, a checkpoint would miss the writes: its hooks stop the recomputation once all saved tensors are
+    packed."""
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -199,8 +161,7 @@ def packed_at_the_end(function: Callable) -> Callable:
 
 
 class Unwatched(Setting):
-    """Without a watcher and without grad mode: the ops of a hook are neither observed nor
-    recorded."""
+    """Without a watcher and without grad mode: the ops of a hook are neither observed nor recorded."""
 
     changes = {"watch": None, "grad": False}
 
@@ -226,8 +187,8 @@ class save_on_cpu(saved_tensors_hooks):
 
 
 class disable_saved_tensors_hooks(Setting, Inner):
-    """Entering `saved_tensors_hooks` inside raises RuntimeError(error_message); so does entering
-    this inside such hooks.
+    """Entering `saved_tensors_hooks` inside raises RuntimeError(error_message); so does entering this inside such
+    hooks.
 
     >>> graph = rushlight.autograd.graph
     >>> try:
@@ -267,11 +228,9 @@ def increment_version(tensor: Tensor) -> None:
 
 
 class Gathering:
-    """Collects the gradients of several tensors in one backward, and calls the hook when all have
-    arrived.
+    """Collects the gradients of several tensors in one backward, and calls the hook when all have arrived.
 
-    `nodes`: the nodes of the tensors. `first`: call the hook with the first gradient instead.
-    """
+    `nodes`: the nodes of the tensors. `first`: call the hook with the first gradient instead."""
 
     def __init__(self, nodes: list[Node], hook: Callable, first: bool):
         self.nodes, self.hook, self.first, self.taken = nodes, hook, first, taken.get()
@@ -313,18 +272,14 @@ class Handles:
         self.remove()
 
 
-def register_multi_grad_hook(
-    tensors: Sequence[Tensor], fn: Callable, *, mode: str = "all"
-) -> Handles:
+def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: str = "all") -> Handles:
     """Call `fn(gradients)` once backward has computed the gradients of all these tensors.
 
-    `gradients` has None for a tensor that this backward does not reach. mode="any": call
-    `fn(gradient)` with the first gradient. ValueError for another mode, RuntimeError for a tensor
-    that does not require a gradient.
+    `gradients` has None for a tensor that this backward does not reach. mode="any": call `fn(gradient)` with the first
+    gradient. ValueError for another mode, RuntimeError for a tensor that does not require a gradient.
 
     >>> a, b = rushlight.ones(1, requires_grad=True), rushlight.ones(1, requires_grad=True)
-    >>> handle = rushlight.autograd.graph.register_multi_grad_hook((a, b), lambda gs: print(len(gs),
-    ...     "gradients"))
+    >>> handle = rushlight.autograd.graph.register_multi_grad_hook((a, b), lambda gs: print(len(gs), "gradients"))
     >>> (a * b).backward()
     2 gradients
     """
@@ -336,8 +291,7 @@ def register_multi_grad_hook(
 
 
 class GradientEdge(NamedTuple):
-    """(node, output_nr): the node that made a tensor, or accumulates its gradient, and the number
-    of the output.
+    """(node, output_nr): the node that made a tensor, or accumulates its gradient, and the number of the output.
 
     >>> x = rushlight.tensor(3., requires_grad=True)
     >>> edge = rushlight.autograd.graph.get_gradient_edge(x)
@@ -350,8 +304,8 @@ class GradientEdge(NamedTuple):
     ownership_token: Any = None
 
     def __eq__(self, other: object) -> bool:
-        """Whether the nodes and the numbers are equal: programs find an edge of `get_gradient_edge`
-        among the `next_functions` of another node."""
+        """Whether the nodes and the numbers are equal: programs find an edge of `get_gradient_edge` among the
+        `next_functions` of another node."""
         return isinstance(other, GradientEdge) and self[:2] == other[:2]
 
     def __hash__(self) -> int:
@@ -364,23 +318,20 @@ class GradientEdge(NamedTuple):
 
     @property
     def key(self) -> Node:
-        """The node that receives this output's gradient: an `Output` if `node` has several
-        outputs."""
+        """The node that receives this output's gradient: an `Output` if `node` has several outputs."""
         return self.ownership_token if self.ownership_token is not None else self.node
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """The `GradientEdge` of a tensor. RuntimeError if the tensor does not require grad.
 
-    >>> rushlight.autograd.graph.get_gradient_edge(rushlight.ones(1,
-    ...     requires_grad=True) * 2).node.name()
+    >>> rushlight.autograd.graph.get_gradient_edge(rushlight.ones(1, requires_grad=True) * 2).node.name()
     'MulBackward0'
     """
     if tensor._node is None:
         raise RuntimeError(
             explain(
-                "It is not possible to get the gradient edge for a Tensor that does not require "
-                "gradients",
+                "It is not possible to get the gradient edge for a Tensor that does not require gradients",
                 "call requires_grad_() on the tensor before it is used",
             )
         )
@@ -391,8 +342,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 
 class allow_mutation_on_saved_tensors(Setting, Inner):
-    """Inside, a saved tensor is copied before a write to it: backward uses the values from before
-    the write.
+    """Inside, a saved tensor is copied before a write to it: backward uses the values from before the write.
 
     >>> with rushlight.autograd.graph.allow_mutation_on_saved_tensors():
     ...     a = rushlight.ones(2, requires_grad=True)
@@ -405,8 +355,7 @@ class allow_mutation_on_saved_tensors(Setting, Inner):
     """
 
     def __init__(self) -> None:
-        # id of a tensor that owns memory -> (the tensor, the nodes that have saved it or a view of
-        # it)
+        # id of a tensor that owns memory -> (the tensor, the nodes that have saved it or a view of it)
         self.users: dict[int, tuple[Tensor, list[Node]]] = {}
 
     @property
@@ -441,11 +390,7 @@ class allow_mutation_on_saved_tensors(Setting, Inner):
         writes_of(tensor)  # made now: the write would make the log and give it to the node again
         root, nodes = self.users.pop(id(tensor._root), (None, []))
         for node in dict.fromkeys(nodes):
-            node.saved = (
-                tuple([self.copied(item, root) for item in node.saved or ()])
-                if node.saved
-                else node.saved
-            )
+            node.saved = tuple([self.copied(item, root) for item in node.saved or ()]) if node.saved else node.saved
             node._writes = []  # the node now holds a copy, which no program writes to
 
     def copied(self, item: Any, root: Any) -> Any:
@@ -455,8 +400,4 @@ class allow_mutation_on_saved_tensors(Setting, Inner):
                 return as_it_is(item) if item._root is root else item
         if isinstance(item, (list, tuple)) and any(isinstance(part, Tensor) for part in item):
             return type(item)([self.copied(part, root) for part in item])
-        return (
-            item.copy()
-            if isinstance(item, np.ndarray) and np.may_share_memory(item, root._array)
-            else item
-        )
+        return item.copy() if isinstance(item, np.ndarray) and np.may_share_memory(item, root._array) else item

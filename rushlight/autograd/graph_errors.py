@@ -1,5 +1,5 @@
-"""The errors of backward, in terms of the user's program: the statement that made the node, the
-variable that kept a freed graph, the statement that wrote to a saved tensor."""
+"""The errors of backward, in terms of the user's program: the statement that made the node, the variable that kept a
+freed graph, the statement that wrote to a saved tensor."""
 
 from __future__ import annotations
 
@@ -16,36 +16,26 @@ from rushlight.core.tensor import Tensor
 
 
 def blame(error: Exception, node: Node) -> None:
-    """Say in an error of a node's rules which statement made the node; in an error of the user's
-    own, as a note."""
+    """Say in an error of a node's rules which statement made the node; in an error of the user's own, as a note."""
     explained = located(error)
     hide_frames(own=explained)
     if explained:
         if "\n  made at: " not in error.args[0]:
-            error.args = (
-                error.args[0].replace("\n  at: ", f"\n  made at: {node.made_at}\n  at: ", 1),
-                *error.args[1:],
-            )
+            error.args = (error.args[0].replace("\n  at: ", f"\n  made at: {node.made_at}\n  at: ", 1), *error.args[1:])
     elif hasattr(error, "add_note"):  # from Python 3.11 on
         error.add_note(f"in backward of {node.name()}, made at {node.made_at}")
 
 
 def second_time(node: Node) -> RuntimeError:
     name, tensor = outlived(node) or (None, None)
-    told = (
-        None
-        if tensor is None
-        else f"{name}, of shape {tuple(tensor.shape)}; an earlier backward() freed its graph"
-    )
+    told = None if tensor is None else f"{name}, of shape {tuple(tensor.shape)}; an earlier backward() freed its graph"
     made_at = node.made_at if tensor is None or tensor._node is None else tensor._node.made_at
     return RuntimeError(
         explain(
-            "Trying to backward through the graph a second time (or directly access saved tensors "
-            "after they have "
+            "Trying to backward through the graph a second time (or directly access saved tensors after they have "
             "already been freed).",
-            "run the forward pass again in each step (was a tensor computed outside the loop?); "
-            "detach() tensors carried over from the last step; or use retain_graph=True in the "
-            "first backward()",
+            "run the forward pass again in each step (was a tensor computed outside the loop?); detach() tensors "
+            "carried over from the last step; or use retain_graph=True in the first backward()",
             tensor=told,
             op=node.name(),
             made_at=made_at,
@@ -54,13 +44,8 @@ def second_time(node: Node) -> RuntimeError:
 
 
 def outlived(node: Node) -> tuple[str, Tensor] | None:
-    """The user's variable that kept a freed node in use: of those computed through it, the first
-    that was made."""
-    found = [
-        (t._node.seq, name, t)
-        for name, t in held_tensors()
-        if t._node is not None and t._node.seq >= node.seq
-    ]
+    """The user's variable that kept a freed node in use: of those computed through it, the first that was made."""
+    found = [(t._node.seq, name, t) for name, t in held_tensors() if t._node is not None and t._node.seq >= node.seq]
     for _, name, tensor in sorted(found, key=lambda entry: entry[0])[:100]:
         if node in reachable([tensor._node]):  # type: ignore[list-item]
             return name, tensor
@@ -68,8 +53,8 @@ def outlived(node: Node) -> tuple[str, Tensor] | None:
 
 
 def held_tensors() -> Iterator[tuple[str, Tensor]]:
-    """(name, tensor) for the tensors in the user's variables, here and in the callers, and in what
-    these hold: h, self.h, states[2]."""
+    """(name, tensor) for the tensors in the user's variables, here and in the callers, and in what these hold: h,
+    self.h, states[2]."""
     frame = user_frame(1)
     while frame is not None:
         for space in () if ours(frame.f_code.co_filename) else (frame.f_locals, frame.f_globals):
@@ -79,16 +64,13 @@ def held_tensors() -> Iterator[tuple[str, Tensor]]:
 
 
 def tensors_of(value: Any) -> Iterator[tuple[str, Tensor]]:
-    """(what stands behind the name, tensor) for a tensor, or the tensors that a list, dict or
-    object holds."""
+    """(what stands behind the name, tensor) for a tensor, or the tensors that a list, dict or object holds."""
     if isinstance(value, Tensor):
         yield "", value
     elif isinstance(value, (list, tuple)):
         yield from ((f"[{i}]", t) for i, t in enumerate(value[:1000]) if isinstance(t, Tensor))
     elif isinstance(value, dict):
-        yield from (
-            (f"[{key!r}]", t) for key, t in [*value.items()][:1000] if isinstance(t, Tensor)
-        )
+        yield from ((f"[{key!r}]", t) for key, t in [*value.items()][:1000] if isinstance(t, Tensor))
     elif not isinstance(value, (type, ModuleType)):
         inside = getattr(value, "__dict__", None)
         yield from ((f".{key}", t) for key, t in (inside or {}).items() if isinstance(t, Tensor))
@@ -106,8 +88,8 @@ def instead_of_writing(written_at: str) -> str:
             return hint
     if re.search(r"\.step\(", text):
         return (
-            "the optimizer has changed parameters after the forward pass that used them: run the "
-            "forward pass again after step(), or call all backward() before the first step()"
+            "the optimizer has changed parameters after the forward pass that used them: run the forward pass "
+            "again after step(), or call all backward() before the first step()"
         )
     if re.search(r"\w\(", text) and not re.search(r"\] *=[^=]|_\(", text):
         return "leave out inplace=True of the layer, or clone() the tensor before the call"
@@ -132,9 +114,8 @@ def overwritten(node: Node, writes: Any, what: str, shape: tuple | None) -> Runt
     written_at = place(*writes.where) if writes.where else "<unknown>"
     return RuntimeError(
         explain(
-            "one of the variables needed for gradient computation has been modified by an inplace "
-            "operation: "
-            f"{what} of {node.name()}, shape {shape}, now at version {writes.count}",
+            f"one of the variables needed for gradient computation has been modified by an inplace operation: {what} "
+            f"of {node.name()}, shape {shape}, now at version {writes.count}",
             instead_of_writing(written_at),
             saved_by=node.made_at,
             written_at=written_at,

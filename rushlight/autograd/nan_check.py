@@ -1,5 +1,5 @@
-"""The check of anomaly detection: after each node of backward, are its gradients finite? If not,
-where did nan begin?"""
+"""The check of anomaly detection: after each node of backward, are its gradients finite? If not, where did nan
+begin?"""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ NAN, BOTH = "nan", "nan or inf"  # the values of `mode().checks`, besides ""
 def finite(array: np.ndarray) -> bool:
     """Whether all numbers are finite.
 
-    A finite dot product of the array with itself proves it, in one pass at BLAS's speed. If the
-    product is not finite, it may have overflowed, and each number is checked."""
+    A finite dot product of the array with itself proves it, in one pass at BLAS's speed. If the product is not finite,
+    it may have overflowed, and each number is checked."""
     kind = array.dtype.kind
     if kind == "f":
         # `vdot` copies arrays that are not C-contiguous
@@ -33,16 +33,10 @@ def finite(array: np.ndarray) -> bool:
 
 
 def check(node: Node, outgoing: Any, looks_for: str) -> None:
-    """RuntimeError if a gradient from the node's rules is not finite; names the statement and where
-    nan or inf began."""
+    """RuntimeError if a gradient from the node's rules is not finite; names the statement and where nan or inf
+    began."""
     for i, g in enumerate(outgoing):
-        array: Any = (
-            numbers(g)
-            if isinstance(g, Tensor)
-            else g
-            if isinstance(g, (ndarray, generic))
-            else None
-        )
+        array: Any = numbers(g) if isinstance(g, Tensor) else g if isinstance(g, (ndarray, generic)) else None
         # None: no gradient, or Parts, whose gradients have been checked already
         if array is None or finite(array):
             continue
@@ -51,8 +45,7 @@ def check(node: Node, outgoing: Any, looks_for: str) -> None:
             raise RuntimeError(
                 explain(
                     f"Function '{node.name()}' returned {found} values in its {i}th output.",
-                    "check this statement for 0 * inf, 0 / 0, sqrt or log at 0; clamp() or a small "
-                    "eps avoids them",
+                    "check this statement for 0 * inf, 0 / 0, sqrt or log at 0; clamp() or a small eps avoids them",
                     made_at=node.made_at,
                     began=beginning(node),
                 )
@@ -60,14 +53,8 @@ def check(node: Node, outgoing: Any, looks_for: str) -> None:
 
 
 def beginning(node: Node) -> str:
-    """The oldest saved value of the forward pass that is not finite, in words. nan is named before
-    inf."""
-    known = [
-        (maker, array)
-        for below in reachable([node])
-        for maker, array in values(below)
-        if not finite(array)
-    ]
+    """The oldest saved value of the forward pass that is not finite, in words. nan is named before inf."""
+    known = [(maker, array) for below in reachable([node]) for maker, array in values(below) if not finite(array)]
     known = [(maker, array) for maker, array in known if np.isnan(array).any()] or known
     if not known:
         return "in backward: the values that the forward pass saved are finite"
@@ -79,8 +66,7 @@ def beginning(node: Node) -> str:
 
 
 def values(node: Node) -> Iterator[tuple[Node | None, np.ndarray]]:
-    """(the node that made the array, the array) for each tensor of the forward pass that `node` has
-    saved."""
+    """(the node that made the array, the array) for each tensor of the forward pass that `node` has saved."""
     leaf = getattr(node, "variable", None)
     if leaf is not None:
         yield node, numbers(leaf)

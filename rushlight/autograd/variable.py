@@ -1,5 +1,4 @@
-"""`Variable`: the class of tensors with gradients in old versions of torch. Today every tensor is
-one."""
+"""`Variable`: the class of tensors with gradients in old versions of torch. Today every tensor is one."""
 
 from __future__ import annotations
 
@@ -17,16 +16,12 @@ class VariableType(type):
     def __instancecheck__(cls, other: Any) -> bool:
         return isinstance(other, Tensor)
 
-    def __call__(
-        cls, data: Tensor | None = None, requires_grad: bool = False, volatile: bool | None = None
-    ) -> Tensor:
+    def __call__(cls, data: Tensor | None = None, requires_grad: bool = False, volatile: bool | None = None) -> Tensor:
         """A new leaf on the memory of `data`."""
         if data is None:
             data = Tensor()
         if not isinstance(data, Tensor):
-            raise TypeError(
-                explain(f"Variable data has to be a tensor, but got {type(data).__name__}")
-            )
+            raise TypeError(explain(f"Variable data has to be a tensor, but got {type(data).__name__}"))
         if volatile is not None:
             warn("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.")
         return detached(data).requires_grad_(requires_grad)

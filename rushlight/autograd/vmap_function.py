@@ -1,9 +1,9 @@
-"""A user's `autograd.Function` inside vmap: runs by the Function's own rule, `vmap`, or by a rule
-made from its methods.
+"""A user's `autograd.Function` inside vmap: runs by the Function's own rule, `vmap`, or by a rule made from its
+methods.
 
-The call is recorded between batched tensors as usual. Between the values it must be one op, too,
-with the user's derivatives and not those of the ops in its forward; so a generated rule is another
-Function, whose forward, backward and jvp run the user's methods at a level of vmap."""
+The call is recorded between batched tensors as usual. Between the values it must be one op, too, with the user's
+derivatives and not those of the ops in its forward; so a generated rule is another Function, whose forward, backward
+and jvp run the user's methods at a level of vmap."""
 
 from __future__ import annotations
 
@@ -13,13 +13,7 @@ from typing import Any, NamedTuple
 
 from rushlight.autograd.function import Context, Function
 from rushlight.base.errors import explain
-from rushlight.base.pytree import (
-    _broadcast_to_and_flatten,
-    tree_flatten,
-    tree_leaves,
-    tree_map,
-    tree_unflatten,
-)
+from rushlight.base.pytree import _broadcast_to_and_flatten, tree_flatten, tree_leaves, tree_map, tree_unflatten
 from rushlight.core.mode import current, mode
 from rushlight.core.tensor import Tensor
 from rushlight.core.worlds import TENSORS
@@ -36,41 +30,37 @@ class VmapInfo(NamedTuple):
 
 
 def forward_of(level: Level, cls: type[Function], args: Sequence) -> Callable | None:
-    """The function to run in place of forward; None if no argument is batched. RuntimeError without
-    a rule."""
+    """The function to run in place of forward; None if no argument is batched. RuntimeError without a rule."""
     if not any(isinstance(t, Tensor) and isinstance(t._array, Batch) for t in tree_leaves(args)):
         return None
     own = cls.vmap is not Function.vmap
     if cls.setup_context is None:
         raise RuntimeError(
             explain(
-                "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, "
-                f"jacrev, ...), it must override the setup_context staticmethod. {MORE}"
+                "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it "
+                f"must override the setup_context staticmethod. {MORE}"
             )
         )
     if own and cls.generate_vmap_rule:
         raise RuntimeError(
             explain(
-                f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True "
-                "and an "
-                "overriden vmap staticmethod. Please set generate_vmap_rule=False or delete the "
-                f"overriden vmap staticmethod to avoid ambiguity. {MORE}"
+                f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overriden "
+                "vmap staticmethod. Please set generate_vmap_rule=False or delete the overriden vmap staticmethod to "
+                f"avoid ambiguity. {MORE}"
             )
         )
     if not own and not cls.generate_vmap_rule:
         raise RuntimeError(
             explain(
-                f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please "
-                "override and implement the vmap staticmethod or set generate_vmap_rule=True. "
-                f"{MORE}"
+                f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and "
+                f"implement the vmap staticmethod or set generate_vmap_rule=True. {MORE}"
             )
         )
     return partial(on_values, cls, by_rule if own else generated)
 
 
 def on_values(cls: type[Function], rule: Callable, *args: Any) -> Any:
-    """Run the rule on the values of batched arguments, in the mode around the level; wraps the
-    outputs.
+    """Run the rule on the values of batched arguments, in the mode around the level; wraps the outputs.
 
     A value that the rule returns unchanged becomes the argument itself again.
     """
@@ -86,23 +76,15 @@ def on_values(cls: type[Function], rule: Callable, *args: Any) -> Any:
     finally:
         current.reset(token)
     given = {id(value): a for value, a in zip(values, args) if value is not a}
-    return tree_unflatten(
-        [given[id(t)] if id(t) in given else sample_of(level, t, 0) for t in whole], tree
-    )
+    return tree_unflatten([given[id(t)] if id(t) in given else sample_of(level, t, 0) for t in whole], tree)
 
 
 def front(t: Any, dim: int | None, level: Level) -> Any:
-    """An output with the samples in dimension 0. A shared output is expanded, so that its node in
-    the outer graph is new."""
+    """An output with the samples in dimension 0. A shared output is expanded, so that its node in the outer graph is
+    new."""
     if not isinstance(t, Tensor):
         return t
-    return (
-        t.expand((level.size, *t.shape))
-        if dim is None
-        else TENSORS["movedim"](t, dim, 0)
-        if dim
-        else t
-    )
+    return t.expand((level.size, *t.shape)) if dim is None else TENSORS["movedim"](t, dim, 0) if dim else t
 
 
 def by_rule(cls: type[Function], level: Level, dims: tuple, values: tuple) -> tuple:
@@ -111,9 +93,8 @@ def by_rule(cls: type[Function], level: Level, dims: tuple, values: tuple) -> tu
     if not (isinstance(answer, tuple) and len(answer) == 2):
         raise RuntimeError(
             explain(
-                f"{cls.__name__}.vmap: expected the vmap staticmethod to have two returns, the "
-                "outputs "
-                f"and their out_dims, got {type(answer).__name__}",
+                f"{cls.__name__}.vmap: expected the vmap staticmethod to have two returns, the outputs and their "
+                f"out_dims, got {type(answer).__name__}",
                 "return outputs, out_dims",
             )
         )
@@ -126,8 +107,7 @@ def places_of(cls: type[Function], dims: Any, tree: Any) -> list:
     if found is None:
         raise RuntimeError(
             explain(
-                f"{cls.__name__}.vmap returned an incompatible pair: the out_dims {dims} do not "
-                f"fit the outputs {tree}"
+                f"{cls.__name__}.vmap returned an incompatible pair: the out_dims {dims} do not fit the outputs {tree}"
             )
         )
     return found
@@ -143,8 +123,7 @@ def generated(cls: type[Function], level: Level, dims: tuple, values: tuple) -> 
 class Samples:
     """One call of a Function: its methods are the methods of a Function of all samples.
 
-    Each method runs the user's method at a new level of vmap. `dims`: 0 for a mapped argument, else
-    None."""
+    Each method runs the user's method at a new level of vmap. `dims`: 0 for a mapped argument, else None."""
 
     shapes: list  # the shapes of one sample's arguments, None for arguments that are not tensors
     mapped: Sequence[bool] = ()  # for each tensor saved for backward, whether it has all samples
@@ -154,10 +133,7 @@ class Samples:
         self.cls, self.size, self.randomness, self.dims = cls, level.size, level.randomness, dims
 
     def function(self) -> type[Function]:
-        methods = {
-            name: staticmethod(getattr(self, name))
-            for name in ("forward", "setup_context", "backward", "jvp")
-        }
+        methods = {name: staticmethod(getattr(self, name)) for name in ("forward", "setup_context", "backward", "jvp")}
         facts = {"generate_vmap_rule": True, "__module__": self.cls.__module__}
         return type(self.cls.__name__, (Function,), facts | methods)
 
@@ -173,29 +149,19 @@ class Samples:
         with self.level() as level:
             given = tree_map(partial(sample_of, level), inputs, self.dims)
             known = {id(value): t for value, t in zip(inputs, given) if isinstance(value, Tensor)}
-            outs = tree_map(
-                lambda t: known[id(t)] if id(t) in known else sample_of(level, t, 0), output
-            )
+            outs = tree_map(lambda t: known[id(t)] if id(t) in known else sample_of(level, t, 0), output)
             self.shapes = [t.shape if isinstance(t, Tensor) else None for t in given]
             self.cls.setup_context(SampleContext(ctx, level, self), given, outs)  # type: ignore[misc]
 
     def backward(self, ctx: Any, *gs: Tensor | None) -> tuple:
         with self.level() as level:
-            answer = self.cls.backward(
-                SampleContext(ctx, level, self), *[sample_of(level, g, 0) for g in gs]
-            )
+            answer = self.cls.backward(SampleContext(ctx, level, self), *[sample_of(level, g, 0) for g in gs])
             answer = answer if isinstance(answer, tuple) else (answer,)
-            return (
-                *[gradient(level, *one) for one in zip(answer, self.dims, self.shapes)],
-                *answer[len(self.dims) :],
-            )
+            return (*[gradient(level, *one) for one in zip(answer, self.dims, self.shapes)], *answer[len(self.dims) :])
 
     def jvp(self, ctx: Any, *tangents: Tensor | None) -> Any:
         with self.level() as level:
-            answer = self.cls.jvp(
-                SampleContext(ctx, level, self),
-                *map(partial(sample_of, level), tangents, self.dims),
-            )
+            answer = self.cls.jvp(SampleContext(ctx, level, self), *map(partial(sample_of, level), tangents, self.dims))
             return tree_map(partial(all_samples, level), answer)
 
 
@@ -210,8 +176,7 @@ def all_samples(level: Level, t: Any) -> Any:
 
 
 def gradient(level: Level, g: Any, dim: Any, shape: tuple | None) -> Any:
-    """The gradient of an argument from the batched gradient g: summed over the samples if they
-    share the argument."""
+    """The gradient of an argument from the batched gradient g: summed over the samples if they share the argument."""
     if not isinstance(g, Tensor) or shape is None:
         return g
     if g.shape != shape:  # a broadcast gradient is allowed, and summed
@@ -220,8 +185,8 @@ def gradient(level: Level, g: Any, dim: Any, shape: tuple | None) -> Any:
 
 
 class SampleContext:
-    """The `ctx` that the user's methods get at a level: wraps the ctx of all samples, with batched
-    tensors in place of tensors of all samples."""
+    """The `ctx` that the user's methods get at a level: wraps the ctx of all samples, with batched tensors in place of
+    tensors of all samples."""
 
     def __init__(self, ctx: Any, level: Level, samples: Samples):
         self.__dict__.update(_ctx=ctx, _level=level, _samples=samples)
@@ -271,9 +236,7 @@ class SampleContext:
     def saved_tensors(self) -> tuple:
         forward = self._ctx._forward is not None and self._samples.mapped_forward is not None
         mapped = self._samples.mapped_forward if forward else self._samples.mapped
-        return tuple(
-            [wrap(t, self._level) if m else t for t, m in zip(self._ctx.saved_tensors, mapped)]
-        )
+        return tuple([wrap(t, self._level) if m else t for t, m in zip(self._ctx.saved_tensors, mapped)])
 
 
 class Kept(NamedTuple):

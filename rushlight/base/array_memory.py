@@ -1,6 +1,4 @@
-"""The memory of arrays: its owner, an array's position in it, and copies that keep shared memory
-shared.
-"""
+"""The memory of arrays: its owner, an array's position in it, and copies that keep shared memory shared."""
 
 from __future__ import annotations
 
@@ -11,12 +9,10 @@ from numpy import ndarray
 
 
 def beneath(array: ndarray) -> Any:
-    """The object that holds an array's memory; skips the helpers of as_strided (ours and NumPy's),
-    which hold strides."""
+    """The object that holds an array's memory; skips the helpers of as_strided (ours and NumPy's), which hold
+    strides."""
     base = array.base
-    return (
-        base if isinstance(base, ndarray) else getattr(base, "owner", getattr(base, "base", None))
-    )
+    return base if isinstance(base, ndarray) else getattr(base, "owner", getattr(base, "base", None))
 
 
 def owner(array: ndarray) -> ndarray:
@@ -27,19 +23,16 @@ def owner(array: ndarray) -> ndarray:
 
 
 def memory_of(tensor: Any) -> Any:
-    """The array of the tensor's base. For a tensor detached from a view, the array of that view's
-    base."""
+    """The array of the tensor's base. For a tensor detached from a view, the array of that view's base."""
     root = tensor._root
     first = root._writes.memory if root._writes is not None else None
     return root._array if first is None or owner(first) is not owner(root._array) else first
 
 
 def extent(array: ndarray) -> tuple[ndarray, ndarray, int, int]:
-    """(array, the whole memory under it as (n,) uint8, first byte, last byte + 1 of the array's
-    elements there).
+    """(array, the whole memory under it as (n,) uint8, first byte, last byte + 1 of the array's elements there).
 
-    An array that torch could not describe, by an offset and non-negative strides in whole elements,
-    is copied first."""
+    An array that torch could not describe, by an offset and non-negative strides in whole elements, is copied first."""
     flat, item = owner(array).ravel("K"), array.itemsize  # a copy only if the owner itself has gaps
     start = address(array) - address(flat)
     end = start + item + sum((n - 1) * step for n, step in zip(array.shape, array.strides))
@@ -56,11 +49,11 @@ def address(array: ndarray) -> int:
 
 
 def twin(array: ndarray, memo: dict) -> tuple[ndarray, Any]:
-    """(a copy of the array, with its strides, in a copy of the whole memory under it; the key of
-    that memory in `memo`).
+    """(a copy of the array, with its strides, in a copy of the whole memory under it; the key of that memory in
+    `memo`).
 
-    `memo` keeps the copied memory, so that copies of arrays that share memory share memory, too. If
-    no array owns the memory (a mapped file), only the bytes of this array are copied."""
+    `memo` keeps the copied memory, so that copies of arrays that share memory share memory, too. If no array owns the
+    memory (a mapped file), only the bytes of this array are copied."""
     whole = owner(array).base is None
     array, memory, start, end = extent(array)
     memory, start = (memory, start) if whole else (memory[start:end], 0)

@@ -1,9 +1,7 @@
-"""A pool of memory for large results. New memory from the system is slow, since its pages are
-zeroed.
+"""A pool of memory for large results. New memory from the system is slow, since its pages are zeroed.
 
-The pool keeps the arrays that it returned, and returns them again once no other object refers to
-them or their views. The pool keeps at most MAX_POOL_BYTES. Arrays begin at a cache line: NumPy can
-then write past the caches.
+The pool keeps the arrays that it returned, and returns them again once no other object refers to them or their views.
+The pool keeps at most MAX_POOL_BYTES. Arrays begin at a cache line: NumPy can then write past the caches.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ import numpy as np
 from numpy import ndarray
 
 # the smallest array in the pool; the largest sum of all arrays
-MIN_ARRAY_BYTES, MAX_POOL_BYTES = (1 << 20, 1 << 29)
+MIN_ARRAY_BYTES, MAX_POOL_BYTES = 1 << 20, 1 << 29
 CACHE_LINE_BYTES = 64  # bytes
 
 
@@ -46,11 +44,7 @@ class Memory:
             known = self.known.get((shape, dtype))
             if known is not None:
                 for array in known:
-                    if (
-                        sys.getrefcount(array) == HELD_BY_US
-                        and array.shape == shape
-                        and array.flags.carray
-                    ):
+                    if sys.getrefcount(array) == HELD_BY_US and array.shape == shape and array.flags.carray:
                         return array
             size = prod(shape) * dtype.itemsize
             if not MIN_ARRAY_BYTES <= size <= MAX_POOL_BYTES or not self.room(size):
@@ -61,9 +55,7 @@ class Memory:
         return array
 
     def room(self, size: int) -> bool:
-        """Whether the pool may keep `size` more bytes. To make space, unused arrays of other shapes
-        are freed.
-        """
+        """Whether the pool may keep `size` more bytes. To make space, unused arrays of other shapes are freed."""
         if self.bytes + size > MAX_POOL_BYTES:
             for key, known in list(self.known.items()):
                 kept = []
@@ -80,8 +72,8 @@ class Memory:
 
 
 def give_back() -> None:
-    """Free the unused arrays, and return the memory to the system if the C library can: glibc's
-    allocator would keep the pages.
+    """Free the unused arrays, and return the memory to the system if the C library can: glibc's allocator would keep
+    the pages.
     """
     with memory.lock:
         memory.room(MAX_POOL_BYTES)
@@ -94,8 +86,8 @@ def give_back() -> None:
 
 
 def aligned(shape: tuple[int, ...], dtype: np.dtype) -> ndarray:
-    """An array that begins at a cache line. Its views refer to this array, not to the bytes below,
-    which are not an array.
+    """An array that begins at a cache line. Its views refer to this array, not to the bytes below, which are not an
+    array.
     """
     held: Any = np.empty(prod(shape) * dtype.itemsize + CACHE_LINE_BYTES, np.uint8)
     buffer: Any = PickleBuffer(held)

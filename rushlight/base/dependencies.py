@@ -30,8 +30,8 @@ def importable(name: str) -> bool:
 
 
 def numba_loads() -> bool:
-    """Whether Numba can be imported. An installed Numba that fails (for example with a newer NumPy
-    than it supports) is not used, with a warning once.
+    """Whether Numba can be imported. An installed Numba that fails (for example with a newer NumPy than it supports) is
+    not used, with a warning once.
     """
     if has_numba() and "numba" not in modules:
         try:
@@ -40,17 +40,15 @@ def numba_loads() -> bool:
             refused.append(error)
             has_numba.cache_clear()
             warn(
-                f"Numba is installed, but cannot be imported: {error}; NumPy does its work, which "
-                "takes longer for large "
-                "tensors; hint: pip install --upgrade numba"
+                f"Numba is installed, but cannot be imported: {error}; NumPy does its work, which takes longer for "
+                "large tensors; hint: pip install --upgrade numba"
             )
     return has_numba()
 
 
 def scipy_part(name: str, asked: str) -> ModuleType:
-    """SciPy's module of that name, imported on first use; `asked`: the function that needs it, for
-    the error message.
-    """
+    """SciPy's module of that name, imported on first use; `asked`: the function that needs it, for the error
+    message."""
     try:
         import_module("scipy")  # scipy itself: a module of a removed SciPy may still exist
         return import_module(f"scipy.{name}")

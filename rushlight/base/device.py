@@ -1,5 +1,4 @@
-"""`device` and `Layout`. Other devices can be named, but all tensors are on the CPU, or on "meta"
-without elements."""
+"""`device` and `Layout`. Other devices can be named, but all tensors are on the CPU, or on "meta" without elements."""
 
 from __future__ import annotations
 
@@ -35,14 +34,12 @@ DEVICE_STRING = r"([a-z_]+)(?::(0|[1-9][0-9]*))?"
 
 
 class device:
-    """The device of a tensor: `device("cpu")`, `device("cpu:0")`, `device("cpu", 0)`, or a copy of
-    a device.
+    """The device of a tensor: `device("cpu")`, `device("cpu:0")`, `device("cpu", 0)`, or a copy of a device.
 
-    As in torch, `device("cpu")` and `device("cpu:0")` differ in their index and are not equal,
-    though they mean the same memory. Used as a context manager, a device is the default for new
-    tensors inside. All devices that torch knows can be named and compared; tensors can be on the
-    CPU, or on "meta" without elements (`placed`). RuntimeError for an unknown device or a malformed
-    string.
+    As in torch, `device("cpu")` and `device("cpu:0")` differ in their index and are not equal, though they mean the
+    same memory. Used as a context manager, a device is the default for new tensors inside. All devices that torch knows
+    can be named and compared; tensors can be on the CPU, or on "meta" without elements (`placed`). RuntimeError for an
+    unknown device or a malformed string.
 
     >>> rushlight.device("cpu", 0), rushlight.device("cpu").index
     (device(type='cpu', index=0), None)
@@ -118,16 +115,12 @@ def _parsed(text: str, index: int | None) -> tuple[str, int | None]:
         return text, None
     match = re.fullmatch(DEVICE_STRING, text)
     if match is None:
-        raise RuntimeError(
-            explain(f"device(): Invalid device string: '{text}': use 'cpu' or 'cpu:0'")
-        )
+        raise RuntimeError(explain(f"device(): Invalid device string: '{text}': use 'cpu' or 'cpu:0'"))
     kind, number = match.groups()
     if kind not in KNOWN:
         raise RuntimeError(
             explain(
-                f"device(): Expected one of {', '.join(KNOWN)} device type at start of device "
-                "string: "
-                f"{kind}",
+                f"device(): Expected one of {', '.join(KNOWN)} device type at start of device string: {kind}",
                 "use 'cpu', the only device of rushlight",
             )
         )
@@ -136,16 +129,12 @@ def _parsed(text: str, index: int | None) -> tuple[str, int | None]:
     if number is not None:
         raise RuntimeError(
             explain(
-                "device(): type (string) must not include an index because index was passed "
-                f"explicitly: '{text}' and {index}: drop one of them"
+                f"device(): type (string) must not include an index because index was passed explicitly: '{text}' and "
+                f"{index}: drop one of them"
             )
         )
     if isinstance(index, bool) or not isinstance(index, int):
-        raise TypeError(
-            explain(
-                f"device(): argument 'index' (position 2) must be int, not {type(index).__name__}"
-            )
-        )
+        raise TypeError(explain(f"device(): argument 'index' (position 2) must be int, not {type(index).__name__}"))
     if index < 0:
         raise RuntimeError(explain(f"device(): Device index must not be negative, but is {index}"))
     return kind, index
@@ -158,19 +147,17 @@ def present(place: str | int | device) -> device:
         cuda = place.type == "cuda"
         raise (NoCuda if cuda else RuntimeError)(
             explain(
-                f"{'Torch not compiled with CUDA enabled: ' * cuda}device '{place}' does not "
-                "exist here: the only "
+                f"{'Torch not compiled with CUDA enabled: ' * cuda}device '{place}' does not exist here: the only "
                 "device of rushlight is 'cpu'",
-                "device='cuda' if torch.cuda.is_available() else 'cpu' runs with torch and with "
-                "rushlight",
+                "device='cuda' if torch.cuda.is_available() else 'cpu' runs with torch and with rushlight",
             )
         )
     return place
 
 
 def placed(place: Any) -> device:
-    """The device for a new tensor: the CPU, or "meta"; for None the default device. RuntimeError
-    for any other device."""
+    """The device for a new tensor: the CPU, or "meta"; for None the default device. RuntimeError for any other
+    device."""
     if place is None:
         return chosen.get()
     if place is CPU:
@@ -191,8 +178,7 @@ ENTERED: ContextVar[tuple[Token, ...]] = ContextVar("entered", default=())
 
 
 class Layout:
-    """The memory layout of a tensor: `strided`, or a sparse layout. torch's other layouts can be
-    named only.
+    """The memory layout of a tensor: `strided`, or a sparse layout. torch's other layouts can be named only.
 
     >>> rushlight.ones(2).layout
     torch.strided
@@ -209,6 +195,5 @@ class Layout:
 
 
 strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged = map(
-    Layout,
-    ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged"),
+    Layout, ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged")
 )

@@ -2,8 +2,8 @@
 
 Writing all docstrings takes 16 ms, and 25 more to run their examples; `import rushlight` may cost
 25. So a derived function carries a `Docstring`, which is written when it is read, and its
-`__wrapped__` stands for its entry: `inspect.signature` finds torch's parameters there,
-`inspect.getsource` the entry in the table. This costs 0.5 ms."""
+`__wrapped__` stands for its entry: `inspect.signature` finds torch's parameters there, `inspect.getsource` the entry in
+the table. This costs 0.5 ms."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def on_the_text(name: str) -> Callable:
     return method
 
 
-# str with methods that work on the written text. The type is made with all methods at once: adding
-# them one by one takes 0.7 ms.
+# str with methods that work on the written text. The type is made with all methods at once: adding them one by one
+# takes 0.7 ms.
 Reading: Any = type(
     "Reading",
     (str,),
@@ -59,8 +59,7 @@ Reading: Any = type(
 class Docstring(Reading):
     """A docstring that is written when it is read.
 
-    C code that looks at a string's characters without a method (`re`, `join`) sees the name and
-    where to look."""
+    C code that looks at a string's characters without a method (`re`, `join`) sees the name and where to look."""
 
     __slots__ = ("entry",)
     entry: Entry
@@ -77,12 +76,9 @@ class Docstring(Reading):
 
 
 def introduce(function: Callable, op: Any, writes: bool = False) -> None:
-    """Give a function made from an entry its name, docstring and signature; `writes`: it has an
-    underscore."""
+    """Give a function made from an entry its name, docstring and signature; `writes`: it has an underscore."""
     function.__name__ = function.__qualname__ = name = op.name + "_" if writes else op.name
     function.__module__ = op.forward.__module__
     entry = Entry(op, writes)
-    function.__doc__ = doc = Docstring(
-        f"{name}: written when it is read, as by help(rushlight.{op.name})"
-    )
+    function.__doc__ = doc = Docstring(f"{name}: written when it is read, as by help(rushlight.{op.name})")
     function.op, function.__wrapped__, doc.entry = op, entry, entry  # type: ignore[attr-defined]

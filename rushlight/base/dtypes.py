@@ -1,8 +1,6 @@
-"""The dtypes of tensors and torch's rules between them: promotion, casting, limits, the default
-dtype.
+"""The dtypes of tensors and torch's rules between them: promotion, casting, limits, the default dtype.
 
-A `dtype` is a singleton: compare with `is`. `float32.numpy` is NumPy's dtype of the arrays behind
-tensors."""
+A `dtype` is a singleton: compare with `is`. `float32.numpy` is NumPy's dtype of the arrays behind tensors."""
 
 from __future__ import annotations
 
@@ -21,29 +19,17 @@ BOOL, INTEGER, FLOATING, COMPLEX = range(4)  # dtype.category, in the order of p
 class dtype:
     """The type of a tensor's elements, such as `rushlight.float32`.
 
-    Attributes: `name` ('float32'), `numpy` (NumPy's dtype), `itemsize` (bytes), `category` (0 bool,
-    1 integer, 2 floating, 3 complex), `is_floating_point`, `is_complex`, `is_signed`, and
-    `scalar_type` (torch's name in messages and `Tensor.type()`: 'Float'). There is one object per
-    dtype, also after pickling and copying.
+    Attributes: `name` ('float32'), `numpy` (NumPy's dtype), `itemsize` (bytes), `category` (0 bool, 1 integer, 2
+    floating, 3 complex), `is_floating_point`, `is_complex`, `is_signed`, and `scalar_type` (torch's name in messages
+    and `Tensor.type()`: 'Float'). There is one object per dtype, also after pickling and copying.
 
     >>> rushlight.float32, rushlight.float32.itemsize, rushlight.complex64.to_real()
     (torch.float32, 4, torch.float32)
     """
 
-    __slots__ = (
-        "name",
-        "numpy",
-        "itemsize",
-        "category",
-        "scalar_type",
-        "is_floating_point",
-        "is_complex",
-        "is_signed",
-    )
+    __slots__ = ("name", "numpy", "itemsize", "category", "scalar_type", "is_floating_point", "is_complex", "is_signed")
 
-    def __init__(
-        self, name: str, scalar_type: str, category: int, itemsize: int, is_signed: bool = True
-    ):
+    def __init__(self, name: str, scalar_type: str, category: int, itemsize: int, is_signed: bool = True):
         self.name = name
         self.scalar_type = scalar_type
         self.category = category
@@ -61,39 +47,30 @@ class dtype:
             raise AttributeError(f"'torch.dtype' object has no attribute '{attribute}'")
         if self.name != "bfloat16":
             raise NotImplementedError(
-                explain(
-                    f"tensors of torch.{self.name} do not exist here, only its name does: "
-                    "convert to "
-                    "another dtype"
-                )
+                explain(f"tensors of torch.{self.name} do not exist here, only its name does: convert to another dtype")
             )
         try:
             import ml_dtypes
         except ImportError:
-            raise ImportError(
-                "torch.bfloat16 needs the package ml_dtypes: pip install ml_dtypes"
-            ) from None
+            raise ImportError("torch.bfloat16 needs the package ml_dtypes: pip install ml_dtypes") from None
         self.numpy = np.dtype(ml_dtypes.bfloat16)
         return self.numpy
 
     def to_complex(self) -> dtype:
-        """The complex dtype with parts of this dtype: float32 -> complex64; RuntimeError if torch
-        has none.
-        """
+        """The complex dtype with parts of this dtype: float32 -> complex64; RuntimeError if torch has none."""
         if self.is_complex:
             return self
         if self is float16:
             raise RuntimeError(
                 explain(
-                    "torch.complex32, the complex of torch.float16, does not exist here, as NumPy "
-                    "has none: convert to torch.float32 first"
+                    "torch.complex32, the complex of torch.float16, does not exist here, as NumPy has none: convert "
+                    "to torch.float32 first"
                 )
             )
         if not self.is_floating_point:
             raise RuntimeError(
                 explain(
-                    f"Unknown Complex ScalarType for {self.scalar_type}: convert {self} to a "
-                    "floating-point dtype first"
+                    f"Unknown Complex ScalarType for {self.scalar_type}: convert {self} to a floating-point dtype first"
                 )
             )
         return complex128 if self is float64 else complex64
@@ -205,23 +182,20 @@ def _of_any(numpy_dtype: np.dtype) -> dtype:
     if native in _BY_NUMPY:
         raise TypeError(
             explain(
-                f"NumPy dtype {numpy_dtype.str} has a foreign byte order, which tensors cannot "
-                "hold: "
-                f"convert the array with .astype('{native.name}')"
+                f"NumPy dtype {numpy_dtype.str} has a foreign byte order, which tensors cannot hold: convert the "
+                f"array with .astype('{native.name}')"
             )
         )
     raise TypeError(
         explain(
-            f"NumPy dtype {numpy_dtype} has no torch dtype: convert the array with .astype() "
-            "to one "
-            "of " + ", ".join(d.name for d in DTYPES)
+            f"NumPy dtype {numpy_dtype} has no torch dtype: convert the array with .astype() to one of "
+            + ", ".join(d.name for d in DTYPES)
         )
     )
 
 
 def as_dtype(value: Any) -> dtype:
-    """The dtype that an argument `dtype=` means: a dtype, or as in torch Python's bool, int, float,
-    complex.
+    """The dtype that an argument `dtype=` means: a dtype, or as in torch Python's bool, int, float, complex.
 
     >>> as_dtype(float)
     torch.float64
@@ -232,8 +206,8 @@ def as_dtype(value: Any) -> dtype:
         return _BY_PYTHON[value]
     raise TypeError(
         explain(
-            f"argument 'dtype' must be torch.dtype, not {value!r} of type {type(value).__name__}: "
-            "use one such as torch.float32"
+            f"argument 'dtype' must be torch.dtype, not {value!r} of type {type(value).__name__}: use one such as "
+            "torch.float32"
         )
     )
 
@@ -244,8 +218,7 @@ def or_default(value: Any) -> dtype:
 
 
 def of_scalar(value: Any) -> dtype:
-    """The dtype with which a Python or NumPy number promotes: bool, int64, the default or its
-    complex."""
+    """The dtype with which a Python or NumPy number promotes: bool, int64, the default or its complex."""
     if isinstance(value, (float, np.floating)):  # the most frequent case first
         return _default
     if isinstance(value, (bool, np.bool_)):
@@ -255,10 +228,7 @@ def of_scalar(value: Any) -> dtype:
     if isinstance(value, (complex, np.complexfloating)):
         return _default.to_complex()
     raise TypeError(
-        explain(
-            f"a number is needed, not {value!r} of type {type(value).__name__}: pass a bool, int, "
-            "float or complex"
-        )
+        explain(f"a number is needed, not {value!r} of type {type(value).__name__}: pass a bool, int, float or complex")
     )
 
 
@@ -266,17 +236,10 @@ def of_scalar(value: Any) -> dtype:
 
 
 def holding(numbers: Any, d: dtype) -> np.ndarray:
-    """Python numbers as an array of this dtype. RuntimeError for numbers that it cannot hold:
-    imaginary parts, integers out of range. (For unsigned dtypes of n bits, a negative k means 2^n +
-    k.)"""
+    """Python numbers as an array of this dtype. RuntimeError for numbers that it cannot hold: imaginary parts, integers
+    out of range. (For unsigned dtypes of n bits, a negative k means 2^n + k.)"""
     kind, python = d.numpy.kind, numbers.__class__
-    if (
-        python is float
-        and kind == "f"
-        and -6e4 < numbers < 6e4
-        or python is int
-        and -1 < numbers < 128
-    ):
+    if python is float and kind == "f" and -6e4 < numbers < 6e4 or python is int and -1 < numbers < 128:
         return np.array(numbers, d.numpy)  # without checks, for speed
     a, wrong = np.asarray(numbers), False
     if a.dtype == d.numpy:
@@ -294,8 +257,7 @@ def holding(numbers: Any, d: dtype) -> np.ndarray:
     if wrong:
         raise RuntimeError(
             explain(
-                f"value cannot be converted to type {str(d).removeprefix('torch.')} without "
-                "overflow",
+                f"value cannot be converted to type {str(d).removeprefix('torch.')} without overflow",
                 "take the real part first" if a_complex else "use a dtype with a larger range",
             )
         )
@@ -312,27 +274,23 @@ def in_range(a: np.ndarray, integers: np.dtype) -> bool:
 
 @cache
 def promote_types(type1: dtype, type2: dtype) -> dtype:
-    """The dtype to which both convert, by torch's table: int64, float16 -> float16; uint8, int8 ->
-    int16.
+    """The dtype to which both convert, by torch's table: int64, float16 -> float16; uint8, int8 -> int16.
 
-    RuntimeError for uint16, uint32 and uint64 with another bool, integer or complex dtype, as in
-    torch.
+    RuntimeError for uint16, uint32 and uint64 with another bool, integer or complex dtype, as in torch.
 
     >>> rushlight.promote_types(rushlight.int64, rushlight.float16)
     torch.float16
     """
     if not (isinstance(type1, dtype) and isinstance(type2, dtype)):
-        raise TypeError(
-            explain(f"promote_types(): two dtypes are needed, not {type1!r} and {type2!r}")
-        )
+        raise TypeError(explain(f"promote_types(): two dtypes are needed, not {type1!r} and {type2!r}"))
     if type1 is type2:
         return type1
     low, high = sorted((type1, type2), key=lambda d: (d.category, d.itemsize))
     if not _BAREBONES.isdisjoint((low, high)) and not high.is_floating_point:
         raise RuntimeError(
             explain(
-                "Promotion for uint16, uint32, uint64 types is not supported, attempted to "
-                f"promote {type1.scalar_type} and {type2.scalar_type}: use .to(dtype)"
+                "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+                f"{type1.scalar_type} and {type2.scalar_type}: use .to(dtype)"
             )
         )
     if high is complex64 and low is float64:
@@ -346,9 +304,8 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
 def result_dtype(pairs: Iterable[tuple[dtype, int]]) -> dtype:
     """The dtype of an operation on operands given as pairs of (dtype, kind).
 
-    Kinds: 0 a tensor with dimensions, 1 a 0-d tensor, 2 a Python number. Operands of one kind
-    promote together; a higher kind changes the result of a lower one only when it is of a higher
-    category.
+    Kinds: 0 a tensor with dimensions, 1 a 0-d tensor, 2 a Python number. Operands of one kind promote together; a
+    higher kind changes the result of a lower one only when it is of a higher category.
 
     >>> result_dtype([(float32, 0), (float64, 1)]), result_dtype([(int32, 0), (float64, 1)])
     (torch.float32, torch.float64)
@@ -369,8 +326,7 @@ def _of_kinds(*kinds: dtype | None) -> dtype:
 
 
 def _combine(first: dtype, later: dtype) -> dtype:
-    """The dtype `first`, raised to the category of `later`, the dtype of operands of later
-    kinds."""
+    """The dtype `first`, raised to the category of `later`, the dtype of operands of later kinds."""
     if first.is_floating_point and later.is_complex:
         return first.to_complex()
     if first is bool_:
@@ -381,8 +337,7 @@ def _combine(first: dtype, later: dtype) -> dtype:
 def can_cast(from_: dtype, to: dtype) -> bool:
     """Whether torch's rules allow the conversion in type promotion: never to a lower category.
 
-    >>> rushlight.can_cast(rushlight.float64,
-    ...     rushlight.float16), rushlight.can_cast(rushlight.float32, rushlight.int64)
+    >>> rushlight.can_cast(rushlight.float64, rushlight.float16), rushlight.can_cast(rushlight.float32, rushlight.int64)
     (True, False)
     """
     for name, given in (("from_", from_), ("to", to)):
@@ -402,8 +357,7 @@ _default = float32
 
 
 def get_default_dtype() -> dtype:
-    """The dtype of tensors made from Python floats, and of integers divided: float32 unless set
-    otherwise.
+    """The dtype of tensors made from Python floats, and of integers divided: float32 unless set otherwise.
 
     >>> rushlight.get_default_dtype()
     torch.float32
@@ -412,8 +366,7 @@ def get_default_dtype() -> dtype:
 
 
 def set_default_dtype(d: dtype) -> None:
-    """Sets the default dtype, in the whole process as in torch (by one assignment: safe with
-    threads).
+    """Sets the default dtype, in the whole process as in torch (by one assignment: safe with threads).
 
     TypeError unless `d` is a floating-point dtype.
 
@@ -426,8 +379,8 @@ def set_default_dtype(d: dtype) -> None:
     if not isinstance(d, dtype) or not d.is_floating_point:
         raise TypeError(
             explain(
-                "set_default_dtype(): only floating-point types are supported as the default type, "
-                f"not {d!r}: use one such as torch.float32"
+                f"set_default_dtype(): only floating-point types are supported as the default type, not {d!r}: use "
+                "one such as torch.float32"
             )
         )
     _default = d
@@ -447,11 +400,10 @@ _MANTISSA_EXPONENT_BITS = {float16: (10, 5), bfloat16: (7, 8), float32: (23, 8),
 
 
 class finfo:
-    """The limits of a floating-point dtype, of the parts of a complex dtype, or without argument of
-    the default dtype.
+    """The limits of a floating-point dtype, of the parts of a complex dtype, or without argument of the default dtype.
 
-    With m stored mantissa bits and largest exponent e: eps = 2^-m, max = (2 - eps) 2^e, tiny =
-    2^(1-e), resolution = 10^-floor(m log10 2). TypeError for other dtypes.
+    With m stored mantissa bits and largest exponent e: eps = 2^-m, max = (2 - eps) 2^e, tiny = 2^(1-e), resolution =
+    10^-floor(m log10 2). TypeError for other dtypes.
 
     >>> rushlight.finfo(rushlight.float16).max, rushlight.finfo(rushlight.float32).eps
     (65504.0, 1.1920928955078125e-07)
@@ -463,11 +415,7 @@ class finfo:
         real = _default if type is None else _checked(type, "finfo").to_real()
         if not real.is_floating_point:
             raise TypeError(
-                explain(
-                    f"torch.finfo() requires a floating point input type, not {type}. Use "
-                    "torch.iinfo "
-                    "to handle it"
-                )
+                explain(f"torch.finfo() requires a floating point input type, not {type}. Use torch.iinfo to handle it")
             )
         if real.name in _EIGHT_BITS:
             self.eps, self.max, self.min, self.tiny = _EIGHT_BITS[real.name]
@@ -491,8 +439,7 @@ class finfo:
 
 
 class iinfo:
-    """The limits of an integer dtype: bits, min, max, dtype. TypeError for other dtypes, bool among
-    them.
+    """The limits of an integer dtype: bits, min, max, dtype. TypeError for other dtypes, bool among them.
 
     >>> rushlight.iinfo(rushlight.int8)
     iinfo(min=-128, max=127, dtype=int8)
@@ -504,9 +451,7 @@ class iinfo:
         type = _checked(type, "iinfo")
         if type.category != INTEGER:
             hint = "Cast to torch.uint8" if type is bool_ else "Use torch.finfo to handle it"
-            raise TypeError(
-                explain(f"torch.iinfo() requires an integer input type, not {type}. {hint}")
-            )
+            raise TypeError(explain(f"torch.iinfo() requires an integer input type, not {type}. {hint}"))
         self.bits = 8 * type.itemsize
         self.max = 2 ** (self.bits - type.is_signed) - 1
         self.min = -self.max - 1 if type.is_signed else 0
@@ -526,10 +471,7 @@ def _checked(value: Any, function: str) -> dtype:
     value = {float: float64, complex: complex128, int: int64}.get(value, value)
     if not isinstance(value, dtype):
         raise TypeError(
-            explain(
-                f"{function}(): argument 'type' (position 1) must be torch.dtype, not "
-                f"{type(value).__name__}"
-            )
+            explain(f"{function}(): argument 'type' (position 1) must be torch.dtype, not {type(value).__name__}")
         )
     return value
 

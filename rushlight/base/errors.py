@@ -1,5 +1,4 @@
-"""Error messages that name the user's statement, the facts and a hint; warnings at the user's
-line."""
+"""Error messages that name the user's statement, the facts and a hint; warnings at the user's line."""
 
 from __future__ import annotations
 
@@ -31,8 +30,8 @@ E = TypeVar("E", bound=BaseException)
 
 
 class LinAlgError(RuntimeError):
-    """A x = b has no solution: a matrix is singular, or not positive-definite.
-    torch.linalg.LinAlgError, a RuntimeError.
+    """A x = b has no solution: a matrix is singular, or not positive-definite. torch.linalg.LinAlgError, a
+    RuntimeError.
 
     >>> try:
     ...     rushlight.linalg.inv(rushlight.zeros(2, 2))
@@ -47,8 +46,7 @@ LinAlgError.__name__ = "_LinAlgError"  # torch's
 
 
 class Absent:
-    """The base of torch's classes that rushlight lacks: programs may name them, and nothing is an
-    instance of them.
+    """The base of torch's classes that rushlight lacks: programs may name them, and nothing is an instance of them.
 
     Calling such a class raises NotImplementedError with `because`: the reason and the hint.
     """
@@ -64,15 +62,13 @@ class NoArray(NotImplementedError):
     """Raised when an op reads `._array` of an operand that has none: a sparse tensor."""
 
     def instead(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """The result of the op `name` on such operands; raises NotImplementedError if the op does
-        not take them."""
+        """The result of the op `name` on such operands; raises NotImplementedError if the op does not take them."""
         raise self
 
 
 class Touched(RuntimeError, AttributeError, TypeError):
-    """A kernel met a `Placeholder`, which runs the op in its own way. `what`: the NumPy function,
-    for the text: it is written when somebody reads it, since each op inside a vmap raises this
-    error once."""
+    """A kernel met a `Placeholder`, which runs the op in its own way. `what`: the NumPy function, for the text: it is
+    written when somebody reads it, since each op inside a vmap raises this error once."""
 
     def __init__(self, text: str, batch: Any, what: str = ""):
         super().__init__(text)
@@ -84,8 +80,7 @@ class Touched(RuntimeError, AttributeError, TypeError):
 
 
 def line_of(code: CodeType, lasti: int) -> int:
-    """The line number of the instruction at byte `lasti` of `code`. Slow: called only when a place
-    is shown."""
+    """The line number of the instruction at byte `lasti` of `code`. Slow: called only when a place is shown."""
     for start, end, line in code.co_lines():
         if start <= lasti < end and line is not None:
             return line
@@ -102,8 +97,7 @@ def place(code: CodeType, lasti: int) -> str:
 
 
 def cell_of(file: str) -> str | None:
-    """The number of the notebook's cell whose code has this `co_filename`, as in `In [2]`; None for
-    other code."""
+    """The number of the notebook's cell whose code has this `co_filename`, as in `In [2]`; None for other code."""
     if (ipython := sys.modules.get("IPython")) is None:
         return None
     if found := re.match(IPYTHON_INPUT, file):
@@ -140,14 +134,7 @@ def in_standard_library(file: str) -> bool:
 
 def explain(what: str, hint: str = "", **facts: object) -> str:
     """A message of one sentence, then a line for each fact, the user's statement and the hint."""
-    lines = [
-        what,
-        *(
-            f"  {name.replace('_', ' ')}: {fact}"
-            for name, fact in facts.items()
-            if fact is not None
-        ),
-    ]
+    lines = [what, *(f"  {name.replace('_', ' ')}: {fact}" for name, fact in facts.items() if fact is not None)]
     hide_frames()
     lines.append(f"  at: {here()}")
     if hint:
@@ -161,8 +148,8 @@ def first_line(error: BaseException) -> str:
 
 
 def located(error: Exception) -> bool:
-    """Whether the error's message has the user's line: from `explain`, or added here to an error
-    that rushlight raised without a line. False if other code raised the error."""
+    """Whether the error's message has the user's line: from `explain`, or added here to an error that rushlight raised
+    without a line. False if other code raised the error."""
     if not error.args or not isinstance(error.args[0], str):
         return False
     if "\n  at: " in error.args[0]:
@@ -173,14 +160,9 @@ def located(error: Exception) -> bool:
         inside = ours(code.co_filename)
         line = line if inside else place(code, step.tb_lasti)
         step = step.tb_next
-    if inside and isinstance(
-        error, (RuntimeError, ValueError, TypeError, IndexError, AssertionError)
-    ):
+    if inside and isinstance(error, (RuntimeError, ValueError, TypeError, IndexError, AssertionError)):
         text, _, hint = error.args[0].partition("; hint: ")
-        error.args = (
-            f"{text}\n  at: {line or here()}" + (f"\n  hint: {hint}" if hint else ""),
-            *error.args[1:],
-        )
+        error.args = (f"{text}\n  at: {line or here()}" + (f"\n  hint: {hint}" if hint else ""), *error.args[1:])
         return True
     return False
 
@@ -209,16 +191,15 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
 
 
 class Once:
-    """The messages that `warn_once` has shown, and whether each is shown every time
-    (set_warn_always)."""
+    """The messages that `warn_once` has shown, and whether each is shown every time (set_warn_always)."""
 
     said: set[str] = set()
     always = False
 
 
 def warn_once(text: str, key: str = "") -> None:
-    """`warn`, the first time in this process: as torch's library does for a habit that a loop
-    repeats. `key`: what texts have in common of which one suffices."""
+    """`warn`, the first time in this process: as torch's library does for a habit that a loop repeats. `key`: what
+    texts have in common of which one suffices."""
     if Once.always or (key or text) not in Once.said:
         Once.said.add(key or text)
         warn(text)
@@ -231,14 +212,12 @@ def overflowed(shape: tuple[int, ...]) -> RuntimeError:
 
 
 def overflow(what: str, place: int = 0, **facts: Any) -> ValueError | TypeError:
-    """torch's error for an integer of more than 64 bits: a TypeError for the element `place` of a
-    list of sizes or dimensions, counted from 1; a ValueError for a single number (place 0)."""
+    """torch's error for an integer of more than 64 bits: a TypeError for the element `place` of a list of sizes or
+    dimensions, counted from 1; a ValueError for a single number (place 0)."""
     words, hint = "Overflow when unpacking long long", "int64 holds -2**63 to 2**63 - 1"
     if not place:
         return ValueError(explain(words, hint, **facts))
-    return TypeError(
-        explain(f'{what} failed to unpack the object at pos {place} with error "{words}"', hint)
-    )
+    return TypeError(explain(f'{what} failed to unpack the object at pos {place} with error "{words}"', hint))
 
 
 def out_of_memory(error: MemoryError) -> RuntimeError:
@@ -262,8 +241,7 @@ def shown_as(cls: type[E], module: str, name: str) -> type[E]:
 
 
 class NoCuda(RuntimeError, AssertionError):
-    """Error for a device other than the CPU. torch raises AssertionError for CUDA, RuntimeError for
-    other devices."""
+    """Error for a device other than the CPU. torch raises AssertionError for CUDA, RuntimeError for other devices."""
 
     def __reduce__(self) -> tuple:
         return AssertionError, self.args
@@ -277,36 +255,33 @@ shown_as(Touched, "builtins", "RuntimeError")
 
 
 def check_assigned(shape: tuple, to: tuple, dtype: Any, of: Any) -> None:
-    """RuntimeError if a gradient of `shape` and `dtype` cannot be `.grad` of a tensor of shape `to`
-    and dtype `of`."""
+    """RuntimeError if a gradient of `shape` and `dtype` cannot be `.grad` of a tensor of shape `to` and dtype `of`."""
     if shape != to:
         raise RuntimeError(
             explain(
-                f"attempting to assign a gradient of size '{list(shape)}' to a tensor of size "
-                f"'{list(to)}'. Please ensure that the gradient and the tensor are the same size"
+                f"attempting to assign a gradient of size '{list(shape)}' to a tensor of size '{list(to)}'. Please "
+                "ensure that the gradient and the tensor are the same size"
             )
         )
     if dtype is not of:
         raise RuntimeError(
             explain(
-                f"attempting to assign a gradient with dtype '{dtype}' to a tensor with grad_dtype "
-                f"'{of}'. The gradient must match the tensor's grad_dtype",
+                f"attempting to assign a gradient with dtype '{dtype}' to a tensor with grad_dtype '{of}'. The "
+                "gradient must match the tensor's grad_dtype",
                 "convert the gradient first",
             )
         )
 
 
 def not_populated(updated: bool) -> None:
-    """Warn that backward does not set `.grad` of a non-leaf tensor. `updated`: it is a leaf plus or
-    minus something, such as w - 0.1 * w.grad."""
+    """Warn that backward does not set `.grad` of a non-leaf tensor. `updated`: it is a leaf plus or minus something,
+    such as w - 0.1 * w.grad."""
     warn(
-        "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
-        "attribute won't be "
-        "populated during autograd.backward(). If you indeed want the .grad field to be populated "
-        "for a non-leaf Tensor, "
-        "use .retain_grad() on the non-leaf Tensor."
-        + "\n  hint: for w = w - lr * w.grad, which makes a new tensor, write "
-        "`with torch.no_grad(): w -= lr * w.grad`" * updated
+        "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+        "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
+        "Tensor, use .retain_grad() on the non-leaf Tensor."
+        + "\n  hint: for w = w - lr * w.grad, which makes a new tensor, write `with torch.no_grad(): w -= lr * w.grad`"
+        * updated
     )
 
 
@@ -314,22 +289,16 @@ def not_populated(updated: bool) -> None:
 
 
 def unexpected(function: str, word: str, known: Iterable[str]) -> TypeError:
-    """The TypeError for a keyword that `function` does not take; names the nearest known keyword,
-    and all of them."""
+    """The TypeError for a keyword that `function` does not take; names the nearest known keyword, and all of them."""
     names = [*known]
     hint = meant(word, names).removeprefix("; ")
     return TypeError(
-        explain(
-            f"{function}() got an unexpected keyword argument '{word}'",
-            hint,
-            it_takes=", ".join(names) or "none",
-        )
+        explain(f"{function}() got an unexpected keyword argument '{word}'", hint, it_takes=", ".join(names) or "none")
     )
 
 
 def keywords(function: Callable) -> tuple[str, ...] | None:
-    """The names that a function takes as keywords; None if it takes **kwargs, or has no code object
-    to read."""
+    """The names that a function takes as keywords; None if it takes **kwargs, or has no code object to read."""
     code: CodeType | None = getattr(function, "__code__", None)
     if code is None or code.co_flags & 8:  # CO_VARKEYWORDS: **kwargs
         return None
@@ -337,24 +306,16 @@ def keywords(function: Callable) -> tuple[str, ...] | None:
 
 
 def suggesting(
-    f: F,
-    spellings: dict[str, str] | None = None,
-    home: str | None = None,
-    name: str = "",
-    always: bool = False,
+    f: F, spellings: dict[str, str] | None = None, home: str | None = None, name: str = "", always: bool = False
 ) -> F:
     """Wrap `f`: an unknown keyword raises an error that names the nearest known one.
 
-    `spellings`: {alias: keyword}, as {"axis": "dim"} for NumPy's name. `home`, `name`: the module
-    and name under which users find the function. A call that failed names an argument of a wrong
-    kind (`check_kinds`). The wrapper makes a call 0.1 us slower, so a function with fewer than two
-    optional arguments besides `out=` is returned as it is, unless `always`."""
+    `spellings`: {alias: keyword}, as {"axis": "dim"} for NumPy's name. `home`, `name`: the module and name under which
+    users find the function. A call that failed names an argument of a wrong kind (`check_kinds`). The wrapper makes a
+    call 0.1 us slower, so a function with fewer than two optional arguments besides `out=` is returned as it is, unless
+    `always`."""
     known = keywords(f)
-    settings = (
-        0
-        if known is None
-        else len(f.__defaults__ or ()) + len(f.__kwdefaults__ or ()) - ("out" in known)
-    )
+    settings = 0 if known is None else len(f.__defaults__ or ()) + len(f.__kwdefaults__ or ()) - ("out" in known)
     wrapped = getattr(f, "suggests", False)  # a composite under another name
     if settings < 2 and not spellings and (wrapped or not always):
         return f
@@ -379,15 +340,10 @@ def suggesting(
     return call  # type: ignore[return-value]
 
 
-def spelled(
-    kwargs: dict, known: tuple[str, ...] | None, spellings: dict[str, str] | None, function: str
-) -> dict:
+def spelled(kwargs: dict, known: tuple[str, ...] | None, spellings: dict[str, str] | None, function: str) -> dict:
     """The keyword arguments under the names that a function takes. TypeError for an unknown one."""
     if spellings is not None:
-        kwargs = {
-            word if word in (known or ()) else spellings.get(word, word): v
-            for word, v in kwargs.items()
-        }
+        kwargs = {word if word in (known or ()) else spellings.get(word, word): v for word, v in kwargs.items()}
     if known is not None:
         for word in kwargs:
             if word not in known:
@@ -401,11 +357,7 @@ CAUSES = (MemoryError, AttributeError, TypeError, ValueError, IndexError, Runtim
 
 def lacks(error: Exception, given: Iterable[Any]) -> bool:
     """Whether one of the arguments given lacks the attribute that the library asked for."""
-    return (
-        isinstance(error, AttributeError)
-        and error.name is not None
-        and any([error.obj is value for value in given])
-    )
+    return isinstance(error, AttributeError) and error.name is not None and any([error.obj is value for value in given])
 
 
 def check_call(f: Callable, args: tuple, kwargs: dict, error: Exception) -> None:
@@ -430,8 +382,7 @@ def check_call(f: Callable, args: tuple, kwargs: dict, error: Exception) -> None
 
 
 def check_given(f: Callable, args: tuple, kwargs: dict) -> None:
-    """TypeError if an argument of a call that failed is not of its parameter's annotated kind:
-    F.softmax(None, 0)."""
+    """TypeError if an argument of a call that failed is not of its parameter's annotated kind: F.softmax(None, 0)."""
     # f may be wrapped by a check of __torch_function__
     f = getattr(f, "__wrapped__", f)
     code: CodeType | None = getattr(f, "__code__", None)
@@ -448,8 +399,7 @@ def not_a_tensor(function: str, name: str, place: int, value: Any) -> TypeError:
     """torch's TypeError for an argument that must be a tensor; `place` counts from 0."""
     return TypeError(
         explain(
-            f"{function}(): argument '{name}' (position {place + 1}) must be Tensor, "
-            f"not {type(value).__name__}",
+            f"{function}(): argument '{name}' (position {place + 1}) must be Tensor, not {type(value).__name__}",
             "did a forward() return nothing?"
             if value is None
             else "take its elements apart first: out, state = lstm(x), or value[0]"
@@ -467,9 +417,9 @@ def not_a_tensor(function: str, name: str, place: int, value: Any) -> TypeError:
 
 # Beginnings and parts of Python's messages for a value of a wrong kind.
 OF_KINDS = (  # compiled when an error is met: the import takes no time
-    "not supported between|unsupported operand|must be real number|cannot be interpreted|"
-    "is not iterable|has no len|could not convert string|invalid literal|values to unpack|"
-    "truth value of an array|bad operand type|not subscriptable|unhashable"
+    "not supported between|unsupported operand|must be real number|cannot be interpreted|is not iterable|has no "
+    "len|could not convert string|invalid literal|values to unpack|truth value of an array|bad operand type|not "
+    "subscriptable|unhashable"
 )
 
 
@@ -482,15 +432,13 @@ def of_kinds(error: Exception) -> bool:
     )
 
 
-# Beginnings and parts of Python's and NumPy's messages for values that do not fit, of which the
-# user has written none.
+# Beginnings and parts of Python's and NumPy's messages for values that do not fit, of which the user has written none.
 OF_INTERNALS = (
-    "^(tuple|list) index out of range|^axis |out of bounds for (axis|array)|broadcast|"
-    "cannot reshape array|remapping|core dimension|zero-size array|not enough values to unpack|"
-    "too many values to unpack|larger than input array|setting an array element|"
-    "can't contain negative|cannot convert float|too deep for|ufunc|Cannot cast|must be a string|"
-    "division by zero|math domain|not all arguments converted|multiply sequence|"
-    "negative dimensions|inhomogeneous|is not callable"
+    "^(tuple|list) index out of range|^axis |out of bounds for (axis|array)|broadcast|cannot reshape "
+    "array|remapping|core dimension|zero-size array|not enough values to unpack|too many values to unpack|larger than "
+    "input array|setting an array element|can't contain negative|cannot convert float|too deep for|ufunc|Cannot "
+    "cast|must be a string|division by zero|math domain|not all arguments converted|multiply sequence|negative "
+    "dimensions|inhomogeneous|is not callable"
 )
 
 
@@ -525,16 +473,13 @@ def unfit(function: str, args: tuple, kwargs: dict, error: Exception) -> Excepti
     if axis is not None and ndim is not None:  # NumPy's AxisError
         return IndexError(
             explain(
-                f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but "
-                f"got {axis})",
+                f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {axis})",
                 op=function,
                 got=got,
             )
         )
     kind = IndexError if isinstance(error, IndexError) else RuntimeError
-    return kind(
-        explain(f"{function}(): the shapes or dimensions of the arguments do not fit", got=got)
-    )
+    return kind(explain(f"{function}(): the shapes or dimensions of the arguments do not fit", got=got))
 
 
 def invalid_combination(function: str, args: tuple, kwargs: dict) -> TypeError:
@@ -589,8 +534,8 @@ WORDS = {"Sequence[int]": "tuple of ints", "Sequence[Tensor]": "tuple of Tensors
 
 
 def check_kinds(function: str, arguments: Iterable[tuple[str, Any, Any]]) -> None:
-    """TypeError for the first of the arguments (name, annotation, value) whose value does not fit
-    the annotation; an annotation with a name that KINDS lacks fits everything."""
+    """TypeError for the first of the arguments (name, annotation, value) whose value does not fit the annotation; an
+    annotation with a name that KINDS lacks fits everything."""
     for place, (name, annotation, value) in enumerate(arguments):
         kinds = annotation.split(" | ") if isinstance(annotation, str) else [""]
         if all([kind in KINDS and not KINDS[kind](value) for kind in kinds]):
@@ -606,8 +551,7 @@ def check_kinds(function: str, arguments: Iterable[tuple[str, Any, Any]]) -> Non
                 found = f"but found element of type {type(item).__name__} at pos {i}"
             raise TypeError(
                 explain(
-                    f"{function}(): argument '{name}' (position {place + 1}) must be "
-                    f"{WORDS.get(kind, kind)}, {found}",
+                    f"{function}(): argument '{name}' (position {place + 1}) must be {WORDS.get(kind, kind)}, {found}",
                     got=describe(value),
                 )
             ) from None
@@ -616,16 +560,11 @@ def check_kinds(function: str, arguments: Iterable[tuple[str, Any, Any]]) -> Non
 def not_tensors(place: int, values: Sequence[Any]) -> TypeError:
     """torch's TypeError for a list of tensors with something else in it."""
     i, value = next((i, value) for i, value in enumerate(values) if not is_tensor(value))
-    return TypeError(
-        explain(
-            f"expected Tensor as element {i} in argument {place}, but got {type(value).__name__}"
-        )
-    )
+    return TypeError(explain(f"expected Tensor as element {i} in argument {place}, but got {type(value).__name__}"))
 
 
 class Suggesting:
-    """A base class whose constructor names the nearest known keyword: `Linear(2, 3, biass=False)`
-    -> `bias`."""
+    """A base class whose constructor names the nearest known keyword: `Linear(2, 3, biass=False)` -> `bias`."""
 
     __slots__ = ()
 

@@ -43,9 +43,8 @@ def index() -> Any:
 
 
 def site(reference: Callable) -> Callable:
-    """The kernel with the faster way from SITES in fast/index.py, found by the kernel's module and
-    name. The way is a function with the same name and arguments; it returns None if the reference
-    kernel should run.
+    """The kernel with the faster way from SITES in fast/index.py, found by the kernel's module and name. The way is a
+    function with the same name and arguments; it returns None if the reference kernel should run.
     """
     from_elements: float | None = None  # of the first array, read with the first call
     way: Callable | None = None  # imported with the first large array
@@ -61,9 +60,7 @@ def site(reference: Callable) -> Callable:
             return reference(*args)
         if way is None:
             switch = index().budget
-            way = getattr(
-                import_module(index().SITES[name_of(reference)].module), reference.__name__
-            )
+            way = getattr(import_module(index().SITES[name_of(reference)].module), reference.__name__)
         try:
             made = way(*args) if switch.allowed else None
         except NotReady:

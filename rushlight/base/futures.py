@@ -1,7 +1,7 @@
 """torch.futures: results that come later.
 
-A future that is done calls its callbacks, which may complete other futures, and so on. A list holds
-what is to be called, so that a chain may be of any length: no recursion.
+A future that is done calls its callbacks, which may complete other futures, and so on. A list holds what is to be
+called, so that a chain may be of any length: no recursion.
 
 >>> future = Future()
 >>> twice = future.then(lambda f: f.value() * 2)
@@ -32,8 +32,7 @@ def told(error: BaseException) -> str:
 
 
 class Future(Generic[T]):
-    """result = future.wait(): a value that is set once and awaited by others. `devices` means
-    nothing here.
+    """result = future.wait(): a value that is set once and awaited by others. `devices` means nothing here.
 
     >>> future = rushlight.futures.Future()
     >>> twice = future.then(lambda f: 2 * f.value())
@@ -70,8 +69,8 @@ class Future(Generic[T]):
             if self._complete:
                 raise RuntimeError(
                     explain(
-                        "Attempting to mark a completed Future as complete again. Note that a "
-                        "Future can only be marked completed once."
+                        "Attempting to mark a completed Future as complete again. Note that a Future can only be "
+                        "marked completed once."
                     )
                 )
             self._value, self._error, self._complete = value, error, True
@@ -88,8 +87,8 @@ class Future(Generic[T]):
             completed._call_back()
 
     def _call_back(self) -> None:
-        """Call the callbacks of this future, depth first: a future that a callback completes calls
-        its own callbacks next."""
+        """Call the callbacks of this future, depth first: a future that a callback completes calls its own callbacks
+        next."""
         todo = self._taken()
         while todo:
             if (completed := todo.pop()()) is not None:
@@ -133,8 +132,8 @@ class Future(Generic[T]):
         self._call_back()
 
     def add_done_callback(self, callback: Callable[[Future], Any]) -> None:
-        """Call `callback(self)` when this future is done; at once, if it is done already. An error
-        of the callback is printed."""
+        """Call `callback(self)` when this future is done; at once, if it is done already. An error of the callback is
+        printed."""
         check_callable("add_done_callback", callback)
 
         def run() -> None:
@@ -146,8 +145,8 @@ class Future(Generic[T]):
         self._call(run)
 
     def then(self, callback: Callable[[Future], Any]) -> Future:
-        """A new future, whose value is the result of `callback(self)` once this future is done. An
-        error of the callback becomes a RuntimeError of the new future."""
+        """A new future, whose value is the result of `callback(self)` once this future is done. An error of the
+        callback becomes a RuntimeError of the new future."""
         check_callable("then", callback)
         after: Future = Future()
         after._sources = (self,)
@@ -168,9 +167,7 @@ class Future(Generic[T]):
 def check_callable(name: str, callback: Any) -> None:
     """TypeError unless the callback can be called."""
     if not callable(callback):
-        raise TypeError(
-            explain(f"{name}(): the callback must be callable, but got {type(callback).__name__}")
-        )
+        raise TypeError(explain(f"{name}(): the callback must be callable, but got {type(callback).__name__}"))
 
 
 def collect_all(futures: Sequence[Future]) -> Future[list[Future]]:
@@ -209,8 +206,7 @@ def collect_all(futures: Sequence[Future]) -> Future[list[Future]]:
 
 
 def wait_all(futures: Sequence[Future]) -> list:
-    """[future.wait() for each]: their results, once all are done; the first that went wrong is
-    raised.
+    """[future.wait() for each]: their results, once all are done; the first that went wrong is raised.
 
     >>> future = rushlight.futures.Future()
     >>> future.set_result(1)

@@ -1,7 +1,7 @@
 """Modules of higher layers that lower layers call.
 
-Imports point down. Where a lower layer needs a higher one (a docstring is written when it is read),
-it declares a `Higher` and calls it; `rushlight/__init__.py` names the module.
+Imports point down. Where a lower layer needs a higher one (a docstring is written when it is read), it declares a
+`Higher` and calls it; `rushlight/__init__.py` names the module.
 """
 
 from importlib import import_module

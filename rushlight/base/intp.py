@@ -1,5 +1,5 @@
-"""Index arrays on 32-bit systems such as Pyodide, where NumPy's own index type has 32 bits. Tensors
-of indices are int64 everywhere."""
+"""Index arrays on 32-bit systems such as Pyodide, where NumPy's own index type has 32 bits. Tensors of indices are
+int64 everywhere."""
 
 from __future__ import annotations
 

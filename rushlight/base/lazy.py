@@ -1,9 +1,8 @@
 """Tables that `import rushlight` does not load: the first missing name loads them.
 
-All ops at once would double the time of the import, and few programs call them all. A name that is
-missing in the package, or in Tensor, loads the next part, and is then looked for again. No list
-says in which part a name stands; `ops/tensor/method_names.py`, written by `make stubs`, lists the
-methods that Tensor will have."""
+All ops at once would double the time of the import, and few programs call them all. A name that is missing in the
+package, or in Tensor, loads the next part, and is then looked for again. No list says in which part a name stands;
+`ops/tensor/method_names.py`, written by `make stubs`, lists the methods that Tensor will have."""
 
 from __future__ import annotations
 
@@ -18,8 +17,7 @@ loading: set[tuple[str, int]] = set()  # parts, and the threads that are loading
 
 
 def next_part() -> bool:
-    """Load the next part of the library; False if nothing is left. ImportError if it cannot be
-    loaded.
+    """Load the next part of the library; False if nothing is left. ImportError if it cannot be loaded.
 
     A part that needs a name while it is loaded finds the name in the parts after it.
     """
@@ -49,8 +47,8 @@ def complete() -> None:
 class Absent:
     """The placeholder of a method of the class `owner` (Tensor) until its part is loaded.
 
-    `__getattr__` would need no list of names. But then Python 3.11 would look up every attribute of
-    every tensor in the slow way, which costs a seventh of the time of a small op."""
+    `__getattr__` would need no list of names. But then Python 3.11 would look up every attribute of every tensor in the
+    slow way, which costs a seventh of the time of a small op."""
 
     __slots__ = ("name", "owner")
 
@@ -61,9 +59,7 @@ class Absent:
         while self.name not in vars(self.owner):
             if not next_part():
                 raise AttributeError(
-                    f"'{cls.__name__}' object has no attribute '{self.name}'",
-                    name=self.name,
-                    obj=tensor,
+                    f"'{cls.__name__}' object has no attribute '{self.name}'", name=self.name, obj=tensor
                 )
         return getattr(cls if tensor is None else tensor, self.name)
 
@@ -73,8 +69,7 @@ class Absent:
 
 
 def expect(owner: type, *names: str) -> None:
-    """The class `owner` will have these methods once more is loaded. Placeholders stand in its base
-    class."""
+    """The class `owner` will have these methods once more is loaded. Placeholders stand in its base class."""
     for name in names:
         if name not in vars(owner.__base__):
             setattr(owner.__base__, name, Absent(name, owner))

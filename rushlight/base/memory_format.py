@@ -1,5 +1,4 @@
-"""`memory_format`: the order of a tensor's dimensions in memory; and the strides that torch gives
-to results."""
+"""`memory_format`: the order of a tensor's dimensions in memory; and the strides that torch gives to results."""
 
 from __future__ import annotations
 
@@ -13,8 +12,7 @@ from rushlight.base.errors import explain
 
 
 class memory_format:
-    """An order of dimensions in memory: `contiguous_format`, `preserve_format`, `channels_last`,
-    `channels_last_3d`.
+    """An order of dimensions in memory: `contiguous_format`, `preserve_format`, `channels_last`, `channels_last_3d`.
 
     >>> x = rushlight.empty(1, 2, 3, 4, memory_format=rushlight.channels_last)
     >>> x.shape, x.stride()
@@ -95,12 +93,10 @@ def strides_in(shape: tuple[int, ...], order: Sequence[int]) -> tuple[int, ...]:
 
 
 def order_of_strides(shape: tuple[int, ...], *operands: tuple[int, ...]) -> list[int]:
-    """The order of dimensions, outermost first, of torch's result of an elementwise op on operands
-    with these strides.
+    """The order of dimensions, outermost first, of torch's result of an elementwise op on operands with these strides.
 
-    An insertion sort, as in TensorIterator::reorder_dimensions. The first operand decides the order
-    of two dimensions; if it repeats elements (stride 0), or the strides are equal, the next operand
-    decides."""
+    An insertion sort, as in TensorIterator::reorder_dimensions. The first operand decides the order of two dimensions;
+    if it repeats elements (stride 0), or the strides are equal, the next operand decides."""
 
     def inside(near: int, far: int) -> int:
         for strides in operands:
@@ -126,26 +122,19 @@ def order_of_strides(shape: tuple[int, ...], *operands: tuple[int, ...]) -> list
 
 @lru_cache(maxsize=1024)
 def elementwise_strides(shape: tuple[int, ...], operands: tuple[tuple, ...]) -> tuple[int, ...]:
-    """The strides, in elements, of torch's result of an elementwise op. `operands`: (shape, strides
-    in elements) of each."""
+    """The strides, in elements, of torch's result of an elementwise op. `operands`: (shape, strides in elements) of
+    each."""
     ndim, first = len(shape), operands[0][1]
     if all([own == shape for own, _ in operands]):
         orders = [tuple(range(ndim))] + ([(0, *range(2, ndim), 1)] if ndim in (4, 5) else [])
         for order in orders:
             if all([dense(shape, strides, order) for _, strides in operands]):
                 return strides_in(shape, order)
-        if all([strides == first for _, strides in operands]) and dense(
-            shape, first, order_of_strides(shape, first)
-        ):
+        if all([strides == first for _, strides in operands]) and dense(shape, first, order_of_strides(shape, first)):
             return first
     aligned = [
         (0,) * (ndim - len(own))
-        + tuple(
-            [
-                0 if n == 1 != shape[d - len(own)] else step
-                for d, (n, step) in enumerate(zip(own, strides))
-            ]
-        )
+        + tuple([0 if n == 1 != shape[d - len(own)] else step for d, (n, step) in enumerate(zip(own, strides))])
         for own, strides in operands
     ]
     return strides_in(shape, order_of_strides(shape, *aligned))
@@ -166,8 +155,7 @@ def room_with(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype)
 
 
 def room_like(array: ndarray, dtype: np.dtype, make: Callable[..., ndarray] = np.empty) -> ndarray:
-    """An array from `make` (np.empty or np.zeros) with the strides that a copy of `array` has in
-    torch."""
+    """An array from `make` (np.empty or np.zeros) with the strides that a copy of `array` has in torch."""
     if not isinstance(array, ndarray):  # a Batch of vmap, or a tensor on "meta"
         return (np.zeros_like if make is np.zeros else np.empty_like)(array, dtype)
     if array.flags.c_contiguous or not array.size:
@@ -181,8 +169,7 @@ def room_like(array: ndarray, dtype: np.dtype, make: Callable[..., ndarray] = np
 
 @lru_cache(maxsize=1024)
 def kept_strides(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides, in elements, of a copy: the same strides if they are dense, else dense in the
-    same order."""
+    """The strides, in elements, of a copy: the same strides if they are dense, else dense in the same order."""
     order = order_of_strides(shape, strides)
     return strides if dense(shape, strides, order) else strides_in(shape, order)
 

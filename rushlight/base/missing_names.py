@@ -1,5 +1,4 @@
-"""Error messages for names of torch that rushlight lacks: what to use instead, or the nearest
-name."""
+"""Error messages for names of torch that rushlight lacks: what to use instead, or the nearest name."""
 
 from __future__ import annotations
 
@@ -12,7 +11,9 @@ from rushlight.base.errors import shown_as
 from rushlight.base.tracebacks import hide_frames
 
 CHECK = "`rushlight check script.py` lists the names that a script needs"
-SMALL = "no numbers of 8 bits with a scale: model.half() or .bfloat16() halves the memory, torch.compile makes it faster"  # noqa: E501
+SMALL = (
+    "no numbers of 8 bits with a scale: model.half() or .bfloat16() halves the memory, torch.compile makes it faster"
+)
 PARALLEL = "nn.parallel.DistributedDataParallel, or torch.distributed.fsdp, with `rushlight launch`"
 EXPORT = "rushlight.compiler.export(model, example, folder) for a program that needs NumPy alone"
 INSTEAD = {  # prefix of a name -> the replacement to suggest; the longest prefix wins
@@ -43,25 +44,18 @@ INSTEAD = {  # prefix of a name -> the replacement to suggest; the longest prefi
         ),
         PARALLEL,
     ),
-    "torch.nested": "pad the sequences, nn.utils.rnn.pad_sequence(list, batch_first=True), and "
-    "mask what was added",
+    "torch.nested": "pad the sequences, nn.utils.rnn.pad_sequence(list, batch_first=True), and mask what was added",
     "torch.masked.": "the functions of torch.masked take mask=; MaskedTensor has a mask of its own",
     "torch.package": "torch.save(model.state_dict(), path), with the model's code beside it",
     "torch.export.": EXPORT,
     "torch.onnx.": EXPORT,
     "torch.utils.mobile_optimizer": EXPORT,
     "torch.utils.mkldnn": "the module as it is",
-    "torch.utils.cpp_extension": "Python: torch.compile makes loops of it, autograd.Function "
-    "gives it a derivative",
-    "torch.utils._python_dispatch": "torch.overrides.TorchFunctionMode, which sees each function "
-    "that is called",
+    "torch.utils.cpp_extension": "Python: torch.compile makes loops of it, autograd.Function gives it a derivative",
+    "torch.utils._python_dispatch": "torch.overrides.TorchFunctionMode, which sees each function that is called",
     "torch.utils.bundled_inputs": "torch.save((model.state_dict(), inputs), path)",
     **dict.fromkeys(
-        (
-            "torch.utils.data.datapipes",
-            "torch.utils.data.IterDataPipe",
-            "torch.utils.data.MapDataPipe",
-        ),
+        ("torch.utils.data.datapipes", "torch.utils.data.IterDataPipe", "torch.utils.data.MapDataPipe"),
         "a Dataset, or an IterableDataset with __iter__, in a DataLoader",
     ),
     "torch.testing._internal": "unittest.TestCase or pytest, with torch.testing.assert_close",
@@ -75,15 +69,14 @@ INSTEAD = {  # prefix of a name -> the replacement to suggest; the longest prefi
     "torch._six": "the standard library: collections.abc, math.inf",
     "torch.fx.passes.": "torch.fx.Interpreter, or a loop over graph.nodes",
     **dict.fromkeys(
-        ("torch.cudnn_", "torch.miopen_", "torch.mkldnn_"),
-        "the function of torch.nn.functional of that name",
+        ("torch.cudnn_", "torch.miopen_", "torch.mkldnn_"), "the function of torch.nn.functional of that name"
     ),
 }
 
 
 class NoName(AttributeError):
-    """The AttributeError for a missing name. The message is made when it is read, since many
-    programs only use `hasattr`."""
+    """The AttributeError for a missing name. The message is made when it is read, since many programs only use
+    `hasattr`."""
 
     def __str__(self) -> str:
         path = public(self.args[0])
@@ -98,8 +91,8 @@ shown_as(NoName, "builtins", "AttributeError")
 
 
 class NoAttribute(AttributeError):
-    """The AttributeError for a missing attribute of a module (nn.Module). The hint is made when the
-    message is read, since many programs only use `hasattr`."""
+    """The AttributeError for a missing attribute of a module (nn.Module). The hint is made when the message is read,
+    since many programs only use `hasattr`."""
 
     def __str__(self) -> str:
         text = super().__str__()
@@ -130,9 +123,7 @@ def public(home: str) -> str:
 
 
 def instead(name: str, path: str, known: Iterable[str]) -> str:
-    """The hint for a missing `name`: the replacement, else the nearest of the `known` names in
-    module `path`.
-    """
+    """The hint for a missing `name`: the replacement, else the nearest of the `known` names in module `path`."""
     told = max((start for start in INSTEAD if name.startswith(start)), key=len, default=None)
     if told is not None:
         return INSTEAD[told] if INSTEAD[told] is SMALL else f"instead {INSTEAD[told]}"
@@ -152,10 +143,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return next(
         iter(
             get_close_matches(
-                name,
-                [other for other in known if not other.startswith("_")],
-                1,
-                0.7 if len(name) > 3 else 0.8,
+                name, [other for other in known if not other.startswith("_")], 1, 0.7 if len(name) > 3 else 0.8
             )
         ),
         None,
@@ -167,8 +155,8 @@ finders: list[Callable[[str, str], Any]] = []
 
 
 def missing(home: str, name: str) -> Any:
-    """A class that stands for the missing one, under `import torch`; else raises the error for a
-    name that is missing in the module `home`."""
+    """A class that stands for the missing one, under `import torch`; else raises the error for a name that is missing
+    in the module `home`."""
     for find in finders if not name.startswith("__") else ():
         if (found := find(home, name)) is not None:
             return found
@@ -184,7 +172,5 @@ def tell(home: str) -> None:
 
 def give_up(home: str, name: str) -> Any:
     if name.startswith("__"):  # read by Python itself
-        raise AttributeError(
-            f"module '{home}' has no attribute '{name}'", name=name, obj=sys.modules[home]
-        )
+        raise AttributeError(f"module '{home}' has no attribute '{name}'", name=name, obj=sys.modules[home])
     return missing(home, name)

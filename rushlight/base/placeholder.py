@@ -9,9 +9,9 @@ from rushlight.base.errors import Touched
 
 
 class Placeholder:
-    """What only looks like an array: a batch of vmap (func/batching.py), a shape on the device
-    "meta" (ops/meta/meta_tensors.py). Who would compute with it meets the error that `touched`
-    gives, for what it was asked."""
+    """What only looks like an array: a batch of vmap (func/batching.py), a shape on the device "meta"
+    (ops/meta/meta_tensors.py). Who would compute with it meets the error that `touched` gives, for what it was
+    asked."""
 
     __slots__ = ()
     touched: Callable[[str], Touched]
@@ -30,10 +30,6 @@ class Placeholder:
 
     __hash__ = object.__hash__
     __eq__ = __ne__ = _refuse
-    __getitem__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = (
-        __rtruediv__
-    ) = _refuse
-    __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __invert__ = __matmul__ = __rmatmul__ = (
-        __index__
-    ) = _refuse
+    __getitem__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __invert__ = __matmul__ = __rmatmul__ = __index__ = _refuse
     __and__ = __or__ = __abs__ = __pow__ = __mod__ = __float__ = __int__ = _refuse

@@ -1,8 +1,7 @@
 """Tensors as text, letter for letter as torch prints them.
 
-A tensor becomes text in three steps: choose what is shown (`_corners`), write each shown element as
-a cell (`_cells`), nest the cells in brackets (`_nested`). Cost follows what is shown, not the size
-of the tensor."""
+A tensor becomes text in three steps: choose what is shown (`_corners`), write each shown element as a cell (`_cells`),
+nest the cells in brackets (`_nested`). Cost follows what is shown, not the size of the tensor."""
 
 from __future__ import annotations
 
@@ -17,16 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.dtypes import (
-    bool_,
-    complex64,
-    complex128,
-    dtype,
-    float64,
-    get_default_dtype,
-    int64,
-    of,
-)
+from rushlight.base.dtypes import bool_, complex64, complex128, dtype, float64, get_default_dtype, int64, of
 from rushlight.base.errors import explain
 
 # -- options ---------------------------------------------------------------------------------------
@@ -45,9 +35,8 @@ _PROFILES = {
     "full": _with(_DEFAULT, threshold=math.inf),
 }
 
-# set_printoptions holds for the whole process, as in torch: a context variable would not be seen by
-# other threads and, with some versions of ipykernel, by the next notebook cell. `with
-# printoptions()` holds in its context only.
+# set_printoptions holds for the whole process, as in torch: a context variable would not be seen by other threads and,
+# with some versions of ipykernel, by the next notebook cell. `with printoptions()` holds in its context only.
 _everywhere = _DEFAULT
 _here: ContextVar[_Options | None] = ContextVar("rushlight.printoptions", default=None)
 
@@ -60,14 +49,12 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """Chooses how tensors print, in the whole process or up to the end of a `with printoptions()`
-    around it.
+    """Chooses how tensors print, in the whole process or up to the end of a `with printoptions()` around it.
 
-    precision: digits after the point (4). threshold: a tensor of more elements is summarised
-    (1000), showing edgeitems (3) at both ends of each dimension. linewidth: where lines break (80).
-    sci_mode: scientific notation always (True), never (False), or where the values call for it
-    (None; left out it is None again). profile: 'default', 'short' (precision 2, edgeitems 2) or
-    'full' (all elements), before the other options.
+    precision: digits after the point (4). threshold: a tensor of more elements is summarised (1000), showing edgeitems
+    (3) at both ends of each dimension. linewidth: where lines break (80). sci_mode: scientific notation always (True),
+    never (False), or where the values call for it (None; left out it is None again). profile: 'default', 'short'
+    (precision 2, edgeitems 2) or 'full' (all elements), before the other options.
 
     ValueError for an unknown profile or a negative number.
 
@@ -91,8 +78,7 @@ def get_printoptions() -> dict[str, Any]:
 
 @contextmanager
 def printoptions(**changes: Any) -> Iterator[None]:
-    """Inside `with printoptions(...)`, and in this thread or task only, tensors print with these
-    options.
+    """Inside `with printoptions(...)`, and in this thread or task only, tensors print with these options.
 
     >>> with printoptions(precision=2):
     ...     print(rushlight.tensor([3.14159]))
@@ -120,10 +106,7 @@ def _changed(
 ) -> _Options:
     if profile is not None and profile not in _PROFILES:
         raise ValueError(
-            explain(
-                f"set_printoptions(): there is no profile {profile!r}: choose one of "
-                + ", ".join(_PROFILES)
-            )
+            explain(f"set_printoptions(): there is no profile {profile!r}: choose one of " + ", ".join(_PROFILES))
         )
     changes: dict[str, Any] = {"sci_mode": sci_mode}
     if precision is not None:
@@ -139,9 +122,7 @@ def _changed(
 
 def _count(option: str, value: int) -> int:
     if index(value) < 0:
-        raise ValueError(
-            explain(f"set_printoptions(): {option} is {value}, but must be at least 0")
-        )
+        raise ValueError(explain(f"set_printoptions(): {option} is {value}, but must be at least 0"))
     return index(value)
 
 
@@ -159,8 +140,8 @@ def format_tensor(
 ) -> str:
     """The repr of a tensor with these elements, equal to torch's.
 
-    dtype: the tensor's. grad_fn_name: the name of the node that made it, such as 'AddBackward0'.
-    prefix: the name of a subclass. contents: text in place of the elements.
+    dtype: the tensor's. grad_fn_name: the name of the node that made it, such as 'AddBackward0'. prefix: the name of a
+    subclass. contents: text in place of the elements.
 
     >>> format_tensor(np.float32([1, 2.5]), rushlight.float32, grad_fn_name="AddBackward0")
     'tensor([1.0000, 2.5000], grad_fn=<AddBackward0>)'
@@ -168,9 +149,7 @@ def format_tensor(
     options = _options()
     indent = len(prefix) + 1
     if contents is None:
-        contents = (
-            _contents(array, dtype, indent, options) if isinstance(array, np.ndarray) else "..."
-        )
+        contents = _contents(array, dtype, indent, options) if isinstance(array, np.ndarray) else "..."
     suffixes = [*_suffixes_of_data(array, dtype, options)]
     if grad_fn_name is not None:
         suffixes.append(f"grad_fn=<{grad_fn_name}>")
@@ -199,16 +178,12 @@ def format_sparse(
         suffixes.append(f"dtype={of(values.dtype)}")
     suffixes.append(f"layout={layout}")
     if grad_fn_name is not None or requires_grad:
-        suffixes.append(
-            f"grad_fn=<{grad_fn_name}>" if grad_fn_name is not None else "requires_grad=True"
-        )
+        suffixes.append(f"grad_fn=<{grad_fn_name}>" if grad_fn_name is not None else "requires_grad=True")
     if layout == "torch.sparse_coo":
         parts.append(f"size={size}")  # on a line of its own
     else:
         suffixes.insert(0, f"size={size}")
-    return _with_suffixes(
-        "tensor(" + (",\n" + " " * indent).join(parts), suffixes, indent, options.linewidth
-    )
+    return _with_suffixes("tensor(" + (",\n" + " " * indent).join(parts), suffixes, indent, options.linewidth)
 
 
 def format_parameter(
@@ -269,23 +244,15 @@ def _contents(array: np.ndarray, dtype: dtype, indent: int, options: _Options) -
 
 
 def _corners(array: np.ndarray, edge: int) -> np.ndarray:
-    """The array with each dimension longer than 2 edge cut to its first and last `edge`
-    elements."""
-    places = [
-        [*range(edge), *range(n - edge, n)] if n > 2 * edge else range(n) for n in array.shape
-    ]
+    """The array with each dimension longer than 2 edge cut to its first and last `edge` elements."""
+    places = [[*range(edge), *range(n - edge, n)] if n > 2 * edge else range(n) for n in array.shape]
     return array if array.shape == tuple(map(len, places)) else array[np.ix_(*places)]
 
 
-def _nested(
-    texts: list[str], shape: tuple[int, ...], full: tuple[int, ...], indent: int, per_line: int
-) -> str:
-    """Cells of shape `shape` in brackets, with "..." in dimensions that are longer in the shape
-    `full`."""
+def _nested(texts: list[str], shape: tuple[int, ...], full: tuple[int, ...], indent: int, per_line: int) -> str:
+    """Cells of shape `shape` in brackets, with "..." in dimensions that are longer in the shape `full`."""
     last = len(shape) - 1
-    for dim in range(
-        last, -1, -1
-    ):  # inside out: each round replaces the texts of a dimension by one text
+    for dim in range(last, -1, -1):  # inside out: each round replaces the texts of a dimension by one text
         groups = _chunks(texts, shape[dim])
         if full[dim] > shape[dim]:
             edge = shape[dim] // 2

@@ -1,8 +1,7 @@
-"""Trees of containers: nested tuples, lists and dicts as one flat list and a description of its
-form, and back.
+"""Trees of containers: nested tuples, lists and dicts as one flat list and a description of its form, and back.
 
-Leaves are objects that are not registered containers, such as None. Functions on nested containers
-of tensors flatten their arguments, work on the list, and rebuild the containers.
+Leaves are objects that are not registered containers, such as None. Functions on nested containers of tensors flatten
+their arguments, work on the list, and rebuild the containers.
 """
 
 from __future__ import annotations
@@ -60,8 +59,8 @@ class GetAttrKey(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """A class of containers. `flatten`: container -> (children, context); `unflatten`: the inverse;
-    `keys`: the keys of the children.
+    """A class of containers. `flatten`: container -> (children, context); `unflatten`: the inverse; `keys`: the keys of
+    the children.
     """
 
     flatten_fn: Callable[[Any], tuple[Iterable, Context]]
@@ -85,9 +84,7 @@ def mapping(make: Callable[[Iterable, Context], Any]) -> Kind:
 KINDS: dict[type, Kind] = {
     tuple: Kind(lambda t: (t, None), lambda leaves, _: tuple(leaves), indices),
     list: Kind(lambda t: (t, None), lambda leaves, _: list(leaves), indices),
-    Size: Kind(
-        lambda t: (t, None), lambda leaves, _: tuple(leaves), indices
-    ),  # of leaves that need not be ints
+    Size: Kind(lambda t: (t, None), lambda leaves, _: tuple(leaves), indices),  # of leaves that need not be ints
     dict: mapping(lambda leaves, keys: dict(zip(keys, leaves))),
     OrderedDict: mapping(lambda leaves, keys: OrderedDict(zip(keys, leaves))),
     defaultdict: Kind(
@@ -112,19 +109,16 @@ def register_pytree_node(
     from_dumpable_context: Callable | None = None,
     flatten_with_keys_fn: Callable | None = None,
 ) -> None:
-    """Let instances of `cls` be containers: `flatten_fn(x) -> (children, context)`,
-    `unflatten_fn(children, context) -> x`.
+    """Let instances of `cls` be containers: `flatten_fn(x) -> (children, context)`, `unflatten_fn(children, context) ->
+    x`.
 
-    `flatten_with_keys_fn(x) -> ([(key, child), ...], context)` names the children in paths. The
-    arguments about serialization are accepted; forms are not serialized. ValueError if the class is
-    registered already."""
+    `flatten_with_keys_fn(x) -> ([(key, child), ...], context)` names the children in paths. The arguments about
+    serialization are accepted; forms are not serialized. ValueError if the class is registered already."""
     if cls in KINDS:
         raise ValueError(explain(f"{cls} is already registered as pytree node."))
     keyed = flatten_with_keys_fn
     KINDS[cls] = Kind(
-        flatten_fn,
-        unflatten_fn,
-        None if keyed is None else lambda tree: [key for key, _ in keyed(tree)[0]],
+        flatten_fn, unflatten_fn, None if keyed is None else lambda tree: [key for key, _ in keyed(tree)[0]]
     )
 
 
@@ -138,8 +132,7 @@ def kind_of(tree: Any) -> Kind | None:
 
 
 class TreeSpec:
-    """The form of a tree: the class of the root, the context to rebuild it, and the specs of its
-    children.
+    """The form of a tree: the class of the root, the context to rebuild it, and the specs of its children.
 
     `type` is None for a leaf. `num_leaves`, `num_nodes`, `num_children` are counts.
     """
@@ -150,9 +143,7 @@ class TreeSpec:
         self.type, self.context, self.children_specs = type, context, children_specs
         self.num_children = len(children_specs)
         self.num_nodes: int = 1 + sum(child.num_nodes for child in children_specs)
-        self.num_leaves: int = (
-            1 if type is None else sum(child.num_leaves for child in children_specs)
-        )
+        self.num_leaves: int = 1 if type is None else sum(child.num_leaves for child in children_specs)
 
     def is_leaf(self) -> bool:
         """Whether it is the form of a single leaf."""
@@ -177,9 +168,8 @@ class TreeSpec:
         if len(found) != self.num_leaves:
             raise ValueError(
                 explain(
-                    f"treespec.unflatten(leaves): `leaves` has length {len(found)} but the spec "
-                    "refers to "
-                    f"a pytree that holds {self.num_leaves} items ({self}).",
+                    f"treespec.unflatten(leaves): `leaves` has length {len(found)} but the spec refers to a pytree "
+                    f"that holds {self.num_leaves} items ({self}).",
                     "pass as many leaves as tree_flatten returned",
                 )
             )
@@ -188,9 +178,7 @@ class TreeSpec:
     def filled(self, leaves: Iterator) -> PyTree:
         if self.type is None:
             return next(leaves)
-        return self.kind().unflatten_fn(
-            [child.filled(leaves) for child in self.children_specs], self.context
-        )
+        return self.kind().unflatten_fn([child.filled(leaves) for child in self.children_specs], self.context)
 
     def flatten_up_to(self, tree: PyTree) -> list:
         """The subtrees of `tree` at the leaves of this form. ValueError where the forms differ."""
@@ -209,25 +197,15 @@ class TreeSpec:
         """The children of a container of this form's class, in its order."""
         kind = kind_of(tree)
         dicts = (dict, OrderedDict, defaultdict)
-        if kind is None or not (
-            type(tree) is self.type or (type(tree) in dicts and self.type in dicts)
-        ):
-            raise ValueError(
-                explain(f"Node type mismatch; expected {self.type}, but got {type(tree)}.")
-            )
+        if kind is None or not (type(tree) is self.type or (type(tree) in dicts and self.type in dicts)):
+            raise ValueError(explain(f"Node type mismatch; expected {self.type}, but got {type(tree)}."))
         children, context = kind.flatten_fn(tree)
         children = list(children)
         if len(children) != self.num_children:
-            raise ValueError(
-                explain(
-                    f"Node arity mismatch; expected {self.num_children}, but got {len(children)}."
-                )
-            )
+            raise ValueError(explain(f"Node arity mismatch; expected {self.num_children}, but got {len(children)}."))
         if self.type not in dicts:
             if context != self.context and self.type is not deque:
-                raise ValueError(
-                    explain(f"Node context mismatch for custom node type {self.type}.")
-                )
+                raise ValueError(explain(f"Node context mismatch for custom node type {self.type}."))
             return children
         keys = self.context[1] if self.type is defaultdict else self.context
         if set(keys) != set(tree):
@@ -298,8 +276,7 @@ def tree_unflatten(leaves: Iterable, treespec: TreeSpec) -> PyTree:
     if not isinstance(treespec, TreeSpec):
         raise TypeError(
             explain(
-                "Expected `treespec` to be an instance of PyTreeSpec but got item of type "
-                f"{type(treespec)}.",
+                f"Expected `treespec` to be an instance of PyTreeSpec but got item of type {type(treespec)}.",
                 "pass the second result of tree_flatten",
             )
         )
@@ -330,8 +307,7 @@ def tree_is_leaf(tree: PyTree, is_leaf: IsLeaf = None) -> bool:
 
 
 def tree_map(func: Callable, tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
-    """A tree of the same form, of func(leaf, ...); `rests` have that form too, with anything where
-    `tree` has leaves.
+    """A tree of the same form, of func(leaf, ...); `rests` have that form too, with anything where `tree` has leaves.
 
     >>> from rushlight.base.pytree import tree_map
     >>> tree_map(lambda x, y: x + y, {"a": 1, "b": (2, 3)}, {"a": 10, "b": (20, 30)})
@@ -349,26 +325,17 @@ def tree_map_(func: Callable, tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = No
 
 def chosen_by(what: Any) -> Callable[[Any], bool]:
     """Whether a leaf is meant: by a class, several, or a predicate."""
-    return (
-        what
-        if callable(what) and not isinstance(what, type)
-        else lambda leaf: isinstance(leaf, what)
-    )
+    return what if callable(what) and not isinstance(what, type) else lambda leaf: isinstance(leaf, what)
 
 
-def tree_map_only(
-    type_or_types_or_pred: Any, /, func: Callable, tree: PyTree, is_leaf: IsLeaf = None
-) -> PyTree:
-    """The tree with func(leaf) for leaves of these classes, or for which the predicate is true;
-    other leaves unchanged.
-    """
+def tree_map_only(type_or_types_or_pred: Any, /, func: Callable, tree: PyTree, is_leaf: IsLeaf = None) -> PyTree:
+    """The tree with func(leaf) for leaves of these classes, or for which the predicate is true; other leaves
+    unchanged."""
     chosen = chosen_by(type_or_types_or_pred)
     return tree_map(lambda leaf: func(leaf) if chosen(leaf) else leaf, tree, is_leaf=is_leaf)
 
 
-def tree_map_only_(
-    type_or_types_or_pred: Any, /, func: Callable, tree: PyTree, is_leaf: IsLeaf = None
-) -> PyTree:
+def tree_map_only_(type_or_types_or_pred: Any, /, func: Callable, tree: PyTree, is_leaf: IsLeaf = None) -> PyTree:
     """Call func(leaf) for the leaves meant, and return the tree itself."""
     tree_map_only(type_or_types_or_pred, func, tree, is_leaf)
     return tree
@@ -384,16 +351,12 @@ def tree_any(pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) 
     return any(map(pred, tree_leaves(tree, is_leaf)))
 
 
-def tree_all_only(
-    type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None
-) -> bool:
+def tree_all_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
     """Whether pred is true of every leaf of these classes."""
     return all(pred(leaf) for leaf in tree_leaves(tree, is_leaf) if isinstance(leaf, type_or_types))
 
 
-def tree_any_only(
-    type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None
-) -> bool:
+def tree_any_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
     """Whether pred is true of some leaf of these classes."""
     return any(pred(leaf) for leaf in tree_leaves(tree, is_leaf) if isinstance(leaf, type_or_types))
 
@@ -427,16 +390,12 @@ def paths(tree: PyTree, path: tuple, is_leaf: IsLeaf) -> Iterator[tuple[tuple, A
         yield from paths(child, (*path, key), is_leaf)
 
 
-def tree_flatten_with_path(
-    tree: PyTree, is_leaf: IsLeaf = None
-) -> tuple[list[tuple[tuple, Any]], TreeSpec]:
+def tree_flatten_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[tuple[tuple, Any]], TreeSpec]:
     """([(path, leaf), ...], form)."""
     return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
 
 
-def tree_map_with_path(
-    func: Callable, tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None
-) -> PyTree:
+def tree_map_with_path(func: Callable, tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
     """A tree of the same form, of func(path, leaf, ...)."""
     pairs, form = tree_flatten_with_path(tree, is_leaf)
     others = [form.flatten_up_to(rest) for rest in rests]
@@ -453,11 +412,9 @@ def key_get(obj: Any, kp: tuple) -> Any:
     return reduce(lambda tree, key: key.get(tree), kp, obj)
 
 
-def _broadcast_to_and_flatten(
-    tree: PyTree, treespec: TreeSpec, is_leaf: IsLeaf = None
-) -> list | None:
-    """A leaf of `tree` for each leaf of the structure; a leaf stands for all leaves below it. None
-    if the structures do not fit.
+def _broadcast_to_and_flatten(tree: PyTree, treespec: TreeSpec, is_leaf: IsLeaf = None) -> list | None:
+    """A leaf of `tree` for each leaf of the structure; a leaf stands for all leaves below it. None if the structures do
+    not fit.
 
     So in_dims=0 means a 0 for every tensor of the arguments.
     """
@@ -469,38 +426,13 @@ def _broadcast_to_and_flatten(
         children = treespec.matched(tree)
     except ValueError:
         return None
-    parts = [
-        _broadcast_to_and_flatten(child, spec, is_leaf)
-        for child, spec in zip(children, treespec.children_specs)
-    ]
+    parts = [_broadcast_to_and_flatten(child, spec, is_leaf) for child, spec in zip(children, treespec.children_specs)]
     return None if None in parts else [leaf for part in parts for leaf in part or ()]
 
 
 __all__ = [
-    "GetAttrKey",
-    "LeafSpec",
-    "MappingKey",
-    "PyTree",
-    "SequenceKey",
-    "TreeSpec",
-    "key_get",
-    "keystr",
-    "register_pytree_node",
-    "tree_all",
-    "tree_all_only",
-    "tree_any",
-    "tree_any_only",
-    "tree_flatten",
-    "tree_flatten_with_path",
-    "tree_is_leaf",
-    "tree_iter",
-    "tree_leaves",
-    "tree_leaves_with_path",
-    "tree_map",
-    "tree_map_",
-    "tree_map_only",
-    "tree_map_only_",
-    "tree_map_with_path",
-    "tree_structure",
-    "tree_unflatten",
-]
+    "GetAttrKey", "LeafSpec", "MappingKey", "PyTree", "SequenceKey", "TreeSpec", "key_get", "keystr",
+    "register_pytree_node", "tree_all", "tree_all_only", "tree_any", "tree_any_only", "tree_flatten",
+    "tree_flatten_with_path", "tree_is_leaf", "tree_iter", "tree_leaves", "tree_leaves_with_path", "tree_map",
+    "tree_map_", "tree_map_only", "tree_map_only_", "tree_map_with_path", "tree_structure", "tree_unflatten",
+]  # fmt: skip

@@ -1,10 +1,8 @@
-"""torch's module names of classes: in the files that torch.save writes, and in programs written for
-torch.
+"""torch's module names of classes: in the files that torch.save writes, and in programs written for torch.
 
-Many programs test `type(m).__module__.startswith("torch.nn")`, so under compat the classes carry
-torch's module names. The module shown must contain the class's source and globals, for
-inspect.getsource and typing.get_type_hints. In a few cases (nn.LazyLinear, nn.MultiheadAttention)
-it differs from the module named in files."""
+Many programs test `type(m).__module__.startswith("torch.nn")`, so under compat the classes carry torch's module names.
+The module shown must contain the class's source and globals, for inspect.getsource and typing.get_type_hints. In a few
+cases (nn.LazyLinear, nn.MultiheadAttention) it differs from the module named in files."""
 
 from __future__ import annotations
 
@@ -36,8 +34,7 @@ def put(name: str) -> None:
 
 
 def set_module(cls: type, name: str) -> None:
-    """Set `__module__`. Python 3.13 deletes `__firstlineno__` then, which inspect.getsource
-    needs."""
+    """Set `__module__`. Python 3.13 deletes `__firstlineno__` then, which inspect.getsource needs."""
     line = vars(cls).get("__firstlineno__")
     cls.__module__ = name
     if line is not None:
@@ -45,8 +42,7 @@ def set_module(cls: type, name: str) -> None:
 
 
 def show(as_torchs: bool) -> None:
-    """Set `__module__` of all placed classes, now and later, to torch's names, or back to
-    rushlight's."""
+    """Set `__module__` of all placed classes, now and later, to torch's names, or back to rushlight's."""
     global shown
     shown = as_torchs
     for name in PLACES if shown else ():

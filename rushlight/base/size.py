@@ -9,12 +9,10 @@ from typing import Any, SupportsIndex, overload
 
 
 class Size(tuple[int, ...]):
-    """The sizes of a tensor's dimensions: a tuple of ints whose slices, sums and multiples are
-    Sizes too.
+    """The sizes of a tensor's dimensions: a tuple of ints whose slices, sums and multiples are Sizes too.
 
-    TypeError unless all elements are ints or convert to ints, as NumPy's integers and 0-d integer
-    tensors do. `tuple.__new__(Size, shape)` skips this check, for a shape known to hold Python
-    ints.
+    TypeError unless all elements are ints or convert to ints, as NumPy's integers and 0-d integer tensors do.
+    `tuple.__new__(Size, shape)` skips this check, for a shape known to hold Python ints.
 
     >>> shape = rushlight.Size([2, 3])
     >>> shape, shape.numel(), shape[1:] + (4,)
@@ -48,8 +46,7 @@ class Size(tuple[int, ...]):
     def __add__(self, other: tuple[int, ...]) -> Size:  # type: ignore[override]
         if not isinstance(other, tuple):
             raise TypeError(
-                f"can only concatenate tuple (not {type(other).__name__}) to torch.Size: "
-                "write size + tuple(...)"
+                f"can only concatenate tuple (not {type(other).__name__}) to torch.Size: write size + tuple(...)"
             )
         return Size(tuple.__add__(self, other))
 
@@ -67,10 +64,7 @@ class Size(tuple[int, ...]):
 def _misfit(values: tuple[Any, ...]) -> str:
     misfits = [(place, value) for place, value in enumerate(values) if not _is_integer(value)]
     place, value = misfits[0]
-    return (
-        f"torch.Size() takes an iterable of 'int' (item {place} is '{type(value).__name__}'): "
-        "convert it with int()"
-    )
+    return f"torch.Size() takes an iterable of 'int' (item {place} is '{type(value).__name__}'): convert it with int()"
 
 
 def _is_integer(value: Any) -> bool:
@@ -82,17 +76,15 @@ def _is_integer(value: Any) -> bool:
 
 
 def in_order(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """torch's strides, in elements, of a C-contiguous array; a dimension of size 0 counts as size
-    1."""
+    """torch's strides, in elements, of a C-contiguous array; a dimension of size 0 counts as size 1."""
     return tuple([math.prod([max(n, 1) for n in shape[i + 1 :]]) for i in range(len(shape))])
 
 
 def steps_of(a: Any) -> tuple[int, ...]:
     """torch's strides of an array, in elements.
 
-    These strides differ from NumPy's for an array without elements (C order), and for a dimension
-    of size 1 with NumPy's stride 0, as in `x[None]`: its stride is the span of the next dimension.
-    """
+    These strides differ from NumPy's for an array without elements (C order), and for a dimension of size 1 with
+    NumPy's stride 0, as in `x[None]`: its stride is the span of the next dimension."""
     if a.size == 0:
         return in_order(a.shape)
     steps, span = [step // a.itemsize for step in a.strides], 1

@@ -1,5 +1,4 @@
-"""Functions from generated text: compiled in one place, so that tracebacks and debuggers show their
-lines.
+"""Functions from generated text: compiled in one place, so that tracebacks and debuggers show their lines.
 
 >>> import inspect
 >>> double = define("def double(x):\\n    return 2 * x\\n", "double", {}, "doubling")
@@ -15,24 +14,21 @@ from itertools import count
 from typing import Any
 from weakref import finalize
 
-# The file names of generated code begin with this. `tracebacks.ours` counts the frames of such
-# files as the package's own.
+# The file names of generated code begin with this. `tracebacks.ours` counts the frames of such files as the package's
+# own.
 GENERATED = "<rushlight "
 
 numbers = count(2)
 WIDTH = 88  # columns of a line before its block is indented
 
 
-def define(
-    text: str, name: str, scope: dict[str, Any], title: str, prefix: str = GENERATED
-) -> Callable:
+def define(text: str, name: str, scope: dict[str, Any], title: str, prefix: str = GENERATED) -> Callable:
     """The function `name` of the text, which is run in `scope` and taken out of it.
 
-    `title`: a name such as "call of where"; with `prefix` it is the file name of the code. A title
-    in use gets a number. `prefix`: "<" for code that counts as the user's own.
+    `title`: a name such as "call of where"; with `prefix` it is the file name of the code. A title in use gets a
+    number. `prefix`: "<" for code that counts as the user's own.
 
-    `linecache` keeps the lines of the text as long as the function's code exists, also in a
-    traceback.
+    `linecache` keeps the lines of the text as long as the function's code exists, also in a traceback.
     """
     file, lines = register(text, title, prefix)
     exec(compile(text, file, "exec"), scope)
@@ -43,9 +39,7 @@ def define(
 
 
 def register(text: str, title: str, prefix: str) -> tuple[str, list[str]]:
-    """Put the text into `linecache` under a unique file name; returns this file name and the
-    lines.
-    """
+    """Put the text into `linecache` under a unique file name; returns this file name and the lines."""
     lines = text.splitlines(True)
     # an entry without a modification time is kept by `linecache.checkcache`
     entry = (len(text), None, lines, file := f"{prefix}{title}>")

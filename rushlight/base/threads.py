@@ -1,8 +1,7 @@
 """The number of threads for matrix products and for loops over large arrays.
 
-Products of medium size run on one thread (`alone`). BLAS would divide them over its threads without
-being faster, and if another program occupies a core, would wait for it for a whole time slice of
-the scheduler."""
+Products of medium size run on one thread (`alone`). BLAS would divide them over its threads without being faster, and
+if another program occupies a core, would wait for it for a whole time slice of the scheduler."""
 
 from __future__ import annotations
 
@@ -21,15 +20,14 @@ chosen: int | None = None  # the number given to `set_num_threads`
 
 
 def cores() -> int:
-    """The number of parts of a loop over large arrays: from set_num_threads or OMP_NUM_THREADS,
-    else the number of cores."""
+    """The number of parts of a loop over large arrays: from set_num_threads or OMP_NUM_THREADS, else the number of
+    cores."""
     return available() if chosen is None else chosen
 
 
 @cache
 def available() -> int:
-    """The number of threads with which the process was started; cached, since the system call is
-    slow."""
+    """The number of threads with which the process was started; cached, since the system call is slow."""
     asked = os.environ.get("OMP_NUM_THREADS", "")
     if asked.isdigit() and int(asked) > 0:
         return int(asked)
@@ -43,22 +41,17 @@ def process_cores() -> int:
 
 @cache
 def openblas() -> tuple[Callable[[], int], Callable[[int], None]] | None:
-    """(get, set) functions for the number of threads of the OpenBLAS in NumPy's wheels; None for
-    another BLAS, or for a Python without ctypes."""
+    """(get, set) functions for the number of threads of the OpenBLAS in NumPy's wheels; None for another BLAS, or for a
+    Python without ctypes."""
     try:
         import ctypes
     except ImportError:
         return None
     package = Path(np.__file__).parent
-    for path in (
-        *package.parent.glob("numpy.libs/*openblas*"),
-        *package.glob(".dylibs/*openblas*"),
-    ):
+    for path in (*package.parent.glob("numpy.libs/*openblas*"), *package.glob(".dylibs/*openblas*")):
         try:
             library = ctypes.PyDLL(str(path))
-            get, put = (
-                getattr(library, f"scipy_openblas_{verb}_num_threads64_") for verb in ("get", "set")
-            )
+            get, put = (getattr(library, f"scipy_openblas_{verb}_num_threads64_") for verb in ("get", "set"))
         except (OSError, AttributeError):
             continue
         put.argtypes, put.restype = [ctypes.c_int], None
@@ -80,17 +73,16 @@ def alone(f: Callable, *args: Any) -> Any:
 
 
 def pools() -> Any:
-    """threadpoolctl's functions that read and set the thread pools of loaded BLAS libraries; None
-    without threads, as in a browser, or without ctypes."""
+    """threadpoolctl's functions that read and set the thread pools of loaded BLAS libraries; None without threads, as
+    in a browser, or without ctypes."""
     try:
         from threadpoolctl import threadpool_info, threadpool_limits
     except ImportError as error:
         if sys.platform == "emscripten" or (error.name or "").endswith("ctypes"):
             return None
         raise ImportError(
-            "thread counts need threadpoolctl: pip install threadpoolctl, or set "
-            "OPENBLAS_NUM_THREADS "
-            "before starting Python"
+            "thread counts need threadpoolctl: pip install threadpoolctl, or set OPENBLAS_NUM_THREADS before starting "
+            "Python"
         ) from None
     return threadpool_info, threadpool_limits
 
@@ -109,8 +101,7 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(n: int) -> None:
-    """Use n threads in BLAS and in loops over large arrays. Small products are faster with one
-    thread.
+    """Use n threads in BLAS and in loops over large arrays. Small products are faster with one thread.
 
     >>> rushlight.set_num_threads(1)
     >>> rushlight.get_num_threads()
@@ -118,11 +109,7 @@ def set_num_threads(n: int) -> None:
     """
     if not isinstance(n, int) or n < 1:
         raise RuntimeError(
-            explain(
-                "set_num_threads expects a positive integer",
-                f"this machine has {os.cpu_count()} cores",
-                given=n,
-            )
+            explain("set_num_threads expects a positive integer", f"this machine has {os.cpu_count()} cores", given=n)
         )
     global chosen
     found = pools()

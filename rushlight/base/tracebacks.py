@@ -1,10 +1,9 @@
 """Tracebacks without the library's frames: the last frame of an error is the user's statement.
 
-A function cannot take its own frame out of a traceback, since Python adds the frame when the
-function is left. `hide_frames` therefore sets a trace function (sys.settrace) on the user's frame.
-Python calls the trace function once, when the exception has arrived there; the trace function
-removes the library's frames and itself. A call that does not fail costs nothing.
-RUSHLIGHT_TRACEBACK=full keeps all frames, and so does a debugger, which has a trace function of its
+A function cannot take its own frame out of a traceback, since Python adds the frame when the function is left.
+`hide_frames` therefore sets a trace function (sys.settrace) on the user's frame. Python calls the trace function once,
+when the exception has arrived there; the trace function removes the library's frames and itself. A call that does not
+fail costs nothing. RUSHLIGHT_TRACEBACK=full keeps all frames, and so does a debugger, which has a trace function of its
 own."""
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 OURS = (PACKAGE, "<frozen ", GENERATED)  # the package's files, Python's import, generated functions
 # the demo is a program that uses the library: its statements count as the user's
 DEMO = PACKAGE + "demo" + os.sep
-# Calls that a Watch sees before it gives up. Between an error and the user's frame are some ten; a
-# program that caught the error would otherwise run on with a trace function (0.2 us a call).
+# Calls that a Watch sees before it gives up. Between an error and the user's frame are some ten; a program that caught
+# the error would otherwise run on with a trace function (0.2 us a call).
 MAX_CALLS = 10_000
 
 
@@ -44,12 +43,11 @@ def first_of_user(frame: FrameType | None) -> FrameType | None:
 
 
 def hide_frames(own: bool = True) -> None:
-    """Take the library's frames out of the traceback of the exception that is on its way, where it
-    reaches the user's frame.
+    """Take the library's frames out of the traceback of the exception that is on its way, where it reaches the user's
+    frame.
 
-    `own`: the library raised the exception. Then the traceback ends at the user's statement, and
-    the exceptions that the library caught before leave `__context__`. If not, the frames after the
-    user's last frame stay."""
+    `own`: the library raised the exception. Then the traceback ends at the user's statement, and the exceptions that
+    the library caught before leave `__context__`. If not, the frames after the user's last frame stay."""
     before, user = sys.gettrace(), user_frame(2)
     if isinstance(before, Watch):  # of an earlier exception, or of this one further inside
         before.stop()
@@ -60,8 +58,7 @@ def hide_frames(own: bool = True) -> None:
 
 
 class Watch:
-    """A trace function that waits in the frame `user` for an exception to arrive. `own`: see
-    `hide_frames`."""
+    """A trace function that waits in the frame `user` for an exception to arrive. `own`: see `hide_frames`."""
 
     def __init__(self, user: FrameType, own: bool):
         self.user, self.own, self.calls, self.before = user, own, 0, user.f_trace
@@ -96,8 +93,8 @@ class Watch:
 
 
 def outer_user(user: FrameType) -> FrameType | None:
-    """The next frame of the user's beyond a call of the library: the training loop, for a statement
-    in a model's forward."""
+    """The next frame of the user's beyond a call of the library: the training loop, for a statement in a model's
+    forward."""
     frame = user.f_back
     while frame is not None and not ours(frame.f_code.co_filename):
         frame = frame.f_back
@@ -105,8 +102,8 @@ def outer_user(user: FrameType) -> FrameType | None:
 
 
 def remove_frames(trace: TracebackType, own: bool) -> None:
-    """Take the library's frames out of a traceback whose first frame is the user's. `own`: also
-    those after the user's last frame."""
+    """Take the library's frames out of a traceback whose first frame is the user's. `own`: also those after the user's
+    last frame."""
     last = trace  # the last entry that stays
     step = trace.tb_next
     while step is not None:

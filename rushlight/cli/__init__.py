@@ -60,14 +60,11 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command. Returns the exit status: 0, 1 for results that cannot be written, 2 for bad
-    input."""
+    """Run the command. Returns the exit status: 0, 1 for results that cannot be written, 2 for bad input."""
     arguments, unknown = parser().parse_known_args(argv)
     command = f"rushlight {arguments.command}".rstrip()
     if unknown:
-        return say(
-            f"{command}: unrecognized arguments: {' '.join(unknown)}; see {command} --help", 2
-        )
+        return say(f"{command}: unrecognized arguments: {' '.join(unknown)}; see {command} --help", 2)
     try:
         return arguments.run(arguments)
     except BadInput as error:
@@ -93,9 +90,7 @@ def say(message: str, status: int) -> int:
 
 
 def parser() -> Parser:
-    top = Parser(
-        prog="rushlight", description="PyTorch's API in pure Python on NumPy.", allow_abbrev=False
-    )
+    top = Parser(prog="rushlight", description="PyTorch's API in pure Python on NumPy.", allow_abbrev=False)
     top.add_argument("--version", action="version", version=VERSION, help="print the version")
     top.set_defaults(run=lambda arguments: show(top.format_help()), command="")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
@@ -108,9 +103,7 @@ def parser() -> Parser:
     add_info(commands)
     add_cache(commands)
     add_completion(commands, top)
-    version = commands.add_parser(
-        "version", help="print the version", description="Print the version."
-    )
+    version = commands.add_parser("version", help="print the version", description="Print the version.")
     version.set_defaults(run=lambda arguments: show(VERSION), command="version")
     return top
 
@@ -124,35 +117,16 @@ def add_demo(commands: argparse._SubParsersAction) -> None:
         allow_abbrev=False,
     )
     settings = (
-        (
-            "--out",
-            "DIR",
-            Path,
-            Path("rushlight-demo"),
-            "folder for the results (default: %(default)s)",
-        ),
-        (
-            "--epochs",
-            "N",
-            whole(1),
-            15,
-            "number of passes over the training digits (default: %(default)s)",
-        ),
+        ("--out", "DIR", Path, Path("rushlight-demo"), "folder for the results (default: %(default)s)"),
+        ("--epochs", "N", whole(1), 15, "number of passes over the training digits (default: %(default)s)"),
         ("--lr", "RATE", rate, 2e-3, "learning rate of Adam (default: %(default)s)"),
-        (
-            "--seed",
-            "N",
-            whole(0),
-            0,
-            "seed of the initial weights and the shuffling (default: %(default)s)",
-        ),
+        ("--seed", "N", whole(0), 0, "seed of the initial weights and the shuffling (default: %(default)s)"),
         (
             "--data",
             "FILE",
             Path,
             SHIPPED,
-            "CSV file with other digits: 64 pixels from 0 to 16 and a label in each row "
-            "(default: the included digits)",
+            "CSV file with other digits: 64 pixels from 0 to 16 and a label in each row (default: the included digits)",
         ),
     )
     for flag, metavar, kind, default, text in settings:
@@ -244,9 +218,7 @@ def run_warmup(arguments: argparse.Namespace) -> int:
         raise BadInput("the cache folder is not writable; set RUSHLIGHT_CACHE to a writable folder")
     try:
         count = warmup(
-            None
-            if arguments.quiet
-            else lambda name, seconds: print(f"{seconds:6.2f} s  {name}", flush=True)
+            None if arguments.quiet else lambda name, seconds: print(f"{seconds:6.2f} s  {name}", flush=True)
         )
     except ImportError as error:
         raise BadInput(str(error)) from None

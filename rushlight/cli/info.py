@@ -40,8 +40,8 @@ def add_info(commands: argparse._SubParsersAction) -> None:
     info = commands.add_parser(
         "info",
         help="print versions, BLAS, threads and the cache",
-        description="Print what a bug report needs: versions, the BLAS library, the number of "
-        "threads, the cache of compiled loops, and environment variables that rushlight reads.",
+        description="Print what a bug report needs: versions, the BLAS library, the number of threads, the cache of "
+        "compiled loops, and environment variables that rushlight reads.",
         allow_abbrev=False,
     )
     info.set_defaults(run=run_info, command="info")
@@ -51,8 +51,8 @@ def add_cache(commands: argparse._SubParsersAction) -> None:
     parser = commands.add_parser(
         "cache",
         help="the folder of compiled loops",
-        description="Print the place and size of the folder of compiled loops, or empty it. Numba "
-        "compiles a removed loop again when the loop is next used, in about half a second.",
+        description="Print the place and size of the folder of compiled loops, or empty it. Numba compiles a removed "
+        "loop again when the loop is next used, in about half a second.",
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -113,11 +113,7 @@ def blas() -> Iterator[tuple[str, str]]:
     for library in threadpool_info():
         if library["user_api"] == "blas":
             kernels = f", {library['architecture']}" if library.get("architecture") else ""
-            yield (
-                "BLAS",
-                f"{library['internal_api']} {library['version']}{kernels}, "
-                f"{library['num_threads']} threads",
-            )
+            yield ("BLAS", f"{library['internal_api']} {library['version']}{kernels}, {library['num_threads']} threads")
 
 
 def run_cache(arguments: argparse.Namespace) -> int:

@@ -32,8 +32,8 @@ def check_list(values: Any, name: str, size: int) -> list[Tensor]:
     if not isinstance(values, (list, tuple)):
         raise TypeError(
             explain(
-                f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]"
-                f"\n             but got {type(values)} instead."
+                f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n             but "
+                f"got {type(values)} instead."
             )
         )
     if len(values) != size:
@@ -51,16 +51,12 @@ def check_same(tensors: Sequence[Tensor], like: Tensor, name: str) -> None:
     for i, t in enumerate(tensors):
         if t.dtype != like.dtype:
             raise ValueError(
-                explain(
-                    "Tensors in a collective must have the same dtype: "
-                    f"`{name}` has {t.dtype}, not {like.dtype}"
-                )
+                explain(f"Tensors in a collective must have the same dtype: `{name}` has {t.dtype}, not {like.dtype}")
             )
         if t.numel() != like.numel():
             raise ValueError(
                 explain(
-                    f"invalid tensor at index {i} of `{name}`: expected shape "
-                    f"{tuple(like.shape)}, got {tuple(t.shape)}"
+                    f"invalid tensor at index {i} of `{name}`: expected shape {tuple(like.shape)}, got {tuple(t.shape)}"
                 )
             )
 

@@ -1,5 +1,4 @@
-"""Collectives of several tensors at once, and the operations of a group as its methods, as in
-torch."""
+"""Collectives of several tensors at once, and the operations of a group as its methods, as in torch."""
 
 from __future__ import annotations
 
@@ -23,8 +22,8 @@ def check_tensors(values: Any, name: str) -> list[Tensor]:
     if not isinstance(values, (list, tuple)):
         raise TypeError(
             explain(
-                f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]"
-                f"\n             but got {type(values)} instead."
+                f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n             but "
+                f"got {type(values)} instead."
             )
         )
     return [check_tensor(value, name) for value in values]
@@ -36,8 +35,7 @@ def check_same_dtype(tensors: Sequence[Tensor]) -> None:
         if t._array.real.dtype != tensors[0]._array.real.dtype:
             raise ValueError(
                 explain(
-                    "Invalid usage of tensors with different dtypes"
-                    f"Found {tensors[0].dtype} and {t.dtype}",
+                    f"Invalid usage of tensors with different dtypesFound {tensors[0].dtype} and {t.dtype}",
                     "one call for each dtype",
                 )
             )
@@ -77,9 +75,7 @@ def all_gather_coalesced(
     lists = [check_tensors(one, "output_tensor_lists") for one in output_tensor_lists]
     for one in lists:
         if len(one) != len(inputs):
-            raise RuntimeError(
-                explain(f"an output list has {len(one)} tensors, and there are {len(inputs)}")
-            )
+            raise RuntimeError(explain(f"an output list has {len(one)} tensors, and there are {len(inputs)}"))
         for target, t in zip(one, inputs):
             check_same([target], t, "output_tensor_lists")
     outputs = [t for one in lists for t in one]
@@ -95,9 +91,7 @@ def all_gather_coalesced(
     return ended(work, async_op)
 
 
-def _broadcast_coalesced(
-    process_group: Any, tensors: Sequence[Tensor], buffer_size: int = 0, src: int = 0
-) -> None:
+def _broadcast_coalesced(process_group: Any, tensors: Sequence[Tensor], buffer_size: int = 0, src: int = 0) -> None:
     """tensors = those of rank `src` of the group, in one message."""
     every = check_tensors(tensors, "tensors")
     if (own := member(process_group)) is None or not every:
@@ -126,11 +120,9 @@ class _CoalescingManager:
 
 
 @contextmanager
-def _coalescing_manager(
-    group: Any = None, device: Any = None, async_ops: bool = False
-) -> Iterator[_CoalescingManager]:
-    """Operations inside belong together. MPI begins each at once; `wait()` of what this yields
-    waits for the works that were appended."""
+def _coalescing_manager(group: Any = None, device: Any = None, async_ops: bool = False) -> Iterator[_CoalescingManager]:
+    """Operations inside belong together. MPI begins each at once; `wait()` of what this yields waits for the works that
+    were appended."""
     manager = _CoalescingManager()
     yield manager
     if not async_ops:

@@ -1,7 +1,7 @@
 """The collectives of tensors: operations that all ranks of a group call.
 
-Each checks its tensors, tells what it is (dtypes and sizes, which must be the same on all ranks),
-begins MPI's operation on the tensors' memory, and says what is left to do when MPI is done."""
+Each checks its tensors, tells what it is (dtypes and sizes, which must be the same on all ranks), begins MPI's
+operation on the tensors' memory, and says what is left to do when MPI is done."""
 
 from __future__ import annotations
 
@@ -11,17 +11,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.base.errors import explain
-from rushlight.comm.arrays import (
-    check_list,
-    check_same,
-    check_tensor,
-    into,
-    into_bytes,
-    joined,
-    raw,
-    space,
-    text,
-)
+from rushlight.comm.arrays import check_list, check_same, check_tensor, into, into_bytes, joined, raw, space, text
 from rushlight.comm.groups import member, root_in
 from rushlight.comm.process_group import ProcessGroup
 from rushlight.comm.reduce_op import ReduceOp, check_op, op_for, reducible
@@ -63,11 +53,8 @@ def reduced_in_place(own: ProcessGroup, tensors: Sequence[Tensor], op: ReduceOp)
     return own.begin(what, start, finish, tensors)
 
 
-def all_reduce(
-    tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
-) -> Work | None:
-    """tensor = sum of the tensors of all ranks; or their mean, product, minimum, maximum or bits
-    by `op`."""
+def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+    """tensor = sum of the tensors of all ranks; or their mean, product, minimum, maximum or bits by `op`."""
     if isinstance(tensor, Tensor) and tensor.is_sparse:
         if (own := member(group)) is None:
             return None
@@ -80,11 +67,7 @@ def all_reduce(
 
 
 def broadcast(
-    tensor: Tensor,
-    src: int | None = None,
-    group: Any = None,
-    async_op: bool = False,
-    group_src: int | None = None,
+    tensor: Tensor, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None
 ) -> Work | None:
     """tensor = the tensor of rank `src`."""
     check_tensor(tensor, "tensor")
@@ -133,9 +116,7 @@ def reduce(
     return ended(work, async_op)
 
 
-def all_gather(
-    tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False
-) -> Work | None:
+def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
     """tensor_list[i] = the tensor of rank i."""
     check_tensor(tensor, "tensor")
     if (own := member(group)) is None:
@@ -156,16 +137,12 @@ def all_gather(
 def check_parts(whole: Tensor, part: Tensor, size: int, names: tuple[str, str]) -> None:
     """Raise unless `whole` has room for `size` parts."""
     if whole.dtype != part.dtype:
-        raise ValueError(
-            explain(
-                f"{names[0]} must have the same type as {names[1]}: {whole.dtype}, {part.dtype}"
-            )
-        )
+        raise ValueError(explain(f"{names[0]} must have the same type as {names[1]}: {whole.dtype}, {part.dtype}"))
     if whole.numel() != part.numel() * size:
         raise ValueError(
             explain(
-                f"{names[0]} size must be equal to world_size times {names[1]} size: "
-                f"{whole.numel()} elements, and {size} x {part.numel()}"
+                f"{names[0]} size must be equal to world_size times {names[1]} size: {whole.numel()} elements, and "
+                f"{size} x {part.numel()}"
             )
         )
 
@@ -195,8 +172,8 @@ def all_gather_into_tensor(
 def list_at_root(
     own: ProcessGroup, root: int, tensors: Sequence[Tensor] | None, name: str, tensor: Tensor
 ) -> list[Tensor]:
-    """The list of tensors that the root alone has, one like `tensor` for each rank; empty on other
-    ranks. `name`: of the argument, "gather_list"."""
+    """The list of tensors that the root alone has, one like `tensor` for each rank; empty on other ranks. `name`: of
+    the argument, "gather_list"."""
     side = "destination" if name == "gather_list" else "source"
     if own.rank() != root:
         if tensors:
@@ -260,9 +237,7 @@ def scatter(
     return ended(work, async_op)
 
 
-def reduced_part(
-    own: ProcessGroup, what: str, output: Tensor, whole: np.ndarray, name: str, op: ReduceOp
-) -> Work:
+def reduced_part(own: ProcessGroup, what: str, output: Tensor, whole: np.ndarray, name: str, op: ReduceOp) -> Work:
     """The work of a reduction of `whole`, of which each rank gets its part."""
     out = reducible(output._array)
     write = into(output, out)
@@ -272,19 +247,12 @@ def reduced_part(
         write()
 
     return own.begin(
-        f"{what}({text(output)}, {op.name})",
-        lambda: [own.transport.reduce_scatter(out, whole, name)],
-        finish,
-        [output],
+        f"{what}({text(output)}, {op.name})", lambda: [own.transport.reduce_scatter(out, whole, name)], finish, [output]
     )
 
 
 def reduce_scatter(
-    output: Tensor,
-    input_list: Sequence[Tensor],
-    op: Any = ReduceOp.SUM,
-    group: Any = None,
-    async_op: bool = False,
+    output: Tensor, input_list: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
     """output = the sum of input_list[own rank] of all ranks; `op` names another reduction."""
     check_tensor(output, "output")
@@ -301,8 +269,7 @@ def reduce_scatter(
 def reduce_scatter_tensor(
     output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """output = this rank's part of the sum of the inputs of all ranks; `op` names another
-    reduction."""
+    """output = this rank's part of the sum of the inputs of all ranks; `op` names another reduction."""
     check_tensor(output, "output")
     check_tensor(input, "input")
     if (own := member(group)) is None:
@@ -357,10 +324,7 @@ def all_to_all_single(
 
 
 def all_to_all(
-    output_tensor_list: Sequence[Tensor],
-    input_tensor_list: Sequence[Tensor],
-    group: Any = None,
-    async_op: bool = False,
+    output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None, async_op: bool = False
 ) -> Work | None:
     """output_tensor_list[i] = input_tensor_list[own rank] of rank i."""
     if (own := member(group)) is None:

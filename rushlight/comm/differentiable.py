@@ -1,5 +1,5 @@
-"""Collectives that gradients go through: torch.distributed.nn.functional. Backward is a collective,
-too, so all ranks run it, in the same order."""
+"""Collectives that gradients go through: torch.distributed.nn.functional. Backward is a collective, too, so all ranks
+run it, in the same order."""
 
 from __future__ import annotations
 
@@ -167,9 +167,7 @@ class AllToAllSingle(Function):
     """y = part number `own rank` of x of all ranks; gradients go the way back."""
 
     @staticmethod
-    def forward(
-        ctx: Any, group: Any, output: Tensor, out_splits: Any, splits: Any, input: Tensor
-    ) -> Tensor:
+    def forward(ctx: Any, group: Any, output: Tensor, out_splits: Any, splits: Any, input: Tensor) -> Tensor:
         ctx.group, ctx.out_splits, ctx.splits = group, out_splits, splits
         ctx.input = zeros_like(input)
         out = zeros_like(output)
@@ -202,9 +200,7 @@ def reduce(tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: Any = None) 
     return Reduce.apply(dst, op, group, tensor)
 
 
-def reduce_scatter(
-    output: Tensor, input_list: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Any = None
-) -> Tensor:
+def reduce_scatter(output: Tensor, input_list: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
     """The sum of input_list[own rank] of all ranks."""
     return ReduceScatter.apply(op, group, output, *input_list)
 

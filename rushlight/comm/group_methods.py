@@ -1,5 +1,5 @@
-"""The operations of torch's ProcessGroup as methods: `group.allreduce([tensor]).wait()`. Each
-returns a Work. Arguments are a tensor, or lists for several devices, of which there is one."""
+"""The operations of torch's ProcessGroup as methods: `group.allreduce([tensor]).wait()`. Each returns a Work. Arguments
+are a tensor, or lists for several devices, of which there is one."""
 
 from __future__ import annotations
 
@@ -114,9 +114,7 @@ class GroupMethods:
         source = root_of(opts) if root is None else root
         return collectives.broadcast(alone(tensors), None, self, True, source)
 
-    def reduce(
-        self: Any, tensors: Any, opts: Any = None, root: int | None = None, op: Any = None
-    ) -> Any:
+    def reduce(self: Any, tensors: Any, opts: Any = None, root: int | None = None, op: Any = None) -> Any:
         """On the root, tensor = the sum of the tensors of all ranks."""
         to = root_of(opts) if root is None else root
         wanted = op_in(opts if isinstance(opts, ReduceOptions) else op)
@@ -168,9 +166,7 @@ class GroupMethods:
         opts: Any = None,
     ) -> Any:
         """output = part number `own rank` of the inputs of all ranks, one after the other."""
-        return collectives.all_to_all_single(
-            output, input, output_split_sizes, input_split_sizes, self, True
-        )
+        return collectives.all_to_all_single(output, input, output_split_sizes, input_split_sizes, self, True)
 
     def send(self: Any, tensors: Any, dstRank: int, tag: int = 0) -> Any:
         """Begin to send a tensor to a rank of the group."""

@@ -77,17 +77,12 @@ def is_torchelastic_launched() -> bool:
 
 
 def check_backend(name: str | None) -> str:
-    """The backend's name. Parts like "cpu:gloo,cuda:nccl" name one for each device: the CPU's
-    counts."""
+    """The backend's name. Parts like "cpu:gloo,cuda:nccl" name one for each device: the CPU's counts."""
     wanted = (name or "gloo").lower()
     parts = dict(part.split(":", 1) for part in wanted.split(",") if ":" in part)
     wanted = parts.get("cpu", wanted)
     if wanted == "nccl":
-        raise RuntimeError(
-            explain(
-                "Distributed package doesn't have NCCL built in", "backend='gloo' is for the CPU"
-            )
-        )
+        raise RuntimeError(explain("Distributed package doesn't have NCCL built in", "backend='gloo' is for the CPU"))
     if wanted not in ("gloo", "mpi", "undefined"):
         raise ValueError(explain(f"Unknown backend {name!r}", "backend='gloo', or 'mpi'"))
     return "gloo" if wanted == "undefined" else wanted
@@ -106,9 +101,9 @@ def init_process_group(
 ) -> None:
     """Make the group of all processes, by MPI whatever the backend is called.
 
-    rank and world_size are read from RANK and WORLD_SIZE where they are not given; rank 0 listens
-    at MASTER_ADDR and MASTER_PORT (init_method "env://"), at "tcp://host:port", or tells its port
-    in a file ("file://path") or a store. Under mpiexec and srun MPI knows all of it.
+    rank and world_size are read from RANK and WORLD_SIZE where they are not given; rank 0 listens at MASTER_ADDR and
+    MASTER_PORT (init_method "env://"), at "tcp://host:port", or tells its port in a file ("file://path") or a store.
+    Under mpiexec and srun MPI knows all of it.
 
     ValueError if there is a group already, or where a variable is missing.
 
@@ -131,8 +126,8 @@ def init_process_group(
 
 
 def destroy_process_group(group: Any = None) -> None:
-    """Forget a group; without one, all groups. The processes stay connected, so that
-    init_process_group can be called again."""
+    """Forget a group; without one, all groups. The processes stay connected, so that init_process_group can be called
+    again."""
     check_initialized()
     if group in (None, GroupMember.WORLD):
         _made.clear()
@@ -145,8 +140,7 @@ def check_initialized() -> None:
     if not is_initialized():
         raise ValueError(
             explain(
-                "Default process group has not been initialized, please make sure to call "
-                "init_process_group.",
+                "Default process group has not been initialized, please make sure to call init_process_group.",
                 "or ask is_initialized() first",
             )
         )
@@ -178,8 +172,7 @@ def member(group: Any) -> ProcessGroup | None:
         check_initialized()
         raise ValueError(
             explain(
-                f"Process group {group} is not initialized in the world group map. Please "
-                "initialize the group first.",
+                f"Process group {group} is not initialized in the world group map. Please initialize the group first.",
                 "a group of new_group, before destroy_process_group",
             )
         )
@@ -262,9 +255,8 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
         return int(fallback_rank)
     raise RuntimeError(
         explain(
-            "LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow "
-            "`get_node_local_rank` to work, assuming you are not running in a multi-device context "
-            "and want the code to run locally instead."
+            "LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow `get_node_local_rank` to "
+            "work, assuming you are not running in a multi-device context and want the code to run locally instead."
         )
     )
 
@@ -312,8 +304,8 @@ def new_group(
     group_desc: str | None = None,
     device_id: Any = None,
 ) -> Any:
-    """A group of some ranks of the world, of all for None. All ranks of the world call this, with
-    the same ranks; those not in the group get GroupMember.NON_GROUP_MEMBER.
+    """A group of some ranks of the world, of all for None. All ranks of the world call this, with the same ranks; those
+    not in the group get GroupMember.NON_GROUP_MEMBER.
 
     >>> rushlight.distributed.init_process_group("gloo", rank=0, world_size=1)
     >>> rushlight.distributed.new_group([0]).size()
@@ -364,8 +356,7 @@ def new_subgroups_by_enumeration(
 
 
 def own_and_all(parts: Sequence[Sequence[int]], settings: tuple[Any, ...]) -> tuple[Any, list[Any]]:
-    """(the group of this process, all groups), one for each list of ranks. `settings`: of
-    new_group."""
+    """(the group of this process, all groups), one for each list of ranks. `settings`: of new_group."""
     made = [new_group(ranks, *settings) for ranks in parts]
     own = next((one for one, ranks in zip(made, parts) if get_rank() in ranks), None)
     return own, made
@@ -379,18 +370,15 @@ def new_subgroups(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
-    """(the subgroup of this process, all subgroups) of `group_size` consecutive ranks of `group`
-    each; by default of the ranks of one machine, LOCAL_WORLD_SIZE. The ranks of `group` call
-    this."""
+    """(the subgroup of this process, all subgroups) of `group_size` consecutive ranks of `group` each; by default of
+    the ranks of one machine, LOCAL_WORLD_SIZE. The ranks of `group` call this."""
     size = get_world_size(group)
     if group_size is None:
         group_size = int(os.environ.get("LOCAL_WORLD_SIZE", size))
     if group_size <= 0:
         raise ValueError(f"The arg 'group_size' ({group_size}) must be positive")
     if size < group_size:
-        raise ValueError(
-            f"The arg 'group_size' ({group_size}) must not exceed the world size ({size})"
-        )
+        raise ValueError(f"The arg 'group_size' ({group_size}) must not exceed the world size ({size})")
     if size % group_size:
         raise ValueError(f"The world size ({size}) must be divisible by {group_size=}")
     ranks = get_process_group_ranks(group)

@@ -27,8 +27,8 @@ class JoinHook:
 
 
 class Joinable:
-    """What takes part in a `Join`: it has `join_hook`, `join_device` and `join_process_group`, and
-    calls `Join.notify_join_context(self)` at the beginning of each step."""
+    """What takes part in a `Join`: it has `join_hook`, `join_device` and `join_process_group`, and calls
+    `Join.notify_join_context(self)` at the beginning of each step."""
 
     _join_config: Any = None
 
@@ -40,23 +40,14 @@ class Joinable:
 class Join:
     """with Join([ddp, ...]): a training loop, whose number of steps may differ between ranks.
 
-    RuntimeError on all ranks as soon as one has no more batches, with
-    throw_on_early_termination=True."""
+    RuntimeError on all ranks as soon as one has no more batches, with throw_on_early_termination=True."""
 
     def __init__(
-        self,
-        joinables: Sequence[Any],
-        enable: bool = True,
-        throw_on_early_termination: bool = False,
-        **kwargs: Any,
+        self, joinables: Sequence[Any], enable: bool = True, throw_on_early_termination: bool = False, **kwargs: Any
     ):
         if not joinables:
             raise ValueError("The join context manager requires at least one joinable")
-        self.joinables, self.enable, self.throws = (
-            list(joinables),
-            enable,
-            throw_on_early_termination,
-        )
+        self.joinables, self.enable, self.throws = list(joinables), enable, throw_on_early_termination
         self.hooks = [one.join_hook(**kwargs) for one in self.joinables]
         self.group = self.joinables[0].join_process_group
         self.settings = kwargs
@@ -83,10 +74,7 @@ class Join:
             if self.throws:
                 tell_end(self.group, True)
             if steps == MANY_STEPS:
-                warnings.warn(
-                    f"a rank without batches has waited for {MANY_STEPS} steps of others",
-                    stacklevel=2,
-                )
+                warnings.warn(f"a rank without batches has waited for {MANY_STEPS} steps of others", stacklevel=2)
             for hook in self.hooks:
                 hook.main_hook()
         for hook in self.hooks:
@@ -100,8 +88,8 @@ class Join:
 
     @staticmethod
     def notify_join_context(joinable: Any) -> Work | None:
-        """Tell the ranks that have no more batches that this one begins a step: the work of the
-        sum of those that do. None outside of a `Join`."""
+        """Tell the ranks that have no more batches that this one begins a step: the work of the sum of those that do.
+        None outside of a `Join`."""
         config = joinable._join_config
         if config is None or not config.enable or not config.is_first_joinable:
             return None

@@ -29,8 +29,8 @@ class Request:
         if came != self.nbytes:
             raise RuntimeError(
                 explain(
-                    f"rank {self.source} has sent {came} bytes, and the tensor to receive is "
-                    f"{text(self.tensor)}: {self.nbytes} bytes"
+                    f"rank {self.source} has sent {came} bytes, and the tensor to receive is {text(self.tensor)}: "
+                    f"{self.nbytes} bytes"
                 )
             )
         return True
@@ -51,19 +51,12 @@ class Receipt(Work):
 def check_other(group: ProcessGroup, rank: int, verb: str) -> None:
     if rank == group.rank():
         raise ValueError(
-            explain(
-                f"Invalid {verb} rank: {verb} rank should not be the same as the rank of the "
-                "current process."
-            )
+            explain(f"Invalid {verb} rank: {verb} rank should not be the same as the rank of the current process.")
         )
 
 
 def isend(
-    tensor: Tensor,
-    dst: int | None = None,
-    group: Any = None,
-    tag: int = 0,
-    group_dst: int | None = None,
+    tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None
 ) -> Work | None:
     """Begin to send the tensor to rank `dst`, which calls `recv` or `irecv`."""
     check_tensor(tensor, "tensor")
@@ -72,17 +65,11 @@ def isend(
     to = root_in(own, dst, group_dst, "dst")
     check_other(own, to, "destination")
     request = own.transport.send(raw(tensor._array), to, tag)
-    return own.begin_message(
-        Work(own, f"send({text(tensor)}, dst={own.ranks[to]})", [request], None, [tensor])
-    )
+    return own.begin_message(Work(own, f"send({text(tensor)}, dst={own.ranks[to]})", [request], None, [tensor]))
 
 
 def irecv(
-    tensor: Tensor,
-    src: int | None = None,
-    group: Any = None,
-    tag: int = 0,
-    group_src: int | None = None,
+    tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None
 ) -> Work | None:
     """Begin to receive the tensor of rank `src`, of any rank for None."""
     check_tensor(tensor, "tensor")
@@ -99,26 +86,14 @@ def irecv(
     return own.begin_message(Receipt(own, what, request, into_bytes([tensor], array)))
 
 
-def send(
-    tensor: Tensor,
-    dst: int | None = None,
-    group: Any = None,
-    tag: int = 0,
-    group_dst: int | None = None,
-) -> None:
+def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
     """Send the tensor to rank `dst`, and wait until its memory may be written again."""
     work = isend(tensor, dst, group, tag, group_dst)
     if work is not None:
         work.wait()
 
 
-def recv(
-    tensor: Tensor,
-    src: int | None = None,
-    group: Any = None,
-    tag: int = 0,
-    group_src: int | None = None,
-) -> int:
+def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
     """Receive the tensor of rank `src`, of any rank for None: the rank it came from."""
     work = irecv(tensor, src, group, tag, group_src)
     if work is None:
@@ -128,8 +103,7 @@ def recv(
 
 
 class P2POp:
-    """One of the messages of `batch_isend_irecv`: op (isend or irecv), its tensor, and the other
-    rank."""
+    """One of the messages of `batch_isend_irecv`: op (isend or irecv), its tensor, and the other rank."""
 
     def __init__(
         self,

@@ -1,5 +1,4 @@
-"""monitored_barrier: rank 0 waits for the others over the store, and names those that do not
-come."""
+"""monitored_barrier: rank 0 waits for the others over the store, and names those that do not come."""
 
 from __future__ import annotations
 
@@ -48,9 +47,7 @@ class Monitored:
         self.put("failed")
         names = ", ".join(map(str, missing))
         told = f"Rank{'s' if len(missing) > 1 else ''} {names} failed to pass monitoredBarrier"
-        raise RuntimeError(
-            f"[Rank {self.group.world.rank}]: {told} in {self.seconds * 1000:.0f} ms"
-        )
+        raise RuntimeError(f"[Rank {self.group.world.rank}]: {told} in {self.seconds * 1000:.0f} ms")
 
     def follow(self) -> None:
         """Another rank: tell rank 0, and wait for its answer."""
@@ -59,9 +56,8 @@ class Monitored:
         if not self.arrived("all"):
             rank, first = self.group.world.rank, self.group.ranks[0]
             raise RuntimeError(
-                f"[Rank {rank}]: Rank {rank} successfully reached monitoredBarrier, but received "
-                f"errors while waiting for send/recv from rank {first}. Please check rank {first} "
-                "logs for faulty rank."
+                f"[Rank {rank}]: Rank {rank} successfully reached monitoredBarrier, but received errors while waiting "
+                f"for send/recv from rank {first}. Please check rank {first} logs for faulty rank."
             )
 
 
@@ -72,9 +68,8 @@ def in_seconds(timeout: Any, group: ProcessGroup) -> float:
 
 
 def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
-    """Wait until all ranks are here. After the timeout a RuntimeError on rank 0 of the group names
-    the first rank that has not come, all of them with `wait_all_ranks`; on the other ranks it tells
-    that rank 0 has failed."""
+    """Wait until all ranks are here. After the timeout a RuntimeError on rank 0 of the group names the first rank that
+    has not come, all of them with `wait_all_ranks`; on the other ranks it tells that rank 0 has failed."""
     if (own := member(group)) is None:
         return
     barrier = Monitored(own, in_seconds(timeout, own))

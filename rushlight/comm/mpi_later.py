@@ -1,10 +1,9 @@
-"""MPI is initialized once in a process. A library that looks whether it runs under mpiexec
-(`MPI.COMM_WORLD.Get_size() > 1`, as Lightning) would initialize it too early, in a world of this
-process alone, and `init_process_group` could not enter a larger one.
+"""MPI is initialized once in a process. A library that looks whether it runs under mpiexec (`MPI.COMM_WORLD.Get_size()
+> 1`, as Lightning) would initialize it too early, in a world of this process alone, and `init_process_group` could not
+enter a larger one.
 
-Without mpiexec, `mpi4py.MPI` is therefore a stand-in under `rushlight run`: it knows the rank and
-the size of a world of one process, and becomes MPI itself as soon as anything else is asked of
-it."""
+Without mpiexec, `mpi4py.MPI` is therefore a stand-in under `rushlight run`: it knows the rank and the size of a world
+of one process, and becomes MPI itself as soon as anything else is asked of it."""
 
 from __future__ import annotations
 

@@ -40,9 +40,9 @@ def load() -> Any:
 
 @contextmanager
 def ended_by(watch: Connection) -> Iterator[None]:
-    """While MPI is initialized, end this process if anything comes over the connection: the server
-    tells that a rank was lost. MPI_Init would wait for that rank for ever, and it holds Python's
-    lock, so that no thread can look: the kernel's signal ends the process."""
+    """While MPI is initialized, end this process if anything comes over the connection: the server tells that a rank
+    was lost. MPI_Init would wait for that rank for ever, and it holds Python's lock, so that no thread can look: the
+    kernel's signal ends the process."""
     if not hasattr(signal, "SIGIO") or not hasattr(os, "O_ASYNC"):
         yield
         return
@@ -64,9 +64,8 @@ def ended_by(watch: Connection) -> Iterator[None]:
 
 
 def load_without_launcher(rank: int, size: int, address: str, watch: Connection) -> Any:
-    """MPI of processes that no mpiexec has started: the server at `address` does what mpiexec
-    does. The variables for it are removed again, so that programs started from here are not ranks
-    of this world."""
+    """MPI of processes that no mpiexec has started: the server at `address` does what mpiexec does. The variables for
+    it are removed again, so that programs started from here are not ranks of this world."""
     values = (address, str(rank), str(rank), str(size))
     os.environ.update(zip(PMI_VARIABLES, values))
     try:
@@ -79,8 +78,7 @@ def load_without_launcher(rank: int, size: int, address: str, watch: Connection)
         library = MPI.Get_library_version().splitlines()[0]
         raise RuntimeError(
             explain(
-                f"MPI has made a world of {MPI.COMM_WORLD.size} processes and not of {size}: "
-                f"{library}",
+                f"MPI has made a world of {MPI.COMM_WORLD.size} processes and not of {size}: {library}",
                 "start with mpiexec; or `pip install mpich`, whose MPI needs no mpiexec",
             )
         )
@@ -88,8 +86,8 @@ def load_without_launcher(rank: int, size: int, address: str, watch: Connection)
 
 
 def forget_shared_memory() -> None:
-    """Remove the names of MPICH's shared memory, which all ranks of this machine have open. The
-    kernel frees the memory with the last rank, killed or not."""
+    """Remove the names of MPICH's shared memory, which all ranks of this machine have open. The kernel frees the memory
+    with the last rank, killed or not."""
     try:
         with open("/proc/self/maps") as maps:
             names = {line.split()[-1] for line in maps if SHARED_MEMORY in line}
@@ -101,8 +99,7 @@ def forget_shared_memory() -> None:
 
 
 def finalize_at_exit(MPI: Any) -> None:
-    """Under mpiexec a rank that ends without MPI_Finalize counts as failed, and a rank that fails
-    must end all."""
+    """Under mpiexec a rank that ends without MPI_Finalize counts as failed, and a rank that fails must end all."""
     hook = sys.excepthook
     failed = []
 

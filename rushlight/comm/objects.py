@@ -85,11 +85,7 @@ def gather_object(
 
 
 def broadcast_object_list(
-    object_list: list,
-    src: int | None = None,
-    group: Any = None,
-    device: Any = None,
-    group_src: int | None = None,
+    object_list: list, src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None
 ) -> None:
     """The objects of the list of rank `src`, in the lists of all ranks."""
     if (own := member(group)) is None:
@@ -126,9 +122,7 @@ def scatter_object_list(
     if (own := member(group)) is None:
         return
     if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
-        raise ValueError(
-            "Expected argument scatter_object_output_list to be a list of size at least 1."
-        )
+        raise ValueError("Expected argument scatter_object_output_list to be a list of size at least 1.")
     root = root_in(own, src, group_src, "src")
     at_root = own.rank() == root
     if at_root and len(scatter_object_input_list or ()) != own.size():
@@ -138,12 +132,7 @@ def scatter_object_list(
     broadcast(sizes, group=own, group_src=root)
     most = int(sizes._array.max())
     mine = empty(most)
-    scatter(
-        mine,
-        [padded(part, most) for part in parts] if at_root else None,
-        group=own,
-        group_src=root,
-    )
+    scatter(mine, [padded(part, most) for part in parts] if at_root else None, group=own, group_src=root)
     scatter_object_output_list[0] = unpacked(mine, int(sizes._array[own.rank()]))
 
 

@@ -77,9 +77,8 @@ class ProcessGroup:
         outputs: Sequence[Any] = (),
         inputs: Sequence[Any] | None = None,
     ) -> Work:
-        """Begin an operation that all ranks of the group call. `what` names the operation, dtypes
-        and sizes; all ranks must give the same text. `inputs`: its tensors, for the profiler, where
-        they are not the outputs."""
+        """Begin an operation that all ranks of the group call. `what` names the operation, dtypes and sizes; all ranks
+        must give the same text. `inputs`: its tensors, for the profiler, where they are not the outputs."""
         for work in list(self.pending):
             work.poll()
         self.count += 1
@@ -88,9 +87,7 @@ class ProcessGroup:
             if self.detailed:
                 self.tell_line(what)
             check = Check(self, zlib.crc32(what.encode()))
-        event = recorded(
-            f"{self.backend}:{what.partition('(')[0]}", outputs if inputs is None else inputs
-        )
+        event = recorded(f"{self.backend}:{what.partition('(')[0]}", outputs if inputs is None else inputs)
         work = Work(self, what, start(), finish, outputs, check)
         work.event = event
         self.pending.add(work)
@@ -131,8 +128,8 @@ class ProcessGroup:
         return "".join(found)
 
     def answers(self, kind: str, work: Work, text: str, seconds: float) -> dict[int, str]:
-        """{rank: text of the rank about an operation}, for the ranks that write a text into the
-        store within some seconds. This rank writes `text`."""
+        """{rank: text of the rank about an operation}, for the ranks that write a text into the store within some
+        seconds. This rank writes `text`."""
         store = self.world.store
         found: dict[int, str] = {}
         end = time.monotonic() + seconds
@@ -153,8 +150,7 @@ class ProcessGroup:
     def failure(self, work: Work, why: str) -> DistBackendError:
         """The error of an operation on this rank."""
         return DistBackendError(
-            f"[Rank {self.world.rank}]: {work.what}, number {work.number} of group "
-            f"{self.group_name}, failed: {why}"
+            f"[Rank {self.world.rank}]: {work.what}, number {work.number} of group {self.group_name}, failed: {why}"
         )
 
     def gone(self, since: float) -> str:
@@ -179,9 +175,7 @@ class ProcessGroup:
         missing = [rank for rank in self.ranks if rank not in here_too]
         told = f"ranks {missing} have not reached it" if missing else "all ranks have reached it"
         return self.failure(
-            work,
-            f"Timed out after {seconds * 1000:.0f}ms; {told}{'; ' if gone else ''}{gone}"
-            f"{self.lines()}",
+            work, f"Timed out after {seconds * 1000:.0f}ms; {told}{'; ' if gone else ''}{gone}{self.lines()}"
         )
 
     def mismatch(self, work: Work) -> DistBackendError:
@@ -196,10 +190,9 @@ class ProcessGroup:
         )
         return DistBackendError(
             explain(
-                "Detected mismatch between collectives on ranks. Rank "
-                f"{mine} is running collective: {work.what}, {told}",
-                "call the same operations in the same order, with the same shapes and dtypes, on "
-                "all ranks",
+                f"Detected mismatch between collectives on ranks. Rank {mine} is running collective: {work.what}, "
+                f"{told}",
+                "call the same operations in the same order, with the same shapes and dtypes, on all ranks",
                 of_all="; ".join(f"rank {rank}: {what}" for rank, what in sorted(calls.items())),
             )
             + self.lines()
@@ -207,8 +200,8 @@ class ProcessGroup:
 
 
 def communicator(world: World, ranks: Sequence[int], name: str, timeout: timedelta) -> Any:
-    """An MPI communicator of these ranks alone: operations of two groups do not meet. All ranks
-    come before it is made, since MPI would wait for a missing one for ever."""
+    """An MPI communicator of these ranks alone: operations of two groups do not meet. All ranks come before it is made,
+    since MPI would wait for a missing one for ever."""
     world.meet(name, ranks, timeout)
     if len(ranks) == world.size:
         comm, request = world.comm.Idup()

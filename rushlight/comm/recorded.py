@@ -15,8 +15,8 @@ def shape_of(tensor: Tensor) -> list[int]:
 
 
 def recorded(name: str, tensors: Sequence[Tensor]) -> Callable[[], None] | None:
-    """Begin an event of the profile that records now: what is to be called at its end. None where
-    no profile records."""
+    """Begin an event of the profile that records now: what is to be called at its end. None where no profile
+    records."""
     if not RUNNING:
         return None
     recorder = RUNNING[0]

@@ -31,22 +31,18 @@ def check_op(op: Any, array: np.ndarray) -> None:
         raise TypeError(explain(f"op is {op!r}, not a torch.distributed.ReduceOp"))
     dtype = dtypes.of(array.dtype)
     if op is ReduceOp.PREMUL_SUM:
-        raise RuntimeError(
-            explain("Cannot use ReduceOp.PREMUL_SUM with Gloo", "multiply, then use SUM")
-        )
+        raise RuntimeError(explain("Cannot use ReduceOp.PREMUL_SUM with Gloo", "multiply, then use SUM"))
     if dtype.is_complex and op not in (ReduceOp.SUM, ReduceOp.AVG):
         raise ValueError(f"all_reduce does not support {op.name} on complex tensors")
     if op in BITS and (dtype.is_floating_point or dtype.is_complex):
         raise ValueError(f"Cannot use ReduceOp.{op.name} with non-integral dtype")
     if op is ReduceOp.AVG and not (dtype.is_floating_point or dtype.is_complex):
-        raise RuntimeError(
-            explain(f"Cannot use ReduceOp.AVG with {dtype}", "use SUM, or a floating-point dtype")
-        )
+        raise RuntimeError(explain(f"Cannot use ReduceOp.AVG with {dtype}", "use SUM, or a floating-point dtype"))
 
 
 def reducible(array: np.ndarray) -> np.ndarray:
-    """A contiguous array that MPI can reduce: the same memory if MPI has the dtype. 16-bit floats
-    become float32, so that the sum is rounded once."""
+    """A contiguous array that MPI can reduce: the same memory if MPI has the dtype. 16-bit floats become float32, so
+    that the sum is rounded once."""
     if array.dtype == np.bool_:
         return np.ascontiguousarray(array).view(np.uint8)
     if array.dtype.kind == "V" or (array.dtype.kind == "f" and array.dtype.itemsize < 4):

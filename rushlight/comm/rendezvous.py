@@ -1,5 +1,5 @@
-"""How the processes of a job find each other: (rank, number of ranks, host and port of the job's
-server), from an init_method of torch's.
+"""How the processes of a job find each other: (rank, number of ranks, host and port of the job's server), from an
+init_method of torch's.
 
 - `env://`: RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, which torchrun and `rushlight launch`
   set;
@@ -46,9 +46,8 @@ def from_environment(name: str) -> str:
     if name not in os.environ:
         raise ValueError(
             explain(
-                "Error initializing torch.distributed using env:// rendezvous: environment "
-                "variable "
-                f"{name} expected, but not set",
+                f"Error initializing torch.distributed using env:// rendezvous: environment variable {name} expected, "
+                "but not set",
                 "start with `rushlight launch` or mpiexec, or give rank=0, world_size=1",
             )
         )
@@ -59,9 +58,7 @@ def rank_and_size(init_method: str | None, rank: int, size: int) -> tuple[int, i
     """What is not given is in the URL, or in RANK and WORLD_SIZE."""
     query = parse_qs(urlparse(init_method or "").query)
     if size == -1:
-        size = int(
-            query["world_size"][0] if "world_size" in query else from_environment("WORLD_SIZE")
-        )
+        size = int(query["world_size"][0] if "world_size" in query else from_environment("WORLD_SIZE"))
     if rank == -1:
         rank = int(query["rank"][0] if "rank" in query else from_environment("RANK"))
     if not 0 <= rank < size:
@@ -69,9 +66,7 @@ def rank_and_size(init_method: str | None, rank: int, size: int) -> tuple[int, i
     return rank, size
 
 
-def find(
-    init_method: str | None, store: Store | None, rank: int, size: int, timeout: timedelta
-) -> Place:
+def find(init_method: str | None, store: Store | None, rank: int, size: int, timeout: timedelta) -> Place:
     """Where the job's server is. Rank 0 starts the server."""
     if store is not None:
         return by_store(store, rank, size)

@@ -1,13 +1,13 @@
-"""The server of a job, on one port: a key-value store, the list of the job's ranks, and PMI-1, the
-protocol by which MPI processes find each other.
+"""The server of a job, on one port: a key-value store, the list of the job's ranks, and PMI-1, the protocol by which
+MPI processes find each other.
 
-It runs as a process of its own, with the standard library alone: `python server.py LISTENER OWNER`,
-the numbers of two open file descriptors. A thread of rank 0 would not do: MPI_Init keeps Python's
-lock while it waits for the server. The server ends when its owner and all its clients have gone.
+It runs as a process of its own, with the standard library alone: `python server.py LISTENER OWNER`, the numbers of two
+open file descriptors. A thread of rank 0 would not do: MPI_Init keeps Python's lock while it waits for the server. The
+server ends when its owner and all its clients have gone.
 
-A request is a frame: a list of byte strings whose first is the command. Two commands keep their
-connection: `join` makes it the connection of a rank, over which the server tells when another rank
-leaves; `cmd=...` begins the text lines of PMI-1."""
+A request is a frame: a list of byte strings whose first is the command. Two commands keep their connection: `join`
+makes it the connection of a rank, over which the server tells when another rank leaves; `cmd=...` begins the text lines
+of PMI-1."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def unpack(body: bytes) -> list[bytes]:
 
 
 def remove_unused_memory(since: float) -> None:
-    """Remove the names of MPICH's shared memory that ranks of this machine made after a time and
-    that no process has open: they were killed before they could."""
+    """Remove the names of MPICH's shared memory that ranks of this machine made after a time and that no process has
+    open: they were killed before they could."""
     used = ""
     for number in filter(str.isdigit, os.listdir("/proc") if os.path.isdir("/proc") else ()):
         try:
@@ -233,12 +233,7 @@ class Pmi:
         command, size = given.get("cmd"), self.ranks.size
         if command == "initack":
             self.started.add(given["pmiid"])
-            answers = [
-                "cmd=initack rc=0",
-                f"cmd=set size={size}",
-                f"cmd=set rank={given['pmiid']}",
-                "cmd=set debug=0",
-            ]
+            answers = ["cmd=initack rc=0", f"cmd=set size={size}", f"cmd=set rank={given['pmiid']}", "cmd=set debug=0"]
         elif command == "put":
             self.values[given["key"]] = line.split("value=", 1)[1]
             answers = ["cmd=put_result rc=0 msg=success"]
@@ -279,8 +274,7 @@ class Pmi:
         return f"cmd={command} rc=-1"
 
     def release(self) -> None:
-        """A rank was lost: ranks that wait for it inside MPI_Init see their connection closed and
-        fail."""
+        """A rank was lost: ranks that wait for it inside MPI_Init see their connection closed and fail."""
         self.broken = True
         for client in self.in_barrier:
             client.sock.shutdown(socket.SHUT_RDWR)
@@ -395,8 +389,8 @@ def opened(port: int, owner: socket.socket) -> socket.socket:
 
 
 def main(first: int, second: int, apart: int = 0) -> None:
-    """Serve with what was handed down: the listening socket, and the owner's pipe. Where nothing
-    was (`apart`): at port `first`, for the owner that listens at port `second`."""
+    """Serve with what was handed down: the listening socket, and the owner's pipe. Where nothing was (`apart`): at port
+    `first`, for the owner that listens at port `second`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the ranks, and they the server
     if apart == APART:
         owner = socket.create_connection(("127.0.0.1", second))

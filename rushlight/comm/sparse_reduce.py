@@ -1,5 +1,4 @@
-"""Sums of sparse tensors: the ranks gather the indices and values of all, and add up those with
-equal indices."""
+"""Sums of sparse tensors: the ranks gather the indices and values of all, and add up those with equal indices."""
 
 from __future__ import annotations
 

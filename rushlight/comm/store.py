@@ -61,8 +61,8 @@ class Store:
         raise NotImplementedError
 
     def compare_set(self, key: str, expected_value: Text, desired_value: Text) -> bytes:
-        """Set the key if its value equals `expected_value`, or if the key is absent and
-        `expected_value` is empty. Returns the new value of the key."""
+        """Set the key if its value equals `expected_value`, or if the key is absent and `expected_value` is empty.
+        Returns the new value of the key."""
         raise NotImplementedError
 
     def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:
@@ -149,8 +149,8 @@ class HashStore(Store):
 
 
 class FileStore(Store):
-    """Keys and values in a file that all processes can reach: a log of changes, each appended
-    under a lock. A process reads what was added since it read last."""
+    """Keys and values in a file that all processes can reach: a log of changes, each appended under a lock. A process
+    reads what was added since it read last."""
 
     def __init__(self, file_name: str, world_size: int = -1):
         super().__init__()
@@ -160,15 +160,13 @@ class FileStore(Store):
         open(file_name, "ab").close()
 
     def locked(self, change: Callable[[], list[tuple[bytes, bytes | None]]]) -> None:
-        """Append what `change()` gives, (key, value or None for a deleted key), with the file
-        locked and read to its end."""
+        """Append what `change()` gives, (key, value or None for a deleted key), with the file locked and read to its
+        end."""
         try:
             import fcntl
         except ImportError as error:
             raise NotImplementedError(
-                explain(
-                    "FileStore locks its file by fcntl, which this Python lacks", "use TCPStore"
-                )
+                explain("FileStore locks its file by fcntl, which this Python lacks", "use TCPStore")
             ) from error
 
         with open(self.path, "r+b") as file:
@@ -225,11 +223,7 @@ class FileStore(Store):
 
     def compare_set(self, key: str, expected_value: Text, desired_value: Text) -> bytes:
         name, expected = as_bytes(key), as_bytes(expected_value)
-        self.locked(
-            lambda: (
-                [(name, as_bytes(desired_value))] if self.values.get(name, b"") == expected else []
-            )
-        )
+        self.locked(lambda: [(name, as_bytes(desired_value))] if self.values.get(name, b"") == expected else [])
         return self.values.get(name, expected)
 
     def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:

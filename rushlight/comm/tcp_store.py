@@ -25,9 +25,8 @@ ANSWER_SECONDS = 10.0  # how much later than promised an answer may come
 
 
 def start_server(port: int) -> tuple[int, Any]:
-    """Start the server at a port, 0 for any that is free: (its port, what holds it). The server
-    runs until `close()` of what holds it and until all connections are closed. OSError if the port
-    is taken."""
+    """Start the server at a port, 0 for any that is free: (its port, what holds it). The server runs until `close()` of
+    what holds it and until all connections are closed. OSError if the port is taken."""
     if not hasattr(os, "fork"):  # Windows, where no open files are handed down
         return start_apart(port)
     listener = socket.create_server(("", port), backlog=BACKLOG)
@@ -48,8 +47,8 @@ def run_server(*arguments: int, **settings: Any) -> None:
 
 
 def start_apart(port: int) -> tuple[int, Any]:
-    """`start_server` with nothing handed down: the server opens the port itself, and connects to
-    this process to tell its number. That connection holds the server."""
+    """`start_server` with nothing handed down: the server opens the port itself, and connects to this process to tell
+    its number. That connection holds the server."""
     with socket.create_server(("127.0.0.1", 0)) as meeting:
         run_server(port, meeting.getsockname()[1], APART)
         meeting.settimeout(START_SECONDS)
@@ -65,9 +64,8 @@ def start_apart(port: int) -> tuple[int, Any]:
 def taken(port: int) -> DistNetworkError:
     """torch's error of a port that another program has."""
     return DistNetworkError(
-        "The server socket has failed to listen on any local network address. "
-        f"port: {port}, code: -{errno.EADDRINUSE}, name: EADDRINUSE, "
-        "message: address already in use\n  hint: another MASTER_PORT"
+        f"The server socket has failed to listen on any local network address. port: {port}, code: "
+        f"-{errno.EADDRINUSE}, name: EADDRINUSE, message: address already in use\n  hint: another MASTER_PORT"
     )
 
 
@@ -151,8 +149,8 @@ class Connection:
 
 
 class TCPStore(Store):
-    """A store at a host and port. The process with is_master=True starts the server there; the
-    others wait. With port=0 the server takes a free port: see the attribute `port`.
+    """A store at a host and port. The process with is_master=True starts the server there; the others wait. With port=0
+    the server takes a free port: see the attribute `port`.
 
     >>> store = rushlight.distributed.TCPStore("127.0.0.1", 0, is_master=True)
     >>> store.set("key", "value")

@@ -1,5 +1,5 @@
-"""How arrays go between the ranks of a group: by MPI's non-blocking calls, or nowhere in a group of
-one. Each method begins one operation on contiguous arrays and returns its requests."""
+"""How arrays go between the ranks of a group: by MPI's non-blocking calls, or nowhere in a group of one. Each method
+begins one operation on contiguous arrays and returns its requests."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-# MPICH takes new memory as large as the array for a sum: 64 MB took 48 ms in one part and 17 ms in
-# parts of 4 MB (benchmarks/distributed.py, two ranks).
+# MPICH takes new memory as large as the array for a sum: 64 MB took 48 ms in one part and 17 ms in parts of 4 MB
+# (benchmarks/distributed.py, two ranks).
 PART_BYTES = 4 << 20
 
 
@@ -25,9 +25,7 @@ class MpiTransport:
     def all_reduce_parts(self, x: np.ndarray, op: str) -> list[Any]:
         """`all_reduce` of parts of PART_BYTES, all begun at once."""
         flat, count = x.reshape(-1), max(1, PART_BYTES // x.itemsize)
-        return [
-            self.all_reduce(flat[at : at + count], op) for at in range(0, max(1, flat.size), count)
-        ]
+        return [self.all_reduce(flat[at : at + count], op) for at in range(0, max(1, flat.size), count)]
 
     def broadcast(self, x: np.ndarray, root: int) -> Any:
         return self.comm.Ibcast(x, root)
@@ -50,13 +48,7 @@ class MpiTransport:
     def reduce_scatter(self, out: np.ndarray, x: np.ndarray, op: str) -> Any:
         return self.comm.Ireduce_scatter_block(x, out, getattr(self.MPI, op))
 
-    def all_to_all(
-        self,
-        out: np.ndarray,
-        x: np.ndarray,
-        out_counts: Sequence[int],
-        counts: Sequence[int],
-    ) -> Any:
+    def all_to_all(self, out: np.ndarray, x: np.ndarray, out_counts: Sequence[int], counts: Sequence[int]) -> Any:
         return self.comm.Ialltoallv([x, counts], [out, out_counts])
 
     def barrier(self) -> Any:
@@ -105,13 +97,7 @@ class OneRank:
     def reduce_scatter(self, out: np.ndarray, x: np.ndarray, op: str) -> Done:
         return self.all_gather(out, x)
 
-    def all_to_all(
-        self,
-        out: np.ndarray,
-        x: np.ndarray,
-        out_counts: Sequence[int],
-        counts: Sequence[int],
-    ) -> Done:
+    def all_to_all(self, out: np.ndarray, x: np.ndarray, out_counts: Sequence[int], counts: Sequence[int]) -> Done:
         return self.all_gather(out, x)
 
     def barrier(self) -> Done:

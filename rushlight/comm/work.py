@@ -1,8 +1,7 @@
 """Work: an operation between ranks that has begun, and how a rank waits for its end.
 
 MPI's own Wait waits for ever when a rank has died. Here a rank calls Test until the operation
-is complete, a rank that takes part has left, or the time is over; then it raises an error that
-names the ranks."""
+is complete, a rank that takes part has left, or the time is over; then it raises an error that names the ranks."""
 
 from __future__ import annotations
 
@@ -36,8 +35,8 @@ GRACE_SECONDS = 2.0  # what a rank has sent before it left may still arrive
 
 
 class Check:
-    """Whether all ranks of a group have called the same operation: each gives a number made of
-    its operation, dtypes and sizes, and the largest must be the smallest."""
+    """Whether all ranks of a group have called the same operation: each gives a number made of its operation, dtypes
+    and sizes, and the largest must be the smallest."""
 
     def __init__(self, group: ProcessGroup, number: int):
         self.numbers = np.array([number, -number])
@@ -103,8 +102,8 @@ class Work:
         return True
 
     def wait(self, timeout: timedelta | float | None = None) -> bool:
-        """Wait until the operation is complete: True. DistBackendError if a rank has left, or
-        after the timeout of the group."""
+        """Wait until the operation is complete: True. DistBackendError if a rank has left, or after the timeout of the
+        group."""
         poll = self.poll
         for _ in range(SPINS):
             if poll():
@@ -170,8 +169,8 @@ class Work:
         return self.source_rank()
 
     def get_future(self) -> Future:
-        """The future of the tensors that the operation writes. Its callbacks run when somebody
-        waits, since MPI goes on only when it is called."""
+        """The future of the tensors that the operation writes. Its callbacks run when somebody waits, since MPI goes on
+        only when it is called."""
         if self.future is None:
             from rushlight.comm.work_future import WorkFuture  # loads threads
 

@@ -1,8 +1,8 @@
-"""The world of this process: its rank among all processes of the job, MPI's communicator of them,
-the connection over which the server tells who has left, and the job's store.
+"""The world of this process: its rank among all processes of the job, MPI's communicator of them, the connection over
+which the server tells who has left, and the job's store.
 
-A process has one world as long as it lives, since MPI cannot be initialized twice: a second
-init_process_group takes the same again."""
+A process has one world as long as it lives, since MPI cannot be initialized twice: a second init_process_group takes
+the same again."""
 
 from __future__ import annotations
 
@@ -54,9 +54,7 @@ class World:
                 rank = int(told[1])
                 self.left[rank] = told[0].decode()
                 self.left_at[rank] = time.monotonic()
-        except (
-            DistError
-        ):  # the server is gone: its machine has failed, or another process has killed it
+        except DistError:  # the server is gone: its machine has failed, or another process has killed it
             self.watch = None
             self.left.setdefault(0, "lost, or the machine of its server")
             self.left_at.setdefault(0, time.monotonic())
@@ -72,8 +70,8 @@ class World:
                 raise DistBackendError(f"[Rank {self.rank}]: the world was not made: {why}")
 
     def call(self, function: Callable[[], Any], ranks: Sequence[int], timeout: timedelta) -> Any:
-        """The result of a call of MPI that waits for these ranks and has no timeout of its own. A
-        thread makes the call; an error if it takes too long, or if one of the ranks leaves."""
+        """The result of a call of MPI that waits for these ranks and has no timeout of its own. A thread makes the
+        call; an error if it takes too long, or if one of the ranks leaves."""
         if self.MPI.Query_thread() < self.MPI.THREAD_SERIALIZED:
             return function()
         results: Future = Future()
@@ -113,8 +111,7 @@ class World:
                     missing = [rank for rank, key in keys.items() if not self.store.check([key])]
                     why = f"rank {gone[0]} was lost" if gone else "timed out"
                     raise DistBackendError(
-                        f"[Rank {self.rank}]: group {name} was not made: {why}; ranks {missing} "
-                        "have not come"
+                        f"[Rank {self.rank}]: group {name} was not made: {why}; ranks {missing} have not come"
                     ) from None
 
     def leave(self) -> None:
@@ -127,8 +124,7 @@ class World:
                 pass
 
     def after_fork(self) -> None:
-        """A forked child, as of a DataLoader, is not a rank: close the copies of the parent's
-        connections."""
+        """A forked child, as of a DataLoader, is not a rank: close the copies of the parent's connections."""
         if self.watch is not None:
             self.watch.close()
             self.watch = None
@@ -142,9 +138,7 @@ class World:
 _worlds: dict[int, World] = {}  # pid -> the world of several processes; a forked child has none
 
 
-def world_of(
-    init_method: str | None, store: Store | None, rank: int, size: int, timeout: timedelta
-) -> World:
+def world_of(init_method: str | None, store: Store | None, rank: int, size: int, timeout: timedelta) -> World:
     """The world that these arguments of init_process_group describe."""
     known = _worlds.get(os.getpid())
     by_mpi = launched_by_mpi() and store is None and init_method in (None, "env://")
@@ -163,15 +157,13 @@ def world_of(
     if known.size != size:
         raise RuntimeError(
             explain(
-                f"this process is in a world of {known.size} processes and cannot enter one of "
-                f"{size}: MPI is initialized once",
+                f"this process is in a world of {known.size} processes and cannot enter one of {size}: MPI is "
+                "initialized once",
                 "new_group(ranks) for a part of them",
             )
         )
     if known.rank != rank:
-        raise RuntimeError(
-            explain(f"this process is rank {known.rank} of its world and cannot become rank {rank}")
-        )
+        raise RuntimeError(explain(f"this process is rank {known.rank} of its world and cannot become rank {rank}"))
     return known
 
 
@@ -248,8 +240,8 @@ def joined(place: Place, timeout: timedelta) -> Connection:
         if told is None or told[0] == b"timeout":
             missing = told[1].decode() if told else "unknown"
             raise DistStoreError(
-                f"Timed out after {seconds:.0f} seconds waiting for clients: of "
-                f"{place.size} ranks these have not come: {missing}"
+                f"Timed out after {seconds:.0f} seconds waiting for clients: of {place.size} ranks these have not "
+                f"come: {missing}"
             )
         if told[0] == b"joined":
             place.here = int(told[1])
@@ -272,7 +264,6 @@ def entered(place: Place, MPI: Any, comm: Any, watch: Connection, timeout: timed
 
 
 def divide_threads(place: Place) -> None:
-    """Divide the cores among the ranks of this machine, unless OMP_NUM_THREADS or set_num_threads
-    gives a number."""
+    """Divide the cores among the ranks of this machine, unless OMP_NUM_THREADS or set_num_threads gives a number."""
     if threads.chosen is None and not os.environ.get("OMP_NUM_THREADS"):
         threads.set_num_threads(max(1, threads.available() // max(1, place.here)))

@@ -4,9 +4,8 @@
     rushlight.compat.install()
     import torch                                  # from now on rushlight, here and in every library
 
-`rushlight run script.py` does this for a script, a module or a notebook. `rushlight check
-script.py` lists the names of torch in a script, and whether rushlight has them, without running the
-script."""
+`rushlight run script.py` does this for a script, a module or a notebook. `rushlight check script.py` lists the names of
+torch in a script, and whether rushlight has them, without running the script."""
 
 from importlib import import_module
 from typing import Any

@@ -1,9 +1,9 @@
-"""Classes of torch and torchvision that rushlight lacks: placeholders for `isinstance`, annotations
-and bases, made from a list when a name is missed.
+"""Classes of torch and torchvision that rushlight lacks: placeholders for `isinstance`, annotations and bases, made
+from a list when a name is missed.
 
-The list, `torch_classes.txt.gz`, is written by `tools/torch_classes.py`. A line is a module with
-its classes, as `Name` and what is known of it: `=module.Name` is a class of another module, `:M` an
-`nn.Module`, `!ValueError` an exception of this kind, `{A,B}` an enumeration."""
+The list, `torch_classes.txt.gz`, is written by `tools/torch_classes.py`. A line is a module with its classes, as `Name`
+and what is known of it: `=module.Name` is a class of another module, `:M` an `nn.Module`, `!ValueError` an exception of
+this kind, `{A,B}` an enumeration."""
 
 from __future__ import annotations
 
@@ -78,8 +78,7 @@ def names_of() -> dict[str, list[str]]:
 
 
 def ours(home: str) -> Any:
-    """rushlight's class of that name, or of another name of the same class; None if there is
-    none."""
+    """rushlight's class of that name, or of another name of the same class; None if there is none."""
     for path in names_of()[home]:
         module, _, name = path.rpartition(".")
         found = attribute(module, name)
@@ -89,8 +88,8 @@ def ours(home: str) -> Any:
 
 
 def attribute(module: str, name: str) -> Any:
-    """What rushlight's module of that name has under a name, loaded where it is lazy; None if
-    there is no such module, or no such name."""
+    """What rushlight's module of that name has under a name, loaded where it is lazy; None if there is no such module,
+    or no such name."""
     token = searching.set(True)  # the module's __getattr__ would ask `in_module`
     try:
         return getattr(importlib.import_module(ours_of(module)), name, None)
@@ -132,13 +131,9 @@ def placeholder(home: str) -> type:
 
 def refused(cls: type, *args: Any, **kwargs: Any) -> NoReturn:
     """NotImplementedError: the class exists for isinstance, annotations and bases only."""
-    home = next(
-        c for c in cls.__mro__ if vars(c).get("__new__") is not None
-    )  # cls may derive from it
+    home = next(c for c in cls.__mro__ if vars(c).get("__new__") is not None)  # cls may derive from it
     path = f"{home.__module__}.{home.__name__}"
-    raise NotImplementedError(
-        explain(f"{path} is not supported by rushlight", instead(path, home.__module__, ()))
-    )
+    raise NotImplementedError(explain(f"{path} is not supported by rushlight", instead(path, home.__module__, ())))
 
 
 class AbsentModule(ModuleType):
@@ -192,8 +187,8 @@ seen: set[str] = set()
 
 
 def completed(module: ModuleType) -> None:
-    """Let a module of rushlight, and the modules in it, find the classes that torch's module has
-    more: by a `__getattr__`, around the one that the module has."""
+    """Let a module of rushlight, and the modules in it, find the classes that torch's module has more: by a
+    `__getattr__`, around the one that the module has."""
     if hasattr(type(module), "__getattr__") or module.__name__ in seen:
         return
     seen.add(module.__name__)

@@ -1,5 +1,4 @@
-"""`rushlight check`: each name of torch in a program is present, only raises, or is missing. The
-program is not run."""
+"""`rushlight check`: each name of torch in a program is present, only raises, or is missing. The program is not run."""
 
 from __future__ import annotations
 
@@ -22,8 +21,8 @@ ENTRANCES = ("__new__", "__init__", "__enter__")
 
 
 class Use(NamedTuple):
-    """A use of a name of torch, 'torch.nn.Linear': places in the program, the kind (PRESENT, RAISES
-    or MISSING), and for a missing name the nearest existing one."""
+    """A use of a name of torch, 'torch.nn.Linear': places in the program, the kind (PRESENT, RAISES or MISSING), and
+    for a missing name the nearest existing one."""
 
     name: str
     places: list[str]
@@ -52,17 +51,13 @@ def check(path: str) -> list[Use]:
 def parts(path: str) -> Iterator[tuple[str, str]]:
     """(prefix for line numbers, source) of the script, or of each cell of the notebook."""
     if path.endswith(".ipynb"):
-        yield from (
-            (f"cell {n} line ", without_magic(source)) for n, source in enumerate(cells(path), 1)
-        )
+        yield from ((f"cell {n} line ", without_magic(source)) for n, source in enumerate(cells(path), 1))
     else:
         yield "line ", Path(path).read_text(encoding="utf-8", errors="replace")
 
 
 def uses(tree: ast.AST, known: dict[str, str]) -> Iterator[tuple[str, int]]:
-    """(dotted name, line) of each use of torch: imports, and the longest attribute chains from
-    there.
-    """
+    """(dotted name, line) of each use of torch: imports, and the longest attribute chains from there."""
     inner: set[int] = set()  # ids of the nodes inside longer chains of attributes
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -82,13 +77,8 @@ def uses(tree: ast.AST, known: dict[str, str]) -> Iterator[tuple[str, int]]:
 
 
 def rebound(tree: ast.AST) -> set[str]:
-    """The names that the program itself assigns, except `torch`: their meaning may change, so they
-    are not checked."""
-    stored = {
-        node.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
+    """The names that the program itself assigns, except `torch`: their meaning may change, so they are not checked."""
+    stored = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     return (stored | {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}) - set(OURS)
 
 
@@ -116,8 +106,8 @@ def chain_of(node: ast.Attribute, inner: set[int]) -> list[str]:
 
 
 def only_raises(value: Any) -> bool:
-    """Whether calling a function, or making an object of a class, can only raise an error: its code
-    has no instruction that returns.
+    """Whether calling a function, or making an object of a class, can only raise an error: its code has no instruction
+    that returns.
 
     >>> from rushlight.compat.check import only_raises
     >>> only_raises(rushlight.jit.save), only_raises(rushlight.save)
@@ -137,11 +127,7 @@ def look_up(name: str) -> tuple[str, str | None]:
     module, rest = home_of(*name.split("."))
     for i, part in enumerate(rest):
         if not has(module, part):
-            like = (
-                nearest(part, dir(module))
-                if i == len(rest) - 1 or isinstance(module, ModuleType)
-                else None
-            )
+            like = nearest(part, dir(module)) if i == len(rest) - 1 or isinstance(module, ModuleType) else None
             return MISSING, like and ".".join([*name.split(".")[: -len(rest) + i or None], like])
         module = getattr(module, part)
         if not isinstance(module, (ModuleType, type)):
@@ -150,8 +136,7 @@ def look_up(name: str) -> tuple[str, str | None]:
 
 
 def has(where: Any, name: str) -> bool:
-    """Whether `where` has the name. True if loading it fails because an optional package is not
-    installed."""
+    """Whether `where` has the name. True if loading it fails because an optional package is not installed."""
     try:
         getattr(where, name)
     except ImportError as error:

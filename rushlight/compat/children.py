@@ -1,6 +1,6 @@
-"""Processes that a program starts see rushlight as torch, too: workers that are spawned, and
-programs started by `sys.executable`. The environment tells them: RUSHLIGHT_TORCH=1, and on
-PYTHONPATH the folder `startup`, whose sitecustomize.py Python imports at its start.
+"""Processes that a program starts see rushlight as torch, too: workers that are spawned, and programs started by
+`sys.executable`. The environment tells them: RUSHLIGHT_TORCH=1, and on PYTHONPATH the folder `startup`, whose
+sitecustomize.py Python imports at its start.
 
 RUSHLIGHT_TORCH=0 in the environment of a child gives it the torch that is installed."""
 

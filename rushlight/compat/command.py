@@ -27,23 +27,13 @@ def add_run(commands: argparse._SubParsersAction) -> None:
         help="run a PyTorch program without changes",
         description=RUN,
         allow_abbrev=False,
-        usage="rushlight run [-h] [--teach] (SCRIPT.py | NOTEBOOK.ipynb | -m MODULE) "
-        "[ARGUMENT ...]",
+        usage="rushlight run [-h] [--teach] (SCRIPT.py | NOTEBOOK.ipynb | -m MODULE) [ARGUMENT ...]",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    run.add_argument(
-        "-m",
-        dest="module",
-        action="store_true",
-        help="the program is a module, as for python -m",
-    )
-    run.add_argument(
-        "--teach", action="store_true", help="warn of silent mistakes of the training loop"
-    )
+    run.add_argument("-m", dest="module", action="store_true", help="the program is a module, as for python -m")
+    run.add_argument("--teach", action="store_true", help="warn of silent mistakes of the training loop")
     run.add_argument("program", help="a script, a notebook, or with -m a module")
-    run.add_argument(
-        "arguments", nargs=argparse.REMAINDER, help="arguments of the program (its sys.argv)"
-    )
+    run.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the program (its sys.argv)")
     run.set_defaults(run=run_program, command="run")
 
 
@@ -86,10 +76,7 @@ def check_program(arguments: argparse.Namespace) -> int:
     raising = [use for use in uses if use.kind == RAISES]
     for use in uses if arguments.all else missing + raising:
         like = f"; the nearest is {use.like}" if use.like else ""
-        print(
-            f"{use.kind:7} {use.name}  "
-            f"({', '.join(use.places[:5])}{', ...' if len(use.places) > 5 else ''}{like})"
-        )
+        print(f"{use.kind:7} {use.name}  ({', '.join(use.places[:5])}{', ...' if len(use.places) > 5 else ''}{like})")
     also = f", {len(raising)} only raise an error" if raising else ""
     print(f"{arguments.program}: {len(uses)} names of torch, {len(missing)} of them missing{also}")
     return 1 if missing else 0

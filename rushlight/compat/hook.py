@@ -33,8 +33,7 @@ HOMES = {cls: cls.__module__ for cls in SHOWN}
 
 
 class Torch(ModuleType):
-    """The module `torch`: rushlight's names, torch's version, and errors with a hint for missing
-    names."""
+    """The module `torch`: rushlight's names, torch's version, and errors with a hint for missing names."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name != "__config__":
@@ -48,14 +47,12 @@ class Torch(ModuleType):
         return found
 
     def __dir__(self) -> list[str]:
-        return sorted(
-            {*(name for name in dir(rushlight) if not name.startswith("__")), *vars(self)}
-        )
+        return sorted({*(name for name in dir(rushlight) if not name.startswith("__")), *vars(self)})
 
 
 class Same:  # not derived from importlib.abc.Loader, whose import is slow
-    """A loader that returns rushlight's module under torch's name: the same module object, so both
-    names share state."""
+    """A loader that returns rushlight's module under torch's name: the same module object, so both names share
+    state."""
 
     def __init__(self, home: str, fullname: str):
         self.home, self.fullname = home, fullname
@@ -64,11 +61,7 @@ class Same:  # not derived from importlib.abc.Loader, whose import is slow
         if self.home == "rushlight":
             return Torch("torch", rushlight.__doc__)
         parent, _, name = self.home.rpartition(".")
-        self.module = (
-            importlib.import_module(self.home)
-            if exists(self.home)
-            else getattr(sys.modules[parent], name)
-        )
+        self.module = importlib.import_module(self.home) if exists(self.home) else getattr(sys.modules[parent], name)
         self.spec = getattr(self.module, "__spec__", None)  # the import system overwrites __spec__
         return self.module
 
@@ -84,9 +77,8 @@ class Same:  # not derived from importlib.abc.Loader, whose import is slow
 
 
 def shared_names(home: str, fullname: str, package: ModuleType) -> None:
-    """Register submodules that share their name with a function of the package
-    (nn.parallel.data_parallel) under torch's name at once: importing one later would replace the
-    function."""
+    """Register submodules that share their name with a function of the package (nn.parallel.data_parallel) under
+    torch's name at once: importing one later would replace the function."""
     for name, part in list(sys.modules.items()):
         parent, _, own = name.rpartition(".")
         if parent == home and part is not None and callable(getattr(package, own, None)):
@@ -111,11 +103,7 @@ class Package(Distribution):
     """The metadata of the package torch for `importlib.metadata`: libraries read its version."""
 
     def read_text(self, filename: str) -> str | None:
-        return (
-            f"Metadata-Version: 2.1\nName: torch\nVersion: {torch_version}\n"
-            if filename == "METADATA"
-            else None
-        )
+        return f"Metadata-Version: 2.1\nName: torch\nVersion: {torch_version}\n" if filename == "METADATA" else None
 
     def locate_file(self, path: Any) -> Any:
         return Path(rushlight.__file__).parent / path
@@ -124,15 +112,11 @@ class Package(Distribution):
 class Finder:
     """A meta path finder: torch.x.y is rushlight.x.y."""
 
-    def find_distributions(
-        self, context: DistributionFinder.Context = everything
-    ) -> Iterator[Distribution]:
+    def find_distributions(self, context: DistributionFinder.Context = everything) -> Iterator[Distribution]:
         if context.name == "torch":
             yield Package()
 
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: Any = None
-    ) -> ModuleSpec | None:
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
         if fullname == "mpi4py.MPI":
             return importlib.import_module("rushlight.comm.mpi_later").spec(fullname)
         top = fullname.partition(".")[0]
@@ -160,8 +144,7 @@ def exists(module: str) -> bool:
 
 
 def has_part(home: str) -> bool:
-    """Whether the name is a module in torch and an attribute of a module here
-    (torch.backends.cudnn)."""
+    """Whether the name is a module in torch and an attribute of a module here (torch.backends.cudnn)."""
     parent, _, name = home.rpartition(".")
     found = getattr(importlib.import_module(parent), name, None) if exists(parent) else None
     return found is not None and not isinstance(found, type) and not callable(found)
@@ -191,11 +174,11 @@ def installed() -> bool:
 
 
 def install() -> None:
-    """Make `import torch` and `import torchvision` import rushlight in this process, from now on,
-    and in processes that it starts.
+    """Make `import torch` and `import torchvision` import rushlight in this process, from now on, and in processes that
+    it starts.
 
-    If a real torch is installed, too, prints a line to stderr that rushlight runs instead.
-    RuntimeError if the real torch has been imported already: tensors of both do not mix."""
+    If a real torch is installed, too, prints a line to stderr that rushlight runs instead. RuntimeError if the real
+    torch has been imported already: tensors of both do not mix."""
     if installed():
         return
     if "torch" in sys.modules:
@@ -204,10 +187,7 @@ def install() -> None:
             "rushlight.compat.install() before the first `import torch`"
         )
     if real("torch") is not None and not children.told():
-        print(
-            "rushlight: `import torch` means rushlight here, not the torch that is installed",
-            file=sys.stderr,
-        )
+        print("rushlight: `import torch` means rushlight here, not the torch that is installed", file=sys.stderr)
     sys.meta_path.insert(0, finder)
     children.tell()
     for cls, module in SHOWN.items():

@@ -18,14 +18,11 @@ class NotAProgram(Exception):
     """The target is not a program; the message gives the reason."""
 
 
-def run(
-    target: str, arguments: Sequence[str] = (), module: bool = False, teach: bool = False
-) -> None:
+def run(target: str, arguments: Sequence[str] = (), module: bool = False, teach: bool = False) -> None:
     """Run a program as `python` would: its arguments in sys.argv, its folder first on the path.
 
-    `module`: `target` is a module's name, as for `python -m`. A file that ends in .ipynb is a
-    notebook: its code cells run in order, and the last expression of each is shown. `teach`: warn
-    of silent mistakes, see `rushlight.teach`."""
+    `module`: `target` is a module's name, as for `python -m`. A file that ends in .ipynb is a notebook: its code cells
+    run in order, and the last expression of each is shown. `teach`: warn of silent mistakes, see `rushlight.teach`."""
     if not module:
         check_readable(target)
     notebook = cells(target) if not module and target.endswith(".ipynb") else None
@@ -46,14 +43,9 @@ def run(
 
 
 def fail(error: BaseException) -> int:
-    """Print a program's error as Python does, without frames outside the program. Returns the exit
-    status."""
+    """Print a program's error as Python does, without frames outside the program. Returns the exit status."""
     trace = error.__traceback__
-    while (
-        trace is not None
-        and trace.tb_next is not None
-        and not_the_programs(trace.tb_frame.f_code.co_filename)
-    ):
+    while trace is not None and trace.tb_next is not None and not_the_programs(trace.tb_frame.f_code.co_filename):
         trace = trace.tb_next
     if sys.excepthook is sys.__excepthook__:
         # finds the lines of notebook cells, too
@@ -100,10 +92,7 @@ def without_magic(source: str) -> str:
     """The cell with IPython's magic lines turned into comments, so that line numbers stay."""
     if source.lstrip().startswith("%%"):
         return ""
-    return "\n".join(
-        "# " + line if line.lstrip().startswith(("%", "!", "?")) else line
-        for line in source.split("\n")
-    )
+    return "\n".join("# " + line if line.lstrip().startswith(("%", "!", "?")) else line for line in source.split("\n"))
 
 
 def run_cell(name: str, source: str, namespace: dict[str, Any]) -> None:
@@ -120,8 +109,5 @@ def run_cell(name: str, source: str, namespace: dict[str, Any]) -> None:
 
 def show(value: Any) -> None:
     """Print the value of a cell's last expression, as a notebook does; pictures print nothing."""
-    if value is not None and type(value).__module__.partition(".")[0] not in (
-        "matplotlib",
-        "graphviz",
-    ):
+    if value is not None and type(value).__module__.partition(".")[0] not in ("matplotlib", "graphviz"):
         print(repr(value))

@@ -1,14 +1,13 @@
-"""Find users' classes with `__torch_function__` that do not inherit from Tensor, as in
-linear_operator.
+"""Find users' classes with `__torch_function__` that do not inherit from Tensor, as in linear_operator.
 
 Functions check their arguments for `__torch_function__` only after a class with that method exists
-(ops/tensor/torch_function.py), since a check in each op would cost all programs.
-`Tensor.__init_subclass__` reports subclasses of Tensor. To find other classes, the function that
-the statement `class` calls is replaced (`builtins.__build_class__`), under compat only.
+(ops/tensor/torch_function.py), since a check in each op would cost all programs. `Tensor.__init_subclass__` reports
+subclasses of Tensor. To find other classes, the function that the statement `class` calls is replaced
+(`builtins.__build_class__`), under compat only.
 
-The replacement adds no Python frame: metaclasses of libraries look for the module that contains a
-class by `sys._getframe(2)`. Python reads `__call__` of the replacement: `Watched.__get__`, which
-has returned before the class is made, gives Python's own function, and Python calls that."""
+The replacement adds no Python frame: metaclasses of libraries look for the module that contains a class by
+`sys._getframe(2)`. Python reads `__call__` of the replacement: `Watched.__get__`, which has returned before the class
+is made, gives Python's own function, and Python calls that."""
 
 from __future__ import annotations
 
@@ -27,8 +26,8 @@ build: Any = builtins.__build_class__
 
 
 def asks(made: type) -> bool:
-    """Whether a class is a user's, has `__torch_function__`, and is neither a subclass of Tensor
-    (reported already) nor a mode (takes part while it is entered)."""
+    """Whether a class is a user's, has `__torch_function__`, and is neither a subclass of Tensor (reported already) nor
+    a mode (takes part while it is entered)."""
     return (
         NAME in vars(made)
         and not issubclass(made, rushlight.Tensor)
@@ -50,9 +49,9 @@ def all_classes() -> Iterator[type]:
 
 
 class Finished(partial):
-    """Python's function that makes a class. Python drops the object after the call; then, if a
-    class takes part, functions and methods of plain tensors check their arguments from now on
-    (x.matmul(op), x == op), which makes every op slower."""
+    """Python's function that makes a class. Python drops the object after the call; then, if a class takes part,
+    functions and methods of plain tensors check their arguments from now on (x.matmul(op), x == op), which makes every
+    op slower."""
 
     def __del__(self) -> None:
         if any(map(asks, all_classes())):
@@ -60,8 +59,8 @@ class Finished(partial):
 
 
 class Watched:
-    """`__call__` of the replacement: Python's own function, or `Finished` where the calling code
-    contains the body of a class that names `__torch_function__`."""
+    """`__call__` of the replacement: Python's own function, or `Finished` where the calling code contains the body of a
+    class that names `__torch_function__`."""
 
     def __get__(self, instance: Any, owner: type) -> Any:
         frame = sys._getframe(1)

@@ -1,5 +1,5 @@
-"""`rushlight.compile(f)`: traces `f`, and runs a program that gives the same results. The program
-is readable Python text."""
+"""`rushlight.compile(f)`: traces `f`, and runs a program that gives the same results. The program is readable Python
+text."""
 
 from __future__ import annotations
 
@@ -39,25 +39,22 @@ def compile(  # type: ignore[misc]  # the overloads leave the settings to this s
     options: dict | None = None,
     disable: bool = False,
 ) -> Any:
-    """f compiled: the first calls are traced; later calls run fused loops and BLAS calls on planned
-    memory.
+    """f compiled: the first calls are traced; later calls run fused loops and BLAS calls on planned memory.
 
-    Works for whole training steps (forward, backward, update in place) and for functions without
-    gradients, with dropout and other random numbers (new ones in each call, the same as eager's),
-    buffers, writes through views, clipping and schedules. A call with other shapes, dtypes, Python
-    values or reachable Python state is traced again. Every step of a program is compared with eager
-    before the program is used. A statement that cannot be in a program (it reads numbers by
-    `item()`, `if` or `print`) is a graph break: the statement stays Python, and the statements
-    between graph breaks are compiled. If that is impossible, `f` runs eagerly, with a warning that
-    names the line. `compiler.explain` names all graph breaks; with `fullgraph=True` they raise
-    CannotCompile. For a module, the result is an `OptimizedModule` around it.
+    Works for whole training steps (forward, backward, update in place) and for functions without gradients, with
+    dropout and other random numbers (new ones in each call, the same as eager's), buffers, writes through views,
+    clipping and schedules. A call with other shapes, dtypes, Python values or reachable Python state is traced again.
+    Every step of a program is compared with eager before the program is used. A statement that cannot be in a program
+    (it reads numbers by `item()`, `if` or `print`) is a graph break: the statement stays Python, and the statements
+    between graph breaks are compiled. If that is impossible, `f` runs eagerly, with a warning that names the line.
+    `compiler.explain` names all graph breaks; with `fullgraph=True` they raise CannotCompile. For a module, the result
+    is an `OptimizedModule` around it.
 
-    `backend`: "numba" (fused loops; needs Numba), "numpy" (calls of NumPy only), "eager" (nothing
-    is compiled). `options` switch off passes, {"extend": False}, "narrow", "decompose", "tables",
-    "products", "simplify", "fuse", "threads"; {"show": print} calls print with the program's text
-    before and after each pass. Other options, torch's `mode` and `dynamic` are accepted and change
-    nothing: shapes are always static. RuntimeError for a mode that torch does not have, or for a
-    mode together with options.
+    `backend`: "numba" (fused loops; needs Numba), "numpy" (calls of NumPy only), "eager" (nothing is compiled).
+    `options` switch off passes, {"extend": False}, "narrow", "decompose", "tables", "products", "simplify", "fuse",
+    "threads"; {"show": print} calls print with the program's text before and after each pass. Other options, torch's
+    `mode` and `dynamic` are accepted and change nothing: shapes are always static. RuntimeError for a mode that torch
+    does not have, or for a mode together with options.
 
     >>> f = rushlight.compile(lambda x: (x * 2).sum())
     >>> f(rushlight.ones(3))
@@ -68,39 +65,24 @@ def compile(  # type: ignore[misc]  # the overloads leave the settings to this s
 
     if model is None:
         return lambda f: compile(
-            f,
-            fullgraph=fullgraph,
-            dynamic=dynamic,
-            backend=backend,
-            mode=mode,
-            options=options,
-            disable=disable,
+            f, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable
         )
     if not callable(model):
         raise TypeError(f"compile() needs a function or a module, not {type(model).__name__}")
     if backend not in ("numba", "numpy", "eager", "inductor"):
-        raise ValueError(
-            f"unknown backend {backend!r}: use 'numba' (or 'inductor'), 'numpy' or 'eager'"
-        )
+        raise ValueError(f"unknown backend {backend!r}: use 'numba' (or 'inductor'), 'numpy' or 'eager'")
     if disable or backend == "eager":
         return OptimizedModule(model, model) if isinstance(model, Module) and not disable else model
     if mode is not None and options is not None:
-        raise RuntimeError(
-            "Either mode or options can be specified, but both can't be specified at the same time."
-        )
+        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
     if mode is not None and mode not in MODES:
         raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(MODES)}")
     fuse = backend != "numpy"
     if fuse and not has_numba():
-        warn(
-            "rushlight.compile: Numba is not installed, so nothing is fused: pip install numba "
-            "scipy"
-        )
+        warn("rushlight.compile: Numba is not installed, so nothing is fused: pip install numba scipy")
         fuse = False
     model = unwrapped(model)
-    made = Compiled(
-        model, fullgraph, {**(options or {}), "fuse": fuse and (options or {}).get("fuse", True)}
-    )
+    made = Compiled(model, fullgraph, {**(options or {}), "fuse": fuse and (options or {}).get("fuse", True)})
     return OptimizedModule(model, made) if isinstance(model, Module) else made
 
 
@@ -135,13 +117,11 @@ def compiled_of(f: Any) -> Compiled:
 
 
 def source(f: Any, *, full: bool = False) -> str:
-    """The newest program of a compiled function, as Python text. RuntimeError with the reason if
-    there is no program.
+    """The newest program of a compiled function, as Python text. RuntimeError with the reason if there is no program.
 
-    By default a page for reading: parameters have their names in the model, values the names of
-    your variables, loops the names of what they compute, and your lines stand over the statements.
-    `full=True`: the text that runs, as a module that needs only NumPy; its function `call` takes
-    the arrays.
+    By default a page for reading: parameters have their names in the model, values the names of your variables, loops
+    the names of what they compute, and your lines stand over the statements. `full=True`: the text that runs, as a
+    module that needs only NumPy; its function `call` takes the arrays.
 
     >>> import rushlight as torch
     >>> def area(width, height):
@@ -166,18 +146,12 @@ def source(f: Any, *, full: bool = False) -> str:
         )
     if full or any(part.parts.page is None for part in made[-1].parts):
         return made[-1].source
-    part, kind = next(
-        (part, kind)
-        for part in f.parts()
-        for kind, known in part.programs.items()
-        if made[-1] in known
-    )
+    part, kind = next((part, kind) for part in f.parts() for kind, known in part.programs.items() if made[-1] in known)
     return program_page(made[-1], part.function, kind)
 
 
 def explain(f: Callable, *args: Any, **kwargs: Any) -> Explanation:
-    """Compile f for these arguments and report the result: programs, and each graph break with its
-    reason.
+    """Compile f for these arguments and report the result: programs, and each graph break with its reason.
 
     Calls f up to eight times, with all side effects.
 
@@ -203,8 +177,7 @@ def explain(f: Callable, *args: Any, **kwargs: Any) -> Explanation:
 
 
 class CallableModule(ModuleType):
-    """A module that can be called: `rushlight.compile(f)` and `rushlight.compile.source(f)` both
-    work."""
+    """A module that can be called: `rushlight.compile(f)` and `rushlight.compile.source(f)` both work."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return compile(*args, **kwargs)

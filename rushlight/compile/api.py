@@ -12,18 +12,10 @@ from rushlight.compile.run.compiled_function import EVERYONE, STANCE, forget_all
 from rushlight.core.mode import mode
 
 F = TypeVar("F")
-STANCES = (
-    "default",
-    "eager_then_compile",
-    "force_eager",
-    "eager_on_recompile",
-    "fail_on_recompile",
-)
+STANCES = ("default", "eager_then_compile", "force_eager", "eager_on_recompile", "fail_on_recompile")
 
 
-def disable(
-    fn: Callable | None = None, recursive: bool = True, *, reason: str | None = None
-) -> Any:
+def disable(fn: Callable | None = None, recursive: bool = True, *, reason: str | None = None) -> Any:
     """A function that is not compiled: it runs eagerly, whatever calls it. Function and decorator.
 
     >>> @rushlight.compiler.disable
@@ -38,22 +30,18 @@ def disable(
     def apart(*args: Any, **kwargs: Any) -> Any:
         watch = mode().watch
         if isinstance(watch, Tracer):
-            watch.stop(
-                f"calls {getattr(fn, '__name__', 'a function')}, which is marked with "
-                "compiler.disable"
-            )
+            watch.stop(f"calls {getattr(fn, '__name__', 'a function')}, which is marked with compiler.disable")
         return fn(*args, **kwargs)
 
     return apart
 
 
 class set_stance:
-    """The stance of compiled functions from now on: a call, a `with` block, or a decorator of a
-    function.
+    """The stance of compiled functions from now on: a call, a `with` block, or a decorator of a function.
 
-    "force_eager": run eagerly. "eager_on_recompile": run eagerly if there is no program for the
-    arguments yet; "fail_on_recompile": RuntimeError in this case. "default" and
-    "eager_then_compile": make programs. RuntimeError for other values.
+    "force_eager": run eagerly. "eager_on_recompile": run eagerly if there is no program for the arguments yet;
+    "fail_on_recompile": RuntimeError in this case. "default" and "eager_then_compile": make programs. RuntimeError for
+    other values.
 
     >>> f = rushlight.compile(lambda x: x + 1)
     >>> with rushlight.compiler.set_stance("force_eager"):
@@ -61,13 +49,7 @@ class set_stance:
     tensor([2., 2.])
     """
 
-    def __init__(
-        self,
-        stance: str = "default",
-        *,
-        skip_guard_eval_unsafe: bool = False,
-        force_backend: Any = None,
-    ):
+    def __init__(self, stance: str = "default", *, skip_guard_eval_unsafe: bool = False, force_backend: Any = None):
         if stance not in STANCES:
             raise RuntimeError(f"invalid torch.compile stance '{stance}'")
         self.stance, self.before = stance, STANCE[0]
@@ -160,19 +142,7 @@ def reset() -> None:
 
 
 __all__ = [
-    "CannotCompile",
-    "allow_in_graph",
-    "assume_constant_result",
-    "compile",
-    "cudagraph_mark_step_begin",
-    "disable",
-    "explain",
-    "is_compiling",
-    "is_dynamo_compiling",
-    "is_exporting",
-    "list_backends",
-    "programs",
-    "reset",
-    "set_stance",
-    "source",
-]
+    "CannotCompile", "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
+    "explain", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends", "programs", "reset",
+    "set_stance", "source",
+]  # fmt: skip

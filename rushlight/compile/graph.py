@@ -16,9 +16,8 @@ Line = tuple[CodeType, int] | None  # a user's statement: code object and instru
 
 
 class Origin(NamedTuple):
-    """What a step belongs to, for a reader. `name`: `linear`, `cross_entropy`, `adamw`,
-    `linear_backward`. `line`: of a step of backward, the user's statement that it is the backward
-    of."""
+    """What a step belongs to, for a reader. `name`: `linear`, `cross_entropy`, `adamw`, `linear_backward`. `line`: of a
+    step of backward, the user's statement that it is the backward of."""
 
     name: str
     line: Line = None
@@ -27,9 +26,9 @@ class Origin(NamedTuple):
 class Value:
     """An array that a call makes, or that comes from outside the program.
 
-    `kind`: "call", "input" (read at each run) or "constant". `_array`: the elements in the traced
-    run; for "call" only shape, dtype and layout matter. `source`: where an input comes from.
-    `traced`: the number of the equal value in the traced run; 0 if there is none.
+    `kind`: "call", "input" (read at each run) or "constant". `_array`: the elements in the traced run; for "call" only
+    shape, dtype and layout matter. `source`: where an input comes from. `traced`: the number of the equal value in the
+    traced run; 0 if there is none.
     """
 
     __slots__ = ("_array", "kind", "name", "source", "traced")
@@ -47,12 +46,12 @@ class Value:
 
 
 class Call:
-    """An op of the table, run on `args` (values and settings), with the results `outs`. A call
-    without `outs` is a check.
+    """An op of the table, run on `args` (values and settings), with the results `outs`. A call without `outs` is a
+    check.
 
-    `late`: it belongs to the backward that the caller may run later; `shares`: (number of a result,
-    number of a value among the arguments) whose memory the result shows. `origin`: what the call
-    belongs to; None where a pass has made it."""
+    `late`: it belongs to the backward that the caller may run later; `shares`: (number of a result, number of a value
+    among the arguments) whose memory the result shows. `origin`: what the call belongs to; None where a pass has made
+    it."""
 
     __slots__ = ("args", "late", "line", "op", "origin", "outs", "shares")
 
@@ -69,9 +68,7 @@ class Call:
         self.op, self.args, self.outs, self.line, self.late = op, args, outs, line, late
         self.origin = origin
         self.shares = (
-            shared(op, [v._array for v in values_in(args)], [v._array for v in outs])
-            if shares is None
-            else shares
+            shared(op, [v._array for v in values_in(args)], [v._array for v in outs]) if shares is None else shares
         )
 
     @property
@@ -114,10 +111,10 @@ class Store:
 class Graph:
     """Steps in the order of execution, and the values that exist after the program.
 
-    `results`: the returned values, flattened. `grads`: (leaf tensor, value or None) for each
-    `.grad` that changed. `wrt`, if the caller may run backward: for each input in `edges` the
-    gradient, or None. `given`: for each of these gradients, the results that lead to it, if only by
-    zeros (through `floor`). If none of these results has a gradient, the gradient is None.
+    `results`: the returned values, flattened. `grads`: (leaf tensor, value or None) for each `.grad` that changed.
+    `wrt`, if the caller may run backward: for each input in `edges` the gradient, or None. `given`: for each of these
+    gradients, the results that lead to it, if only by zeros (through `floor`). If none of these results has a gradient,
+    the gradient is None.
     """
 
     steps: list[Call | Store] = field(default_factory=list)
@@ -157,9 +154,8 @@ def values_in(args: Any) -> Iterator[Value]:
 
 
 def with_each(a: Any, of: Callable[[Value], Any]) -> Any:
-    """The arguments with of(v) in place of each value v. (Not a nested recursive function: that
-    would be a reference cycle, which keeps all reachable arrays until the garbage collector runs.)
-    """
+    """The arguments with of(v) in place of each value v. (Not a nested recursive function: that would be a reference
+    cycle, which keeps all reachable arrays until the garbage collector runs.)"""
     if isinstance(a, Value):
         return of(a)
     return type(a)([with_each(x, of) for x in a]) if type(a) in (tuple, list) else a
@@ -214,15 +210,13 @@ def is_reshape(step: Call | Store) -> bool:
 def drop_unused(graph: Graph) -> None:
     """Dead code elimination: remove calls whose results are not used."""
     wanted = used(graph)
-    graph.steps = [
-        s for s in graph.steps if not s.outs or is_random(s) or any(v in wanted for v in s.outs)
-    ]
+    graph.steps = [s for s in graph.steps if not s.outs or is_random(s) or any(v in wanted for v in s.outs)]
     graph.inputs = [v for v in graph.inputs if v in wanted]
 
 
 def parents_of(graph: Graph) -> dict[Value, Value]:
-    """View -> the value it is a view of. Includes results of other calls that shared memory with an
-    argument in the traced run.
+    """View -> the value it is a view of. Includes results of other calls that shared memory with an argument in the
+    traced run.
     """
     parents: dict[Value, Value] = {}
     for s in graph.steps:
@@ -237,23 +231,16 @@ def parents_of(graph: Graph) -> dict[Value, Value]:
 
 
 def shared(op: str, given: list[np.ndarray], made: list[np.ndarray]) -> tuple[tuple[int, int], ...]:
-    """(result, argument) pairs that share memory in the traced run, for a call that is not a
-    view.
-    """
+    """(result, argument) pairs that share memory in the traced run, for a call that is not a view."""
     if not made or op not in TABLE or TABLE[op].elementwise:
         return ()
     return tuple(
-        (i, k)
-        for k, x in enumerate(given)
-        for i, a in enumerate(made)
-        if x.size and np.may_share_memory(x, a)
+        (i, k) for k, x in enumerate(given) for i, a in enumerate(made) if x.size and np.may_share_memory(x, a)
     )
 
 
 def lineage(v: Value, parents: dict[Value, Value]) -> Iterator[Value]:
-    """The value, its base, the base of this base, and so on. A loop may store any of them in new
-    memory.
-    """
+    """The value, its base, the base of this base, and so on. A loop may store any of them in new memory."""
     yield v
     while v in parents:
         v = parents[v]
@@ -272,14 +259,12 @@ def memory_of(graph: Graph) -> dict[Value, Value]:
 def homes(graph: Graph) -> list[Value]:
     """The value whose memory each result shows, then each gradient."""
     origin = memory_of(graph)
-    return [
-        origin.get(v, v) for v in (*graph.results, *(v for _, v in graph.grads if v is not None))
-    ]
+    return [origin.get(v, v) for v in (*graph.results, *(v for _, v in graph.grads if v is not None))]
 
 
 def keep_apart(graph: Graph, before: list[Value]) -> None:
-    """Copy results and gradients that share memory with an input or with each other, if they did
-    not before passes removed copies: the caller may write to them.
+    """Copy results and gradients that share memory with an input or with each other, if they did not before passes
+    removed copies: the caller may write to them.
     """
     now, shown, waiting = homes(graph), {}, iter(before)  # type: ignore[var-annotated]
     places = iter(now)
@@ -287,9 +272,7 @@ def keep_apart(graph: Graph, before: list[Value]) -> None:
     def own(v: Value) -> Value:
         home, old = next(places), next(waiting)
         if home.kind == "constant" or (
-            home is old or home.source == old.source
-            if home.kind == "input"
-            else shown.setdefault(home, old) is old
+            home is old or home.source == old.source if home.kind == "input" else shown.setdefault(home, old) is old
         ):
             return v
         made = Value(np.empty(v.shape, v.dtype))

@@ -1,5 +1,4 @@
-"""Reports about a compiled program: a drawing of the steps, the memory plan, timing, graph
-breaks."""
+"""Reports about a compiled program: a drawing of the steps, the memory plan, timing, graph breaks."""
 
 from __future__ import annotations
 
@@ -25,8 +24,7 @@ class Item(NamedTuple):
 
 
 class Lease(NamedTuple):
-    """The memory of a value in the arena: bytes `start` to `start + size`, from step `first` to
-    step `last`."""
+    """The memory of a value in the arena: bytes `start` to `start + size`, from step `first` to step `last`."""
 
     name: str
     start: int
@@ -68,16 +66,12 @@ def listing(graph: Graph) -> str:
     names: dict[Value, str] = {}
 
     def name(v: Value) -> str:
-        return names.setdefault(
-            v, f"{'c' if v.kind == 'constant' else 'x' if v.kind == 'input' else 'v'}{len(names)}"
-        )
+        return names.setdefault(v, f"{'c' if v.kind == 'constant' else 'x' if v.kind == 'input' else 'v'}{len(names)}")
 
     lines = []
     for s in graph.steps:
         made = ", ".join(f"{name(v)} {kind(v)}" for v in s.outs)
-        lines.append(
-            f"{made + ' = ' if made else ''}{s.op}({', '.join([shown(a, name) for a in s.args])})"
-        )
+        lines.append(f"{made + ' = ' if made else ''}{s.op}({', '.join([shown(a, name) for a in s.args])})")
     return "\n".join([*lines, f"return {', '.join(map(name, graph.outputs()))}"])
 
 
@@ -87,11 +81,8 @@ def shown(a: Any, name: Callable[[Value], str]) -> str:
     return f"({', '.join([shown(x, name) for x in a])})" if type(a) in (tuple, list) else repr(a)
 
 
-def drawing(
-    items: Iterable[Item], inputs: Iterable[tuple[str, str]], results: Iterable[str]
-) -> str:
-    """A program in Graphviz' language: boxes are statements, arrows are arrays from a statement to
-    its readers."""
+def drawing(items: Iterable[Item], inputs: Iterable[tuple[str, str]], results: Iterable[str]) -> str:
+    """A program in Graphviz' language: boxes are statements, arrows are arrays from a statement to its readers."""
     lines = ["digraph program {", '  node [shape=box, fontname="monospace"];']
     home: dict[str, str] = {}
     for name, what in inputs:
@@ -133,10 +124,7 @@ class Timings:
         total = sum(t for t, _ in self.rows)
         lines = [f"{total:.0f} us in {len(self.rows)} statements, the mean of {self.calls} calls"]
         for t, item in sorted(self.rows, key=lambda r: -r[0]):
-            lines.append(
-                f"{t:10.1f} us  {item.text[:70]:70}  {', '.join(item.ops)[:40]}  "
-                f"{'; '.join(item.places[:1])}"
-            )
+            lines.append(f"{t:10.1f} us  {item.text[:70]:70}  {', '.join(item.ops)[:40]}  {'; '.join(item.places[:1])}")
         return "\n".join(lines)
 
 
@@ -195,10 +183,7 @@ class Explanation:
         head = (
             f"runs as it is, not compiled: it {self.why}"
             if not self.programs
-            else (
-                f"compiled in pieces: {made} in {len(self.programs)} programs; as a whole it "
-                f"{self.why}"
-            )
+            else (f"compiled in pieces: {made} in {len(self.programs)} programs; as a whole it {self.why}")
         )
         return "\n".join([head, *(f"  {b.where}\n    {b.reason}" for b in self.breaks)])
 
@@ -212,13 +197,9 @@ def where(line: Line) -> str:
 def item_of(text: str, steps: list[Any], made: list[Value], places: list[str]) -> Item:
     """The `Item` of a statement, which stays when the traced run is freed."""
     inside = {v for s in steps for v in s.outs}
-    reads = dict.fromkeys(
-        v.name for s in steps for v in values_in(s.args) if v not in inside and v.name
-    )
+    reads = dict.fromkeys(v.name for s in steps for v in values_in(s.args) if v not in inside and v.name)
     ops = dict.fromkeys("store" if isinstance(s, Store) else s.op for s in steps)
-    return Item(
-        text, tuple(ops), tuple(reads), tuple((v.name, kind(v)) for v in made), tuple(places)
-    )
+    return Item(text, tuple(ops), tuple(reads), tuple((v.name, kind(v)) for v in made), tuple(places))
 
 
 def place_of(line: Line) -> str:

@@ -1,10 +1,9 @@
 """Compile in advance the loops that eager ops compile on first use: `rushlight warmup`.
 
-The loops of frequent ops on large arrays (fast/elementwise.py, fast/softmax_norm.py), of recurrent
-layers (fast/recurrent_loops.py), of convolution (fast/conv), of attention
-(fast/attention_loops.py), of products of matrices (fast/matmul_loops.py), of optimizers, and of
-random numbers, in float32. They are kept in the cache folder (loops/cache.py), so it is done once
-for a version of rushlight, Numba and Python."""
+The loops of frequent ops on large arrays (fast/elementwise.py, fast/softmax_norm.py), of recurrent layers
+(fast/recurrent_loops.py), of convolution (fast/conv), of attention (fast/attention_loops.py), of products of matrices
+(fast/matmul_loops.py), of optimizers, and of random numbers, in float32. They are kept in the cache folder
+(loops/cache.py), so it is done once for a version of rushlight, Numba and Python."""
 
 from __future__ import annotations
 
@@ -21,14 +20,7 @@ from rushlight import optim
 from rushlight.core.table import TABLE, Op, parameters
 from rushlight.creation.factories import tensor
 from rushlight.fast import attention as attention_way
-from rushlight.fast import (
-    pool_loops,
-    recurrent_loops,
-    reductions,
-    resize_loops,
-    scatter_loops,
-    softmax_norm,
-)
+from rushlight.fast import pool_loops, recurrent_loops, reductions, resize_loops, scatter_loops, softmax_norm
 from rushlight.fast.conv import batch_innermost, direct, indirect, winograd
 from rushlight.fast.conv.batch_innermost_loops import tiles
 from rushlight.fast.conv.tiling import lanes
@@ -43,7 +35,7 @@ FREQUENT = [
     for line in """
     relu leaky_relu elu gelu gelu_tanh silu sigmoid softplus mish log_sigmoid hardtanh hardswish hardsigmoid tanh
     exp log log1p sqrt rsqrt square abs erf pow maximum minimum clamp_min clamp_max where masked mul div sub
-    mse_loss huber_loss smooth_l1_loss binary_cross_entropy_with_logits""".splitlines()  # noqa: E501
+    mse_loss huber_loss smooth_l1_loss binary_cross_entropy_with_logits""".splitlines()
     for name in line.split()
 ]
 OPTIMIZERS: dict[str, list[dict[str, Any]]] = {
@@ -61,8 +53,8 @@ EACH, ONE, CONDITION = ("f4", "each"), ("f4", "one"), ("b1", "each")
 
 
 def warmup(say: Callable[[str, float], None] | None = None, names: list[str] | None = None) -> int:
-    """Compile all loops; of the elementwise ops only those in `names`. Returns the number of loops.
-    ImportError without Numba.
+    """Compile all loops; of the elementwise ops only those in `names`. Returns the number of loops. ImportError without
+    Numba.
 
     `say(name, seconds)` is called after each.
     """
@@ -87,8 +79,7 @@ def warmup(say: Callable[[str, float], None] | None = None, names: list[str] | N
 
 
 def elementwise(names: list[str]) -> Iterator[tuple[str, Callable[[], object]]]:
-    """Forward and derivatives, also for a gradient of one repeated number, as `sum` and `mean` give
-    it."""
+    """Forward and derivatives, also for a gradient of one repeated number, as `sum` and `mean` give it."""
     import_module("rushlight.nn.functional")  # reads its tables
 
     for name in names:
@@ -100,9 +91,7 @@ def elementwise(names: list[str]) -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 def kinds_of(op: Op) -> Iterator[tuple[str, tuple]]:
-    known: dict[str, Any] = {
-        name: CONDITION if name == "condition" else EACH for name in (*op.inputs, "out")
-    }
+    known: dict[str, Any] = {name: CONDITION if name == "condition" else EACH for name in (*op.inputs, "out")}
     known |= {name: ("value", op.defaults.get(name)) for name in op.settings}
     yield "", tuple(known[name] for name in (*op.inputs, *op.settings))
     for of, rule in op.rules.items():
@@ -122,22 +111,14 @@ def rows() -> Iterator[tuple[str, Callable[[], object]]]:
             )
     for (name, of), function in softmax_norm.FUNCTIONS.items():
         if function.__name__ == "along_a_dimension":
-            yield (
-                f"{name} along another dimension than the last",
-                partial(function, *[z] * (1 + len(of)), 1),
-            )
+            yield (f"{name} along another dimension than the last", partial(function, *[z] * (1 + len(of)), 1))
     for name, text, at in (
         ("index_add", scatter_loops.SLICES, (1,)),
         ("scatter_add", scatter_loops.EACH, (1, 1, x.shape[1])),
     ):
         yield (
             name,
-            partial(
-                scatter_loops.loop_of(text, "sum", False),
-                x[None].copy(),
-                np.zeros(at, np.int64),
-                x[None, :1],
-            ),
+            partial(scatter_loops.loop_of(text, "sum", False), x[None].copy(), np.zeros(at, np.int64), x[None, :1]),
         )
 
 
@@ -153,22 +134,15 @@ def recurrent() -> Iterator[tuple[str, Callable[[], object]]]:
         ("RNN", recurrent_loops.TANH, 1),
         ("RNN of relus", recurrent_loops.RELU, 1),
     ):
-        x, h, weight = (
-            np.ones((1, gates), np.float32),
-            np.ones((1, 1), np.float32),
-            np.ones((gates, 1), np.float32),
-        )
+        x, h, weight = np.ones((1, gates), np.float32), np.ones((1, 1), np.float32), np.ones((gates, 1), np.float32)
         yield name, partial(recurrent_loops.build, cell, x, h, weight)
 
 
 def convolutions() -> Iterator[tuple[str, Callable[[], object]]]:
-    """The loops of convolution: direct, of 1 to 8 filters; winograd and indirect, of 16 to 64;
-    batch-innermost; of pools."""
+    """The loops of convolution: direct, of 1 to 8 filters; winograd and indirect, of 16 to 64; batch-innermost; of
+    pools."""
     for filters in (8, 6, 4, 2, 1):
-        yield (
-            f"convolution of {filters} filters",
-            convolution(direct, (1, 1, 4, 4), (filters, 1, 3, 3), "conv"),
-        )
+        yield (f"convolution of {filters} filters", convolution(direct, (1, 1, 4, 4), (filters, 1, 3, 3), "conv"))
     for filters in (4, 3, 2, 1):
         yield (
             f"convolution, gradient of {filters} filters",
@@ -183,13 +157,7 @@ def convolutions() -> Iterator[tuple[str, Callable[[], object]]]:
     for height, width in tiles():
         yield (
             f"convolution with the batch innermost, {height} filters",
-            convolution(
-                batch_innermost,
-                (lanes(), 1, 1, width + 1),
-                (height, 1, 1, width),
-                "conv",
-                "conv_weight_grad",
-            ),
+            convolution(batch_innermost, (lanes(), 1, 1, width + 1), (height, 1, 1, width), "conv", "conv_weight_grad"),
         )
     for how in (((), ()), *pool_loops.FREQUENT):
         yield f"max_pool {how[0]}", pool_loops.maxima(*how).build
@@ -199,8 +167,7 @@ def convolutions() -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 def convolution(way: Any, x_shape: tuple, w_shape: tuple, *ops: str) -> Callable[[], object]:
-    """A function that runs ops of a way of convolution, for shapes (N, C, H, W) and (O, C, kh, kw),
-    padding 0 or 1."""
+    """A function that runs ops of a way of convolution, for shapes (N, C, H, W) and (O, C, kh, kw), padding 0 or 1."""
 
     def run() -> None:
         for op in ops:
@@ -234,10 +201,7 @@ def optimizers() -> Iterator[tuple[str, Callable[[], object]]]:
             p = tensor([1.0], requires_grad=True)
             p.grad = tensor([1.0])
             optimizer = getattr(optim, name)([p], **settings)
-            yield (
-                f"{name}({', '.join(f'{k}={v}' for k, v in settings.items())})",
-                optimizer._loop(p).build,
-            )
+            yield (f"{name}({', '.join(f'{k}={v}' for k, v in settings.items())})", optimizer._loop(p).build)
 
 
 def random_numbers() -> Iterator[tuple[str, Callable[[], object]]]:

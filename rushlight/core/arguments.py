@@ -30,10 +30,7 @@ def wrap(dim: Any, ndim: int) -> int:
     n = ndim or 1
     if dim.__class__ is bool:  # x.sum(True) was to be keepdim, x.sort(True) descending
         raise TypeError(
-            explain(
-                f"argument 'dim' must be int, not bool: {dim}",
-                "name it: keepdim=True, descending=True",
-            )
+            explain(f"argument 'dim' must be int, not bool: {dim}", "name it: keepdim=True, descending=True")
         )
     dim = integer(dim, "dim")
     if not -n <= dim < n:
@@ -71,9 +68,7 @@ def wrap_all(dims: Any, ndim: int) -> tuple[int, ...]:
     found = tuple([d if d.__class__ is int and 0 <= d < n else wrap(d, ndim) for d in listed(dims)])
     if len(found) > 1 and len(set(found)) < len(found):
         twice = next(d for d in found if found.count(d) > 1)
-        raise RuntimeError(
-            explain(f"dim {twice} appears multiple times in the list of dims", dims=tuple(dims))
-        )
+        raise RuntimeError(explain(f"dim {twice} appears multiple times in the list of dims", dims=tuple(dims)))
     return found
 
 
@@ -95,10 +90,8 @@ def reordered(dims: Any, ndim: int) -> tuple[int, ...]:
     if len(dims) != ndim:
         raise RuntimeError(
             explain(
-                "permute(sparse_coo): number of dimensions in the tensor input does not match the "
-                "length "
-                f"of the desired ordering of dimensions i.e. input.dim() = {ndim} is not equal to "
-                f"len(dims) = {len(dims)}",
+                "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the "
+                f"desired ordering of dimensions i.e. input.dim() = {ndim} is not equal to len(dims) = {len(dims)}",
                 f"name each of the {ndim} dimensions once",
             )
         )
@@ -119,14 +112,12 @@ def size(n: Any) -> int:
     """One size of a shape. RuntimeError if it is negative and not -1, the size that remains."""
     n = integer(n, "size")
     if n < -1:
-        raise RuntimeError(
-            explain(f"invalid shape dimension {n}", "-1 stands for the remaining size")
-        )
+        raise RuntimeError(explain(f"invalid shape dimension {n}", "-1 stands for the remaining size"))
     return n
 
 
-# The name of a setting -> its normal form: (value, number of dimensions) -> value. vmap shifts the
-# dimensions by these roles, too.
+# The name of a setting -> its normal form: (value, number of dimensions) -> value. vmap shifts the dimensions by these
+# roles, too.
 ROLES: dict[str, Callable[[Any, int], Any]] = {
     "dim": wrap,
     "dim0": wrap,
@@ -146,17 +137,13 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
     order = op.options.get("order", " ".join(names)).split()  # as the user gives them
     place = [names.index(name) for name in order]
     public = {**PUBLIC, **op.options.get("names", {})}
-    position = {n: i for i, n in enumerate(names)} | {
-        public.get(name, name): i for i, name in enumerate(names)
-    }
+    position = {n: i for i, n in enumerate(names)} | {public.get(name, name): i for i, name in enumerate(names)}
     missing = object()
     template = [op.defaults.get(name, missing) for name in names]
     variadic = op.options.get("variadic")
     gather_at = order.index(variadic) if variadic else len(names)
     roles = [
-        (i, ROLES[name], name in op.defaults)
-        for i, name in enumerate(names)
-        if name in ROLES and i >= len(op.inputs)
+        (i, ROLES[name], name in op.defaults) for i, name in enumerate(names) if name in ROLES and i >= len(op.inputs)
     ]
     short = short_way(op, names)
 
@@ -177,9 +164,7 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
         """All arguments, each in its place in the entry. TypeError if one is missing or unknown."""
         values = template.copy()
         if len(args) > len(values):
-            raise TypeError(
-                f"{op.called}() takes at most {len(values)} arguments, but {len(args)} were given"
-            )
+            raise TypeError(f"{op.called}() takes at most {len(values)} arguments, but {len(args)} were given")
         for i, value in zip(place, args):
             values[i] = value
         for name, value in kwargs.items():
@@ -196,8 +181,8 @@ def binder(op: Op) -> Callable[[Sequence, dict], tuple]:
 
 
 def short_way(op: Op, names: tuple[str, ...]) -> Callable[[Sequence], tuple | None] | None:
-    """args -> (x, the setting) for an op of one tensor and one setting, such as x.reshape(2, 3);
-    None if the arguments are bound in the long way. None for other ops."""
+    """args -> (x, the setting) for an op of one tensor and one setting, such as x.reshape(2, 3); None if the arguments
+    are bound in the long way. None for other ops."""
     if len(names) != 2 or names[0] != "x" or names[1] not in ROLES or op.inputs != ("x",):
         return None
     role, variadic = ROLES[names[1]], op.options.get("variadic")
@@ -225,26 +210,20 @@ def left_out(op: Op) -> tuple[int, tuple]:
 
 
 def unbound(op: Op) -> tuple[str, str, str]:
-    """Three texts: the condition for calling `bind`; the condition for dimensions that count from
-    the end; the arguments with all dimensions counted from the front.
+    """Three texts: the condition for calling `bind`; the condition for dimensions that count from the end; the
+    arguments with all dimensions counted from the front.
 
-    A call needs no `bind` if all arguments are there, in the order of the entry. The kernel finds
-    dimensions that are too large, except where the call has another order. A list of dimensions
-    needs no check in an op that only this package calls."""
+    A call needs no `bind` if all arguments are there, in the order of the entry. The kernel finds dimensions that are
+    too large, except where the call has another order. A list of dimensions needs no check in an op that only this
+    package calls."""
     names = op.inputs + op.settings
-    roles = {
-        i: ROLES[name] for i, name in enumerate(names) if name in ROLES and i >= len(op.inputs)
-    }
+    roles = {i: ROLES[name] for i, name in enumerate(names) if name in ROLES and i >= len(op.inputs)}
     order = op.options["order"].split() if "order" in op.options else list(names)
     direct = (wrap, wrap_new) if op.options.get("function", True) else (wrap, wrap_new, wrap_all)
-    if (
-        sorted(order) != sorted(names)
-        or "variadic" in op.options
-        or not all(role in direct for role in roles.values())
-    ):
+    if sorted(order) != sorted(names) or "variadic" in op.options or not all(role in direct for role in roles.values()):
         return "True", "", ""
     # where each is in the call
-    at, moved = ([order.index(name) for name in names], order != list(names))
+    at, moved = [order.index(name) for name in names], order != list(names)
     known = [i for i, role in roles.items() if role is wrap and op.inputs[0] == "x"]
     ndim = f"args[{at[0]}]._array.ndim"
     conditions = [f"kwargs or len(args) != {len(names)}"]
@@ -255,10 +234,7 @@ def unbound(op: Op) -> tuple[str, str, str]:
         else:
             far = f" and {d} < -{ndim}" + f" or {d} >= {ndim}" * moved if i in known else ""
             conditions += [f"{d}.__class__ is not int or {d} < 0{far}"]
-    given = [
-        f"args[{k}]" + f" if args[{k}] >= 0 else args[{k}] + {ndim}" * (i in known)
-        for i, k in enumerate(at)
-    ]
+    given = [f"args[{k}]" + f" if args[{k}] >= 0 else args[{k}] + {ndim}" * (i in known) for i, k in enumerate(at)]
     behind = "True" if moved else " or ".join(f"args[{i}] < 0" for i in known)
     return " or ".join(conditions), behind, ", ".join(given)
 
@@ -268,15 +244,12 @@ def named(call: Any, op: Op) -> Callable:
     if "names" in op.options:
         names = {PUBLIC.get(name, name): public for name, public in op.options["names"].items()}
         code = call.__code__
-        call.__code__ = code.replace(
-            co_varnames=tuple(names.get(name, name) for name in code.co_varnames)
-        )
+        call.__code__ = code.replace(co_varnames=tuple(names.get(name, name) for name in code.co_varnames))
     return call
 
 
 def numpy_spellings(op: Op, given: dict, dim: Any, keepdim: bool) -> tuple[Any, bool]:
-    """`dim` and `keepdim` of a reduction, which may be called axis and keepdims. TypeError for any
-    other keyword."""
+    """`dim` and `keepdim` of a reduction, which may be called axis and keepdims. TypeError for any other keyword."""
     for name in given:
         if name not in ("axis", "keepdims"):
             raise unexpected(op.called, name, ("input", "dim", "keepdim", "dtype", "out"))
@@ -298,8 +271,8 @@ CONSTANTS: dict[tuple, Tensor | None] = {}
 
 
 def constant(value: Any, dtype: np.dtype) -> Tensor | None:
-    """A Python number as a 0-d tensor of this dtype; None if the dtype must give way to it (1.5
-    with integers), or would round it to half precision."""
+    """A Python number as a 0-d tensor of this dtype; None if the dtype must give way to it (1.5 with integers), or
+    would round it to half precision."""
     # nan is never found again, 0.0 == -0.0: made anew
     if value != value or value == 0 and value.__class__ is not int:
         return fresh_constant(value, dtype)
@@ -335,15 +308,13 @@ def known(value: Any) -> bool:
 def checked_number(value: Any, name: str) -> Any:
     """The value. TypeError unless it is a number: NumPy would make nan of None."""
     if not known(value):
-        raise TypeError(
-            explain(f"{name}(): value must be Number or Tensor, not {type(value).__name__}")
-        )
+        raise TypeError(explain(f"{name}(): value must be Number or Tensor, not {type(value).__name__}"))
     return value
 
 
 def number_of(value: Any, function: str, name: str) -> Any:
-    """A setting as a number; from a tensor of one element, too. TypeError for several elements, and
-    for a tensor that requires grad, since the result would not depend on it."""
+    """A setting as a number; from a tensor of one element, too. TypeError for several elements, and for a tensor that
+    requires grad, since the result would not depend on it."""
     if not isinstance(value, Tensor):
         return value
     if value._array.size != 1 or value._node is not None:
@@ -363,9 +334,7 @@ def as_operand(value: Any, op: Op) -> tuple[Tensor, int]:
         return value, 0 if value._array.ndim else 1
     if isinstance(value, (Number, np.bool_)) and not isinstance(value, np.generic):
         d = dtypes.of_scalar(value)
-        return created(
-            from_array(np.asarray(value, None if d.category < dtypes.FLOATING else number_dtype(d)))
-        ), 2
+        return created(from_array(np.asarray(value, None if d.category < dtypes.FLOATING else number_dtype(d)))), 2
     if isinstance(value, (ndarray, np.generic)):
         # np.array(2.) is no number
         return created(from_array(np.asarray(value))), 0 if isinstance(value, ndarray) else 2
@@ -389,10 +358,7 @@ def promoted(op: Op, operands: Sequence[Any]) -> list[Tensor]:
         result = pairs[0][0].dtype
     else:
         result = dtypes.result_dtype(
-            [
-                (dtypes.of_scalar(v) if kind == 2 else t.dtype, kind)
-                for v, (t, kind) in zip(operands, pairs)
-            ]
+            [(dtypes.of_scalar(v) if kind == 2 else t.dtype, kind) for v, (t, kind) in zip(operands, pairs)]
         )
     if result.numpy in op.refused:
         raise op_errors().not_taken(op, operands, result)
@@ -401,22 +367,21 @@ def promoted(op: Op, operands: Sequence[Any]) -> list[Tensor]:
     if op.result == FLOATING and result.category < dtypes.FLOATING:
         result = dtypes.get_default_dtype()
     return [
-        brought(t, result) if kind != 2 else created(from_array(t._array.astype(result.numpy)))
-        for t, kind in pairs
+        brought(t, result) if kind != 2 else created(from_array(t._array.astype(result.numpy))) for t, kind in pairs
     ]
 
 
 def check_taken(op: Op, *tensors: Tensor) -> None:
-    """NotImplementedError for a tensor of a dtype that the op does not take, in functions that
-    compute in another way."""
+    """NotImplementedError for a tensor of a dtype that the op does not take, in functions that compute in another
+    way."""
     for t in tensors:
         if t._array.dtype in op.refused:
             raise op_errors().not_taken(op, tensors, t.dtype)
 
 
 def check_dtypes(function: str, takes: str, *tensors: Tensor) -> None:
-    """NotImplementedError for a tensor whose dtype is of none of these kinds, the letters of
-    `takes` in the table: for functions that have no entry of their own."""
+    """NotImplementedError for a tensor whose dtype is of none of these kinds, the letters of `takes` in the table: for
+    functions that have no entry of their own."""
     for t in tensors:
         kind = t._array.dtype.kind
         if kind not in takes and not (kind == "V" and "f" in takes) and t._array.size:
@@ -441,8 +406,7 @@ def brought(t: Tensor, to: dtypes.dtype) -> Tensor:
 
 
 def check_numbers(op: Op, operands: Sequence[Any]) -> None:
-    """TypeError for a Python number where the op takes tensors only, or if no operand is a
-    tensor."""
+    """TypeError for a Python number where the op takes tensors only, or if no operand is a tensor."""
     allowed = op.options.get("numbers", "y").split()
     numbers = [isinstance(value, Number) for value in operands]
     refused = [is_number and name not in allowed for name, is_number in zip(op.inputs, numbers)]
@@ -451,9 +415,8 @@ def check_numbers(op: Op, operands: Sequence[Any]) -> None:
 
 
 def holds(condition: Tensor) -> bool:
-    """Whether all of it is true, for checks of arguments that raise an error if not: a program
-    makes the same test, where it could not follow Python if that looked at numbers to decide. In
-    vmap, of all samples."""
+    """Whether all of it is true, for checks of arguments that raise an error if not: a program makes the same test,
+    where it could not follow Python if that looked at numbers to decide. In vmap, of all samples."""
     if condition.is_meta:  # there are no numbers that could be wrong
         return True
     condition = holder(condition)
@@ -472,26 +435,21 @@ def same_dtype(op: Op, tensors: Sequence[Tensor | None]) -> None:
 
 
 def otherwise(op: Op, args: Sequence[Any], error: Exception, out: Any = None, *more: Any) -> Any:
-    """For a kernel that failed. A vmap batch among the arguments (and `more`) runs the op; without
-    a batch the error is raised in terms of the user's call."""
+    """For a kernel that failed. A vmap batch among the arguments (and `more`) runs the op; without a batch the error is
+    raised in terms of the user's call."""
     if isinstance(error, NoArray):
         return filled(out, error.instead(op.name, *args, *more))
     if isinstance(error, Touched):
         batch = error.batch
     else:
-        batch = (
-            None
-            if isinstance(error, (RuntimeError, ValueError, IndexError))
-            else first_batch(op, args)
-        )
+        batch = None if isinstance(error, (RuntimeError, ValueError, IndexError)) else first_batch(op, args)
     if batch is None:
         raise op_errors().failure(op, args, error) from None
     if out is not None:
         raise RuntimeError(
             explain(
-                f"Batching rule not implemented for aten::{op.name}.out; the fallback path "
-                "doesn't work "
-                "on out= or view ops.",
+                f"Batching rule not implemented for aten::{op.name}.out; the fallback path doesn't work on out= or "
+                "view ops.",
                 "leave out= away",
             )
         )

@@ -24,16 +24,15 @@ from rushlight.kernels.summation import add_to
 Tensors = Tensor | Sequence[Tensor]
 nan_check = Higher()  # the check of anomaly detection
 batched_grad = Higher()  # `grad` with `is_grads_batched=True`
-# Objects whose method `differentiated(seeds)` is called at the start of each backward with
-# create_graph=True.
+# Objects whose method `differentiated(seeds)` is called at the start of each backward with create_graph=True.
 DOUBLE_BACKWARD_LISTENERS: WeakSet[Any] = WeakSet()
 # True while a backward computes the gradients of some inputs only (`inputs=`, `grad`).
 chosen: ContextVar[bool] = ContextVar("chosen", default=False)
 
 
 class Running(local):
-    """The innermost backward that this thread runs. `callbacks`: what to call at its end; None
-    outside of a backward."""
+    """The innermost backward that this thread runs. `callbacks`: what to call at its end; None outside of a
+    backward."""
 
     callbacks: tuple[Callable[[], Any], ...] | None = None
 
@@ -42,8 +41,7 @@ running = Running()
 
 
 def queue_callback(callback: Callable[[], Any]) -> None:
-    """Call `callback()` when the backward that runs now ends. RuntimeError outside of a
-    backward."""
+    """Call `callback()` when the backward that runs now ends. RuntimeError outside of a backward."""
     if running.callbacks is None:
         raise RuntimeError(
             explain(
@@ -55,10 +53,10 @@ def queue_callback(callback: Callable[[], Any]) -> None:
 
 
 CYCLE = (
-    "Using backward() with create_graph=True will create a reference cycle between the parameter "
-    "and its gradient which can cause a memory leak. We recommend using autograd.grad when "
-    "creating the graph to avoid this. If you have to use this function, make sure to reset the "
-    ".grad fields of your parameters to None after use to break the cycle and avoid the leak."
+    "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
+    "which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you "
+    "have to use this function, make sure to reset the .grad fields of your parameters to None after use to break the "
+    "cycle and avoid the leak."
 )
 
 
@@ -72,13 +70,12 @@ def backward(
 ) -> None:
     """Add d(sum of tensors * grad_tensors)/d(leaf) to the `.grad` of every leaf.
 
-    `grad_tensors`: the gradients to start from, of the tensors' shapes; may be left out for tensors
-    of one element. `retain_graph`: keep the graph for another backward (default: as
-    `create_graph`). `create_graph`: record backward itself, for higher derivatives. `inputs`: only
-    these tensors accumulate; non-leaf inputs retain their gradients.
+    `grad_tensors`: the gradients to start from, of the tensors' shapes; may be left out for tensors of one element.
+    `retain_graph`: keep the graph for another backward (default: as `create_graph`). `create_graph`: record backward
+    itself, for higher derivatives. `inputs`: only these tensors accumulate; non-leaf inputs retain their gradients.
 
-    Raises RuntimeError for a tensor outside any graph, for shapes that differ, for a graph that was
-    freed, and if a tensor that backward needs has been overwritten.
+    Raises RuntimeError for a tensor outside any graph, for shapes that differ, for a graph that was freed, and if a
+    tensor that backward needs has been overwritten.
 
     >>> x = rushlight.tensor(3., requires_grad=True)
     >>> rushlight.autograd.backward(x * x)
@@ -88,11 +85,7 @@ def backward(
     outputs = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
     leaves = None if inputs is None else listed(inputs)
     if leaves == ():
-        raise RuntimeError(
-            explain(
-                "'inputs' argument to backward() cannot be empty.", "leave it out for all leaves"
-            )
-        )
+        raise RuntimeError(explain("'inputs' argument to backward() cannot be empty.", "leave it out for all leaves"))
     if create_graph:
         warn_once(CYCLE)
     seeds, world = seed(outputs, grad_tensors, create_graph)
@@ -102,9 +95,7 @@ def backward(
             # as torch: non-leaf inputs retain their gradients in later backwards, too
             t.retain_grad()
     targets = None if ends is None else set(ends)
-    found = run(
-        seeds, world, targets, create_graph if retain_graph is None else retain_graph, create_graph
-    )
+    found = run(seeds, world, targets, create_graph if retain_graph is None else retain_graph, create_graph)
     for end, t in zip(ends or (), leaves or ()):
         holder = t if isinstance(t, Tensor) else end.tensor() if end.leaf else None  # type: ignore[attr-defined]
         if holder is not None and (g := found.get(end)) is not None and not holder.retains_grad:
@@ -112,8 +103,7 @@ def backward(
 
 
 def accumulate(t: Tensor, node: Node, g: Any, world: World) -> None:
-    """Add `g` to `t.grad` after the pre-hooks on the tensor's node; then call the hooks that run
-    after the node."""
+    """Add `g` to `t.grad` after the pre-hooks on the tensor's node; then call the hooks that run after the node."""
     hooks = node.hooks
     if hooks is not None and hooks.before:
         g = before(hooks, node, g, world)
@@ -143,10 +133,9 @@ def grad(
 ) -> tuple[Tensor, ...]:
     """d(sum of outputs * grad_outputs)/d(input), for each input; `.grad` is left alone.
 
-    `allow_unused`: return None for an input that the outputs do not depend on, instead of raising
-    RuntimeError. `materialize_grads`: return zeros for such an input. `is_grads_batched`:
-    `grad_outputs` has a leading batch dimension, and so do the results. Other arguments as in
-    `backward`.
+    `allow_unused`: return None for an input that the outputs do not depend on, instead of raising RuntimeError.
+    `materialize_grads`: return zeros for such an input. `is_grads_batched`: `grad_outputs` has a leading batch
+    dimension, and so do the results. Other arguments as in `backward`.
 
     >>> x = rushlight.tensor(3., requires_grad=True)
     >>> g, = rushlight.autograd.grad(x ** 3, x, create_graph=True)
@@ -156,8 +145,7 @@ def grad(
     if materialize_grads and allow_unused is False:
         raise ValueError(
             explain(
-                "Expected allow_unused to be True or not passed when materialize_grads=True, but "
-                "got: "
+                "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
                 "allow_unused=False."
             )
         )
@@ -170,21 +158,15 @@ def grad(
         raise RuntimeError(explain("`inputs` argument to `grad()` cannot be empty."))
     seeds, world = seed(outs, grad_outputs, create_graph)
     ends = ends_of(ins, seeds)
-    found = run(
-        seeds,
-        world,
-        set(ends),
-        create_graph if retain_graph is None else retain_graph,
-        create_graph,
-    )
+    found = run(seeds, world, set(ends), create_graph if retain_graph is None else retain_graph, create_graph)
     results = [found.get(end) for end in ends]
     if allow_unused is None:
         allow_unused = materialize_grads
     if not allow_unused and any(g is None for g in results):
         raise RuntimeError(
             explain(
-                "One of the differentiated Tensors appears to not have been used in the graph. "
-                "Set allow_unused=True if this is the desired behavior.",
+                "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True "
+                "if this is the desired behavior.",
                 "compute the outputs from these inputs, or leave them out",
                 inputs=[i for i, g in enumerate(results) if g is None],
             )
@@ -197,14 +179,12 @@ def grad(
 
 
 def finished(g: Any, t: Tensor | Any, world: World, materialize: bool) -> Any:
-    """The gradient `g` of input `t` as a Tensor of t's dtype; for g = None zeros if `materialize`,
-    else None."""
+    """The gradient `g` of input `t` as a Tensor of t's dtype; for g = None zeros if `materialize`, else None."""
     if not isinstance(t, Tensor):  # a GradientEdge, which has no dtype
         if g is None and materialize:
             raise RuntimeError(
                 explain(
-                    "materialize_grads cannot be used when the given input is a GradientEdge",
-                    "give the tensor itself",
+                    "materialize_grads cannot be used when the given input is a GradientEdge", "give the tensor itself"
                 )
             )
         return g if g is None or world.records else from_array(np.array(g))
@@ -217,9 +197,7 @@ def finished(g: Any, t: Tensor | Any, world: World, materialize: bool) -> Any:
     return g.tensor(t) if hasattr(g, "tensor") else from_array(np.array(g, t.dtype.numpy))
 
 
-def seed(
-    outputs: Sequence[Tensor], grads: Any, create_graph: bool
-) -> tuple[dict[Node, Any], World]:
+def seed(outputs: Sequence[Tensor], grads: Any, create_graph: bool) -> tuple[dict[Node, Any], World]:
     """({node of an output: gradient to start from}, the world in which backward runs)."""
     watch = mode().watch
     recorded = create_graph or (watch is not None and watch.records)
@@ -235,9 +213,8 @@ def seed(
             raise RuntimeError(
                 explain(
                     f"element {i} of tensors does not require grad and does not have a grad_fn",
-                    "compute it from a tensor with requires_grad=True, outside of no_grad(); "
-                    "torch.tensor(loss), argmax(), comparisons, detach() and item() have no "
-                    "gradient",
+                    "compute it from a tensor with requires_grad=True, outside of no_grad(); torch.tensor(loss), "
+                    "argmax(), comparisons, detach() and item() have no gradient",
                 )
             )
         g = world.from_tensor(first_gradient(t, g, i), t._node.leaf)
@@ -246,8 +223,7 @@ def seed(
 
 
 def first_gradient(t: Tensor, g: Tensor | None, i: int) -> Tensor:
-    """The gradient that backward starts from: 1 for a tensor of one element, else `g`, whose shape
-    is checked."""
+    """The gradient that backward starts from: 1 for a tensor of one element, else `g`, whose shape is checked."""
     if not t._dense:
         return sparse_graph().first_gradient(t, g, i)
     if g is None:
@@ -255,17 +231,15 @@ def first_gradient(t: Tensor, g: Tensor | None, i: int) -> Tensor:
             raise RuntimeError(
                 explain(
                     "grad can be implicitly created only for scalar outputs",
-                    "reduce it first (loss.sum(), loss.mean()), or give backward(gradient) a "
-                    "tensor "
-                    f"of shape {tuple(t.shape)}",
+                    "reduce it first (loss.sum(), loss.mean()), or give backward(gradient) a tensor of shape "
+                    f"{tuple(t.shape)}",
                     shape=tuple(t.shape),
                 )
             )
         if t.is_complex():
             raise RuntimeError(
                 explain(
-                    "grad can be implicitly created only for real scalar outputs but got "
-                    f"{t.dtype}",
+                    f"grad can be implicitly created only for real scalar outputs but got {t.dtype}",
                     "take .abs() or .real first, or give backward(gradient)",
                 )
             )
@@ -273,8 +247,8 @@ def first_gradient(t: Tensor, g: Tensor | None, i: int) -> Tensor:
     if g._array.shape != t._array.shape:
         raise RuntimeError(
             explain(
-                f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has "
-                f"a shape of {t.shape}.",
+                f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of "
+                f"{t.shape}.",
                 "give a gradient of the output's shape",
             )
         )
@@ -283,9 +257,7 @@ def first_gradient(t: Tensor, g: Tensor | None, i: int) -> Tensor:
 
 def listed(inputs: Any) -> tuple:
     """A tuple of inputs, from one tensor or `graph.GradientEdge`, or from a sequence of them."""
-    return (
-        (inputs,) if isinstance(inputs, Tensor) or hasattr(inputs, "output_nr") else tuple(inputs)
-    )
+    return (inputs,) if isinstance(inputs, Tensor) or hasattr(inputs, "output_nr") else tuple(inputs)
 
 
 def ends_of(inputs: Sequence[Any], seeds: dict[Node, Any]) -> list[Node]:
@@ -306,8 +278,7 @@ def ends_of(inputs: Sequence[Any], seeds: dict[Node, Any]) -> list[Node]:
 
 
 def end_of(edge: Any, seeds: dict[Node, Any]) -> Node:
-    """The node that receives the gradient of a `GradientEdge`: an `Output` if the edge's node has
-    several outputs."""
+    """The node that receives the gradient of a `GradientEdge`: an `Output` if the edge's node has several outputs."""
     if edge.ownership_token is None:
         for node in reachable(seeds, edge.node.seq):
             if isinstance(node, Output) and node.source() == (edge.node, edge.output_nr):
@@ -316,11 +287,7 @@ def end_of(edge: Any, seeds: dict[Node, Any]) -> Node:
 
 
 def run(
-    seeds: dict[Node, Any],
-    world: World,
-    targets: set[Node] | None,
-    retain: bool,
-    create_graph: bool,
+    seeds: dict[Node, Any], world: World, targets: set[Node] | None, retain: bool, create_graph: bool
 ) -> dict[Node, Any]:
     """Run backward. Returns {target: gradient} for the targets that backward reached."""
     found = {}
@@ -363,8 +330,7 @@ def tensor_backward(
     create_graph: bool = False,
     inputs: Any = None,
 ) -> None:
-    """Add the gradient of this tensor (times `gradient`) to the `.grad` of every leaf that this
-    tensor depends on.
+    """Add the gradient of this tensor (times `gradient`) to the `.grad` of every leaf that this tensor depends on.
 
     See `rushlight.autograd.backward`.
     """

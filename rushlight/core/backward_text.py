@@ -32,9 +32,7 @@ def written(op: Op, world: World, kept: bool = False, several: bool = False) -> 
     if world is AS_TENSORS:
         present(op)
     rules = {
-        f"rule_{name}": rebind(op.rules[name], world.names)
-        for name in ruled_inputs(op)
-        if op.rules[name] is not None
+        f"rule_{name}": rebind(op.rules[name], world.names) for name in ruled_inputs(op) if op.rules[name] is not None
     }
     if world is AS_TENSORS and op.options.get("wide_rules"):
         rules = {name: in_single_tensors(rule) for name, rule in rules.items()}
@@ -60,19 +58,13 @@ def written(op: Op, world: World, kept: bool = False, several: bool = False) -> 
 
 
 def of_halves(op: Op, scope: dict[str, Any], kept: bool) -> Callable:
-    """(node, g) -> gradients of the inputs, of 16-bit floats: each rule computes in float32, and
-    its result is rounded once. Written with the first such gradient."""
+    """(node, g) -> gradients of the inputs, of 16-bit floats: each rule computes in float32, and its result is rounded
+    once. Written with the first such gradient."""
 
     def first(node: Any, g: Any) -> Any:
-        own = scope | {
-            name: in_single(op.name, rule)
-            for name, rule in scope.items()
-            if name.startswith("rule_")
-        }
+        own = scope | {name: in_single(op.name, rule) for name, rule in scope.items() if name.startswith("rule_")}
         text = backward_source(op, AS_ARRAYS, kept, of_half=True)
-        run = scope["of_halves"] = define(
-            text, f"backward_{op.name}", own, f"backward of {op.name}, 16-bit floats"
-        )
+        run = scope["of_halves"] = define(text, f"backward_{op.name}", own, f"backward of {op.name}, 16-bit floats")
         return run(node, g)
 
     return first
@@ -85,9 +77,7 @@ def in_single_tensors(rule: Callable) -> Callable:
         if g._array.dtype.char not in HALVES:
             return rule(g, *args)
         wide = [
-            TENSORS["to"](a, float32)
-            if a.__class__ is g.__class__ and a._array.dtype.char in HALVES
-            else a
+            TENSORS["to"](a, float32) if a.__class__ is g.__class__ and a._array.dtype.char in HALVES else a
             for a in (g, *args)
         ]
         made = rule(*wide)
@@ -107,16 +97,13 @@ def rounds_once(op: Op, world: World, several: bool) -> bool:
     return world is AS_ARRAYS and wide and not several
 
 
-def backward_source(
-    op: Op, world: World, kept: bool = False, several: bool = False, of_half: bool = False
-) -> str:
-    """The text of (node, g) -> gradients of the inputs. Each rule is given what its parameters
-    name.
+def backward_source(op: Op, world: World, kept: bool = False, several: bool = False, of_half: bool = False) -> str:
+    """The text of (node, g) -> gradients of the inputs. Each rule is given what its parameters name.
 
-    `kept`: a reduction, whose rules see g and out with the reduced dimensions; `several`: g becomes
-    a list, one for each output; `of_half`: for gradients of 16-bit floats. The rule of an input
-    without an edge is not run. Rules give g times the derivative; torch's gradient of a holomorphic
-    function is g times its conjugate, which is conj(rule(conj(g))) for every rule linear in g."""
+    `kept`: a reduction, whose rules see g and out with the reduced dimensions; `several`: g becomes a list, one for
+    each output; `of_half`: for gradients of 16-bit floats. The rule of an input without an edge is not run. Rules give
+    g times the derivative; torch's gradient of a holomorphic function is g times its conjugate, which is
+    conj(rule(conj(g))) for every rule linear in g."""
     is_complex, conjugate = f"{world.kind('g')} == 'c'", "conj(g)"
     lines = ["saved, edges = node.saved, node.edges"]
     if kept:
@@ -143,17 +130,12 @@ def backward_source(
     lines += ["grads = grad_tensors"] if op.inputs == ("tensors",) else tupled("grads = ", found)
     if several and world is AS_TENSORS:
         lines += ["grads = rounded(grads, g[0])"]
-    lines += [
-        "if is_complex:",
-        "    return [None if grad is None else conj(grad) for grad in grads]",
-        "return grads",
-    ]
+    lines += ["if is_complex:", "    return [None if grad is None else conj(grad) for grad in grads]", "return grads"]
     return "\n".join([f"def backward_{op.name}(node, g):", *indented(lines)]) + "\n"
 
 
 def rounded(found: Sequence[Any], g: Any) -> Sequence[Any]:
-    """Gradients in half precision if that of the first output is: mean and variance, that rules
-    read, are in single."""
+    """Gradients in half precision if that of the first output is: mean and variance, that rules read, are in single."""
     if g is None or g._array.dtype.char not in HALVES:
         return found
     return [h if h is None or h.dtype is g.dtype else TENSORS["to"](h, g.dtype) for h in found]
@@ -164,9 +146,7 @@ def gradients(op: Op, world: World, kept: bool, of_half: bool = False) -> list[s
     names = ruled_inputs(op)
     if have_one_way(op, world):
         return gradients_together(op, names, kept)
-    return [
-        line for i, name in enumerate(names) for line in gradient(op, i, name, world, kept, of_half)
-    ]
+    return [line for i, name in enumerate(names) for line in gradient(op, i, name, world, kept, of_half)]
 
 
 def have_one_way(op: Op, world: World) -> bool:
@@ -179,9 +159,8 @@ def have_one_way(op: Op, world: World) -> bool:
 def gradients_together(op: Op, names: list[str], kept: bool) -> list[str]:
     """The lines for the gradients of all inputs, where one faster way may give them all.
 
-    The way is tried if the first input's gradient is wanted, with what the rule of that input is
-    given. If the way does not take the arguments, `first_alone` runs that rule, and the other
-    inputs have their own rules."""
+    The way is tried if the first input's gradient is wanted, with what the rule of that input is given. If the way does
+    not take the arguments, `first_alone` runs that rule, and the other inputs have their own rules."""
     grads = [f"grad_{name}" for name in names]
     given = rule_arguments(op, names[0], AS_ARRAYS, kept)
     call = ["op", repr(" ".join(names)), "first_alone", *given]

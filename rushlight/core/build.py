@@ -21,19 +21,7 @@ from rushlight.core.faster import LeastByDtype, dispatching, faster, has_own_way
 from rushlight.core.mode import mode
 from rushlight.core.results import into
 from rushlight.core.saved import save_function
-from rushlight.core.table import (
-    BOOL,
-    FLOATING,
-    NUMPY,
-    REAL,
-    SAME,
-    SHARED,
-    TABLE,
-    Op,
-    entry,
-    in_namespace,
-    parameters,
-)
+from rushlight.core.table import BOOL, FLOATING, NUMPY, REAL, SAME, SHARED, TABLE, Op, entry, in_namespace, parameters
 from rushlight.core.tensor import FUNCTIONS_ONLY, Tensor, method
 from rushlight.core.views import assign, wrote
 from rushlight.core.worlds import ARRAYS, TENSORS, rebind
@@ -46,9 +34,7 @@ F = TypeVar("F", bound=Callable)
 def elementwise(op: Op) -> Callable:
     """The family of an op that works element by element: by the number of its inputs."""
     if op.settings or len(op.inputs) > 2:
-        op.options.setdefault(
-            "promote", " ".join(op.inputs) if len(op.inputs) > 1 or op.result == FLOATING else ""
-        )
+        op.options.setdefault("promote", " ".join(op.inputs) if len(op.inputs) > 1 or op.result == FLOATING else "")
         if op.result in (SAME, FLOATING):
             op.kernel = staying(op, op.kernel, len(op.inputs) - 1)
         return families.general(op)
@@ -56,17 +42,12 @@ def elementwise(op: Op) -> Callable:
 
 
 def staying(op: Op, kernel: Callable, last: int) -> Callable:
-    """The kernel with its result in the inputs' dtype: a bound of 1.0 does not make integers
-    floating-point, nor bfloat16 single precision. (The last input's: of `where`, the first is a
-    condition.)"""
+    """The kernel with its result in the inputs' dtype: a bound of 1.0 does not make integers floating-point, nor
+    bfloat16 single precision. (The last input's: of `where`, the first is a condition.)"""
 
     def stay(*args: Any) -> np.ndarray:
         r, dtype = kernel(*args), args[last].dtype
-        r = (
-            r
-            if r.__class__ is np.ndarray and r.dtype is dtype
-            else np.asarray(r).astype(dtype, copy=False)
-        )
+        r = r if r.__class__ is np.ndarray and r.dtype is dtype else np.asarray(r).astype(dtype, copy=False)
         if args[0].flags.c_contiguous and (
             not last or args[last].flags.c_contiguous and (last == 1 or args[1].flags.c_contiguous)
         ):  # no loop: that takes twice as long
@@ -74,14 +55,12 @@ def staying(op: Op, kernel: Callable, last: int) -> Callable:
         return led(r, *args[: last + 1])
 
     least = LeastByDtype(op)
-    return lambda *args: (
-        stay(*args) if args[0].size < least[args[last].dtype] else faster(op, "", stay, *args)
-    )
+    return lambda *args: stay(*args) if args[0].size < least[args[last].dtype] else faster(op, "", stay, *args)
 
 
 def placing(op: Op) -> Callable:
-    """The function of an op that writes at some places of x: into a copy, or, where `out` is x,
-    into x itself. To copy 10 million numbers takes 50 ms, to write four of them 10 us."""
+    """The function of an op that writes at some places of x: into a copy, or, where `out` is x, into x itself. To copy
+    10 million numbers takes 50 ms, to write four of them 10 us."""
     copying, own = op.family(op), families.general(op, op.options["onto"])
 
     def call(*args: Any, out: Tensor | None = None, **kwargs: Any) -> Tensor:
@@ -98,8 +77,7 @@ def placing(op: Op) -> Callable:
 
 
 def alone(x: Tensor, args: tuple) -> bool:
-    """Whether a kernel may write into x's array, which no argument shares: in C order, and nothing
-    is recorded."""
+    """Whether a kernel may write into x's array, which no argument shares: in C order, and nothing is recorded."""
     a, m, root = x._array, mode(), x._root
     if m.watch is not None or a.__class__ is not np.ndarray or not a.flags.carray:
         return False
@@ -135,18 +113,14 @@ inner_view = entry(families.view, SAME, inplace=False, method=False, function=Fa
 
 def build(namespace: dict[str, Any]) -> None:
     """Make a function of every entry in a module's namespace, and put it in the entry's place."""
-    found = {
-        name: value for name, value in namespace.items() if isinstance(value, Op) and not value.name
-    }
+    found = {name: value for name, value in namespace.items() if isinstance(value, Op) and not value.name}
     for name, one in found.items():
         one.name = name
         one.kernel = one.options.get("kernel") or ARRAYS.get(name) or rebind(one.forward, ARRAYS)
         ARRAYS[name] = one.kernel
         if one.family is elementwise:
             one.elementwise = True
-            if not isinstance(
-                getattr(one.kernel, "ufunc", one.kernel), np.ufunc
-            ) and not one.options.get("exact"):
+            if not isinstance(getattr(one.kernel, "ufunc", one.kernel), np.ufunc) and not one.options.get("exact"):
                 # NumPy rounds after each step
                 one.kernel = in_single(name, one.kernel, len(one.inputs) - 1)
         if has_own_way(one):
@@ -179,8 +153,7 @@ def in_own_order(one: Op) -> Callable:
 
 
 def as_method(one: Op) -> Callable:
-    """The function with the tensor first, also where users of the function give it later:
-    polygamma(n, x)."""
+    """The function with the tensor first, also where users of the function give it later: polygamma(n, x)."""
     return one.call if one.options.get("order", "x").startswith("x") else TENSORS[one.name]
 
 
@@ -226,9 +199,7 @@ def inplace(one: Op) -> Callable:
             except (TypeError, ValueError, AttributeError, NoArray):
                 pass  # promotion, broadcasting, a sparse operand, an error: the long way
         if real_valued and input.dtype.is_complex:
-            raise RuntimeError(
-                explain(f"In-place {one.name} is not supported for complex tensors.", "x = x.abs()")
-            )
+            raise RuntimeError(explain(f"In-place {one.name} is not supported for complex tensors.", "x = x.abs()"))
         m = mode()
         if m.watch is None and m.batch is None:  # then before_write would return the input
             try:
@@ -251,8 +222,8 @@ def inplace(one: Op) -> Callable:
 
 
 def written_at_once(one: Op) -> Callable | None:
-    """A function that computes a ufunc into the memory of its first argument. TypeError where
-    operands have to be brought to one dtype. None for other ops."""
+    """A function that computes a ufunc into the memory of its first argument. TypeError where operands have to be
+    brought to one dtype. None for other ops."""
     kernel: Any = one.kernel
     if not isinstance(kernel, np.ufunc) or one.result == BOOL:
         return None
@@ -285,12 +256,9 @@ def written_at_once(one: Op) -> Callable | None:
 
 
 def flat_in(made: Tensor, input: Tensor, args: tuple) -> Tensor:
-    """The answer to a comparison as numbers like the input's, with gradient 0: x.lt_(y) still asks
-    for one."""
+    """The answer to a comparison as numbers like the input's, with gradient 0: x.lt_(y) still asks for one."""
     shape, made = made._array.shape, TENSORS["to"](made, input.dtype)
-    for t in [t for t in (input, *args) if isinstance(t, Tensor) and t._node is not None] or [
-        input
-    ]:
+    for t in [t for t in (input, *args) if isinstance(t, Tensor) and t._node is not None] or [input]:
         made = TENSORS["overwrite"](TENSORS["expand"](t, shape), made)
     return made
 
@@ -302,11 +270,7 @@ def recorded(input: Tensor, args: Iterable) -> bool:
         return True
     if not m.grad:
         return False
-    if (
-        input._node is not None
-        or input._viewing is not None
-        and input._viewing[0]._node is not None
-    ):
+    if input._node is not None or input._viewing is not None and input._viewing[0]._node is not None:
         return True
     for a in args:
         if isinstance(a, Tensor) and a._node is not None:
@@ -320,12 +284,10 @@ def unrecorded(input: Tensor, args: tuple) -> bool:
 
 
 def before_write(x: Tensor, args: Iterable = ()) -> Tensor:
-    """What an in-place op on x reads: a clone where somebody keeps what the op was given, else x
-    itself.
+    """What an in-place op on x reads: a clone where somebody keeps what the op was given, else x itself.
 
-    Those who keep it: hooks on saved tensors, forward mode (its tangents may be differentiated),
-    the graphs around a vmap. For the graph of x alone `views.keep_old` copies what a node has
-    saved."""
+    Those who keep it: hooks on saved tensors, forward mode (its tangents may be differentiated), the graphs around a
+    vmap. For the graph of x alone `views.keep_old` copies what a node has saved."""
     m = mode()
     if ((m.watch is not None and m.watch.snapshots) or m.batch is not None) and recorded(x, args):
         return x.clone()
@@ -352,17 +314,12 @@ QUICK = frozenset(
 
 
 def composite(
-    *names: str,
-    tensor: bool = True,
-    function: bool = True,
-    looks: bool = False,
-    factors: tuple[str, ...] = (),
+    *names: str, tensor: bool = True, function: bool = True, looks: bool = False, factors: tuple[str, ...] = ()
 ) -> Callable[[F], F]:
-    """Register a function made of ops: in the world of tensors, and as a method of Tensor under
-    these names.
+    """Register a function made of ops: in the world of tensors, and as a method of Tensor under these names.
 
-    `looks`: it looks at numbers, or computes with arrays; inside vmap it runs sample by sample.
-    `factors`: see `older`."""
+    `looks`: it looks at numbers, or computes with arrays; inside vmap it runs sample by sample. `factors`: see
+    `older`."""
 
     def register(f: F) -> F:
         own, taken = names or (f.__name__,), len(parameters(f))
@@ -386,9 +343,8 @@ def composite(
 
 
 def older(f: F, taken: int, factors: tuple[str, ...]) -> F:
-    """The function of `taken` tensors, which also takes its factors as torch did before they had
-    names, and as older optimizers have them: v.addcmul_(1 - b, g, g), addmm(beta, x, alpha, y, z).
-    They are the numbers, in this order."""
+    """The function of `taken` tensors, which also takes its factors as torch did before they had names, and as older
+    optimizers have them: v.addcmul_(1 - b, g, g), addmm(beta, x, alpha, y, z). They are the numbers, in this order."""
 
     @wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -397,8 +353,8 @@ def older(f: F, taken: int, factors: tuple[str, ...]) -> F:
             if len(args) - len(numbers) == taken and len(numbers) <= len(factors):
                 warn_once(
                     f"This overload of {f.__name__} is deprecated: name the "
-                    f"{'factor' if len(numbers) == 1 else 'factors'}, as in "
-                    f"{f.__name__}(..., {', '.join(f'{w}={n}' for w, n in zip(factors, numbers))})",
+                    f"{'factor' if len(numbers) == 1 else 'factors'}, as in {f.__name__}(..., "
+                    f"{', '.join(f'{w}={n}' for w, n in zip(factors, numbers))})",
                     "overload",
                 )
                 kwargs |= dict(zip(factors, numbers))
@@ -427,8 +383,7 @@ MORE: dict[str, Callable] = {}
 
 
 def offered() -> dict[str, Callable]:
-    """What the package offers of the ops that are loaded, by name; those of namespaces with their
-    prefix."""
+    """What the package offers of the ops that are loaded, by name; those of namespaces with their prefix."""
     table = {
         name: one.call
         for one in TABLE.values()
@@ -440,8 +395,4 @@ def offered() -> dict[str, Callable]:
 
 def members(space: str) -> dict[str, Callable]:
     """The functions of a namespace: linalg_det as det."""
-    return {
-        name[len(space) + 1 :]: public(f)
-        for name, f in offered().items()
-        if name.startswith(space + "_")
-    }
+    return {name[len(space) + 1 :]: public(f) for name, f in offered().items() if name.startswith(space + "_")}

@@ -1,5 +1,4 @@
-"""The call of an op, written out as text from its entry: what is fixed for an op is decided there,
-not at each call.
+"""The call of an op, written out as text from its entry: what is fixed for an op is decided there, not at each call.
 
     def call_where(kernel, args, kwargs, out):
         try:
@@ -10,8 +9,8 @@ not at each call.
         result = kernel(condition_array, x_array, y_array)
         ...
 
-An op's first call writes its text (0.5 ms); a loop over the inputs would take twice the time of
-each call. `print(rushlight.docs.where.call)` shows the whole text."""
+An op's first call writes its text (0.5 ms); a loop over the inputs would take twice the time of each call.
+`print(rushlight.docs.where.call)` shows the whole text."""
 
 from __future__ import annotations
 
@@ -58,8 +57,7 @@ NUMBERS = frozenset(
 
 @lru_cache(maxsize=2048)
 def written(op: Op, view: bool = False) -> Callable:
-    """(kernel, args, kwargs, out) -> the op's result, recorded; `view`: in the memory of its
-    input."""
+    """(kernel, args, kwargs, out) -> the op's result, recorded; `view`: in the memory of its input."""
     scope = {
         **SCOPE,
         "op": op,
@@ -90,11 +88,7 @@ def source(op: Op, view: bool = False) -> str:
     ]
     if op.options.get("itself"):  # contiguous() of a contiguous tensor is the tensor
         lines += [f"if result is {said.single[0]}_array:", f"    return {said.single[0]}"]
-    lines += [
-        "# edges: the nodes that the gradients go to; None: nothing is recorded",
-        "state = mode()",
-        *said.edges(),
-    ]
+    lines += ["# edges: the nodes that the gradients go to; None: nothing is recorded", "state = mode()", *said.edges()]
     if op.options.get("outputs") or op.options.get("list"):
         lines += ["tensor = finish(op, values, edges, result, result_type)"]
     else:
@@ -107,8 +101,7 @@ def source(op: Op, view: bool = False) -> str:
 class Arguments:
     """An op's arguments by their names in the text, and the lines about them.
 
-    `single`: the inputs but for a list of tensors, `listed`; `ruled`: those of `single` that have a
-    gradient."""
+    `single`: the inputs but for a list of tensors, `listed`; `ruled`: those of `single` that have a gradient."""
 
     def __init__(self, op: Op):
         self.op = op
@@ -116,9 +109,7 @@ class Arguments:
         self.listed = "tensors" in op.inputs
         self.list_ruled = self.listed and op.rules["tensors"] is not None
         self.single = [own(name) for name in op.inputs if name != "tensors"]
-        self.ruled = [
-            own(name) for name in op.inputs if name != "tensors" and op.rules[name] is not None
-        ]
+        self.ruled = [own(name) for name in op.inputs if name != "tensors" and op.rules[name] is not None]
         self.promoted = [own(name) for name in op.options.get("promote", "").split()]
 
     def bound(self) -> list[str]:
@@ -138,16 +129,9 @@ class Arguments:
             if behind == "True":
                 lines += ["else:", *indented(tupled("args = ", counted.split(", ")))]
             elif behind:
-                lines += [
-                    *conditional("elif", behind),
-                    *indented(tupled("args = ", counted.split(", "))),
-                ]
+                lines += [*conditional("elif", behind), *indented(tupled("args = ", counted.split(", ")))]
         names = ", ".join(self.all) + "," * (len(self.all) == 1)
-        lines += (
-            [f"{names} = values = args"]
-            if len(names) < 70
-            else tupled("", self.all, " = values = args")
-        )
+        lines += [f"{names} = values = args"] if len(names) < 70 else tupled("", self.all, " = values = args")
         numbers = [own(name) for name in op.settings if name in NUMBERS]
         if numbers:
             test = " or ".join([f"isinstance({name}, Tensor)" for name in numbers])
@@ -157,22 +141,18 @@ class Arguments:
             lines += [f"{some} = to_one_dtype(op, ({some}))"]
         if self.listed:
             place = op.inputs.index("tensors")
-            lines += tupled(
-                "tensors = tensor_list(op, ", self.all, f", {place}, {self.list_ruled})"
-            )
+            lines += tupled("tensors = tensor_list(op, ", self.all, f", {place}, {self.list_ruled})")
         if self.promoted or self.listed:
             lines += tupled("values = ", self.all)
         return lines
 
     def arrays(self) -> list[str]:
-        lines = [
-            f"{name}_array = None if {name} is None else {name}._array" for name in self.single
-        ]
+        lines = [f"{name}_array = None if {name} is None else {name}._array" for name in self.single]
         return [*lines, "tensors_array = [t._array for t in tensors]"] if self.listed else lines
 
     def checked(self) -> list[str]:
-        """The dtype of the first input is one that the op takes; the dtypes of inputs with a
-        gradient agree. Promotion has seen to those that were promoted."""
+        """The dtype of the first input is one that the op takes; the dtypes of inputs with a gradient agree. Promotion
+        has seen to those that were promoted."""
         names = [name for name in self.ruled if name not in self.promoted]
         lines = []
         if self.op.refused and self.single[0] not in self.promoted:
@@ -186,9 +166,7 @@ class Arguments:
         if len(names) < 2:
             return lines
         first, *others = names
-        differ = [
-            f"{a}_array is not None and {a}_array.dtype is not {first}_array.dtype" for a in others
-        ]
+        differ = [f"{a}_array is not None and {a}_array.dtype is not {first}_array.dtype" for a in others]
         arrays, tensors = ", ".join(f"{name}_array" for name in names), ", ".join(names)
         return [
             *lines,
@@ -214,9 +192,7 @@ class Arguments:
         some = " or ".join(f"{name}_node is not None" for name in self.ruled)
         found = [f"{name}_node" if name in self.ruled else "None" for name in self.single]
         test = (
-            conditional("if state.grad and", some, brackets=True)
-            if len(nodes) > 1
-            else [f"if state.grad and {some}:"]
+            conditional("if state.grad and", some, brackets=True) if len(nodes) > 1 else [f"if state.grad and {some}:"]
         )
         return [*nodes, *test, *indented(tupled("edges = ", found)), "else:", "    edges = None"]
 
@@ -225,13 +201,8 @@ class Arguments:
         if self.listed:
             return ["node.saved = op.save(values, edges, (result,))"]
         nodes = [f"{name}_node" if name in self.ruled else "None" for name in self.inputs]
-        items = [
-            re.sub(r"e\[(\d+)\]", lambda found: nodes[int(found[1])], item)
-            for item in saved_items(self.op)
-        ]
-        items = [
-            re.sub(r"a\[(\d+)\]", lambda found: self.all[int(found[1])], item) for item in items
-        ]
+        items = [re.sub(r"e\[(\d+)\]", lambda found: nodes[int(found[1])], item) for item in saved_items(self.op)]
+        items = [re.sub(r"a\[(\d+)\]", lambda found: self.all[int(found[1])], item) for item in items]
         return tupled("node.saved = ", [item.replace("r[0]", "result") for item in items])
 
 
@@ -241,8 +212,8 @@ def own(name: str) -> str:
 
 
 def one_output(saved: Sequence[str]) -> list[str]:
-    """The lines that make the tensor and its node, for an op with one output: the same statements
-    as in `unary` and `binary`."""
+    """The lines that make the tensor and its node, for an op with one output: the same statements as in `unary` and
+    `binary`."""
     return [
         "# the result as a tensor",
         "if result.__class__ is not ndarray:",
@@ -347,8 +318,7 @@ def check_one_dtype(op: Op, arrays: Sequence[Any], tensors: Sequence[Tensor | No
 
 
 def finish(op: Op, args: tuple, edges: tuple | None, r: Any, result: Callable) -> Any:
-    """Tensors from a kernel's results. All differentiable outputs share a node; an `Output` has the
-    number of each."""
+    """Tensors from a kernel's results. All differentiable outputs share a node; an `Output` has the number of each."""
     outs = [from_array(one if one.__class__ is ndarray else asarray(one)) for one in r]
     if edges is not None:
         arrays, fixed = [t._array for t in outs], op.options.get("fixed")
@@ -356,9 +326,7 @@ def finish(op: Op, args: tuple, edges: tuple | None, r: Any, result: Callable) -
         if smooth:
             node = object.__new__(op.node_class)
             node.edges, node.seq, node.where, node.shape = edges, tick(), outside(frame(3)), None
-            facts = tuple(
-                [(one.shape, one.dtype) if i in smooth else None for i, one in enumerate(arrays)]
-            )
+            facts = tuple([(one.shape, one.dtype) if i in smooth else None for i, one in enumerate(arrays)])
             node.saved = (*op.save(args, edges, arrays), facts)
             for i in smooth:
                 outs[i]._node = Output(node, i, tick(), arrays[i].shape)
@@ -376,8 +344,7 @@ def finish(op: Op, args: tuple, edges: tuple | None, r: Any, result: Callable) -
 
 
 def kept_apart(op: Op, outs: Sequence[Tensor]) -> list[tuple[Tensor, Tensor]]:
-    """The output that is saved as a copy, and the copy: who watches sees where backward has its
-    numbers from."""
+    """The output that is saved as a copy, and the copy: who watches sees where backward has its numbers from."""
     name = op.options.get("apart")
     t = None if name is None else outs[op.options["outputs"].split().index(name)]
     if t is None or t._node is None:

@@ -11,12 +11,10 @@ tick = count(1).__next__
 
 
 class Writes:
-    """The write log of one block of memory, made at the first write. Detached aliases share the
-    log.
+    """The write log of one block of memory, made at the first write. Detached aliases share the log.
 
-    `stamp`: the tick of the last write. `count`: the number of writes. `where`: the statement of
-    the last write. `memory`: the array of the base, since a detached alias may start at a later
-    address."""
+    `stamp`: the tick of the last write. `count`: the number of writes. `where`: the statement of the last write.
+    `memory`: the array of the base, since a detached alias may start at a later address."""
 
     __slots__ = ("stamp", "count", "where", "memory", "_pending")
     _pending: dict[str, Callable[[], None]]  # of `Watched` only

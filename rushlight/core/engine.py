@@ -1,9 +1,8 @@
-"""The loop of backward: a generator of steps. `backward()` runs the generator to its end; viz and
-the profiler watch each step.
+"""The loop of backward: a generator of steps. `backward()` runs the generator to its end; viz and the profiler watch
+each step.
 
-Nodes are numbered as they are made, so newest first is a topological order: no recursion, no
-counting of dependencies. The engine does once for all ops: undo broadcasting, add gradients up,
-free saved values, check versions, call hooks."""
+Nodes are numbered as they are made, so newest first is a topological order: no recursion, no counting of dependencies.
+The engine does once for all ops: undo broadcasting, add gradients up, free saved values, check versions, call hooks."""
 
 from __future__ import annotations
 
@@ -37,8 +36,8 @@ def reachable(roots: Iterable[Node], since: int = -1) -> list[Node]:
 
 
 def told_at_once(order: list[Node]) -> list[Node]:
-    """The same order, but a leaf with hooks comes right after the last node that adds to its
-    gradient. An optimizer that steps in a hook frees each gradient before the next is computed."""
+    """The same order, but a leaf with hooks comes right after the last node that adds to its gradient. An optimizer
+    that steps in a hook frees each gradient before the next is computed."""
     leaves = set()
     for node in reversed(order):
         if not node.leaf:
@@ -64,16 +63,12 @@ def leading_to(targets: set[Node], order: list[Node]) -> set[Node]:
 
 
 def steps(
-    seeds: dict[Node, Any],
-    world: World = AS_ARRAYS,
-    targets: set[Node] | None = None,
-    retain: bool = False,
+    seeds: dict[Node, Any], world: World = AS_ARRAYS, targets: set[Node] | None = None, retain: bool = False
 ) -> Iterator[Step]:
-    """Run backward from the seeds' nodes, yielding (node, incoming, outgoing) after each node's
-    rules.
+    """Run backward from the seeds' nodes, yielding (node, incoming, outgoing) after each node's rules.
 
-    `world`: what gradients are, AS_ARRAYS (fast) or AS_TENSORS (recorded); `targets`: only what
-    leads to these is run; `retain`: keep what the nodes have saved, for another backward."""
+    `world`: what gradients are, AS_ARRAYS (fast) or AS_TENSORS (recorded); `targets`: only what leads to these is run;
+    `retain`: keep what the nodes have saved, for another backward."""
     walk = walk_from(seeds, targets)
     order, wanted = walk.order, walk.wanted
     grads, world = dict(seeds), world.over(order)
@@ -124,8 +119,8 @@ def steps(
 
 
 def run_node(node: Node, grads: tuple) -> Any:
-    """The gradients that one node sends to its inputs: a tensor for one input, else a tuple. As in
-    torch, broadcasting is not undone. `grads`: one for each output, None for none."""
+    """The gradients that one node sends to its inputs: a tensor for one input, else a tuple. As in torch, broadcasting
+    is not undone. `grads`: one for each output, None for none."""
     options = {} if node.op is None else node.op.options
     several = getattr(node, "outputs", None) or " " in options.get("outputs", "")
     if several or options.get("list"):
@@ -137,8 +132,8 @@ def run_node(node: Node, grads: tuple) -> Any:
 
 
 def let_go(node: Node, saved: tuple) -> None:
-    """Free what the node has saved. One that saved no array but facts alone (a shape, a dimension)
-    can run again, so that two results may share views and sums."""
+    """Free what the node has saved. One that saved no array but facts alone (a shape, a dimension) can run again, so
+    that two results may share views and sums."""
     if node.op is None:
         node.saved = None
     else:
@@ -166,16 +161,14 @@ class Walk:
 
 
 def walk_from(seeds: Iterable[Node], targets: set[Node] | None) -> Walk:
-    """The walk from the seeds: to all leaves, or to the targets. No node older than all targets
-    leads to one."""
+    """The walk from the seeds: to all leaves, or to the targets. No node older than all targets leads to one."""
     order = reachable(seeds, -1 if not targets else min([node.seq for node in targets]))
     wanted = None if targets is None else leading_to(targets, order)
     return Walk(told_at_once(order), wanted)
 
 
 def arrived(hooks: Hooks, node: Node, g: Any, world: World, walk: Walk) -> Any:
-    """The gradient of the node's output after the hooks on the tensor. `retain_grad` keeps this
-    gradient."""
+    """The gradient of the node's output after the hooks on the tensor. `retain_grad` keeps this gradient."""
     if hooks.unpack is not None:
         hooks.unpack(node)
     several = isinstance(g, dict)  # Parts of several outputs: their own nodes have the tensor hooks
@@ -197,15 +190,12 @@ def arrived(hooks: Hooks, node: Node, g: Any, world: World, walk: Walk) -> Any:
 
 
 def before(hooks: Hooks, node: Node, g: Any, world: World) -> Any:
-    """The gradient of the node's output after the hooks on the node; of several outputs, they see
-    one each, or None."""
+    """The gradient of the node's output after the hooks on the node; of several outputs, they see one each, or None."""
     several = isinstance(g, dict)
     given = g if several else {0: g}
     # a table's node knows not how many it has
     outputs = len(getattr(node, "outputs", None) or range(max(given) + 1))
-    parts: tuple = tuple(
-        [None if (part := given.get(i)) is None else world.as_tensor(part) for i in range(outputs)]
-    )
+    parts: tuple = tuple([None if (part := given.get(i)) is None else world.as_tensor(part) for i in range(outputs)])
     for hook in tuple(hooks.before.values()):
         answer = hook(parts)
         if answer is None:
@@ -214,39 +204,32 @@ def before(hooks: Hooks, node: Node, g: Any, world: World) -> Any:
         if several and len(new) != len(parts):
             raise RuntimeError(
                 explain(
-                    f"hook of {node.name()} has returned an incorrect number of values (got "
-                    f"{len(new)}, "
-                    f"but expected {len(parts)})",
+                    f"hook of {node.name()} has returned an incorrect number of values (got {len(new)}, but expected "
+                    f"{len(parts)})",
                     made_at=node.made_at,
                 )
             )
-        parts = tuple(
-            [part if old is None else replaced(old, part, node) for old, part in zip(parts, new)]
-        )
+        parts = tuple([part if old is None else replaced(old, part, node) for old, part in zip(parts, new)])
     if several:
         return Parts({i: world.from_tensor(t) for i, t in enumerate(parts) if t is not None})
     return world.from_tensor(parts[0], copy=node.leaf)
 
 
 def after(hooks: Hooks, node: Node, g: Any, outgoing: Any, world: World) -> Any:
-    """The gradients of the node's inputs after the hooks on them; on a leaf, the hooks told that
-    `.grad` is there."""
+    """The gradients of the node's inputs after the hooks on them; on a leaf, the hooks told that `.grad` is there."""
     if node.leaf:
         accumulated(hooks, node)
     for hook in tuple(hooks.after.values()):
         inside = tuple(None if x is None else world.as_tensor(x) for x in outgoing)
-        answer = hook(
-            inside, (world.as_tensor(g),) if not isinstance(g, dict) else tuple(g.values())
-        )
+        answer = hook(inside, (world.as_tensor(g),) if not isinstance(g, dict) else tuple(g.values()))
         if answer is not None:
             answer = answer if isinstance(answer, tuple) else (answer,)
             if len(answer) != len(outgoing):
                 name = getattr(getattr(hook, "func", hook), "__name__", hook)  # func: of a partial
                 raise RuntimeError(
                     explain(
-                        f"hook '{name}' has returned an incorrect number of values (got "
-                        f"{len(answer)}, "
-                        f"but expected {len(outgoing)})",
+                        f"hook '{name}' has returned an incorrect number of values (got {len(answer)}, but expected "
+                        f"{len(outgoing)})",
                         made_at=node.made_at,
                     )
                 )
@@ -261,9 +244,7 @@ def accumulated(hooks: Hooks, leaf_node: Any) -> None:
         return
     for hook in tuple(hooks.done.values()):
         if isinstance(answer := hook(leaf), Tensor) and answer is not leaf:
-            raise RuntimeError(
-                explain("post accumulate grad hooks should return None.", "let it write to t.grad")
-            )
+            raise RuntimeError(explain("post accumulate grad hooks should return None.", "let it write to t.grad"))
 
 
 def replaced(old: Tensor, new: Any, node: Node) -> Tensor:

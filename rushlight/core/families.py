@@ -1,9 +1,8 @@
 """Families: closure factories that turn an entry of the table into a fast function.
 
-What can be decided once is decided here, not per call. The fast path of each closure is the
-ordinary case, tensors of one dtype; everything else (numbers, promotion, `out=`) goes the long way
-round and comes back. The code that makes the result and its node is written out in the hot
-closures: a call to share it would cost a tenth of the op."""
+What can be decided once is decided here, not per call. The fast path of each closure is the ordinary case, tensors of
+one dtype; everything else (numbers, promotion, `out=`) goes the long way round and comes back. The code that makes the
+result and its node is written out in the hot closures: a call to share it would cost a tenth of the op."""
 
 from __future__ import annotations
 
@@ -139,8 +138,7 @@ def operands(op: Op, input: Any, other: Any, asks: bool) -> list[Tensor]:
         check_numbers(op, (input, other))
     elif not (isinstance(input, Tensor) or isinstance(other, Tensor)):  # Tensor.__radd__(1, 2)
         raise TypeError(
-            f"descriptor '__{op.name}__' for 'Tensor' objects doesn't apply to a "
-            f"'{type(other).__name__}' object"
+            f"descriptor '__{op.name}__' for 'Tensor' objects doesn't apply to a '{type(other).__name__}' object"
         )
     if op.options.get("strict"):
         op_errors().check_tensors(op, (input, other))
@@ -149,17 +147,12 @@ def operands(op: Op, input: Any, other: Any, asks: bool) -> list[Tensor]:
 
 
 def beside_number(*operands: Any) -> dtype | None:
-    """The dtype of a tensor of half precision that stands beside a number, or beside a 0-d tensor
-    of another dtype."""
+    """The dtype of a tensor of half precision that stands beside a number, or beside a 0-d tensor of another dtype."""
     for t, n in (operands, operands[::-1]):
         if isinstance(t, Tensor) and t._array.dtype.char in HALVES:
             if n.__class__ is float or n.__class__ is int:
                 return t.dtype
-            if (
-                isinstance(n, Tensor)
-                and n._array.ndim == 0 < t._array.ndim
-                and n.dtype in (float32, float64)
-            ):
+            if isinstance(n, Tensor) and n._array.ndim == 0 < t._array.ndim and n.dtype in (float32, float64):
                 return t.dtype
     return None
 
@@ -171,11 +164,7 @@ def long_way(op: Op, asks: bool, call: Callable) -> Callable:
     rerouted = op.rerouted
 
     def slow(input: Any, other: Any, out: Tensor | None) -> Any:
-        if (
-            takes_numbers
-            and (input.__class__ is float or input.__class__ is int)
-            and other.__class__ is Tensor
-        ):
+        if takes_numbers and (input.__class__ is float or input.__class__ is int) and other.__class__ is Tensor:
             d = other._array.dtype  # 1 - x: 3 us, all the rest of the way takes 20
             k = None if d in rerouted else constant(input, d)
             if k is not None:
@@ -185,9 +174,7 @@ def long_way(op: Op, asks: bool, call: Callable) -> Callable:
         try:
             half = beside_number(input, other) if single else None
             if half is not None:
-                t = call(
-                    *[x.to(float32) if isinstance(x, Tensor) else x for x in (input, other)]
-                ).to(half)
+                t = call(*[x.to(float32) if isinstance(x, Tensor) else x for x in (input, other)]).to(half)
                 return t if out is None else into(out, t)
             return call(*operands(op, input, other, asks), out=out)
         except NoArray as error:
@@ -199,8 +186,8 @@ def long_way(op: Op, asks: bool, call: Callable) -> Callable:
 def binary(op: Op, asks: bool = False) -> Callable:
     """(x, y) -> kernel(x, y), broadcast, element by element.
 
-    `asks`: as operators and rules call it, with numbers on either side; Python asks the other
-    operand of unknown types."""
+    `asks`: as operators and rules call it, with numbers on either side; Python asks the other operand of unknown
+    types."""
     kernel = op.kernel
     rerouted = op.rerouted
     least = LeastByDtype(op)
@@ -243,9 +230,7 @@ def binary(op: Op, asks: bool = False) -> Callable:
             return otherwise(op, (input, other), error, out)
         if r.__class__ is not ndarray:
             r = asarray(r)
-        elif (
-            by_elements and not a.flags.c_contiguous
-        ):  # products lie in C order, however their operands do
+        elif by_elements and not a.flags.c_contiguous:  # products lie in C order, however their operands do
             r = led(r, a, b)
         t = new(Tensor)
         t._array, t._grad, t._viewing, t._writes = r, None, None, None
@@ -288,15 +273,11 @@ def kept_shape(shape: tuple, dims: tuple) -> tuple:
     return tuple([1 if i in dims else n for i, n in enumerate(shape)])
 
 
-def facts(
-    saves: tuple, x: Tensor, r: ndarray, shape: tuple, axes: tuple | None, kept: tuple
-) -> tuple:
+def facts(saves: tuple, x: Tensor, r: ndarray, shape: tuple, axes: tuple | None, kept: tuple) -> tuple:
     """What a reduction's rules ask for, and the kept shape."""
     if saves == MEANS:  # 0.5 us, against 1.5
         return shape, float(x._array.size // max(r.size, 1)), kept
-    return *[
-        x if name == "x" else r if name == "out" else FACTS[name](shape, axes) for name in saves
-    ], kept
+    return *[x if name == "x" else r if name == "out" else FACTS[name](shape, axes) for name in saves], kept
 
 
 def check_settings(op: Op, args: tuple) -> None:
@@ -308,8 +289,8 @@ def check_settings(op: Op, args: tuple) -> None:
 def reduction(op: Op) -> Callable:
     """x, dims -> kernel(x, dims, keepdim): one number from many.
 
-    Rules see `g` and `out` as if `keepdim` had been said, and may ask for `dims` (always a tuple)
-    and `n`, how many elements went into one."""
+    Rules see `g` and `out` as if `keepdim` had been said, and may ask for `dims` (always a tuple) and `n`, how many
+    elements went into one."""
     kernel = getattr(op.kernel, "reference", op.kernel)
     rerouted, floating = op.rerouted, op.result == FLOATING
     from_elements = least(op)
@@ -343,11 +324,7 @@ def reduction(op: Op) -> Callable:
             a = input._array
         try:
             axes = None if dim is None else reduced_dims(dim, a.ndim, empty)
-            r = (
-                kernel(a, axes, keepdim)
-                if a.size < from_elements
-                else faster(op, "", kernel, a, axes, keepdim)
-            )
+            r = kernel(a, axes, keepdim) if a.size < from_elements else faster(op, "", kernel, a, axes, keepdim)
         except Exception as error:
             t = otherwise(op, (input, dim), error, out, keepdim)
             return t if dtype is None else t.to(dtype)
@@ -397,12 +374,10 @@ def view(op: Op) -> Callable:
 
 
 def general(op: Op, kernel: Callable | None = None) -> Callable:
-    """Tensors and settings -> one array or several: every op whose arguments follow no common
-    pattern (core/call_text.py)."""
+    """Tensors and settings -> one array or several: every op whose arguments follow no common pattern
+    (core/call_text.py)."""
     kernel = kernel or op.kernel
-    op.make_node = partial(
-        node_class, several=" " in op.options.get("outputs", "") or op.options.get("list")
-    )
+    op.make_node = partial(node_class, several=" " in op.options.get("outputs", "") or op.options.get("list"))
 
     def run(*given: Any) -> Any:  # the first call writes the real one
         from rushlight.core.call_text import written

@@ -1,8 +1,7 @@
 """Where `rushlight.fast` plugs in: all that the core knows about speed.
 
-`rushlight.fast.index` says from how many elements an op has a faster way.
-`rushlight.fast.dispatch.run` looks for one. Without that package, or after `rushlight.fast.off()`,
-the reference kernels do everything."""
+`rushlight.fast.index` says from how many elements an op has a faster way. `rushlight.fast.dispatch.run` looks for one.
+Without that package, or after `rushlight.fast.off()`, the reference kernels do everything."""
 
 from __future__ import annotations
 
@@ -16,8 +15,8 @@ import numpy as np
 from rushlight.base.dtypes import HALVES
 from rushlight.base.faster import index, plugged
 
-# Set by `rushlight.fast` with the first large elementwise op: the world (gradient_worlds.py) of
-# gradients that are put off, made from the targets of a backward.
+# Set by `rushlight.fast` with the first large elementwise op: the world (gradient_worlds.py) of gradients that are put
+# off, made from the targets of a backward.
 deferred_world: Callable | None = None
 
 
@@ -42,16 +41,15 @@ def reference(op: Any, of: str, kernel: Callable, args: tuple) -> Any:
 
 
 def least(op: Any, of: str = "", of_half: bool = False) -> float:
-    """From how many elements of its first array on an op (`of`: "") or its derivative by the input
-    `of` may have a faster way than its kernel or rule; inf where there is none. `of_half`: of
-    arrays of 16-bit floats."""
+    """From how many elements of its first array on an op (`of`: "") or its derivative by the input `of` may have a
+    faster way than its kernel or rule; inf where there is none. `of_half`: of arrays of 16-bit floats."""
     found = index()
     return inf if found is None else found.least(op, of, of_half)
 
 
 class LeastByDtype(dict):
-    """{dtype: `least(op)` of arrays of this dtype}, filled as dtypes are met. inf for all dtypes if
-    the op's kernel is `dispatching`."""
+    """{dtype: `least(op)` of arrays of this dtype}, filled as dtypes are met. inf for all dtypes if the op's kernel is
+    `dispatching`."""
 
     def __init__(self, op: Any):
         known = hasattr(op.kernel, "reference")

@@ -1,8 +1,8 @@
 """What gradients are while backward runs: arrays, or tensors whose computation is recorded.
 
-The engine is written once, and so is the writer of backward's text (core/backward_text.py). What
-differs between the worlds is here, as methods; Numbers is Arrays for single values. A faster world
-plugs in from outside: `rushlight.fast.backward_chains.Deferred`."""
+The engine is written once, and so is the writer of backward's text (core/backward_text.py). What differs between the
+worlds is here, as methods; Numbers is Arrays for single values. A faster world plugs in from outside:
+`rushlight.fast.backward_chains.Deferred`."""
 
 from __future__ import annotations
 
@@ -103,12 +103,9 @@ class Arrays:
 
     @staticmethod
     def parts(g: dict, facts: tuple) -> list:
-        """The gradient of each output as a list: zeros for an output without a gradient, None for
-        an output that has none."""
-        return [
-            g[i] if i in g else fact if fact is None else np.zeros(*fact)
-            for i, fact in enumerate(facts)
-        ]
+        """The gradient of each output as a list: zeros for an output without a gradient, None for an output that has
+        none."""
+        return [g[i] if i in g else fact if fact is None else np.zeros(*fact) for i, fact in enumerate(facts)]
 
     # -- the text of backward --
 
@@ -119,8 +116,8 @@ class Arrays:
 
     @staticmethod
     def saved(op: Op, name: str, at: str, kept: bool) -> str:
-        """The expression for what is saved under this name, as the rule is given it. `at`: the
-        expression for the item that the node keeps."""
+        """The expression for what is saved under this name, as the rule is given it. `at`: the expression for the item
+        that the node keeps."""
         if name == "tensors":
             return f"[t._array for t in {at}]"
         if name in op.inputs:

@@ -1,8 +1,6 @@
-"""The mode: whether ops are recorded, and who observes them. One immutable `Mode` per thread and
-asyncio task.
+"""The mode: whether ops are recorded, and who observes them. One immutable `Mode` per thread and asyncio task.
 
-A `ContextVar` holds the mode: it is faster than a `threading.local`, and right in coroutines, too.
-"""
+A `ContextVar` holds the mode: it is faster than a `threading.local`, and right in coroutines, too."""
 
 from __future__ import annotations
 
@@ -25,9 +23,7 @@ class Watcher:
 
     records = False  # True: backward runs as ops, so that the watcher sees the ops of backward
     differentiates = False  # True: composite ops run as their parts, for forward mode
-    snapshots = (
-        False  # True: the watcher keeps inputs of ops, so an in-place op reads a copy of its input
-    )
+    snapshots = False  # True: the watcher keeps inputs of ops, so an in-place op reads a copy of its input
 
     def on_op(self, op: Any, args: tuple, out: Any) -> None:
         """An op of the table has run on `args` (canonical order) and returned `out`."""
@@ -40,8 +36,7 @@ class Watcher:
         self.on_op(type(node).function, args, out)
 
     def on_create(self, tensor: Any) -> None:
-        """The tensor's elements come from no op: from a creation function, or from a Python
-        number."""
+        """The tensor's elements come from no op: from a creation function, or from a Python number."""
 
     def on_write_start(self, tensor: Any) -> None:
         """The tensor's memory is about to be written to."""
@@ -50,8 +45,8 @@ class Watcher:
         """`value`'s elements have been written into `tensor`'s memory."""
 
     def on_move(self, to: Any, tensor: Any) -> None:
-        """`to` takes over the value of `tensor` and its place in the graph: `t_()` makes a tensor a
-        view of its old self."""
+        """`to` takes over the value of `tensor` and its place in the graph: `t_()` makes a tensor a view of its old
+        self."""
 
     def on_set_data(self, tensor: Any) -> None:
         """The tensor's array is about to be replaced: `p.data = x`."""
@@ -81,14 +76,12 @@ class Watcher:
         """A generator's state is about to be set, so its stream of numbers does not continue."""
 
     def predates(self, tensor: Any) -> bool:
-        """Whether the tensor existed before the watcher was entered: backward adds to such a
-        gradient in place."""
+        """Whether the tensor existed before the watcher was entered: backward adds to such a gradient in place."""
         return False
 
 
 class Inner(Watcher):
-    """A watcher that forwards every event to the watcher around it, `outer`. Overriding methods
-    call super() first."""
+    """A watcher that forwards every event to the watcher around it, `outer`. Overriding methods call super() first."""
 
     outer: Watcher | None = None
 
@@ -123,23 +116,17 @@ def innermost(kind: type, watch: Any) -> Any:
 
 
 class Mode:
-    """The state that decides what an op does besides computing. A mode is never changed: `but`
-    makes another.
+    """The state that decides what an op does besides computing. A mode is never changed: `but` makes another.
 
-    `grad`: whether ops make nodes. `inference`: the number of open `inference_mode` blocks, negated
-    while a transform takes a derivative inside them (ops are recorded then). `watch`: a `Watcher`
-    or None. `checks`: the values that anomaly detection looks for ("", "nan" or "nan or inf").
-    `batch`: the innermost vmap that runs (func/batching.py), or None."""
+    `grad`: whether ops make nodes. `inference`: the number of open `inference_mode` blocks, negated while a transform
+    takes a derivative inside them (ops are recorded then). `watch`: a `Watcher` or None. `checks`: the values that
+    anomaly detection looks for ("", "nan" or "nan or inf"). `batch`: the innermost vmap that runs (func/batching.py),
+    or None."""
 
     __slots__ = ("grad", "inference", "watch", "checks", "batch")
 
     def __init__(
-        self,
-        grad: bool = True,
-        inference: int = 0,
-        watch: Watcher | None = None,
-        checks: str = "",
-        batch: Any = None,
+        self, grad: bool = True, inference: int = 0, watch: Watcher | None = None, checks: str = "", batch: Any = None
     ):
         self.grad, self.inference, self.watch = grad, inference, watch
         self.checks, self.batch = checks, batch
@@ -158,11 +145,10 @@ current: ContextVar[Mode] = ContextVar("mode", default=Mode())  # noqa: B039  (a
 mode = current.get
 
 
-# The innermost derivative of rushlight.func that is being computed. A hook registered inside it
-# runs in its backward only.
+# The innermost derivative of rushlight.func that is being computed. A hook registered inside it runs in its backward
+# only.
 taken: ContextVar[Any] = ContextVar("taken", default=None)
-# True while forward mode records the temporary graph of one op, to transpose the op's rule. Pack
-# hooks skip that graph.
+# True while forward mode records the temporary graph of one op, to transpose the op's rule. Pack hooks skip that graph.
 transposing: ContextVar[bool] = ContextVar("transposing", default=False)
 
 
@@ -180,8 +166,7 @@ class Setting:
         current.reset(self.tokens.pop())
 
     def again(self) -> Setting:
-        """A new setting with the same changes: a decorated function may run in several threads at
-        once."""
+        """A new setting with the same changes: a decorated function may run in several threads at once."""
         fresh = object.__new__(type(self))
         fresh.changes = self.changes
         return fresh
@@ -189,10 +174,9 @@ class Setting:
     def __call__(self, function: F) -> F:
         if isinstance(function, type):
             warn(
-                "Decorating classes is deprecated and will be disabled in future versions. You "
-                "should only decorate functions or methods. To preserve the current behavior of "
-                "class decoration, you can directly decorate the `__init__` method and nothing "
-                "else.",
+                "Decorating classes is deprecated and will be disabled in future versions. You should only decorate "
+                "functions or methods. To preserve the current behavior of class decoration, you can directly "
+                "decorate the `__init__` method and nothing else.",
                 FutureWarning,
             )
 
@@ -218,8 +202,7 @@ def _is_generator(function: Callable) -> bool:
 
 
 def _each_step(function: Callable, setting: Callable[[], Setting]) -> Callable:
-    """A generator function whose body runs inside the setting; the code that iterates over it does
-    not."""
+    """A generator function whose body runs inside the setting; the code that iterates over it does not."""
 
     @wraps(function)
     def inside(*args: Any, **kwargs: Any) -> Any:
@@ -246,8 +229,7 @@ def _each_step(function: Callable, setting: Callable[[], Setting]) -> Callable:
 
 
 class no_grad(Setting):
-    """Ops inside are not recorded: their results do not require grad. Context manager and
-    decorator.
+    """Ops inside are not recorded: their results do not require grad. Context manager and decorator.
 
     >>> x = rushlight.ones(2, requires_grad=True)
     >>> with rushlight.no_grad():
@@ -289,8 +271,7 @@ class enable_grad(no_grad):
 
 
 class set_grad_enabled(Setting):
-    """Turn recording on or off: at once when called, and until the end of the block when used as a
-    context.
+    """Turn recording on or off: at once when called, and until the end of the block when used as a context.
 
     >>> with rushlight.set_grad_enabled(False):
     ...     rushlight.is_grad_enabled()
@@ -317,8 +298,7 @@ class set_grad_enabled(Setting):
 
 
 class inference_mode(Setting):
-    """Ops inside are not recorded, and their results are never differentiated. Context manager and
-    decorator.
+    """Ops inside are not recorded, and their results are never differentiated. Context manager and decorator.
 
     >>> x = rushlight.ones(2, requires_grad=True)
     >>> with rushlight.inference_mode():
@@ -340,11 +320,7 @@ class inference_mode(Setting):
 
     @property
     def changes(self) -> dict[str, Any]:  # type: ignore[override]
-        return (
-            {"grad": False, "inference": abs(mode().inference) + 1}
-            if self.on
-            else {"grad": True, "inference": 0}
-        )
+        return {"grad": False, "inference": abs(mode().inference) + 1} if self.on else {"grad": True, "inference": 0}
 
     def again(self) -> Setting:
         return inference_mode(self.on)

@@ -1,8 +1,7 @@
-"""Nodes of the autograd graph: one for each recorded op, and `AccumulateGrad` (tensor.py) for each
-leaf.
+"""Nodes of the autograd graph: one for each recorded op, and `AccumulateGrad` (tensor.py) for each leaf.
 
-Each op has a subclass (`MulBackward0`), made with the op's first node. Its methods `arrays(g)` and
-`tensors(g)`, written at the first backward, return the gradients of the inputs."""
+Each op has a subclass (`MulBackward0`), made with the op's first node. Its methods `arrays(g)` and `tensors(g)`,
+written at the first backward, return the gradients of the inputs."""
 
 from __future__ import annotations
 
@@ -21,8 +20,8 @@ from rushlight.core.mode import taken
 class User:
     """`code`: the code object of the user's function that last made a node.
 
-    Most nodes are made by the same function as the node before, and comparing a code object is
-    faster than looking up whether its file belongs to the library."""
+    Most nodes are made by the same function as the node before, and comparing a code object is faster than looking up
+    whether its file belongs to the library."""
 
     __slots__ = ("code",)
     code: CodeType | None
@@ -33,8 +32,7 @@ user.code = None
 
 
 def outside(f: FrameType | None) -> tuple | None:
-    """(code, lasti) of the innermost statement outside rushlight, from frame `f` outward; None
-    without frames."""
+    """(code, lasti) of the innermost statement outside rushlight, from frame `f` outward; None without frames."""
     start = f
     while f is not None:
         code = f.f_code
@@ -52,27 +50,22 @@ def remember(node: Node, f: FrameType) -> int:
 
 
 class Node:
-    """inputs' gradients = node(output's gradient). A recorded op makes one node: the `grad_fn` of
-    its output.
+    """inputs' gradients = node(output's gradient). A recorded op makes one node: the `grad_fn` of its output.
 
-    `edges`: the nodes of the inputs, None for an input without gradient. `saved`: the values that
-    the derivative rules need. `seq`: the tick of the clock at which the node was made. `shape`: the
-    output's shape. `code`, `at`: the code object and the instruction's offset of the user's
-    statement that made the node.
+    `edges`: the nodes of the inputs, None for an input without gradient. `saved`: the values that the derivative rules
+    need. `seq`: the tick of the clock at which the node was made. `shape`: the output's shape. `code`, `at`: the code
+    object and the instruction's offset of the user's statement that made the node.
 
     >>> x = rushlight.tensor(3., requires_grad=True)
     >>> node = (x * 2 + 1).grad_fn
-    >>> isinstance(node,
-    ...     rushlight.autograd.graph.Node), node.name(), node.next_functions[0][0].name()
+    >>> isinstance(node, rushlight.autograd.graph.Node), node.name(), node.next_functions[0][0].name()
     (True, 'AddBackward0', 'MulBackward0')
     """
 
     __slots__ = ("edges", "saved", "seq", "shape", "code", "at", "_writes", "extra")
 
     op: ClassVar[Any] = None  # the op's entry in the table
-    first: ClassVar[int | None] = (
-        0  # index in `saved` of the first array; None if only settings are saved
-    )
+    first: ClassVar[int | None] = 0  # index in `saved` of the first array; None if only settings are saved
     leaf: ClassVar[bool] = False
     hooks: ClassVar[Any] = None  # a `Hooks` in the classes that `with_hooks` makes
     edges: tuple
@@ -81,8 +74,8 @@ class Node:
     shape: tuple | None
     code: CodeType | None
     at: int
-    # The `Writes` of the output's memory; the slot is empty before the first write. A node that
-    # saves several of its outputs has [(name of the saved value, Writes), ...].
+    # The `Writes` of the output's memory; the slot is empty before the first write. A node that saves several of its
+    # outputs has [(name of the saved value, Writes), ...].
     _writes: Any
     extra: Any  # the `Hooks` of a node that has hooks
     arrays: Callable  # (node, ndarray) -> gradients of the inputs, ndarrays
@@ -115,8 +108,7 @@ class Node:
 
     @property
     def where(self) -> tuple[CodeType, int] | None:
-        """(code, at) of the user's statement that made the node, None if unknown. Two slots avoid a
-        tuple per op."""
+        """(code, at) of the user's statement that made the node, None if unknown. Two slots avoid a tuple per op."""
         return None if self.code is None else (self.code, self.at)
 
     @where.setter
@@ -134,8 +126,7 @@ class Node:
         return hooks_of(self).metadata
 
     def register_hook(self, hook: Callable) -> Handle:
-        """Run `hook(grad_inputs, grad_outputs)` after the node's rules. A result replaces
-        `grad_inputs`."""
+        """Run `hook(grad_inputs, grad_outputs)` after the node's rules. A result replaces `grad_inputs`."""
         return hooks_of(self).add("after", hook)
 
     def register_prehook(self, hook: Callable) -> Handle:
@@ -147,8 +138,7 @@ class Node:
 
 
 class Output(Node):
-    """One output of a node with several outputs: passes the gradient on as `Parts({number:
-    gradient})`."""
+    """One output of a node with several outputs: passes the gradient on as `Parts({number: gradient})`."""
 
     __slots__ = ("number",)
 
@@ -181,11 +171,10 @@ def share_writes(node: Node, number: int, writes: Any) -> None:
 
 
 class Start(Node):
-    """The node of an input of a function that a transform differentiates: a leaf inside the
-    transform.
+    """The node of an input of a function that a transform differentiates: a leaf inside the transform.
 
-    Passes the gradient on to `origin`, the node of the tensor that the input was made from. `open`:
-    True until the transform has taken its derivative."""
+    Passes the gradient on to `origin`, the node of the tensor that the input was made from. `open`: True until the
+    transform has taken its derivative."""
 
     __slots__ = ("open",)
     leaf = True
@@ -205,8 +194,7 @@ class Start(Node):
 
 
 class Parts(dict):
-    """{output number: gradient} for some outputs of one node; the sum of two `Parts` has the
-    outputs of both."""
+    """{output number: gradient} for some outputs of one node; the sum of two `Parts` has the outputs of both."""
 
     shape, size = None, 0  # shape None as the node's: broadcasting is not undone
     is_sparse = False
@@ -261,14 +249,12 @@ shown_names.IN_FILES[Handle] = "torch.utils.hooks", "RemovableHandle"
 class Packed:
     """A saved value after the pack hook of `by`, a `saved_tensors_hooks`.
 
-    `value`: the hook's result. `node`, `tangents`: those of the saved tensor. `raw`: a weak
-    reference to the saved array, for an output that was saved as an array."""
+    `value`: the hook's result. `node`, `tangents`: those of the saved tensor. `raw`: a weak reference to the saved
+    array, for an output that was saved as an array."""
 
     __slots__ = ("by", "value", "_node", "tangents", "raw")
 
-    def __init__(
-        self, by: Any, value: Any, node: Node | None = None, tangents: Any = None, raw: Any = None
-    ):
+    def __init__(self, by: Any, value: Any, node: Node | None = None, tangents: Any = None, raw: Any = None):
         self.by, self.value, self._node, self.tangents, self.raw = by, value, node, tangents, raw
 
 
@@ -278,21 +264,9 @@ def unpacked(item: Any) -> Any:
 
 
 class Hooks:
-    """The hooks of one node. Backward calls those on the output (`tensor`), then `before`, the
-    rules, `after`."""
+    """The hooks of one node. Backward calls those on the output (`tensor`), then `before`, the rules, `after`."""
 
-    __slots__ = (
-        "tensor",
-        "before",
-        "after",
-        "done",
-        "retained",
-        "dtype",
-        "metadata",
-        "count",
-        "unpack",
-        "dual",
-    )
+    __slots__ = ("tensor", "before", "after", "done", "retained", "dtype", "metadata", "count", "unpack", "dual")
 
     def __init__(self) -> None:
         self.tensor: dict[int, Callable] = {}
@@ -303,32 +277,25 @@ class Hooks:
         self.dtype: Any = None  # the tensor's dtype: the rules may return float32 for bfloat16
         self.metadata: dict = {}
         self.count = 0
-        self.unpack: Callable | None = (
-            None  # saved_tensors_hooks: unpacks `node.saved` before the rules run
-        )
-        self.dual: Callable | None = (
-            None  # forward mode: (saved output, its number) -> the output with its tangents
-        )
+        self.unpack: Callable | None = None  # saved_tensors_hooks: unpacks `node.saved` before the rules run
+        self.dual: Callable | None = None  # forward mode: (saved output, its number) -> the output with its tangents
 
     def add(self, kind: str, hook: Any) -> Handle:
         hooks = getattr(self, kind)
         self.count += 1
-        # A hook registered inside a transform runs in that transform's backward only. `Gathering`
-        # checks this itself.
+        # A hook registered inside a transform runs in that transform's backward only. `Gathering` checks this itself.
         unbound = taken.get() is None or hasattr(hook, "gathers")
         hooks[self.count] = hook if unbound else partial(within, taken.get(), hook)
         return Handle(hooks, self.count)
 
 
 def within(derivative: Any, hook: Callable, *args: Any) -> Any:
-    """The hook's result in the backward of `derivative`, inside which it was registered; None in
-    any other backward."""
+    """The hook's result in the backward of `derivative`, inside which it was registered; None in any other backward."""
     return hook(*args) if taken.get() is derivative else None
 
 
 def hooks_of(node: Node, dtype: Any = None) -> Hooks:
-    """The node's `Hooks`, made at first use. The node then changes its class, so that nodes without
-    hooks cost nothing.
+    """The node's `Hooks`, made at first use. The node then changes its class, so that nodes without hooks cost nothing.
 
     `dtype`: the dtype of the tensor whose gradient the hooks receive.
     """
@@ -344,16 +311,11 @@ HOOKED: dict[type, type] = {}  # class of a node -> the same class with hooks
 
 
 def with_hooks(cls: type) -> type:
-    """A subclass of `cls` of the same name whose `hooks` is the `Hooks` in the node's slot
-    `extra`."""
+    """A subclass of `cls` of the same name whose `hooks` is the `Hooks` in the node's slot `extra`."""
     if cls not in HOOKED:
         HOOKED[cls] = type(
             cls.__name__,
             (cls,),
-            {
-                "__slots__": (),
-                "hooks": property(lambda node: node.extra),
-                "__module__": cls.__module__,
-            },
+            {"__slots__": (), "hooks": property(lambda node: node.extra), "__module__": cls.__module__},
         )
     return HOOKED[cls]

@@ -27,8 +27,8 @@ def into(out: Any, result: Any, *apart: Tensor) -> Any:
     if result._node is not None or (out._node is not None and mode().grad):
         raise RuntimeError(
             explain(
-                "functions with out=... arguments don't support automatic differentiation, but "
-                "one of the arguments requires grad.",
+                "functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+                "requires grad.",
                 "leave out= away, or use no_grad()",
             )
         )
@@ -49,12 +49,10 @@ def into(out: Any, result: Any, *apart: Tensor) -> Any:
     else:
         if out._array.size:
             warn(
-                "An output with one or more elements was resized since it had shape "
-                f"{list(out._array.shape)}, which does not match the required output shape "
-                f"{list(result._array.shape)}. This behavior is deprecated, and in a future "
-                "PyTorch release outputs will not be resized unless they have zero elements. You "
-                "can explicitly reuse an out tensor t by resizing it, inplace, to zero elements "
-                "with t.resize_(0)."
+                f"An output with one or more elements was resized since it had shape {list(out._array.shape)}, which "
+                f"does not match the required output shape {list(result._array.shape)}. This behavior is deprecated, "
+                "and in a future PyTorch release outputs will not be resized unless they have zero elements. You can "
+                "explicitly reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0)."
             )
         out._array = result._array.astype(out._array.dtype)
         wrote(out)
@@ -64,8 +62,7 @@ def into(out: Any, result: Any, *apart: Tensor) -> Any:
 
 
 def filled(out: Any, result: Any) -> Any:
-    """The result of an op on operands that are no arrays, sparse tensors: in `out`, where that is
-    given."""
+    """The result of an op on operands that are no arrays, sparse tensors: in `out`, where that is given."""
     if out is None:
         return result
     return out.copy_(result) if out.is_sparse or result.is_sparse else into(out, result)
@@ -74,14 +71,11 @@ def filled(out: Any, result: Any) -> Any:
 def check_out(out: Any) -> None:
     """TypeError unless `out` is a tensor."""
     if not isinstance(out, Tensor):
-        raise TypeError(
-            explain(f"argument 'out' must be Tensor, not {type(out).__name__}", got=describe(out))
-        )
+        raise TypeError(explain(f"argument 'out' must be Tensor, not {type(out).__name__}", got=describe(out)))
 
 
 def same_dtype(out: Tensor, result: Tensor) -> None:
-    """RuntimeError for results of which torch converts none: values and indices, the parts of a
-    decomposition."""
+    """RuntimeError for results of which torch converts none: values and indices, the parts of a decomposition."""
     check_out(out)
     if out.dtype is not result.dtype:
         raise RuntimeError(
@@ -93,23 +87,17 @@ def same_dtype(out: Tensor, result: Tensor) -> None:
 
 
 def check_memory(out: ndarray, apart: list[ndarray]) -> None:
-    """RuntimeError if elements of `out` share memory with each other, or with one of the other
-    arrays."""
+    """RuntimeError if elements of `out` share memory with each other, or with one of the other arrays."""
     what = None
-    if (
-        out.size
-        and 0 in out.strides
-        and any(n > 1 and step == 0 for n, step in zip(out.shape, out.strides))
-    ):
+    if out.size and 0 in out.strides and any(n > 1 and step == 0 for n, step in zip(out.shape, out.strides)):
         what = "more than one element of the written-to tensor refers"
     elif any(np.shares_memory(out, a) for a in apart if np.may_share_memory(out, a)):
         what = "some elements of the input tensor and the written-to tensor refer"
     if what is not None:
         raise RuntimeError(
             explain(
-                f"unsupported operation: {what} to a single memory location. Please clone() the "
-                "tensor "
-                "before performing the operation."
+                f"unsupported operation: {what} to a single memory location. Please clone() the tensor before "
+                "performing the operation."
             )
         )
 
@@ -123,11 +111,7 @@ def return_type(name: str, fields: list[str]) -> type:
         return RETURN_TYPES[name]
 
     def show(self: tuple) -> str:
-        return (
-            f"torch.return_types.{name}(\n"
-            + ",\n".join(f"{f}={v!r}" for f, v in zip(fields, self))
-            + ")"
-        )
+        return f"torch.return_types.{name}(\n" + ",\n".join(f"{f}={v!r}" for f, v in zip(fields, self)) + ")"
 
     places = {field: property(itemgetter(i)) for i, field in enumerate(fields)}
     made = RETURN_TYPES[name] = type(
@@ -148,8 +132,4 @@ def return_type(name: str, fields: list[str]) -> type:
 def result_type(op: Any) -> type:
     """The tuple of an op's results: with names if its entry tells them (`outputs`)."""
     fields = op.options.get("outputs", "").split()
-    return (
-        return_type(op.options.get("called", op.name).replace(".", "_"), fields)
-        if fields
-        else tuple
-    )
+    return return_type(op.options.get("called", op.name).replace(".", "_"), fields) if fields else tuple

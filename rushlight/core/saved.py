@@ -25,17 +25,11 @@ def saved_items(op: Op) -> list[str]:
     kept = []
     for name in op.saves:
         base, _, fact = name.rpartition("_")
-        users = [
-            j
-            for j, user in enumerate(edges)
-            if op.rules[user] and name in parameters(op.rules[user])
-        ]
+        users = [j for j, user in enumerate(edges) if op.rules[user] and name in parameters(op.rules[user])]
         test = " or ".join(f"e[{j}] is not None" for j in users) or "False"
         if name in op.inputs:
             item = f"a[{names.index(name)}]"
-            kept.append(
-                item if "tensors" in op.inputs or len(edges) == 1 else f"{item} if {test} else None"
-            )
+            kept.append(item if "tensors" in op.inputs or len(edges) == 1 else f"{item} if {test} else None")
         elif name in names:
             kept.append(f"a[{names.index(name)}]")
         elif name in outputs:  # a later write to it matters only to rules that will run
@@ -45,17 +39,14 @@ def saved_items(op: Op) -> list[str]:
         elif name == "tensors_shapes":
             kept.append(f"[t._array.shape for t in a[{names.index('tensors')}]]")
         elif fact in ("shape", "dtype") and base in op.inputs:
-            kept.append(
-                f"a[{names.index(base)}]." + ("_array.shape" if fact == "shape" else "dtype")
-            )
+            kept.append(f"a[{names.index(base)}]." + ("_array.shape" if fact == "shape" else "dtype"))
         else:
             raise TypeError(f"{op.name}: a rule names {name}, which is no input, output or setting")
     return kept
 
 
 def apart(output: Any) -> Any:
-    """What rules keep of an output that users may write to. vmap's samples stay: they have no array
-    to copy."""
+    """What rules keep of an output that users may write to. vmap's samples stay: they have no array to copy."""
     return output.copy() if output.__class__ is np.ndarray else output
 
 
@@ -102,11 +93,7 @@ def saved_tensors(self: Node) -> tuple[Tensor, ...]:
 Node.saved_tensors = property(saved_tensors)  # type: ignore[attr-defined]
 
 
-TORCHS = {
-    "x": ("self",),
-    "y": ("other", "exponent"),
-    "out": ("result",),
-}  # torch's names of what is saved
+TORCHS = {"x": ("self",), "y": ("other", "exponent"), "out": ("result",)}  # torch's names of what is saved
 
 
 def saved_by_name(op: Op) -> dict[str, property]:

@@ -22,22 +22,20 @@ from rushlight.core.node import Node
 # What the result's dtype is, for the family to see to.
 SAME, FLOATING, BOOL, REAL = "same", "floating", "bool", "real"
 
-# The kinds of dtypes that `takes` names: bool, unsigned and signed integers, complex. An entry that
-# leaves out `f`, floating-point dtypes, has a kernel that refuses them.
+# The kinds of dtypes that `takes` names: bool, unsigned and signed integers, complex. An entry that leaves out `f`,
+# floating-point dtypes, has a kernel that refuses them.
 DTYPES_OF = {"b": "?", "u": "BHILQ", "i": "bhilq", "f": "", "c": "FD"}
 INTEGERS = frozenset(map(np.dtype, "?bBhHiIlLqQ"))  # `in` takes 50 ns, `.kind in "iub"` 75
 
 TABLE: dict[str, Op] = {}
 SHARED: dict[str, Callable] = {}  # helpers of rules, as written
 
-# Entries and composites named linalg_det, special_entr are found as linalg.det, special.entr: see
-# members().
+# Entries and composites named linalg_det, special_entr are found as linalg.det, special.entr: see members().
 NAMESPACES = ("linalg", "fft", "special")
 
 
 class Op:
-    """One entry: `forward` and the `rules` by input; the other attributes are derived when the
-    table is built."""
+    """One entry: `forward` and the `rules` by input; the other attributes are derived when the table is built."""
 
     __slots__ = (
         "name",
@@ -67,9 +65,7 @@ class Op:
         "rerouted",
     )
 
-    def __init__(
-        self, forward: Callable, family: Callable, result: str, doc: str, options: dict, rules: dict
-    ):
+    def __init__(self, forward: Callable, family: Callable, result: str, doc: str, options: dict, rules: dict):
         code = forward.__code__
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         tensors = code.co_posonlyargcount
@@ -81,12 +77,8 @@ class Op:
         self.defaults = dict(zip(names[len(names) - len(defaults) :], defaults))
         self.rules = {name: rules.pop(name, None) for name in self.inputs}
         if rules:
-            raise TypeError(
-                f"rules for {', '.join(rules)}, but the inputs are {', '.join(self.inputs)}"
-            )
-        self.asks = tuple(
-            [() if rule is None else parameters(rule)[1:] for rule in self.rules.values()]
-        )
+            raise TypeError(f"rules for {', '.join(rules)}, but the inputs are {', '.join(self.inputs)}")
+        self.asks = tuple([() if rule is None else parameters(rule)[1:] for rule in self.rules.values()])
         self.saves = tuple(dict.fromkeys(chain(*self.asks)))
         self.saves_out = "out" in self.saves
         self.keeps = {
@@ -104,16 +96,14 @@ class Op:
         self.save: Callable  # (arguments, edges, outputs) -> what a node keeps
         self.make_save: Callable[[Op], Callable]
         self.elementwise = False
-        # `refused`: dtypes that raise an error. `rerouted`: dtypes outside the fast path, refused
-        # or promoted
+        # `refused`: dtypes that raise an error. `rerouted`: dtypes outside the fast path, refused or promoted
         self.takes = options.get("takes", "buifc")
         left_out = DTYPES_OF.keys() - self.takes
         self.refused = frozenset([np.dtype(char) for kind in left_out for char in DTYPES_OF[kind]])
         self.rerouted = self.refused | (INTEGERS if result == FLOATING else frozenset())
 
     def __getattr__(self, name: str) -> Any:
-        """The class of the op's nodes and what they save, made with the first node: for all ops 6
-        ms of the import."""
+        """The class of the op's nodes and what they save, made with the first node: for all ops 6 ms of the import."""
         if name not in ("node_class", "save"):
             raise AttributeError(name)
         value = self.make_node(self) if name == "node_class" else self.make_save(self)
@@ -129,9 +119,7 @@ class Op:
     def called(self) -> str:
         """What errors and documentation call it: 'linalg.det' for the entry linalg_det."""
         space, _, rest = self.name.partition("_")
-        return self.options.get("called") or (
-            f"{space}.{rest}" if space in NAMESPACES else self.name
-        )
+        return self.options.get("called") or (f"{space}.{rest}" if space in NAMESPACES else self.name)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -189,25 +177,21 @@ def entry(family: Callable, result: str = SAME, **options: Any) -> Callable[...,
 
 # What an entry may say besides its rules.
 OPTIONS = {
-    "parts": "the op in other ops: what loops over rows, and fused loops, are written from "
-    "(fast/formula.py)",
+    "parts": "the op in other ops: what loops over rows, and fused loops, are written from (fast/formula.py)",
     "outputs": "names of several outputs, in order: 'values indices'",
     "fixed": "the place of an output that is kept for the rules alone, and has no gradient",
     "apart": "the name of an output of which the rules keep a copy, so that users may write to it",
     "promote": "inputs brought to one dtype first: 'x y'",
     "alias": "other names: 'absolute'",
-    "order": "the parameters in the order in which users give them, where tensors do not come "
-    "first",
+    "order": "the parameters in the order in which users give them, where tensors do not come first",
     "names": "the public names of parameters, where they are not the usual ones: {'n': 'chunks'}",
     "variadic": "the setting that collects further positional arguments: x.reshape(2, 3)",
-    "numbers": "which of two operands may be Python numbers, where it is not the second alone: "
-    "'', 'x y'",
-    "single": "tensors of half precision beside a number, or a 0-d tensor, are computed in "
-    "single precision",
-    "wide_rules": "its rules take tensors of half precision to single, and round their results "
-    "once: they count, or compute in several steps. Elementwise ops do so without it",
-    "stays": "the input that is still saved after backward, since it is a number most of the time: "
-    "the graph may be gone through a second time, as in torch",
+    "numbers": "which of two operands may be Python numbers, where it is not the second alone: '', 'x y'",
+    "single": "tensors of half precision beside a number, or a 0-d tensor, are computed in single precision",
+    "wide_rules": "its rules take tensors of half precision to single, and round their results once: they count, or "
+    "compute in several steps. Elementwise ops do so without it",
+    "stays": "the input that is still saved after backward, since it is a number most of the time: the graph may be "
+    "gone through a second time, as in torch",
     "kernel": "the array function, where the world of arrays has none of the op's name",
     "onto": "the kernel that writes into x itself, where the op's writes into a copy",
     "inplace": "whether the form with an underscore exists",
@@ -217,37 +201,29 @@ OPTIONS = {
     "list": "the outputs are a list of any length",
     "separate": "out= must not share memory with the inputs",
     "out": "(op, out, result) -> out: fills out= where it must have a certain dtype",
-    "empty": "what a reduction over an empty list of dimensions means where it is not all of "
-    "them: ()",
-    "takes": "the kinds of dtypes that it takes, where they are not all, after promotion: b bool, "
-    "u unsigned, i signed integers, f floating-point, c complex; 0 each, of a tensor of no "
-    "dimensions. Only elementwise ops refuse tensors of no elements",
+    "empty": "what a reduction over an empty list of dimensions means where it is not all of them: ()",
+    "takes": "the kinds of dtypes that it takes, where they are not all, after promotion: b bool, u unsigned, i "
+    "signed integers, f floating-point, c complex; 0 each, of a tensor of no dimensions. Only elementwise ops "
+    "refuse tensors of no elements",
     "strict": "operands of different dtypes are an error; in these words, if it is text",
     "copies": "a view that may have to copy",
     "itself": "a view that is the tensor itself where the kernel returns the array itself",
     "strides": "a view that depends on how the tensor lies in memory",
-    "node": "torch's name of the node where it is not the op's, or a function of the node that "
-    "tells (ops/tensor/node_names.py)",
-    "batched": "how vmap runs it where its family does not say: align, matrix, shift, insert, "
-    "fold, whole, dynamic "
+    "node": "torch's name of the node where it is not the op's, or a function of the node that tells "
+    "(ops/tensor/node_names.py)",
+    "batched": "how vmap runs it where its family does not say: align, matrix, shift, insert, fold, whole, dynamic "
     "(func/batching_families.py)",
-    "linear": "the inputs in each of which it is linear: its derivative there, forward, is the "
-    "op itself",
-    "jointly": "the inputs in which it is linear together: its derivative is the op of all their "
-    "tangents",
+    "linear": "the inputs in each of which it is linear: its derivative there, forward, is the op itself",
+    "jointly": "the inputs in which it is linear together: its derivative is the op of all their tangents",
     "added": "the inputs that are added to what is linear in the others, and may be left out",
     "boolean": "False if a bool tensor is refused beside another dtype, too",
-    "exact": "rounds nothing: each result is an element of an input, its opposite, or a whole "
-    "number",
-    "fused": "False where a compiled loop may not write the formula out: it is the mathematics, "
-    "but not the numerics",
+    "exact": "rounds nothing: each result is an element of an input, its opposite, or a whole number",
+    "fused": "False where a compiled loop may not write the formula out: it is the mathematics, but not the numerics",
     "in_order": "a view of the same elements in the same order, in another shape",
-    "sizes": "the sizes that it passes on without computing with them: 'all', or 'leading' for "
-    "samples and channels; or a "
-    "function of what it is given that tells the shapes and dtypes of its outputs "
+    "sizes": "the sizes that it passes on without computing with them: 'all', or 'leading' for samples and channels; "
+    "or a function of what it is given that tells the shapes and dtypes of its outputs "
     "(ops/meta/symbolic_sizes.py)",
-    "sparse_gradient": "its gradient is sparse, which a program would make dense: it is not "
-    "compiled",
+    "sparse_gradient": "its gradient is sparse, which a program would make dense: it is not compiled",
     "random": "draws fresh numbers: two calls are never one, and nothing is computed once for all",
 }
 
@@ -255,11 +231,4 @@ OPTIONS = {
 PUBLIC = {"x": "input", "y": "other", "new_dim": "dim"}
 
 # NumPy's spellings of parameters, which torch takes too: x.sum(axis=0, keepdims=True).
-NUMPY = {
-    "axis": "dim",
-    "keepdims": "keepdim",
-    "x": "input",
-    "a": "input",
-    "x1": "input",
-    "x2": "other",
-}
+NUMPY = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}

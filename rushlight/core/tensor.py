@@ -1,7 +1,6 @@
 """class Tensor: a NumPy array and its place in the autograd graph.
 
-Only methods that are no ops stand here; the ops of the table are attached as methods when the table
-is built."""
+Only methods that are no ops stand here; the ops of the table are attached as methods when the table is built."""
 
 from __future__ import annotations
 
@@ -28,17 +27,14 @@ if TYPE_CHECKING:
 else:
 
     class Methods:
-        """The base class whose attributes load methods on first use (base/lazy.py). Tensor's own
-        methods come first."""
+        """The base class whose attributes load methods on first use (base/lazy.py). Tensor's own methods come first."""
 
         __slots__ = ()
 
 
 new = object.__new__
 attribute: Any = property  # the annotation of an attribute gives its type
-TANGENTS = (
-    "_tangents"  # key in a tensor's __dict__ for its forward-mode tangents (func/forward_ad.py)
-)
+TANGENTS = "_tangents"  # key in a tensor's __dict__ for its forward-mode tangents (func/forward_ad.py)
 ADDING = RLock()  # held while a gradient is added to `.grad`: two threads may share a leaf
 F = TypeVar("F", bound=Callable)
 
@@ -46,10 +42,10 @@ F = TypeVar("F", bound=Callable)
 class Tensor(Methods):
     """An n-dimensional array that can record the ops that are applied to it.
 
-    `_array`: NumPy's array of the elements. `_node`: the graph node of the op that made the tensor,
-    `AccumulateGrad` for a leaf that requires grad, None outside the graph. `_viewing`: for a view
-    (base, parent, op, arguments, whether grad mode was on); else None. `_writes`: the log of
-    in-place writes to the tensor's memory, None before the first write.
+    `_array`: NumPy's array of the elements. `_node`: the graph node of the op that made the tensor, `AccumulateGrad`
+    for a leaf that requires grad, None outside the graph. `_viewing`: for a view (base, parent, op, arguments, whether
+    grad mode was on); else None. `_writes`: the log of in-place writes to the tensor's memory, None before the first
+    write.
 
     >>> x = rushlight.tensor([1., 2.], requires_grad=True)
     >>> (x * x).sum().backward()
@@ -57,16 +53,7 @@ class Tensor(Methods):
     tensor([2., 4.])
     """
 
-    __slots__ = (
-        "_array",
-        "_node",
-        "_grad",
-        "_viewing",
-        "_writes",
-        "_views",
-        "__dict__",
-        "__weakref__",
-    )
+    __slots__ = ("_array", "_node", "_grad", "_viewing", "_writes", "_views", "__dict__", "__weakref__")
     __array_priority__ = 1000  # `array * tensor` calls Tensor.__rmul__ and not NumPy's operator
     _array: ndarray
     _node: Node | None
@@ -80,8 +67,7 @@ class Tensor(Methods):
 
     def __init__(self, *args: Any, **keywords: Any):
         if hasattr(self, "_node"):
-            # the __new__ of a user's subclass has filled the slots already
-            # (ops/tensor/tensor_copy_pickle.py)
+            # the __new__ of a user's subclass has filled the slots already (ops/tensor/tensor_copy_pickle.py)
             return
         self._fill(*args, **keywords)  # type: ignore[attr-defined]
 
@@ -101,23 +87,18 @@ class Tensor(Methods):
         lambda self: CPU if isinstance(self._array, ndarray) else self._array.device,
         doc='The device of the elements: "cpu", or "meta" for a tensor without elements.',
     )
-    layout: Layout = attribute(
-        lambda self: strided, doc="The memory layout: always `torch.strided`."
-    )
+    layout: Layout = attribute(lambda self: strided, doc="The memory layout: always `torch.strided`.")
     ndim: int = attribute(lambda self: self._array.ndim, doc="The number of dimensions.")
     itemsize: int = attribute(lambda self: self._array.itemsize, doc="Bytes of one element.")
     nbytes: int = attribute(lambda self: self._array.nbytes, doc="Bytes of all elements.")
-    is_cuda = is_mps = is_xpu = is_ipu = is_xla = is_mtia = is_maia = is_vulkan = is_mkldnn = (
-        is_sparse
-    ) = is_sparse_csr = is_quantized = is_nested = property(
+    is_cuda = is_mps = is_xpu = is_ipu = is_xla = is_mtia = is_maia = is_vulkan = is_mkldnn = is_sparse = (
+        is_sparse_csr
+    ) = is_quantized = is_nested = property(
         lambda self: False, doc="Always False: this is a dense, strided tensor in the CPU's memory."
     )
-    is_cpu: bool = attribute(
-        lambda self: self.device.type == "cpu", doc="Whether its device is the CPU."
-    )
+    is_cpu: bool = attribute(lambda self: self.device.type == "cpu", doc="Whether its device is the CPU.")
     is_meta: bool = attribute(
-        lambda self: self.device.type == "meta",
-        doc="Whether this is a meta tensor, without elements.",
+        lambda self: self.device.type == "meta", doc="Whether this is a meta tensor, without elements."
     )
 
     def size(self, dim: int | None = None) -> Any:
@@ -145,9 +126,7 @@ class Tensor(Methods):
 
     def storage_offset(self) -> int:
         """Elements between the start of the memory and this tensor's first element."""
-        return (
-            self.data_ptr() - memory_of(self).__array_interface__["data"][0]
-        ) // self._array.itemsize
+        return (self.data_ptr() - memory_of(self).__array_interface__["data"][0]) // self._array.itemsize
 
     def data_ptr(self) -> int:
         """The address of the first element."""
@@ -185,8 +164,7 @@ class Tensor(Methods):
         self._node = AccumulateGrad(self) if value else None
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Set whether backward computes this leaf's gradient; floating-point and complex tensors
-        only."""
+        """Set whether backward computes this leaf's gradient; floating-point and complex tensors only."""
         self.requires_grad = requires_grad
         return self
 
@@ -219,10 +197,7 @@ class Tensor(Methods):
         if value is not None:
             if not isinstance(value, Tensor):
                 raise TypeError(
-                    explain(
-                        "assigned grad expected to be a Tensor or None but got grad of type "
-                        f"{type(value)}"
-                    )
+                    explain(f"assigned grad expected to be a Tensor or None but got grad of type {type(value)}")
                 )
             if value is self:
                 raise RuntimeError(explain("can't assign Variable as its own grad"))
@@ -235,8 +210,7 @@ class Tensor(Methods):
 
     @property
     def data(self) -> Tensor:
-        """A tensor on the same memory, outside the graph. Backward does not notice writes to it:
-        prefer `detach()`."""
+        """A tensor on the same memory, outside the graph. Backward does not notice writes to it: prefer `detach()`."""
         t = from_array(self._array)
         if self._viewing is not None:
             t._writes = Writes()
@@ -274,13 +248,12 @@ class Tensor(Methods):
     # -- hooks -------------------------------------------------------------------------------------
 
     def register_hook(self, hook: Callable) -> Handle:
-        """Call `hook(grad)` when backward has computed this tensor's gradient. A tensor returned by
-        the hook replaces it."""
+        """Call `hook(grad)` when backward has computed this tensor's gradient. A tensor returned by the hook replaces
+        it."""
         if self._node is None:
             raise RuntimeError(
                 explain(
-                    "cannot register a hook on a tensor that doesn't require gradient",
-                    "call requires_grad_() first",
+                    "cannot register a hook on a tensor that doesn't require gradient", "call requires_grad_() first"
                 )
             )
         return hooks_of(self._node, self._array.dtype).add("tensor", hook)
@@ -300,10 +273,7 @@ class Tensor(Methods):
         """Keep the gradient of this non-leaf tensor in `.grad`."""
         if self._node is None:
             raise RuntimeError(
-                explain(
-                    "can't retain_grad on Tensor that has requires_grad=False",
-                    "call requires_grad_() first",
-                )
+                explain("can't retain_grad on Tensor that has requires_grad=False", "call requires_grad_() first")
             )
         if not self.is_leaf:
             hooks_of(self._node, self._array.dtype).retained = ref(self)
@@ -322,9 +292,7 @@ class Tensor(Methods):
 
     def __len__(self) -> int:
         if self._array.ndim == 0:
-            raise TypeError(
-                explain("len() of a 0-d tensor", "x.numel() is 1; x.item() is the number")
-            )
+            raise TypeError(explain("len() of a 0-d tensor", "x.numel() is 1; x.item() is the number"))
         return self._array.shape[0]
 
     __hash__ = object.__hash__  # by identity, since == compares elements
@@ -351,8 +319,7 @@ Tensor.__module__ = "rushlight"  # where users find the class, as in torch
 class AccumulateGrad(Node):
     """The node of a leaf that requires grad: adds the incoming gradient to the leaf's `.grad`.
 
-    The node refers to the leaf weakly, since the leaf refers to the node: no reference cycle.
-    """
+    The node refers to the leaf weakly, since the leaf refers to the node: no reference cycle."""
 
     __slots__ = ("tensor",)
     leaf = True
@@ -392,12 +359,7 @@ class AccumulateGrad(Node):
             g = (g if g._viewing is None else g.clone()).to(leaf.dtype)
             with ADDING:
                 known, m = leaf._grad, mode()
-                if (
-                    known is not None
-                    and not m.grad
-                    and m.watch is not None
-                    and m.watch.predates(known)
-                ):
+                if known is not None and not m.grad and m.watch is not None and m.watch.predates(known):
                     known.add_(g)
                 else:
                     leaf._grad = g if known is None else known + g
@@ -418,8 +380,7 @@ def noticed(tensor: Tensor) -> None:
 
 
 def created(tensor: Tensor) -> Tensor:
-    """Report to the watcher, if there is one, that the tensor's elements come from no op. Returns
-    the tensor."""
+    """Report to the watcher, if there is one, that the tensor's elements come from no op. Returns the tensor."""
     if (watch := mode().watch) is not None:
         watch.on_create(tensor)
     return tensor
@@ -428,8 +389,7 @@ def created(tensor: Tensor) -> Tensor:
 def writes_of(tensor: Tensor) -> Writes:
     """The write log of the tensor's memory, made on demand.
 
-    The tensor's node shares the log, so that backward sees that a saved output was overwritten.
-    """
+    The tensor's node shares the log, so that backward sees that a saved output was overwritten."""
     # `tensor._root`, without the call of a property
     root = tensor if tensor._viewing is None else tensor._viewing[0]
     writes = root._writes
@@ -443,8 +403,7 @@ def writes_of(tensor: Tensor) -> Writes:
 
 
 def holder(tensor: Tensor) -> Tensor:
-    """The tensor that holds the elements: for a batched tensor of vmap, the tensor of all
-    samples."""
+    """The tensor that holds the elements: for a batched tensor of vmap, the tensor of all samples."""
     while not isinstance(tensor._array, ndarray):
         tensor = tensor._array.value
     return tensor
@@ -453,8 +412,8 @@ def holder(tensor: Tensor) -> Tensor:
 def numbers(tensor: Tensor) -> ndarray:
     """The elements of a tensor (of all samples, inside vmap), for checks of argument values.
 
-    Reports the read to the watcher: a compiled program would not repeat the check. For a check that
-    the op's kernel repeats anyway, read `holder(tensor)._array` instead."""
+    Reports the read to the watcher: a compiled program would not repeat the check. For a check that the op's kernel
+    repeats anyway, read `holder(tensor)._array` instead."""
     noticed(tensor)
     return holder(tensor)._array
 

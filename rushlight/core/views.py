@@ -1,9 +1,9 @@
 """Views and in-place writes: which tensors share memory, and what a write does to the graph.
 
-A write into a tensor is `x = f(x)` in the graph. A write through a view rewrites the base: the base
-gets a new node, `CopySlices`. That node passes the gradient outside the written region to the
-base's old node, and the gradient of the region to the node of the written value. Then all views of
-the base get new nodes, by repeating the view ops on the base."""
+A write into a tensor is `x = f(x)` in the graph. A write through a view rewrites the base: the base gets a new node,
+`CopySlices`. That node passes the gradient outside the written region to the base's old node, and the gradient of the
+region to the node of the written value. Then all views of the base get new nodes, by repeating the view ops on the
+base."""
 
 from __future__ import annotations
 
@@ -25,11 +25,8 @@ views_of = Tensor._views.__get__  # type: ignore[attr-defined]  # AttributeError
 MAKING = Lock()  # held while a tensor's list of views is made or shortened
 
 
-def register(
-    view: Tensor, parent: Tensor, replay: Callable, settings: tuple, recorded: bool | None = None
-) -> None:
-    """Register `view = replay(parent, *settings)` as a view of the parent. `recorded`: whether grad
-    mode is on."""
+def register(view: Tensor, parent: Tensor, replay: Callable, settings: tuple, recorded: bool | None = None) -> None:
+    """Register `view = replay(parent, *settings)` as a view of the parent. `recorded`: whether grad mode is on."""
     if view is parent:
         return
     root = parent if parent._viewing is None else parent._viewing[0]
@@ -70,8 +67,8 @@ def first_views(root: Tensor) -> list:
 
 
 def released(view: Tensor) -> Tensor:
-    """`view`, no longer registered as a view. For results whose base no other tensor uses: an op
-    reshaped its result."""
+    """`view`, no longer registered as a view. For results whose base no other tensor uses: an op reshaped its
+    result."""
     view._viewing = None
     return view
 
@@ -86,10 +83,9 @@ def detached(x: Tensor) -> Tensor:
 
 
 def leave(x: Tensor) -> None:
-    """Take a tensor that is no view out of the graph. Views of the tensor stay in the graph until
-    the next write."""
+    """Take a tensor that is no view out of the graph. Views of the tensor stay in the graph until the next write."""
     # the samples of a batched tensor leave the graph, too
-    x._array, x._node = (detached(x)._array, None)
+    x._array, x._node = detached(x)._array, None
     if views := [ref(view) for view in living_views(x) if view._node is not None]:
         at_next_write(writes_of(x), "leave", partial(take_out, views))
 
@@ -104,9 +100,8 @@ def take_out(views: list) -> None:
 def opaque(view: Tensor, parent: Tensor) -> Tensor:
     """Mark `view` as a view of `parent` that a user's Function returned.
 
-    Only the Function's backward knows how the view depends on the base. So a recorded write into
-    the view is an error (`check_writable`), and after any write to the base backward from the view
-    is an error (`Stale`)."""
+    Only the Function's backward knows how the view depends on the base. So a recorded write into the view is an error
+    (`check_writable`), and after any write to the base backward from the view is an error (`Stale`)."""
     root = parent._root
     if view._viewing is None or view._viewing[2] is not None:
         add_view(root, view)
@@ -116,8 +111,8 @@ def opaque(view: Tensor, parent: Tensor) -> Tensor:
 
 
 def make_stale(weak: ref) -> None:
-    """Give a `Stale` node to the views of a rewritten base that a Function returned, and to the
-    views of these views."""
+    """Give a `Stale` node to the views of a rewritten base that a Function returned, and to the views of these
+    views."""
     root = weak()
     for view in [] if root is None else all_views(root):
         if view._node is not None and is_opaque(view):
@@ -156,14 +151,12 @@ class Region:
 
 
 class CopySlices(Node):
-    """The base's node after a write through a view. Edges: the base's node before the write, the
-    written value's node."""
+    """The base's node after a write through a view. Edges: the base's node before the write, the written value's
+    node."""
 
     __slots__ = ("region", "strides")
     region: Region
-    strides: (
-        tuple  # of the base, in elements: the meaning of as_strided depends on the base's strides
-    )
+    strides: tuple  # of the base, in elements: the meaning of as_strided depends on the base's strides
 
     def arrays(self, g: np.ndarray) -> tuple:
         outside, inside = self.tensors(from_array(np.asarray(g)))  # g may be a NumPy scalar
@@ -175,8 +168,7 @@ class CopySlices(Node):
         inside = self.region.of(g).clone()
         outside = g.clone()
         m = mode()
-        # A tracer computes with symbolic arrays, whose strides are 0. A clone inside vmap may have
-        # other strides.
+        # A tracer computes with symbolic arrays, whose strides are 0. A clone inside vmap may have other strides.
         has_strides = m.watch is None or m.watch.snapshots or m.batch is not None
         if has_strides and outside.stride() != self.strides:
             outside = outside._placed(self.strides)  # type: ignore[attr-defined]
@@ -185,8 +177,8 @@ class CopySlices(Node):
 
 
 def assign(x: Tensor, r: Tensor, op: str | None = None) -> Tensor:
-    """Write the elements of `r` into `x`, in memory and in the graph. Returns `x`. `op`: the name
-    for error messages."""
+    """Write the elements of `r` into `x`, in memory and in the graph. Returns `x`. `op`: the name for error
+    messages."""
     check_fits(x, r, op)
     m = mode()
     recorded = m.grad and (x._node is not None or r._node is not None or x._root._node is not None)
@@ -196,11 +188,7 @@ def assign(x: Tensor, r: Tensor, op: str | None = None) -> Tensor:
         check_writable(x, op)
         if r._array.dtype != x._array.dtype:
             r = r.to(x.dtype)
-        if (
-            x._viewing is None
-            and r._node is not None
-            and (r._node.leaf or r._array.shape != x._array.shape)
-        ):
+        if x._viewing is None and r._node is not None and (r._node.leaf or r._array.shape != x._array.shape):
             r = r.expand(x._array.shape)  # a new node, so that x does not become a leaf
         keep_old(x, r)
     write(x, r, op)
@@ -225,8 +213,7 @@ def write_other_kind(x: Tensor, r: Tensor, op: str | None) -> None:
 
 
 def write(x: Tensor, r: Tensor, op: str | None = None) -> None:
-    """Copy the elements of r into x's memory. RuntimeError if elements of x overlap in memory, or x
-    is read-only."""
+    """Copy the elements of r into x's memory. RuntimeError if elements of x overlap in memory, or x is read-only."""
     try:
         np.copyto(x._array, r._array)  # 'same_kind': casts that lose digits, but no parts
     except TypeError as error:
@@ -241,8 +228,8 @@ def write(x: Tensor, r: Tensor, op: str | None = None) -> None:
             return wrote(x)
         raise RuntimeError(
             explain(
-                "unsupported operation: more than one element of the written-to tensor refers to a "
-                "single memory location, or its memory is read-only",
+                "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+                "location, or its memory is read-only",
                 "clone() the tensor before writing",
                 op=op,
             )
@@ -266,8 +253,7 @@ def check_shape(x: Tensor, r: Tensor, op: str | None = None) -> None:
     if r._array.shape != x._array.shape and not expands(r._array.shape, x._array.shape):
         raise RuntimeError(
             explain(
-                f"output with shape {list(x.shape)} doesn't match the broadcast shape "
-                f"{list(r.shape)}",
+                f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(r.shape)}",
                 f"an in-place op keeps its shape: write a new tensor, x.{op.rstrip('_')}(...)"
                 if op is not None and op.endswith("_") and op not in ("copy_", "fill_")
                 else "give values of the shape to write to, or of sizes 1",
@@ -282,13 +268,11 @@ def check_fits(x: Tensor, r: Tensor, op: str | None) -> None:
 
 
 def check_dtype(x: Tensor, r: Tensor, op: str | None) -> None:
-    """RuntimeError if a float result would be stored as integers, or a complex result as real
-    numbers."""
+    """RuntimeError if a float result would be stored as integers, or a complex result as real numbers."""
     if r._array.dtype is not x._array.dtype and r.dtype.category > x.dtype.category:
         raise RuntimeError(
             explain(
-                f"result type {r.dtype.scalar_type} can't be cast to the desired output type "
-                f"{x.dtype.scalar_type}",
+                f"result type {r.dtype.scalar_type} can't be cast to the desired output type {x.dtype.scalar_type}",
                 f"convert the tensor first: x = x.to({r.dtype})",
                 op=op,
             )
@@ -296,8 +280,7 @@ def check_dtype(x: Tensor, r: Tensor, op: str | None) -> None:
 
 
 def check_writable(x: Tensor, op: str | None) -> None:
-    """RuntimeError for a write that cannot be recorded: into a leaf, into a view made in no_grad or
-    by a Function."""
+    """RuntimeError for a write that cannot be recorded: into a leaf, into a view made in no_grad or by a Function."""
     root, view = x._root, x
     while view._viewing is not None:
         _, parent, replay, _, recorded = view._viewing
@@ -307,9 +290,7 @@ def check_writable(x: Tensor, op: str | None) -> None:
             what = "A view" if view is x else "A view of a view, which"
             raise RuntimeError(
                 explain(
-                    f"{what} was created in no_grad mode and is being modified inplace with grad "
-                    "mode "
-                    "enabled.",
+                    f"{what} was created in no_grad mode and is being modified inplace with grad mode enabled.",
                     "make the view outside no_grad(), or clone() it",
                     op=op,
                 )
@@ -329,9 +310,8 @@ def check_writable(x: Tensor, op: str | None) -> None:
 def of_a_function(op: str | None = None) -> RuntimeError:
     return RuntimeError(
         explain(
-            "Output 0 of a custom Function is a view and is being modified inplace. This view was "
-            "created inside a custom Function (or because an input was returned as-is), and its "
-            "backward says nothing of the base.",
+            "Output 0 of a custom Function is a view and is being modified inplace. This view was created inside a "
+            "custom Function (or because an input was returned as-is), and its backward says nothing of the base.",
             "write to a clone() of it",
             op=op,
         )
@@ -339,8 +319,8 @@ def of_a_function(op: str | None = None) -> RuntimeError:
 
 
 class Stale(Node):
-    """The node of a view that a Function returned, after a write to the view's base: the Function's
-    backward belongs to the elements before the write."""
+    """The node of a view that a Function returned, after a write to the view's base: the Function's backward belongs to
+    the elements before the write."""
 
     __slots__ = ()
 
@@ -351,10 +331,9 @@ class Stale(Node):
     def arrays(self, g: np.ndarray) -> tuple:
         raise RuntimeError(
             explain(
-                "Output 0 of a custom Function is a view and its base or another view of its base "
-                "has been modified inplace. This view was created inside a custom Function (or "
-                "because an input was returned as-is), and the Function's backward does not know "
-                "about the write.",
+                "Output 0 of a custom Function is a view and its base or another view of its base has been modified "
+                "inplace. This view was created inside a custom Function (or because an input was returned as-is), "
+                "and the Function's backward does not know about the write.",
                 "return a clone() from the Function's forward, or write to a clone()",
                 written_at=self.made_at,
             )
@@ -383,19 +362,13 @@ def as_it_is(x: Tensor) -> Tensor:
 
 
 def rebase(x: Tensor, r: Tensor) -> None:
-    """Give x the node of the written value r; if x is a view, give the base and all its views new
-    nodes."""
+    """Give x the node of the written value r; if x is a view, give the base and all its views new nodes."""
     root = x._root
     if root is x:
         renewed(x, r._node)
     else:
         node = CopySlices()
-        node.edges, node.saved, node.seq, node.shape = (
-            (root._node, r._node),
-            (),
-            tick(),
-            root._array.shape,
-        )
+        node.edges, node.saved, node.seq, node.shape = (root._node, r._node), (), tick(), root._array.shape
         node.where, node.region = (root._writes.where if root._writes else None), Region(x)
         node.strides = root.stride()
         renewed(root, node)
@@ -409,8 +382,7 @@ def rebase(x: Tensor, r: Tensor) -> None:
 
 
 def renewed(x: Tensor, node: Node | None) -> None:
-    """Give x another node. `retain_grad` moves to the new node; hooks stay on the old node, as in
-    torch."""
+    """Give x another node. `retain_grad` moves to the new node; hooks stay on the old node, as in torch."""
     old, x._node = x._node, node
     if (
         old is not None

@@ -1,8 +1,7 @@
 """What the names in a rule mean. The text of a rule is written once; the world decides.
 
-`ARRAYS`: kernels (the fast backward); `TENSORS`: the ops themselves (`create_graph`, tracing);
-formulas: symbols that print themselves (introspect/formulas.py); scalars: the body of a compiled
-loop (loops/scalar_math.py)."""
+`ARRAYS`: kernels (the fast backward); `TENSORS`: the ops themselves (`create_graph`, tracing); formulas: symbols that
+print themselves (introspect/formulas.py); scalars: the body of a compiled loop (loops/scalar_math.py)."""
 
 from __future__ import annotations
 
@@ -20,8 +19,7 @@ TENSORS: dict[str, Any] = {"__builtins__": builtins, "__name__": __name__}
 
 
 def adopt(kernels: ModuleType) -> None:
-    """Let every public function of a module of kernels be a name of the world of arrays; not
-    Python's own (math.prod).
+    """Let every public function of a module of kernels be a name of the world of arrays; not Python's own (math.prod).
 
     Helpers of rules keep their names, in whatever order tables are loaded.
     """
@@ -45,28 +43,22 @@ def shared(function: Callable) -> Callable:
 
 @shared
 def not_differentiable(function, argument):
-    """The rule of an input that a function depends on, and by which neither torch nor this library
-    differentiates it."""
+    """The rule of an input that a function depends on, and by which neither torch nor this library differentiates
+    it."""
     raise RuntimeError(
-        f"The function '{function}' is not differentiable with respect to argument '{argument}'. "
-        "This input "
-        "cannot have requires_grad True.; hint: detach() it"
+        f"The function '{function}' is not differentiable with respect to argument '{argument}'. This input cannot "
+        "have requires_grad True.; hint: detach() it"
     )
 
 
 @shared
 def not_implemented(function):
     """The rule of an input whose derivative torch does not implement: backward raises."""
-    raise NotImplementedError(
-        f"the derivative for '{function}' is not implemented.; hint: detach() what it is given"
-    )
+    raise NotImplementedError(f"the derivative for '{function}' is not implemented.; hint: detach() what it is given")
 
 
 def present(op: Op) -> None:
-    """Load parts of the library until all names in the op's rules are there (attributes are looked
-    for in vain)."""
-    names = {
-        name for rule in op.rules.values() if rule is not None for name in rule.__code__.co_names
-    }
+    """Load parts of the library until all names in the op's rules are there (attributes are looked for in vain)."""
+    names = {name for rule in op.rules.values() if rule is not None for name in rule.__code__.co_names}
     while not names <= TENSORS.keys() | vars(builtins).keys() and next_part():
         pass

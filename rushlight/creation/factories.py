@@ -1,5 +1,4 @@
-"""Functions that create tensors: from sizes, numbers and other arrays. Ranges are in
-creation/ranges.py."""
+"""Functions that create tensors: from sizes, numbers and other arrays. Ranges are in creation/ranges.py."""
 
 from __future__ import annotations
 
@@ -12,15 +11,7 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.device import CPU, on_meta, present, strided
-from rushlight.base.errors import (
-    describe,
-    explain,
-    out_of_memory,
-    overflow,
-    overflowed,
-    suggesting,
-    warn,
-)
+from rushlight.base.errors import describe, explain, out_of_memory, overflow, overflowed, suggesting, warn
 from rushlight.base.higher import Higher
 from rushlight.base.intp import as_int64
 from rushlight.base.memory_format import memory_format, preserve_format, room_for, room_like
@@ -39,13 +30,7 @@ from rushlight.creation.nested_sequences import (
     uneven,
     unpacking,
 )
-from rushlight.creation.type_queries import (
-    is_complex,
-    is_floating_point,
-    is_tensor,
-    numel,
-    result_type,
-)
+from rushlight.creation.type_queries import is_complex, is_floating_point, is_tensor, numel, result_type
 from rushlight.kernels.layout import Memory, lie
 
 Dtype = dtypes.dtype | None
@@ -55,9 +40,7 @@ MAX_ELEMENTS = 2**60  # of 16 bytes: no address space has more
 meta_tensors = Higher()  # arrays without elements
 
 
-def made(
-    array: Any, dtype: Any, requires_grad: bool, device: Any = None, out: Tensor | None = None
-) -> Tensor:
+def made(array: Any, dtype: Any, requires_grad: bool, device: Any = None, out: Tensor | None = None) -> Tensor:
     """A leaf on a new array, or `out` filled with the array."""
     if dtype is not None:
         array = np.asarray(array, dtypes.as_dtype(dtype).numpy)
@@ -73,21 +56,14 @@ def made(
     return t if out is None else into(out, t)
 
 
-def of_dtype(
-    dtype: Dtype, out: Tensor | None, otherwise: dtypes.dtype | None = None
-) -> dtypes.dtype:
-    """`dtype`, else the dtype of `out`, else `otherwise`, else the default. RuntimeError if `dtype`
-    differs from `out`'s."""
+def of_dtype(dtype: Dtype, out: Tensor | None, otherwise: dtypes.dtype | None = None) -> dtypes.dtype:
+    """`dtype`, else the dtype of `out`, else `otherwise`, else the default. RuntimeError if `dtype` differs from
+    `out`'s."""
     if dtype is None:
         return out.dtype if out is not None else otherwise or dtypes.get_default_dtype()
     d = dtypes.as_dtype(dtype)
     if out is not None and out.dtype is not d:
-        raise RuntimeError(
-            explain(
-                f"dtype {d} does not match dtype of out parameter ({out.dtype})",
-                "omit dtype=",
-            )
-        )
+        raise RuntimeError(explain(f"dtype {d} does not match dtype of out parameter ({out.dtype})", "omit dtype="))
     return d
 
 
@@ -107,19 +83,12 @@ def blank(shape: tuple, dtype: np.dtype, strides: tuple | None = None) -> Any:
 
 
 def tensor(
-    data: Any,
-    *,
-    dtype: Dtype = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
+    data: Any, *, dtype: Dtype = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
 ) -> Tensor:
-    """A new tensor with the numbers of `data`: a number, nested lists, an array or a tensor; always
-    a copy.
+    """A new tensor with the numbers of `data`: a number, nested lists, an array or a tensor; always a copy.
 
-    Python floats get the default dtype (float32), integers int64; arrays keep their dtype.
-    ValueError for lists of uneven length, TypeError for an element that is not a number,
-    RuntimeError for an integer tensor that requires grad.
+    Python floats get the default dtype (float32), integers int64; arrays keep their dtype. ValueError for lists of
+    uneven length, TypeError for an element that is not a number, RuntimeError for an integer tensor that requires grad.
 
     >>> rushlight.tensor([[1., 2.], [3., 4.]])
     tensor([[1., 2.],
@@ -161,8 +130,8 @@ def array_of(data: Any, dtype: Dtype) -> Any:
 
 
 def of_lists(data: Any, dtype: Dtype) -> np.ndarray:
-    """Nested lists of numbers as an array. torch's errors for lists of uneven length and for
-    elements that the dtype does not hold."""
+    """Nested lists of numbers as an array. torch's errors for lists of uneven length and for elements that the dtype
+    does not hold."""
     depth, given, types = depth_of(data), data, types_in(data)
     if not types <= PLAIN:  # lists of plain numbers skip the search for tensors
         data = plain_lists(data, depth)
@@ -209,12 +178,7 @@ def as_tensor(data: Any, dtype: Dtype = None, device: Any = None) -> Tensor:
 
 
 def asarray(
-    obj: Any,
-    *,
-    dtype: Dtype = None,
-    device: Any = None,
-    copy: bool | None = None,
-    requires_grad: bool | None = None,
+    obj: Any, *, dtype: Dtype = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
 ) -> Tensor:
     """The object as a tensor. `copy`: True always copies; False shares memory or raises ValueError.
 
@@ -225,9 +189,7 @@ def asarray(
     tensor([0., 0.], dtype=torch.float64)
     """
     t = as_tensor(obj, dtype, device)
-    shares = isinstance(obj, (Tensor, np.ndarray)) and np.may_share_memory(
-        t._array, np.asarray(array_of(obj, None))
-    )
+    shares = isinstance(obj, (Tensor, np.ndarray)) and np.may_share_memory(t._array, np.asarray(array_of(obj, None)))
     if copy is False and not shares:
         what = (
             f"tensor with dtype '{obj.dtype}' into dtype '{dtype}'"
@@ -243,8 +205,7 @@ def asarray(
 
 
 def from_numpy(ndarray: np.ndarray) -> Tensor:
-    """A tensor that shares a NumPy array's memory: a write to one changes both. TypeError for
-    dtypes that torch lacks.
+    """A tensor that shares a NumPy array's memory: a write to one changes both. TypeError for dtypes that torch lacks.
 
     >>> import numpy as np
     >>> a = np.zeros(2)
@@ -253,35 +214,30 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     array([1., 0.])
     """
     if not isinstance(ndarray, np.ndarray):
-        raise TypeError(
-            explain(f"expected np.ndarray (got {type(ndarray).__name__})", "use torch.tensor(...)")
-        )
+        raise TypeError(explain(f"expected np.ndarray (got {type(ndarray).__name__})", "use torch.tensor(...)"))
     dtypes.of(ndarray.dtype)
     if any(step % ndarray.itemsize for step in ndarray.strides):
         raise ValueError(
             explain(
-                "given numpy array strides not a multiple of the element byte size. Copy the "
-                "numpy array "
-                "to reallocate the memory.",
+                "given numpy array strides not a multiple of the element byte size. Copy the numpy array to "
+                "reallocate the memory.",
                 "array.copy()",
             )
         )
     if any(step < 0 for step in ndarray.strides):
         raise ValueError(
             explain(
-                "At least one stride in the given numpy array is negative, and tensors with "
-                "negative "
-                "strides are not currently supported. (You can probably work around this by "
-                "making a "
-                "copy of your array  with array.copy().) "
+                "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+                "currently supported. (You can probably work around this by making a copy of your array  with "
+                "array.copy().) "
             )
         )
     return from_array(ndarray)
 
 
 def from_dlpack(other: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor that shares the memory of another library's array, by the DLPack protocol; a copy if
-    `copy`. Also takes a DLPack capsule. `device`: the CPU.
+    """A tensor that shares the memory of another library's array, by the DLPack protocol; a copy if `copy`. Also takes
+    a DLPack capsule. `device`: the CPU.
 
     >>> import numpy as np
     >>> a = np.zeros(2)
@@ -309,8 +265,7 @@ def on_shared_memory(other: Any) -> Tensor:
 
 
 class Capsule:
-    """A DLPack capsule, from the `to_dlpack` of older programs, as an object with the present
-    protocol."""
+    """A DLPack capsule, from the `to_dlpack` of older programs, as an object with the present protocol."""
 
     def __init__(self, capsule: Any):
         self.capsule = capsule
@@ -323,12 +278,7 @@ class Capsule:
 
 
 def frombuffer(
-    buffer: Any,
-    *,
-    dtype: dtypes.dtype,
-    count: int = -1,
-    offset: int = 0,
-    requires_grad: bool = False,
+    buffer: Any, *, dtype: dtypes.dtype, count: int = -1, offset: int = 0, requires_grad: bool = False
 ) -> Tensor:
     """A tensor that shares the bytes of a buffer.
 
@@ -354,17 +304,15 @@ def shape_of(size: tuple) -> tuple[int, ...]:
 
 
 def check_sizes(shape: tuple[int, ...]) -> None:
-    """TypeError for a size of more than 64 bits, RuntimeError for a negative one, or for a shape of
-    more elements than an address space has."""
+    """TypeError for a size of more than 64 bits, RuntimeError for a negative one, or for a shape of more elements than
+    an address space has."""
     if min(shape) >= 0 and prod(shape) < MAX_ELEMENTS:
         return
     if max(shape) >= 2**63 or min(shape) < -(2**63):
         place = next(i for i, n in enumerate(shape, 1) if not -(2**63) <= n < 2**63)
         raise overflow("argument 'size'", place)
     if min(shape) < 0:
-        raise RuntimeError(
-            explain(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
-        )
+        raise RuntimeError(explain(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}"))
     raise overflowed(shape)
 
 
@@ -428,27 +376,19 @@ def filled_like(name: str, number: int | None, what: str) -> Callable:
             if layout is None and number != 1:
                 return input.emptied(dtype).requires_grad_(requires_grad)  # type: ignore[attr-defined]
             input = input.to_dense() if layout is strided else input
-        return made(
-            like(input._array, dtype, memory_format, number),
-            None,
-            requires_grad,
-            device or input.device,
-        )
+        return made(like(input._array, dtype, memory_format, number), None, requires_grad, device or input.device)
 
     create.__name__ = create.__qualname__ = name
     create.__doc__ = f"""A tensor of the input's shape, dtype and order in memory, unless told, {what}.
 
     >>> rushlight.{name}(rushlight.ones(2, 3)).shape
     torch.Size([2, 3])
-    """  # noqa: E501
+    """
     return create
 
 
-def like(
-    array: np.ndarray, dtype: Dtype, form: memory_format | None, number: Any = None
-) -> np.ndarray:
-    """An array with the shape and layout of another; filled with `number`, or uninitialized for
-    None."""
+def like(array: np.ndarray, dtype: Dtype, form: memory_format | None, number: Any = None) -> np.ndarray:
+    """An array with the shape and layout of another; filled with `number`, or uninitialized for None."""
     d = array.dtype if dtype is None else dtypes.as_dtype(dtype).numpy
     kept = form is None or form is preserve_format
     if kept and number == 0:
@@ -461,8 +401,7 @@ def like(
 
 
 def beside(like: Any, array: Any) -> Any:
-    """The new array for a tensor created like another: batched inside vmap, without elements on
-    "meta"."""
+    """The new array for a tensor created like another: batched inside vmap, without elements on "meta"."""
     return array if isinstance(like, np.ndarray) else like.spread(array)
 
 
@@ -471,8 +410,7 @@ FILLING: set[str] = set()
 
 
 def unset(array: np.ndarray) -> np.ndarray:
-    """Fill an array with nan, the largest integer or True if deterministic algorithms require it
-    (settings.py)."""
+    """Fill an array with nan, the largest integer or True if deterministic algorithms require it (settings.py)."""
     kind = array.dtype.kind
     array[...] = True if kind == "b" else np.iinfo(array.dtype).max if kind in "iu" else np.nan
     return array
@@ -502,8 +440,7 @@ def full(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """A tensor of the given size filled with one number, in the number's dtype unless `dtype` is
-    given.
+    """A tensor of the given size filled with one number, in the number's dtype unless `dtype` is given.
 
     >>> rushlight.full((2,), 7)
     tensor([7, 7])
@@ -538,15 +475,8 @@ def full_like(
     tensor([7., 7.])
     """
     fill_value = number_of(fill_value, "full_like", "fill_value")
-    fill_value = dtypes.holding(
-        fill_value, input.dtype if dtype is None else dtypes.as_dtype(dtype)
-    )
-    return made(
-        like(input._array, dtype, memory_format, fill_value),
-        None,
-        requires_grad,
-        device or input.device,
-    )
+    fill_value = dtypes.holding(fill_value, input.dtype if dtype is None else dtypes.as_dtype(dtype))
+    return made(like(input._array, dtype, memory_format, fill_value), None, requires_grad, device or input.device)
 
 
 def scalar_tensor(
@@ -564,11 +494,7 @@ def scalar_tensor(
     tensor(3.)
     """
     if not isinstance(s, (bool, int, float, complex, np.number, Tensor)):
-        raise TypeError(
-            explain(
-                f"scalar_tensor(): argument 's' (position 1) must be Number, not {type(s).__name__}"
-            )
-        )
+        raise TypeError(explain(f"scalar_tensor(): argument 's' (position 1) must be Number, not {type(s).__name__}"))
     d = dtypes.or_default(dtype)
     return full((), s, dtype=d, device=device, requires_grad=requires_grad)
 
@@ -591,10 +517,7 @@ def empty_strided(
     shape, steps = shape_of((size,)), shape_of((stride,))
     if len(shape) != len(steps):
         raise RuntimeError(
-            explain(
-                f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides "
-                f"({len(steps)})"
-            )
+            explain(f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(steps)})")
         )
     d = dtypes.or_default(dtype).numpy
     n = 0 if 0 in shape else 1 + sum((k - 1) * step for k, step in zip(shape, steps))
@@ -620,18 +543,14 @@ def empty_permuted(
     if len(order) != len(shape):
         raise RuntimeError(
             explain(
-                "Number of dimensions in size does not match the length of the physical_layout; "
-                "i.e. "
-                f"len(size) = {len(shape)} is not equal to len(physical_layout) = {len(order)}"
+                "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
+                f"{len(shape)} is not equal to len(physical_layout) = {len(order)}"
             )
         )
     if any(not 0 <= d < len(shape) for d in order):
         bad = next(d for d in order if not 0 <= d < len(shape))
         raise RuntimeError(
-            explain(
-                f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got "
-                f"{bad})"
-            )
+            explain(f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got {bad})")
         )
     if len(set(order)) < len(order):
         raise RuntimeError(explain("Duplicate dim not allowed", physical_layout=order))
@@ -658,13 +577,9 @@ def eye(
     """
     for name, size in (("n", n), ("m", m)):
         if size is not None and not hasattr(size, "__index__"):
-            raise TypeError(
-                explain(f"eye(): argument '{name}' must be int, not {type(size).__name__}")
-            )
+            raise TypeError(explain(f"eye(): argument '{name}' must be int, not {type(size).__name__}"))
         if size is not None and size < 0:
-            raise RuntimeError(
-                explain(f"{name} must be greater or equal to 0, got {size}", op="eye")
-            )
+            raise RuntimeError(explain(f"{name} must be greater or equal to 0, got {size}", op="eye"))
     d = of_dtype(dtype, out)
     array = room(lambda shape: np.eye(*shape, dtype=d.numpy), (n, n if m is None else m))
     return made(array, None, requires_grad, device, out)

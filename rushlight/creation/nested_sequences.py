@@ -1,5 +1,4 @@
-"""Nested lists of numbers: their types, depth and dtype, tensors inside them, errors for uneven
-lengths."""
+"""Nested lists of numbers: their types, depth and dtype, tensors inside them, errors for uneven lengths."""
 
 from __future__ import annotations
 
@@ -21,39 +20,28 @@ MAX_NDIM = 64  # of a NumPy array
 
 
 def dtype_of(data: Any, types: set[type], array: np.ndarray) -> dtypes.dtype:
-    """The dtype of nested lists of floating-point numbers: the default dtype, or promoted from
-    tensors and NumPy numbers.
+    """The dtype of nested lists of floating-point numbers: the default dtype, or promoted from tensors and NumPy
+    numbers.
 
     `types`: the types of the elements. `array`: the data as NumPy converts it.
     """
-    if types <= PLAIN or all(
-        issubclass(t, NUMBERS) and not issubclass(t, np.generic) for t in types
-    ):
+    if types <= PLAIN or all(issubclass(t, NUMBERS) and not issubclass(t, np.generic) for t in types):
         return default(array.dtype.kind == "c")
     own = {
-        x.dtype
-        if isinstance(x, Tensor)
-        else dtypes.of(x.dtype)
-        if hasattr(x, "dtype")
-        else dtypes.of_scalar(x)
+        x.dtype if isinstance(x, Tensor) else dtypes.of(x.dtype) if hasattr(x, "dtype") else dtypes.of_scalar(x)
         for x in leaves(data)
     }
     return reduce(dtypes.promote_types, own)
 
 
 def types_in(data: Any) -> set[type]:
-    """The types of the elements of nested lists. `set(map(type, ...))` per list is faster than a
-    loop over elements."""
+    """The types of the elements of nested lists. `set(map(type, ...))` per list is faster than a loop over elements."""
     if not isinstance(data, (list, tuple)):
         return {type(data)}
     found = set(map(type, data))
     if found <= PLAIN:
         return found
-    return (
-        set().union(*map(types_in, data))
-        if any(issubclass(t, (list, tuple)) for t in found)
-        else found
-    )
+    return set().union(*map(types_in, data)) if any(issubclass(t, (list, tuple)) for t in found) else found
 
 
 def leaves(data: Any) -> Iterator[Any]:
@@ -71,14 +59,10 @@ def default(complex_numbers: bool) -> dtypes.dtype:
 
 
 def plain_lists(data: Any, depth: int) -> Any:
-    """Nested lists with each tensor replaced by nested lists of its elements. `depth`: nesting
-    depth so far.
-    """
+    """Nested lists with each tensor replaced by nested lists of its elements. `depth`: nesting depth so far."""
     if isinstance(data, Tensor):
         return numbers_of(data, depth)
-    if isinstance(data, (list, tuple)) and any(
-        issubclass(t, (Tensor, list, tuple)) for t in set(map(type, data))
-    ):
+    if isinstance(data, (list, tuple)) and any(issubclass(t, (Tensor, list, tuple)) for t in set(map(type, data))):
         return [plain_lists(x, depth - 1) for x in data]
     return data
 
@@ -89,21 +73,17 @@ def depth_of(data: Any) -> int:
     while isinstance(data, (list, tuple)) and data:
         data, depth = data[0], depth + 1
         if depth > MAX_NDIM:  # a list that contains itself never ends
-            raise ValueError(
-                explain(f"too many dimensions '{kind}'", f"use at most {MAX_NDIM} dimensions")
-            )
+            raise ValueError(explain(f"too many dimensions '{kind}'", f"use at most {MAX_NDIM} dimensions"))
     return depth + (data.ndim if isinstance(data, np.ndarray) else 0)
 
 
 def numbers_of(x: Tensor, depth: int) -> np.ndarray:
-    """The numbers of a tensor inside nested lists, as an array of `depth` dimensions; further
-    dimensions must have size 1."""
+    """The numbers of a tensor inside nested lists, as an array of `depth` dimensions; further dimensions must have size
+    1."""
     noticed(x)
     shape = x._array.shape
     if depth > len(shape):
-        raise TypeError(
-            explain("not a sequence", "nest all lists to the same depth", shape=tuple(shape))
-        )
+        raise TypeError(explain("not a sequence", "nest all lists to the same depth", shape=tuple(shape)))
     if x._array.size == prod(shape[:depth]):
         return dtypes.plain(x._array.reshape(shape[:depth]))
     whole = x._array.dtype.kind in "iu"
@@ -119,8 +99,7 @@ def numbers_of(x: Tensor, depth: int) -> np.ndarray:
 
 
 def uneven(data: Any) -> Exception | None:
-    """The error for the first nested list whose length differs from the others at its level; None
-    if all agree."""
+    """The error for the first nested list whose length differs from the others at its level; None if all agree."""
     sizes, level = [], data
     while isinstance(level, (list, tuple)):
         sizes.append(len(level))
@@ -138,10 +117,7 @@ def uneven(data: Any) -> Exception | None:
                 )
             if len(part) != n:
                 return ValueError(
-                    explain(
-                        f"expected sequence of length {n} at dim {dim} (got {len(part)})",
-                        "pad the shorter ones",
-                    )
+                    explain(f"expected sequence of length {n} at dim {dim} (got {len(part)})", "pad the shorter ones")
                 )
         level = [one for part in level for one in part]
     return None
@@ -154,8 +130,8 @@ def first_leaf(data: Any) -> Any:
 
 
 def held(numbers: Any, given: Any, dtype: dtypes.dtype) -> np.ndarray:
-    """The numbers as an array of a dtype. torch's error for the first element of `given`, the data
-    of the user, that the dtype does not hold."""
+    """The numbers as an array of a dtype. torch's error for the first element of `given`, the data of the user, that
+    the dtype does not hold."""
     d = dtypes.as_dtype(dtype)
     try:
         return dtypes.holding(numbers, d)
@@ -164,22 +140,17 @@ def held(numbers: Any, given: Any, dtype: dtypes.dtype) -> np.ndarray:
 
 
 def numbers_in(array: np.ndarray, given: Any, dtype: dtypes.dtype | None) -> np.ndarray:
-    """The numbers of an array of objects, of integers beyond 64 bits. torch's error for other
-    elements."""
+    """The numbers of an array of objects, of integers beyond 64 bits. torch's error for other elements."""
     first = first_leaf(given)
     if isinstance(first, str) and first and first is not given:
         raise ValueError(explain("too many dimensions 'str'", "give numbers"))
     for x in leaves(given):
         if isinstance(x, (str, bytes)):
-            raise TypeError(
-                explain(f"new(): invalid data type '{type(x).__name__}'", "give numbers")
-            )
+            raise TypeError(explain(f"new(): invalid data type '{type(x).__name__}'", "give numbers"))
         if dtype is not None and (error := refusal(x, dtypes.as_dtype(dtype))):
             raise error
         if not isinstance(x, (*NUMBERS, np.generic)):
-            raise RuntimeError(
-                explain(f"Could not infer dtype of {type(x).__name__}", "give numbers")
-            )
+            raise RuntimeError(explain(f"Could not infer dtype of {type(x).__name__}", "give numbers"))
     if types_in(given) <= INTEGERS and dtype is None:
         raise unpacking(given)
     return array if dtype is not None else array.astype(of_objects(given))
@@ -191,23 +162,14 @@ def of_objects(given: Any) -> type:
 
 
 def refusal(x: Any, d: dtypes.dtype) -> Exception | None:
-    """torch's error for an element that a dtype cannot hold; None for one that `dtypes.holding`
-    checks."""
+    """torch's error for an element that a dtype cannot hold; None for one that `dtypes.holding` checks."""
     real, name = d.numpy.kind in "iufb", type(x).__name__
-    if (
-        isinstance(x, complex)
-        and d.numpy.kind in "iuf"
-        or not isinstance(x, (*NUMBERS, np.generic, Tensor))
-    ):
+    if isinstance(x, complex) and d.numpy.kind in "iuf" or not isinstance(x, (*NUMBERS, np.generic, Tensor)):
         whole = real and d.numpy.kind != "f"
         return TypeError(
             explain(
-                f"'{name}' object cannot be interpreted as an integer"
-                if whole
-                else f"must be real number, not {name}",
-                "give numbers; .real is the real part"
-                if isinstance(x, complex)
-                else "give numbers",
+                f"'{name}' object cannot be interpreted as an integer" if whole else f"must be real number, not {name}",
+                "give numbers; .real is the real part" if isinstance(x, complex) else "give numbers",
             )
         )
     if isinstance(x, int) and d.numpy.kind in "iu" and not -(2**63) <= x < 2**63:

@@ -1,5 +1,4 @@
-"""torch's settings of the whole process, most without effect here: default device, determinism,
-warnings."""
+"""torch's settings of the whole process, most without effect here: default device, determinism, warnings."""
 
 from __future__ import annotations
 
@@ -14,8 +13,7 @@ from rushlight.loops.background import background
 
 
 class Settings:
-    """The present settings. Each is one attribute, so that a thread never sees a half-changed
-    setting."""
+    """The present settings. Each is one attribute, so that a thread never sees a half-changed setting."""
 
     __slots__ = ("deterministic", "fill_uninitialized_memory")
     deterministic: int  # 0 default, 1 warn, 2 error for an algorithm that is not deterministic
@@ -28,8 +26,7 @@ LEVELS = ("default", "warn", "error")
 
 
 def set_default_device(device: Any) -> None:
-    """Set the device of new tensors: "cpu", None for the CPU, or "meta". RuntimeError for any other
-    device.
+    """Set the device of new tensors: "cpu", None for the CPU, or "meta". RuntimeError for any other device.
 
     >>> rushlight.set_default_device("cpu")
     """
@@ -51,9 +48,8 @@ def get_default_device() -> device:
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Switch deterministic algorithms on or off.
 
-    All algorithms here are deterministic. Loops may take over from NumPy at another op on a machine
-    that must compile them first; if on, the program waits for its loops, so that it gives the same
-    bits each time.
+    All algorithms here are deterministic. Loops may take over from NumPy at another op on a machine that must compile
+    them first; if on, the program waits for its loops, so that it gives the same bits each time.
 
     >>> rushlight.use_deterministic_algorithms(True)
     >>> rushlight.are_deterministic_algorithms_enabled()
@@ -61,9 +57,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     >>> rushlight.use_deterministic_algorithms(False)
     """
     if not isinstance(mode, bool):
-        raise TypeError(
-            explain(f"use_deterministic_algorithms takes a bool, not {type(mode).__name__}")
-        )
+        raise TypeError(explain(f"use_deterministic_algorithms takes a bool, not {type(mode).__name__}"))
     choose_deterministic((1 if warn_only else 2) if mode else 0)
 
 
@@ -75,8 +69,7 @@ def choose_deterministic(level: int) -> None:
 
 
 def fill_uninitialized_memory(fill: bool) -> None:
-    """Set whether `empty` and similar functions fill memory with nan while deterministic algorithms
-    are on."""
+    """Set whether `empty` and similar functions fill memory with nan while deterministic algorithms are on."""
     if not isinstance(fill, bool):
         raise TypeError(explain(f"expected bool, but got {type(fill).__name__}"))
     chosen.fill_uninitialized_memory = fill
@@ -113,16 +106,12 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
         if debug_mode not in LEVELS:
             raise RuntimeError(
                 explain(
-                    "invalid value of debug_mode, expected one of `default`, `warn`, `error`, but "
-                    "got "
-                    f"{debug_mode}"
+                    f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}"
                 )
             )
         debug_mode = LEVELS.index(debug_mode)
     if debug_mode not in (0, 1, 2):
-        raise RuntimeError(
-            explain(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
-        )
+        raise RuntimeError(explain(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}"))
     choose_deterministic(debug_mode)
 
 
@@ -139,8 +128,8 @@ def get_deterministic_debug_mode() -> int:
 
 
 def set_warn_always(b: bool) -> None:
-    """Whether warnings of habits, such as `x.T` of three dimensions, come each time, and not once
-    in a process. RuntimeError unless b is a bool.
+    """Whether warnings of habits, such as `x.T` of three dimensions, come each time, and not once in a process.
+    RuntimeError unless b is a bool.
 
     >>> rushlight.set_warn_always(True)
     >>> rushlight.is_warn_always_enabled()

@@ -1,5 +1,4 @@
-"""Ranges of numbers: arange, range, linspace, logspace; indices of triangles: tril_indices,
-triu_indices."""
+"""Ranges of numbers: arange, range, linspace, logspace; indices of triangles: tril_indices, triu_indices."""
 
 from __future__ import annotations
 
@@ -27,10 +26,7 @@ def numeric(d: dtypes.dtype, name: str) -> dtypes.dtype:
     """The dtype. NotImplementedError for bool and complex dtypes, which have no ranges."""
     if d is dtypes.bool_ or d.is_complex and name != "linspace":
         raise NotImplementedError(
-            explain(
-                f"\"{name}_cpu\" not implemented for '{d.scalar_type}'",
-                "make it with integers, and convert it",
-            )
+            explain(f"\"{name}_cpu\" not implemented for '{d.scalar_type}'", "make it with integers, and convert it")
         )
     return d
 
@@ -47,8 +43,7 @@ def arange(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """start, start + step, ... up to but without end. Integers give int64, a float among the
-    arguments the default.
+    """start, start + step, ... up to but without end. Integers give int64, a float among the arguments the default.
 
     >>> rushlight.arange(1, 2.5, 0.5)
     tensor([1.0000, 1.5000, 2.0000])
@@ -63,34 +58,28 @@ def arange(
         start, end, step = map(int, (start, end, step))
         whole = True
         if step == 0:
-            raise ValueError(
-                explain("step must be nonzero", "the step becomes 0 in an integer dtype")
-            )
+            raise ValueError(explain("step must be nonzero", "the step becomes 0 in an integer dtype"))
     n = -(-(end - start) // step) if whole else math.ceil((end - start) / step)
     if d.category < dtypes.FLOATING:
         start, step = int(start), int(step)
     if n >= MAX_ELEMENTS:
         raise RuntimeError(explain("invalid size, possible overflow?", f"{float(n):.3g} numbers"))
     count = (
-        in_registers
-        if d.category == dtypes.FLOATING and d.itemsize > 1 and not exact(start, step, n, d)
-        else counted
+        in_registers if d.category == dtypes.FLOATING and d.itemsize > 1 and not exact(start, step, n, d) else counted
     )
     array = count(start, step, n, d) if count is counted else few_or_many(count, start, step, n, d)
     if out is not None and out._array.size not in (0, array.size):
         shape = out._array.shape
         warn(
-            f"The number of elements in the out tensor of shape {list(shape)} is "
-            f"{out._array.size} which does not match the computed number of elements "
-            f"{array.size}. Note that this may occur as a result of rounding error. The out tensor "
-            f"will be resized to a tensor of shape ({array.size},)."
+            f"The number of elements in the out tensor of shape {list(shape)} is {out._array.size} which does not "
+            f"match the computed number of elements {array.size}. Note that this may occur as a result of rounding "
+            f"error. The out tensor will be resized to a tensor of shape ({array.size},)."
         )
     return placed(array, out, requires_grad, device)
 
 
 def placed(array: np.ndarray, out: Tensor | None, requires_grad: bool, device: Any) -> Tensor:
-    """The numbers as a tensor, or written to `out`; an `out` of as many elements keeps its
-    shape."""
+    """The numbers as a tensor, or written to `out`; an `out` of as many elements keeps its shape."""
     if out is not None and out._array.size == array.size:
         array = array.reshape(out._array.shape)
     return made(array, None, requires_grad, device, out)
@@ -100,8 +89,8 @@ MAX_CACHED = 256  # ranges of up to this many numbers are cached
 
 
 def few_or_many(count: Callable, first: Any, second: Any, n: int, *how: Any) -> np.ndarray:
-    """count(first, second, n, *how), through a cache if n is small. The two numbers' signs belong
-    to the key, in which 0.0 and -0.0 are the same."""
+    """count(first, second, n, *how), through a cache if n is small. The two numbers' signs belong to the key, in which
+    0.0 and -0.0 are the same."""
     if n > MAX_CACHED or first.__class__ is complex or second.__class__ is complex:
         return count(first, second, n, *how)
     signs = math.copysign(1, first), math.copysign(1, second)
@@ -114,39 +103,28 @@ def remembered(count: Callable, signs: Any, *how: Any) -> np.ndarray:
 
 
 def exact(start: Any, step: Any, n: int, d: dtypes.dtype) -> bool:
-    """Whether all numbers of the range are integers that the dtype holds exactly: then rounding
-    plays no part."""
-    return (
-        start % 1 == 0
-        and step % 1 == 0
-        and max(abs(start), abs(start + n * step)) <= WHOLE.get(d, 0)
-    )
+    """Whether all numbers of the range are integers that the dtype holds exactly: then rounding plays no part."""
+    return start % 1 == 0 and step % 1 == 0 and max(abs(start), abs(start + n * step)) <= WHOLE.get(d, 0)
 
 
 def in_registers(start: Any, step: Any, n: int, d: dtypes.dtype) -> np.ndarray:
     """start + k step, with the last bits of torch's loops over registers of 32 bytes.
 
-    The first element of a register is start + k step, rounded to the dtype; the others are counted
-    on from it. Elements at the end that do not fill two registers are counted from `start`. Product
-    and sum are fused, with one rounding, except for bfloat16."""
+    The first element of a register is start + k step, rounded to the dtype; the others are counted on from it. Elements
+    at the end that do not fill two registers are counted from `start`. Product and sum are fused, with one rounding,
+    except for bfloat16."""
     working, wide = (np.float32, np.float64) if d.itemsize == 2 else (np.float64, np.longdouble)
     lanes = 32 // d.itemsize
     by, full = wide(working(step)), n - n % (2 * lanes)
     places = np.concatenate((np.arange(0, full, lanes), np.arange(full, n))).astype(wide)
     line = (wide(working(start)) + by * places).astype(working)
-    first, moves = (
-        line[: full // lanes].astype(d.numpy).astype(wide)[:, None],
-        by * np.arange(lanes).astype(wide),
-    )
+    first, moves = line[: full // lanes].astype(d.numpy).astype(wide)[:, None], by * np.arange(lanes).astype(wide)
     moves = moves.astype(working) if d is dtypes.bfloat16 else moves
-    return np.concatenate(
-        ((first + moves).astype(working).reshape(-1), line[full // lanes :])
-    ).astype(d.numpy)
+    return np.concatenate(((first + moves).astype(working).reshape(-1), line[full // lanes :])).astype(d.numpy)
 
 
 def counted(start: Any, step: Any, n: int, d: dtypes.dtype) -> np.ndarray:
-    """start + k step for k < n, computed exactly for integers, else in float64, and rounded to the
-    dtype."""
+    """start + k step for k < n, computed exactly for integers, else in float64, and rounded to the dtype."""
     if d.category < dtypes.FLOATING or exact(start, step, n, d):
         start, step = int(start), int(step)
         return np.arange(start, start + n * step, step).astype(d.numpy, copy=False)
@@ -161,9 +139,7 @@ def check_range(start: Any, end: Any, step: Any) -> None:
         raise RuntimeError(explain(f"unsupported range: {start} -> {end}"))
     if (end - start) * step < 0:
         raise RuntimeError(
-            explain(
-                "upper bound and lower bound inconsistent with step sign", arange=(start, end, step)
-            )
+            explain("upper bound and lower bound inconsistent with step sign", arange=(start, end, step))
         )
 
 
@@ -178,38 +154,31 @@ def closed_range(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """start, start + step, ... up to and with end, in the default dtype. torch advises `arange`
-    instead.
+    """start, start + step, ... up to and with end, in the default dtype. torch advises `arange` instead.
 
     >>> rushlight.range(1, 3)
     tensor([1., 2., 3.])
     """
     warn(
-        "torch.range is deprecated and will be removed in a future release because its behavior "
-        "is inconsistent "
-        "with Python's range builtin. Instead, use torch.arange, which produces values in [start, "
-        "end)."
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
+        "Python's range builtin. Instead, use torch.arange, which produces values in [start, end)."
     )
     if end is None:
         start, end = 0, start
     start, end, step = bounds("range", start, end, step)
     d = numeric(of_dtype(dtype, out), "range")
     check_range(start, end, step)
-    return placed(
-        counted(start, step, math.floor((end - start) / step) + 1, d), out, requires_grad, device
-    )
+    return placed(counted(start, step, math.floor((end - start) / step) + 1, d), out, requires_grad, device)
 
 
 def check_steps(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any, int]:
-    """(start, end, steps) as Python numbers. TypeError or RuntimeError if they cannot be converted,
-    or steps < 0."""
+    """(start, end, steps) as Python numbers. TypeError or RuntimeError if they cannot be converted, or steps < 0."""
     if not hasattr(steps, "__index__"):
         got = ", ".join(type(v).__name__ for v in (start, end, steps))
         raise TypeError(
             explain(
-                f"{name}() received an invalid combination of arguments - got ({got}), but "
-                "expected one of: "
-                "(Number start, Number end, int steps)",
+                f"{name}() received an invalid combination of arguments - got ({got}), but expected one of: (Number "
+                "start, Number end, int steps)",
                 "steps must be an integer",
             )
         )
@@ -217,9 +186,8 @@ def check_steps(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any, 
         dims = [v._array.ndim if isinstance(v, Tensor) else 0 for v in (start, end)]
         raise RuntimeError(
             explain(
-                f"{name} only supports 0-dimensional start and end tensors, but got start with "
-                f"{dims[0]} "
-                f"dimension(s) and end with {dims[1]} dimension(s)."
+                f"{name} only supports 0-dimensional start and end tensors, but got start with {dims[0]} dimension(s) "
+                f"and end with {dims[1]} dimension(s)."
             )
         )
     if (steps := index(steps)) < 0:
@@ -258,28 +226,22 @@ def linspace(
     start, end, steps = check_steps("linspace", start, end, steps)
     d = dtype_between("linspace", start, end, dtype, out)
     return placed(
-        few_or_many(evenly_spaced, start, end, steps, numeric(d, "linspace")).astype(
-            d.numpy, copy=False
-        ),
+        few_or_many(evenly_spaced, start, end, steps, numeric(d, "linspace")).astype(d.numpy, copy=False),
         out,
         requires_grad,
         device,
     )
 
 
-def dtype_between(
-    name: str, start: Any, end: Any, dtype: Dtype, out: Tensor | None
-) -> dtypes.dtype:
-    """The dtype of numbers between start and end. RuntimeError for a real dtype between complex
-    numbers."""
+def dtype_between(name: str, start: Any, end: Any, dtype: Dtype, out: Tensor | None) -> dtypes.dtype:
+    """The dtype of numbers between start and end. RuntimeError for a real dtype between complex numbers."""
     found = default(isinstance(start, complex) or isinstance(end, complex))
     d = of_dtype(dtype, out, found)
     if found.is_complex and not d.is_complex:
         raise RuntimeError(
             explain(
-                f"torch.{name}(): inferred dtype {found.scalar_type} can't be safely cast to "
-                "passed "
-                f"dtype {d.scalar_type}",
+                f"torch.{name}(): inferred dtype {found.scalar_type} can't be safely cast to passed dtype "
+                f"{d.scalar_type}",
                 "pass a complex dtype",
             )
         )
@@ -289,9 +251,9 @@ def dtype_between(
 def evenly_spaced(start: Any, end: Any, steps: int, d: dtypes.dtype) -> np.ndarray:
     """`steps` numbers from start to end, with torch's last bits.
 
-    The first half is counted from start, the second half from end, with the step rounded to the
-    dtype. For float32 and float64, product and sum are fused, with one rounding. float16 does not
-    hold the count of many numbers: these are computed in float32."""
+    The first half is counted from start, the second half from end, with the step rounded to the dtype. For float32 and
+    float64, product and sum are fused, with one rounding. float16 does not hold the count of many numbers: these are
+    computed in float32."""
     kind = d.numpy.type
     if kind is np.float16 and steps > np.finfo(kind).max:
         return evenly_spaced(start, end, steps, dtypes.float32).astype(kind)
@@ -330,30 +292,18 @@ def logspace(
     """
     start, end, steps = check_steps("logspace", start, end, steps)
     d = dtype_between("logspace", start, end, dtype, out)
-    wide = (
-        dtypes.complex128
-        if d.is_complex
-        else dtypes.float64
-        if d.category == dtypes.FLOATING
-        else d
-    )
+    wide = dtypes.complex128 if d.is_complex else dtypes.float64 if d.category == dtypes.FLOATING else d
     powers = evenly_spaced(start, end, steps, numeric(wide, "logspace"))
     return placed(np.power(plain_number(base), powers).astype(d.numpy), out, requires_grad, device)
 
 
-def triangle(
-    name: str, of: Callable, row: int, col: int, offset: int, dtype: Dtype, device: Any
-) -> Tensor:
+def triangle(name: str, of: Callable, row: int, col: int, offset: int, dtype: Dtype, device: Any) -> Tensor:
     """The indices from the function `of`, as a tensor of two rows."""
     for side, size in (("row", row), ("col", col)):
         if size < 0:
             raise RuntimeError(explain(f"{side} must be non-negative, got{size}", op=name))
     row, col = index(row), index(col)
-    array = (
-        triangle_of_few(of, row, index(offset), col).copy()
-        if row * col <= MAX_CACHED
-        else of(row, offset, col)
-    )
+    array = triangle_of_few(of, row, index(offset), col).copy() if row * col <= MAX_CACHED else of(row, offset, col)
     return made(array, dtype, False, device)
 
 
@@ -382,16 +332,10 @@ def between(begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
 
 
 def tril_indices(
-    row: int,
-    col: int,
-    offset: int = 0,
-    *,
-    dtype: Dtype = dtypes.int64,
-    device: Any = None,
-    layout: Any = None,
+    row: int, col: int, offset: int = 0, *, dtype: Dtype = dtypes.int64, device: Any = None, layout: Any = None
 ) -> Tensor:
-    """The row and column indices of a matrix's lower triangle, as two rows. `offset`: move the
-    diagonal up by this many.
+    """The row and column indices of a matrix's lower triangle, as two rows. `offset`: move the diagonal up by this
+    many.
 
     RuntimeError for a negative size.
 
@@ -403,16 +347,10 @@ def tril_indices(
 
 
 def triu_indices(
-    row: int,
-    col: int,
-    offset: int = 0,
-    *,
-    dtype: Dtype = dtypes.int64,
-    device: Any = None,
-    layout: Any = None,
+    row: int, col: int, offset: int = 0, *, dtype: Dtype = dtypes.int64, device: Any = None, layout: Any = None
 ) -> Tensor:
-    """The row and column indices of a matrix's upper triangle, as two rows. `offset`: move the
-    diagonal up by this many.
+    """The row and column indices of a matrix's upper triangle, as two rows. `offset`: move the diagonal up by this
+    many.
 
     RuntimeError for a negative size.
 

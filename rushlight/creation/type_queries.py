@@ -1,5 +1,4 @@
-"""Functions that describe objects and tensors without running an op: is_tensor, is_complex,
-result_type, numel."""
+"""Functions that describe objects and tensors without running an op: is_tensor, is_complex, result_type, numel."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ def is_floating_point(input: Tensor) -> bool:
 
     >>> rushlight.is_floating_point(rushlight.tensor([1.])), rushlight.is_floating_point(rushlight.tensor([1]))
     (True, False)
-    """  # noqa: E501
+    """
     return input.is_floating_point()
 
 
@@ -45,9 +44,7 @@ def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
     """
     return dtypes.result_dtype(
         [
-            (t.dtype, 0 if t._array.ndim else 1)
-            if isinstance(t, Tensor)
-            else (dtypes.of_scalar(t), 2)
+            (t.dtype, 0 if t._array.ndim else 1) if isinstance(t, Tensor) else (dtypes.of_scalar(t), 2)
             for t in (tensor1, tensor2)
         ]
     )

@@ -1,5 +1,4 @@
-"""`rushlight demo`: a small network learns handwritten digits, written as a user of torch would
-write it."""
+"""`rushlight demo`: a small network learns handwritten digits, written as a user of torch would write it."""
 
 
 class BadInput(Exception):

@@ -1,5 +1,4 @@
-"""Handwritten digits from a CSV file: a row holds 64 pixels of 0 to 16 and the label (see
-data/README.md)."""
+"""Handwritten digits from a CSV file: a row holds 64 pixels of 0 to 16 and the label (see data/README.md)."""
 
 from __future__ import annotations
 
@@ -16,8 +15,7 @@ MIN_DIGITS = 10  # digits in a file: both parts of the split need some
 
 
 def read_digits(path: Path = SHIPPED) -> tuple[torch.Tensor, torch.Tensor]:
-    """Images (N, 1, 8, 8), float32 from 0 to 1, and labels (N,), int64; by default the data in the
-    package.
+    """Images (N, 1, 8, 8), float32 from 0 to 1, and labels (N,), int64; by default the data in the package.
 
     Raises `BadInput` for a file that is missing, cut short or of another format.
     """
@@ -38,29 +36,21 @@ def read_text(path: Path) -> str:
         reason = error.strerror or f"damaged: {error}"
         raise BadInput(f"cannot read the data file {path}: {reason}") from None
     except (EOFError, zlib.error):
-        raise BadInput(
-            f"cannot read the data file {path}: it is truncated or damaged; download it again"
-        ) from None
+        raise BadInput(f"cannot read the data file {path}: it is truncated or damaged; download it again") from None
     except UnicodeDecodeError:
-        raise BadInput(
-            f"cannot read the data file {path}: it is not text; a CSV file is needed"
-        ) from None
+        raise BadInput(f"cannot read the data file {path}: it is not text; a CSV file is needed") from None
 
 
 def parse(line: str, place: str) -> list[int]:
     fields = line.split(",")
     if len(fields) != SIDE * SIDE + 1:
-        raise BadInput(
-            f"{place}: {len(fields)} numbers instead of 64 pixels and a label; is the file "
-            "truncated?"
-        )
+        raise BadInput(f"{place}: {len(fields)} numbers instead of 64 pixels and a label; is the file truncated?")
     try:
         row = [int(field) for field in fields]
     except ValueError:
         raise BadInput(f"{place}: not a row of integers; is the file truncated?") from None
     if not all(0 <= pixel <= MAX_PIXEL for pixel in row[:-1]) or not 0 <= row[-1] < CLASSES:
         raise BadInput(
-            f"{place}: a number of this row is out of range: pixels must be 0 to "
-            f"{MAX_PIXEL}, labels 0 to {CLASSES - 1}"
+            f"{place}: a number of this row is out of range: pixels must be 0 to {MAX_PIXEL}, labels 0 to {CLASSES - 1}"
         )
     return row

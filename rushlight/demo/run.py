@@ -20,11 +20,8 @@ from rushlight.utils.data import Subset
 FILES = ("loss.png", "digits.png", "graph.svg", "backward.html", "weights.pt")
 
 
-def run(
-    out: Path, data: Path, epochs: int, lr: float, seed: int, overwrite: bool, quiet: bool
-) -> None:
-    """The whole demo. Raises `BadInput` before training starts, `OSError` if results cannot be
-    written."""
+def run(out: Path, data: Path, epochs: int, lr: float, seed: int, overwrite: bool, quiet: bool) -> None:
+    """The whole demo. Raises `BadInput` before training starts, `OSError` if results cannot be written."""
     start = time.perf_counter()
     check_tools()
     out = out.resolve()
@@ -50,8 +47,7 @@ def check_tools() -> None:
 
 
 def pages(model: nn.Module, train_set: Subset) -> tuple[str, str]:
-    """The graph and the step page of the first training step: the network is untrained, and no
-    gradient is there."""
+    """The graph and the step page of the first training step: the network is untrained, and no gradient is there."""
     with torch.random.fork_rng(), viz.module_calls(model):  # training draws the same numbers
         loss = first_loss(model, train_set)
     return viz.svg(loss, model), viz.html(loss, params=model)
@@ -89,25 +85,18 @@ def progress(steps: int, quiet: bool) -> Iterator[Callable[[History], None]]:
 
         def report(history: History) -> None:
             accuracy = history.accuracies[-1] if history.accuracies else 0.0
-            bar.update(
-                task, completed=len(history.losses), loss=history.losses[-1], accuracy=accuracy
-            )
+            bar.update(task, completed=len(history.losses), loss=history.losses[-1], accuracy=accuracy)
 
         yield report
 
 
-def show_table(
-    model: nn.Module, history: History, tested: int, trained: float, total: float, out: Path
-) -> None:
+def show_table(model: nn.Module, history: History, tested: int, trained: float, total: float, out: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
     accuracy = history.accuracies[-1]
     table = Table(show_header=False)
-    table.add_row(
-        "accuracy",
-        f"[bold]{accuracy:.2%}[/bold] ({round(accuracy * tested)} of {tested} held-out digits)",
-    )
+    table.add_row("accuracy", f"[bold]{accuracy:.2%}[/bold] ({round(accuracy * tested)} of {tested} held-out digits)")
     table.add_row("time", f"{total:.1f} s (training {trained:.1f} s)")
     table.add_row("parameters", f"{sum(p.numel() for p in model.parameters()):,}")
     table.add_row("results", str(out))

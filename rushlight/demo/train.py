@@ -1,5 +1,4 @@
-"""The program of the demo. With `import torch` in place of `import rushlight as torch` it runs on
-PyTorch."""
+"""The program of the demo. With `import torch` in place of `import rushlight as torch` it runs on PyTorch."""
 
 from __future__ import annotations
 
@@ -38,23 +37,15 @@ def network() -> nn.Sequential:
 
 
 def split(images: torch.Tensor, labels: torch.Tensor) -> tuple[Subset, Subset]:
-    """Training and held-out digits. The split has a seed of its own: every run holds out the same
-    ones."""
+    """Training and held-out digits. The split has a seed of its own: every run holds out the same ones."""
     held_out = max(1, round(len(labels) * HELD_OUT))
     sizes = [len(labels) - held_out, held_out]
-    train, test = random_split(
-        TensorDataset(images, labels), sizes, generator=torch.Generator().manual_seed(0)
-    )
+    train, test = random_split(TensorDataset(images, labels), sizes, generator=torch.Generator().manual_seed(0))
     return train, test
 
 
 def train(
-    model: nn.Module,
-    train_set: Subset,
-    test_set: Subset,
-    epochs: int,
-    lr: float,
-    report: Callable[[History], None],
+    model: nn.Module, train_set: Subset, test_set: Subset, epochs: int, lr: float, report: Callable[[History], None]
 ) -> History:
     """Train with Adam; `report(history)` is called after each step and each epoch."""
     batches = DataLoader(train_set, batch_size=BATCH, shuffle=True)

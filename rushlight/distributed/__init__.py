@@ -1,7 +1,6 @@
 """torch.distributed: process groups, collectives, and what trains on several machines; on MPI.
 
-A world of one process needs nothing. A larger world needs mpi4py: `init_process_group` loads
-MPI."""
+A world of one process needs nothing. A larger world needs mpi4py: `init_process_group` loads MPI."""
 
 import pickle
 import sys
@@ -32,19 +31,8 @@ from rushlight.comm.collectives import (
     reduce_scatter_tensor,
     scatter,
 )
-from rushlight.comm.debug_level import (
-    DebugLevel,
-    get_debug_level,
-    set_debug_level,
-    set_debug_level_from_env,
-)
-from rushlight.comm.errors import (
-    DistBackendError,
-    DistError,
-    DistNetworkError,
-    DistQueueEmptyError,
-    DistStoreError,
-)
+from rushlight.comm.debug_level import DebugLevel, get_debug_level, set_debug_level, set_debug_level_from_env
+from rushlight.comm.errors import DistBackendError, DistError, DistNetworkError, DistQueueEmptyError, DistStoreError
 from rushlight.comm.group_methods import (
     AllgatherOptions,
     AllreduceCoalescedOptions,

@@ -22,18 +22,12 @@ def wait_tensor(tensor: Tensor) -> Tensor:
 
 
 def all_to_all_single_autograd(
-    self: Tensor,
-    output_split_sizes: Any = None,
-    input_split_sizes: Any = None,
-    group: Any = None,
-    tag: str = "",
+    self: Tensor, output_split_sizes: Any = None, input_split_sizes: Any = None, group: Any = None, tag: str = ""
 ) -> Tensor:
     """Part number `own rank` of the tensors of all ranks."""
     rows = self.shape[0] if not output_split_sizes else sum(output_split_sizes)
     output = self.new_empty((rows, *self.shape[1:]))
-    return differentiable.all_to_all_single(
-        output, self, output_split_sizes, input_split_sizes, group
-    )
+    return differentiable.all_to_all_single(output, self, output_split_sizes, input_split_sizes, group)
 
 
 def all_reduce(self: Tensor, reduceOp: str, group: Any = None, tag: str = "") -> Tensor:
@@ -46,9 +40,7 @@ def all_gather_tensor(self: Tensor, gather_dim: int, group: Any = None, tag: str
     return cat(differentiable.all_gather(self, group), gather_dim)
 
 
-def reduce_scatter_tensor(
-    self: Tensor, reduceOp: str, scatter_dim: int, group: Any = None, tag: str = ""
-) -> Tensor:
+def reduce_scatter_tensor(self: Tensor, reduceOp: str, scatter_dim: int, group: Any = None, tag: str = "") -> Tensor:
     """The part of this rank, along `scatter_dim`, of the sum of the tensors of all ranks."""
     parts = [part.contiguous() for part in self.chunk(get_world_size(group), scatter_dim)]
     return differentiable.reduce_scatter(parts[0], parts, op_named(reduceOp), group)
@@ -62,10 +54,6 @@ def broadcast(self: Tensor, src: int, group: Any = None, tag: str = "") -> Tenso
 
 
 __all__ = [
-    "all_gather_tensor",
-    "all_reduce",
-    "all_to_all_single_autograd",
-    "broadcast",
-    "reduce_scatter_tensor",
+    "all_gather_tensor", "all_reduce", "all_to_all_single_autograd", "broadcast", "reduce_scatter_tensor",
     "wait_tensor",
-]
+]  # fmt: skip

@@ -1,5 +1,5 @@
-"""The agent of a machine: it starts the machine's ranks, watches them, and ends all when one
-fails. The agents of several machines meet in a store at the rendezvous endpoint."""
+"""The agent of a machine: it starts the machine's ranks, watches them, and ends all when one fails. The agents of
+several machines meet in a store at the rendezvous endpoint."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ class Agent:
         self.store = store
 
     def endpoint(self, host: str, port: int, seconds: float) -> tuple[Store, bool]:
-        """(the agents' store, whether this agent is the server). Machine 0 is the server, or the
-        machine of the given host."""
+        """(the agents' store, whether this agent is the server). Machine 0 is the server, or the machine of the given
+        host."""
         timeout, node = timedelta(seconds=seconds), self.arguments.node_rank
         if node == 0 or (node is None and is_this_machine(host)):
             try:
@@ -202,8 +202,8 @@ class Agent:
         if worker.returncode < 0:
             how = f"signal {signal.Signals(-worker.returncode).name}"
         print(
-            f"rushlight launch: rank {self.first + local} failed with {how} "
-            f"(pid {worker.pid}, host {socket.gethostname()}); all ranks are ended",
+            f"rushlight launch: rank {self.first + local} failed with {how} (pid {worker.pid}, host "
+            f"{socket.gethostname()}); all ranks are ended",
             file=sys.stderr,
         )
 

@@ -16,8 +16,7 @@ from rushlight.core.tensor import Tensor, from_array
 
 
 class DeviceMesh:
-    """The ranks of `mesh`, an array of ranks with a name for each dimension. All ranks of the world
-    make it."""
+    """The ranks of `mesh`, an array of ranks with a name for each dimension. All ranks of the world make it."""
 
     def __init__(
         self,
@@ -72,8 +71,8 @@ class DeviceMesh:
         if dim is None and self.ndim > 1:
             raise RuntimeError(
                 explain(
-                    f"Found the DeviceMesh have {self.ndim} dimensions. Optional kwarg `mesh_dim` "
-                    "needs to be specified when device_mesh.ndim > 1."
+                    f"Found the DeviceMesh have {self.ndim} dimensions. Optional kwarg `mesh_dim` needs to be "
+                    "specified when device_mesh.ndim > 1."
                 )
             )
         return dim or 0
@@ -114,11 +113,7 @@ class DeviceMesh:
 
 
 def init_device_mesh(
-    device_type: str,
-    mesh_shape: Sequence[int],
-    *,
-    mesh_dim_names: Sequence[str] | None = None,
-    **options: Any,
+    device_type: str, mesh_shape: Sequence[int], *, mesh_dim_names: Sequence[str] | None = None, **options: Any
 ) -> DeviceMesh:
     """All ranks of the world in the shape of `mesh_shape`."""
     if int(np.prod(mesh_shape)) != get_world_size():

@@ -1,5 +1,5 @@
-"""torch.distributed.fsdp: modules whose parameters, gradients and optimizer state are divided over
-the ranks, and gathered module by module (sharding.py)."""
+"""torch.distributed.fsdp: modules whose parameters, gradients and optimizer state are divided over the ranks, and
+gathered module by module (sharding.py)."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ M = TypeVar("M", bound=Module)
 
 
 class ShardingStrategy(Enum):
-    """FULL_SHARD: parameters are freed between forward and backward; SHARD_GRAD_OP: they are kept
-    until backward; HYBRID_SHARD and _HYBRID_SHARD_ZERO2: the same, divided over the ranks of a
-    machine, each machine with a replica. NO_SHARD: as SHARD_GRAD_OP."""
+    """FULL_SHARD: parameters are freed between forward and backward; SHARD_GRAD_OP: they are kept until backward;
+    HYBRID_SHARD and _HYBRID_SHARD_ZERO2: the same, divided over the ranks of a machine, each machine with a replica.
+    NO_SHARD: as SHARD_GRAD_OP."""
 
     FULL_SHARD, SHARD_GRAD_OP, NO_SHARD, HYBRID_SHARD, _HYBRID_SHARD_ZERO2 = range(1, 6)
 
@@ -123,10 +123,10 @@ class StateDictSettings:
 
 @dataclass(frozen=True)
 class MixedPrecision:
-    """Dtypes to compute in: `param_dtype` of gathered parameters and of the inputs of the outermost
-    module, `reduce_dtype` of sums of gradients (else `param_dtype`), `buffer_dtype` of buffers.
-    Parameters, gradients and optimizer state keep the dtype of the module. With an
-    `auto_wrap_policy`, batch norms are divided apart and compute in float32."""
+    """Dtypes to compute in: `param_dtype` of gathered parameters and of the inputs of the outermost module,
+    `reduce_dtype` of sums of gradients (else `param_dtype`), `buffer_dtype` of buffers. Parameters, gradients and
+    optimizer state keep the dtype of the module. With an `auto_wrap_policy`, batch norms are divided apart and compute
+    in float32."""
 
     param_dtype: dtype | None = None
     reduce_dtype: dtype | None = None
@@ -145,8 +145,8 @@ class MixedPrecision:
 
 @dataclass(frozen=True)
 class MixedPrecisionPolicy:
-    """The same for `fully_shard`: `output_dtype` of the results of forward; with
-    `cast_forward_inputs` floating-point inputs become `param_dtype`."""
+    """The same for `fully_shard`: `output_dtype` of the results of forward; with `cast_forward_inputs` floating-point
+    inputs become `param_dtype`."""
 
     param_dtype: dtype | None = None
     reduce_dtype: dtype | None = None
@@ -183,17 +183,15 @@ def chosen_groups(group: Any, mesh: DeviceMesh | None, hybrid: bool) -> Groups:
     if not hybrid:
         return own_group(group), None
     if group is not None:
-        raise ValueError(
-            explain("HYBRID_SHARD needs two groups", "process_group=(of a machine, of replicas)")
-        )
+        raise ValueError(explain("HYBRID_SHARD needs two groups", "process_group=(of a machine, of replicas)"))
     world = get_world_size()
     local = int(os.environ.get("LOCAL_WORLD_SIZE", world))
     return groups_of_mesh(init_device_mesh("cpu", (world // local, local)))
 
 
 def materialize(module: Module, init: Any) -> None:
-    """Give the parameters and buffers of submodules that are on the device meta memory and values:
-    by `init(submodule)`, or by to_empty and reset_parameters."""
+    """Give the parameters and buffers of submodules that are on the device meta memory and values: by
+    `init(submodule)`, or by to_empty and reset_parameters."""
     todo = [module]
     while todo:
         one = todo.pop(0)
@@ -217,12 +215,12 @@ def shard(module: Module, groups: Groups, **settings: Any) -> Unit:
 
 
 class FullyShardedDataParallel(Module):
-    """`module`, whose parameters are divided over the ranks: each has some rows of each. They are
-    gathered when forward begins, freed, and gathered again for backward; gradients are averaged
-    and divided. `auto_wrap_policy` divides submodules apart, so that only one is whole at a time.
+    """`module`, whose parameters are divided over the ranks: each has some rows of each. They are gathered when forward
+    begins, freed, and gathered again for backward; gradients are averaged and divided. `auto_wrap_policy` divides
+    submodules apart, so that only one is whole at a time.
 
-    An optimizer of `parameters()` sees the parts. state_dict() gives whole parameters, with the
-    names of the module. ValueError without a process group."""
+    An optimizer of `parameters()` sees the parts. state_dict() gives whole parameters, with the names of the module.
+    ValueError without a process group."""
 
     _unit: Unit
     _precision: MixedPrecision
@@ -308,8 +306,7 @@ class FullyShardedDataParallel(Module):
                 buffer.data = buffer.to(to)
 
     def no_sync(self) -> AbstractContextManager:
-        """A context without effect: each backward averages gradients over the ranks. The sums are
-        the same."""
+        """A context without effect: each backward averages gradients over the ranks. The sums are the same."""
         return nullcontext()
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Any:
@@ -326,15 +323,11 @@ class FullyShardedDataParallel(Module):
         offload_to_cpu: bool = False,
         with_grads: bool = False,
     ) -> Iterator[None]:
-        """In this context the whole parameters are in their places, on all ranks; with `with_grads`
-        their gradients, too. `writeback`: what is written to the parameters is kept: the rows of
-        each rank are those that this rank has written. `recurse`: also those of submodules."""
+        """In this context the whole parameters are in their places, on all ranks; with `with_grads` their gradients,
+        too. `writeback`: what is written to the parameters is kept: the rows of each rank are those that this rank has
+        written. `recurse`: also those of submodules."""
         units = units_of(module) if recurse else [module._sharded_by or module._unit]
-        given = [
-            (piece, Parameter(piece.gathered(piece.parameter._array)))
-            for unit in units
-            for piece in unit.pieces
-        ]
+        given = [(piece, Parameter(piece.gathered(piece.parameter._array))) for unit in units for piece in unit.pieces]
         for piece, whole in given:
             grad = piece.parameter._grad
             whole.requires_grad = piece.parameter.requires_grad
@@ -396,17 +389,12 @@ class FullyShardedDataParallel(Module):
         try:
             yield
         finally:
-            set_type(
-                module,
-                before.state_dict_type,
-                before.state_dict_config,
-                before.optim_state_dict_config,
-            )
+            set_type(module, before.state_dict_type, before.state_dict_config, before.optim_state_dict_config)
 
     @staticmethod
     def optim_state_dict(model: Module, optim: Any, *args: Any, **settings: Any) -> dict[str, Any]:
-        """The state of an optimizer by the names of the parameters: whole, or with a sharded
-        `state_dict_type` DTensors."""
+        """The state of an optimizer by the names of the parameters: whole, or with a sharded `state_dict_type`
+        DTensors."""
         set_to = FullyShardedDataParallel.get_state_dict_type(model)
         whole = set_to.state_dict_type is StateDictType.FULL_STATE_DICT
         state = named_state(model, optim, whole)
@@ -415,14 +403,10 @@ class FullyShardedDataParallel(Module):
 
     @staticmethod
     def full_optim_state_dict(
-        model: Module,
-        optim: Any,
-        optim_input: Any = None,
-        rank0_only: bool = True,
-        group: Any = None,
+        model: Module, optim: Any, optim_input: Any = None, rank0_only: bool = True, group: Any = None
     ) -> dict[str, Any]:
-        """The whole state of an optimizer by the names of the parameters; {} on other ranks than 0
-        with `rank0_only`."""
+        """The whole state of an optimizer by the names of the parameters; {} on other ranks than 0 with
+        `rank0_only`."""
         state = named_state(model, optim, whole=True)
         return {} if rank0_only and get_rank() else state
 
@@ -435,8 +419,8 @@ class FullyShardedDataParallel(Module):
     def optim_state_dict_to_load(
         model: Module, optim: Any, optim_state_dict: dict[str, Any], *args: Any, **settings: Any
     ) -> dict[str, Any]:
-        """What `optim.load_state_dict` takes, of what `optim_state_dict` gave; with a state of
-        `rank0_only` that of rank 0."""
+        """What `optim.load_state_dict` takes, of what `optim_state_dict` gave; with a state of `rank0_only` that of
+        rank 0."""
         set_to = FullyShardedDataParallel.get_state_dict_type(model)
         state = optim_state_dict
         if getattr(set_to.optim_state_dict_config, "rank0_only", False):
@@ -615,17 +599,15 @@ def fully_shard(
     offload_policy: OffloadPolicy | None = None,
     ignored_params: Collection[Parameter] | None = None,
 ) -> M:
-    """The module, whose parameters are divided over the ranks of the mesh (the world), each into
-    rows of dimension 0, without those of submodules that are divided already; see
-    `FullyShardedDataParallel`. On a mesh of two dimensions each row of the mesh has all parameters.
+    """The module, whose parameters are divided over the ranks of the mesh (the world), each into rows of dimension 0,
+    without those of submodules that are divided already; see `FullyShardedDataParallel`. On a mesh of two dimensions
+    each row of the mesh has all parameters.
 
-    Parameters are DTensors; state_dict() gives DTensors, and `full_tensor()` of one is whole. On
-    the device meta they get memory by `to_empty(device="cpu")`. ValueError without a process
-    group, NotImplementedError for a `shard_placement_fn`."""
+    Parameters are DTensors; state_dict() gives DTensors, and `full_tensor()` of one is whole. On the device meta they
+    get memory by `to_empty(device="cpu")`. ValueError without a process group, NotImplementedError for a
+    `shard_placement_fn`."""
     if shard_placement_fn is not None:
-        raise NotImplementedError(
-            explain("parameters are divided along dimension 0", "no shard_placement_fn")
-        )
+        raise NotImplementedError(explain("parameters are divided along dimension 0", "no shard_placement_fn"))
     settings = {
         "mesh": mesh,
         "reshard_after_forward": reshard_after_forward,
@@ -641,20 +623,13 @@ def fully_shard(
         module,
         (own_group(None), None) if mesh is None else groups_of_mesh(mesh),
         reshard=reshard_after_forward is not False,
-        dtypes=Dtypes(
-            policy.param_dtype,
-            policy.reduce_dtype,
-            policy.cast_forward_inputs,
-            policy.output_dtype,
-        ),
+        dtypes=Dtypes(policy.param_dtype, policy.reduce_dtype, policy.cast_forward_inputs, policy.output_dtype),
         parts_in_state=True,
         ignored={id(p) for p in ignored_params or ()},
     )
     cls = type(module)
     if cls not in classes:
-        classes[cls] = type(
-            f"FSDP{cls.__name__}", (FSDPModule, cls), {"__module__": cls.__module__}
-        )
+        classes[cls] = type(f"FSDP{cls.__name__}", (FSDPModule, cls), {"__module__": cls.__module__})
     module.__class__ = classes[cls]
     return module
 
@@ -683,26 +658,9 @@ wrap = policies  # type: ignore[assignment]  # torch.distributed.fsdp.wrap is a 
 importable(__name__, "fully_sharded_data_parallel", "wrap")
 
 __all__ = [
-    "BackwardPrefetch",
-    "CPUOffload",
-    "CPUOffloadPolicy",
-    "FSDPModule",
-    "FullOptimStateDictConfig",
-    "FullStateDictConfig",
-    "FullyShardedDataParallel",
-    "LocalOptimStateDictConfig",
-    "LocalStateDictConfig",
-    "MixedPrecision",
-    "MixedPrecisionPolicy",
-    "OffloadPolicy",
-    "OptimStateDictConfig",
-    "ShardedOptimStateDictConfig",
-    "ShardedStateDictConfig",
-    "ShardingStrategy",
-    "StateDictConfig",
-    "StateDictSettings",
-    "StateDictType",
-    "UnshardHandle",
-    "fully_shard",
-    "register_fsdp_forward_method",
-]
+    "BackwardPrefetch", "CPUOffload", "CPUOffloadPolicy", "FSDPModule", "FullOptimStateDictConfig",
+    "FullStateDictConfig", "FullyShardedDataParallel", "LocalOptimStateDictConfig", "LocalStateDictConfig",
+    "MixedPrecision", "MixedPrecisionPolicy", "OffloadPolicy", "OptimStateDictConfig", "ShardedOptimStateDictConfig",
+    "ShardedStateDictConfig", "ShardingStrategy", "StateDictConfig", "StateDictSettings", "StateDictType",
+    "UnshardHandle", "fully_shard", "register_fsdp_forward_method",
+]  # fmt: skip

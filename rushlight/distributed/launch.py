@@ -1,5 +1,5 @@
-"""torch.distributed.launch: the older form of torch.distributed.run. A program gets its rank on
-this machine as its first argument, --local-rank=I, unless --use-env is given."""
+"""torch.distributed.launch: the older form of torch.distributed.run. A program gets its rank on this machine as its
+first argument, --local-rank=I, unless --use-env is given."""
 
 from __future__ import annotations
 

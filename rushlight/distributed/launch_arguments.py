@@ -77,8 +77,8 @@ def settings(text: str) -> dict[str, str]:
 
 
 def parse(arguments: Sequence[str] | None, use_env: bool = True) -> argparse.Namespace:
-    """The arguments of torchrun, read. `use_env`: the program finds its rank on this machine in
-    LOCAL_RANK; otherwise --local-rank=I is its first argument, unless --use-env is given."""
+    """The arguments of torchrun, read. `use_env`: the program finds its rank on this machine in LOCAL_RANK; otherwise
+    --local-rank=I is its first argument, unless --use-env is given."""
     parser = argparse.ArgumentParser(
         prog="torchrun",
         description=DESCRIPTION,

@@ -20,14 +20,6 @@ from rushlight.comm.differentiable import (
 functional = sys.modules[__name__]  # torch.distributed.nn.functional
 importable(__name__, "functional")
 __all__ = [
-    "all_gather",
-    "all_reduce",
-    "all_to_all",
-    "all_to_all_single",
-    "broadcast",
-    "functional",
-    "gather",
-    "reduce",
-    "reduce_scatter",
-    "scatter",
-]
+    "all_gather", "all_reduce", "all_to_all", "all_to_all_single", "broadcast", "functional", "gather", "reduce",
+    "reduce_scatter", "scatter",
+]  # fmt: skip

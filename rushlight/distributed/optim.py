@@ -16,12 +16,11 @@ from rushlight.optim import Optimizer
 
 
 class ZeroRedundancyOptimizer(Optimizer, Joinable):
-    """`optimizer_class(params, **defaults)`, whose state is divided over the ranks: each steps its
-    share of the parameters and tells the others what they became. `optim` is the optimizer of this
-    rank's share.
+    """`optimizer_class(params, **defaults)`, whose state is divided over the ranks: each steps its share of the
+    parameters and tells the others what they became. `optim` is the optimizer of this rank's share.
 
-    state_dict() needs `consolidate_state_dict(to)` on all ranks before, and is for rank `to`.
-    ValueError without a process group."""
+    state_dict() needs `consolidate_state_dict(to)` on all ranks before, and is for rank `to`. ValueError without a
+    process group."""
 
     def __init__(
         self,
@@ -41,8 +40,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         super().__init__(params, defaults)
         self.owners = self.divided()
         mine = [
-            {**g, "params": [p for p in g["params"] if self.owners[id(p)] == group.rank()]}
-            for g in self.param_groups
+            {**g, "params": [p for p in g["params"] if self.owners[id(p)] == group.rank()]} for g in self.param_groups
         ]
         self.optim = optimizer_class(mine, **defaults)
         for own, local in zip(self.param_groups, self.optim.param_groups):
@@ -51,8 +49,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self.state = self.optim.state
 
     def divided(self) -> dict[int, int]:
-        """{id of a parameter: its rank in the group}: the largest first, each to the rank that has
-        least."""
+        """{id of a parameter: its rank in the group}: the largest first, each to the rank that has least."""
         sizes, owners = [0] * self.group.size(), {}
         for g in self.param_groups:
             for p in sorted(g["params"], key=Tensor.numel, reverse=True):
@@ -107,8 +104,8 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
             raise RuntimeError(
                 explain(
                     "Optimizer state has not been consolidated on this rank. Please call "
-                    f"`consolidate_state_dict(to={self.group.world.rank})` on all ranks beforehand "
-                    "if you meant to save the global state."
+                    f"`consolidate_state_dict(to={self.group.world.rank})` on all ranks beforehand if you meant to "
+                    "save the global state."
                 )
             )
         state = {
@@ -167,8 +164,8 @@ def _apply_optimizer_in_backward(
     optimizer_kwargs: dict[str, Any],
     register_hook: bool = True,
 ) -> None:
-    """Step each parameter by a separate optimizer as soon as backward has computed the gradient,
-    and free the gradient. Several calls for one parameter make several optimizers."""
+    """Step each parameter by a separate optimizer as soon as backward has computed the gradient, and free the gradient.
+    Several calls for one parameter make several optimizers."""
     for p in params:
         first = not hasattr(p, "_in_backward_optimizers")
         known = getattr(p, "_in_backward_optimizers", [])

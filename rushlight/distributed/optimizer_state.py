@@ -26,10 +26,7 @@ def named_state(model: Module, optimizer: Any, whole: bool) -> dict[str, Any]:
         for p in group["params"]:
             own = optimizer.state.get(p, {})
             state[names[id(p)]] = {k: like(p, v, whole) for k, v in own.items()}
-    groups = [
-        {**group, "params": [names[id(p)] for p in group["params"]]}
-        for group in optimizer.param_groups
-    ]
+    groups = [{**group, "params": [names[id(p)] for p in group["params"]]} for group in optimizer.param_groups]
     return {"state": state, "param_groups": groups}
 
 
@@ -46,8 +43,8 @@ def like(parameter: Tensor, value: Any, whole: bool) -> Any:
 
 
 def numbered_state(model: Module, optimizer: Any, named: dict[str, Any]) -> dict[str, Any]:
-    """The argument of the optimizer's load_state_dict, from the result of `named_state`. `named`
-    may have parameters of other optimizers, and groups in another order."""
+    """The argument of the optimizer's load_state_dict, from the result of `named_state`. `named` may have parameters of
+    other optimizers, and groups in another order."""
     names = {id(p): clean(name) for name, p in model.named_parameters()}
     saved = {name: group for group in named["param_groups"] for name in group["params"]}
     state: dict[int, Any] = {}

@@ -17,12 +17,10 @@ from rushlight.creation.factories import empty
 class Piece:
     """Which rows of a tensor of `shape` each rank of `group` has.
 
-    `rows`: of each rank's part, the last ones may have fewer; `size`: elements of `rows` rows.
-    `replicas`: the group of the ranks that have the same rows, None if there are no others."""
+    `rows`: of each rank's part, the last ones may have fewer; `size`: elements of `rows` rows. `replicas`: the group of
+    the ranks that have the same rows, None if there are no others."""
 
-    def __init__(
-        self, shape: Sequence[int], group: ProcessGroup, replicas: ProcessGroup | None = None
-    ):
+    def __init__(self, shape: Sequence[int], group: ProcessGroup, replicas: ProcessGroup | None = None):
         self.shape, self.group, self.replicas = tuple(shape), group, replicas
         length = self.shape[0] if self.shape else 1
         self.rows = -(-length // group.size())
@@ -53,8 +51,8 @@ class Piece:
         return np.ascontiguousarray(parts).reshape(-1)[:count].reshape(self.shape)
 
     def gathered(self, part: Any) -> Tensor:
-        """The whole tensor, from the rows of each rank: a parameter, a gradient, or a tensor of the
-        optimizer. All ranks of the group call this method."""
+        """The whole tensor, from the rows of each rank: a parameter, a gradient, or a tensor of the optimizer. All
+        ranks of the group call this method."""
         mine = np.empty(self.size, part.dtype)
         self.padded(part, mine)
         every = np.empty((self.group.size(), self.size), part.dtype)

@@ -1,5 +1,5 @@
-"""Parameters divided over the ranks of a group. A `Unit` is a module whose parameters are gathered
-together when its forward begins, and again in backward, and are freed in between."""
+"""Parameters divided over the ranks of a group. A `Unit` is a module whose parameters are gathered together when its
+forward begins, and again in backward, and are freed in between."""
 
 from __future__ import annotations
 
@@ -30,17 +30,13 @@ HALF_BYTES = 2
 
 
 class ParameterPiece(Piece):
-    """The rows of a parameter. `places`: the modules that have the parameter, and its names;
-    `unit`: the unit that divides it."""
+    """The rows of a parameter. `places`: the modules that have the parameter, and its names; `unit`: the unit that
+    divides it."""
 
     unit: Unit
 
     def __init__(
-        self,
-        parameter: Tensor,
-        places: list[tuple[Module, str]],
-        group: ProcessGroup,
-        replicas: ProcessGroup | None,
+        self, parameter: Tensor, places: list[tuple[Module, str]], group: ProcessGroup, replicas: ProcessGroup | None
     ):
         super().__init__(parameter.shape, group, replicas)
         self.places = places
@@ -57,8 +53,8 @@ class ParameterPiece(Piece):
 class Dtypes:
     """What a unit computes in; None: in the dtype of its parameters, without a conversion.
 
-    `parameters`: of the gathered parameters; `messages`: of the sums of gradients; `inputs`:
-    whether floating-point inputs of forward become `parameters`; `outputs`: of its results."""
+    `parameters`: of the gathered parameters; `messages`: of the sums of gradients; `inputs`: whether floating-point
+    inputs of forward become `parameters`; `outputs`: of its results."""
 
     parameters: dtype | None = None
     messages: dtype | None = None
@@ -67,8 +63,8 @@ class Dtypes:
 
 
 class Gathered(Function):
-    """The whole parameters of a unit, from the parts; gradients are averaged over the ranks, and
-    each rank gets those of its parts."""
+    """The whole parameters of a unit, from the parts; gradients are averaged over the ranks, and each rank gets those
+    of its parts."""
 
     @staticmethod
     def forward(ctx: Any, unit: Unit, *parts: Tensor) -> tuple[Tensor, ...]:
@@ -266,8 +262,8 @@ class Unit:
 
     @staticmethod
     def pack(tensor: Tensor, arrays: Sequence[np.ndarray]) -> Any:
-        """What backward needs: of a view of a whole parameter its place, so that the memory goes;
-        another tensor itself."""
+        """What backward needs: of a view of a whole parameter its place, so that the memory goes; another tensor
+        itself."""
         own = tensor._array
         for i, whole in enumerate(arrays):
             if own.dtype == whole.dtype and np.may_share_memory(own, whole):
@@ -290,10 +286,7 @@ def converted(tree: Any, to: dtype | None) -> Any:
     leaves, spec = tree_flatten(tree)
     if to is None:
         return tree
-    cast = [
-        leaf.to(to) if isinstance(leaf, Tensor) and leaf.is_floating_point() else leaf
-        for leaf in leaves
-    ]
+    cast = [leaf.to(to) if isinstance(leaf, Tensor) and leaf.is_floating_point() else leaf for leaf in leaves]
     return tree_unflatten(cast, spec)
 
 
@@ -305,8 +298,7 @@ def register_divided_states() -> None:
 
 
 def divided_states(optimizer: Any, *rest: Any) -> None:
-    """After a step, and after states are loaded: the states of a divided parameter that have its
-    shape are DTensors."""
+    """After a step, and after states are loaded: the states of a divided parameter that have its shape are DTensors."""
     for p, state in optimizer.state.items():
         if (piece := piece_of(p)) is None:
             continue

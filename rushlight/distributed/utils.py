@@ -11,9 +11,7 @@ from rushlight.nn import Module
 from rushlight.nn.parallel.module_state import broadcast_all, check_same_model
 
 
-def _verify_param_shape_across_processes(
-    process_group: Any, tensors: Sequence[Tensor], logger: Any = None
-) -> None:
+def _verify_param_shape_across_processes(process_group: Any, tensors: Sequence[Tensor], logger: Any = None) -> None:
     """RuntimeError where the tensors of another rank have other shapes or dtypes."""
     if (own := member(process_group)) is not None:
         check_same_model([(str(i), t) for i, t in enumerate(tensors)], own)

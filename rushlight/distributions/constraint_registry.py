@@ -25,8 +25,7 @@ class ConstraintRegistry:
         self.rules: dict[Any, Callable] = {}
 
     def register(self, constraint: Any, factory: Callable | None = None) -> Any:
-        """Use `factory(constraint)` for a constraint, or for all of a class. Without it: a
-        decorator."""
+        """Use `factory(constraint)` for a constraint, or for all of a class. Without it: a decorator."""
         if factory is None:
             return lambda factory: self.register(constraint, factory)
         if not isinstance(constraint, Constraint) and not (
@@ -34,8 +33,7 @@ class ConstraintRegistry:
         ):
             raise TypeError(
                 explain(
-                    "Expected constraint to be either a Constraint subclass or instance, but got "
-                    f"{type(constraint)}"
+                    f"Expected constraint to be either a Constraint subclass or instance, but got {type(constraint)}"
                 )
             )
         self.rules[key(constraint)] = factory
@@ -106,9 +104,7 @@ def of_cat(registry: ConstraintRegistry) -> Callable:
 
 
 def of_stack(registry: ConstraintRegistry) -> Callable:
-    return lambda constraint: t.StackTransform(
-        [registry(one) for one in constraint.cseq], constraint.dim
-    )
+    return lambda constraint: t.StackTransform([registry(one) for one in constraint.cseq], constraint.dim)
 
 
 for registry in (biject_to, transform_to):

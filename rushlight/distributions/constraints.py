@@ -11,8 +11,7 @@ from rushlight.core.tensor import Tensor
 
 
 class Constraint:
-    """x in a set of values: `check(x)` is, for each value of `event_dim` dimensions, whether the
-    set contains it.
+    """x in a set of values: `check(x)` is, for each value of `event_dim` dimensions, whether the set contains it.
 
     >>> rushlight.distributions.constraints.positive.check(rushlight.tensor([-1., 2.]))
     tensor([False,  True])
@@ -29,18 +28,11 @@ class Constraint:
         event_dim: int | None = None,
         is_discrete: bool | None = None,
     ):
-        given = {
-            "_name": name or None,
-            "check": check,
-            "event_dim": event_dim,
-            "is_discrete": is_discrete,
-        }
+        given = {"_name": name or None, "check": check, "event_dim": event_dim, "is_discrete": is_discrete}
         self.__dict__.update({key: value for key, value in given.items() if value is not None})
 
     def check(self, value: Tensor) -> Tensor:
-        raise NotImplementedError(
-            explain(f"{self} cannot be checked: it depends on other arguments")
-        )
+        raise NotImplementedError(explain(f"{self} cannot be checked: it depends on other arguments"))
 
     def __repr__(self) -> str:
         name = self._name or type(self).__name__.removeprefix("_") + "()"
@@ -62,23 +54,17 @@ def is_dependent(constraint: Any) -> bool:
 
 
 class dependent_property(property, Dependent):
-    """x in support(self): a property whose value, on an object, is a set; on the class, one that
-    nothing is checked against.
+    """x in support(self): a property whose value, on an object, is a set; on the class, one that nothing is checked
+    against.
 
     >>> Uniform = rushlight.distributions.Uniform
     >>> Uniform(0.0, 2.0).support, rushlight.distributions.constraints.is_dependent(Uniform.support)
     (Interval(lower_bound=0.0, upper_bound=2.0), True)
     """
 
-    def __init__(
-        self, fn: Callable | None = None, *, is_discrete: bool = False, event_dim: int | None = 0
-    ):
+    def __init__(self, fn: Callable | None = None, *, is_discrete: bool = False, event_dim: int | None = 0):
         property.__init__(self, fn)
-        self._name, self.is_discrete, self.options = (
-            "Dependent()",
-            is_discrete,
-            (is_discrete, event_dim),
-        )
+        self._name, self.is_discrete, self.options = "Dependent()", is_discrete, (is_discrete, event_dim)
 
     @property
     def event_dim(self) -> int:  # type: ignore[override]
@@ -164,8 +150,7 @@ class less_than(UpTo):
 class interval(Between):
     """lower_bound <= x <= upper_bound.
 
-    >>> rushlight.distributions.constraints.interval(0.0, 1.0).check(rushlight.tensor([-1., 0.,
-    ...     1.]))
+    >>> rushlight.distributions.constraints.interval(0.0, 1.0).check(rushlight.tensor([-1., 0., 1.]))
     tensor([False,  True,  True])
     """
 
@@ -178,8 +163,7 @@ class interval(Between):
 class half_open_interval(Between):
     """lower_bound <= x < upper_bound.
 
-    >>> rushlight.distributions.constraints.half_open_interval(0.0, 1.0).check(rushlight.tensor([0.,
-    ...     1.]))
+    >>> rushlight.distributions.constraints.half_open_interval(0.0, 1.0).check(rushlight.tensor([0., 1.]))
     tensor([ True, False])
     """
 
@@ -192,8 +176,7 @@ class half_open_interval(Between):
 class integer_interval(Between):
     """x = lower_bound, lower_bound + 1, ..., upper_bound.
 
-    >>> rushlight.distributions.constraints.integer_interval(0, 2).check(rushlight.tensor([0., 0.5,
-    ...     2., 3.]))
+    >>> rushlight.distributions.constraints.integer_interval(0, 2).check(rushlight.tensor([0., 0.5, 2., 3.]))
     tensor([ True, False,  True, False])
     """
 
@@ -208,8 +191,7 @@ class integer_interval(Between):
 class multinomial(UpTo):
     """x_i >= 0, sum of x_i <= upper_bound, in the last dimension: counts.
 
-    >>> rushlight.distributions.constraints.multinomial(3).check(rushlight.tensor([[1., 2.], [2.,
-    ...     2.]]))
+    >>> rushlight.distributions.constraints.multinomial(3).check(rushlight.tensor([[1., 2.], [2., 2.]]))
     tensor([ True, False])
     """
 
@@ -221,8 +203,7 @@ class multinomial(UpTo):
 
 
 class independent(Constraint):
-    """x_1, x_2, ... in a set: `reinterpreted_batch_ndims` more dimensions of `base_constraint` are
-    one value.
+    """x_1, x_2, ... in a set: `reinterpreted_batch_ndims` more dimensions of `base_constraint` are one value.
 
     >>> c = rushlight.distributions.constraints
     >>> c.independent(c.positive, 1).check(rushlight.tensor([[1., 2.], [-1., 2.]]))
@@ -236,10 +217,7 @@ class independent(Constraint):
             base_constraint.event_dim + reinterpreted_batch_ndims,
             base_constraint.is_discrete,
         )
-        self.base_constraint, self.reinterpreted_batch_ndims = (
-            base_constraint,
-            reinterpreted_batch_ndims,
-        )
+        self.base_constraint, self.reinterpreted_batch_ndims = base_constraint, reinterpreted_batch_ndims
 
     def check(self, value: Tensor) -> Tensor:
         found = self.base_constraint.check(value)
@@ -255,12 +233,8 @@ class cat(Constraint):
     tensor([False,  True,  True])
     """
 
-    def __init__(
-        self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None
-    ):
-        super().__init__(
-            "Cat()", None, max(c.event_dim for c in cseq), any(c.is_discrete for c in cseq)
-        )
+    def __init__(self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None):
+        super().__init__("Cat()", None, max(c.event_dim for c in cseq), any(c.is_discrete for c in cseq))
         self.cseq, self.dim, self.lengths = list(cseq), dim, list(lengths or [1] * len(cseq))
 
     def check(self, value: Tensor) -> Tensor:
@@ -277,9 +251,7 @@ class stack(Constraint):
     """
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0):
-        super().__init__(
-            "Stack()", None, max(c.event_dim for c in cseq), any(c.is_discrete for c in cseq)
-        )
+        super().__init__("Stack()", None, max(c.event_dim for c in cseq), any(c.is_discrete for c in cseq))
         self.cseq, self.dim = list(cseq), dim
 
     def check(self, value: Tensor) -> Tensor:
@@ -325,9 +297,7 @@ def is_semidefinite(x: Tensor) -> Tensor:
     return (rushlight.linalg.eigvalsh(x) >= 0).all(-1) if symmetric.all() else symmetric
 
 
-def single(
-    name: str, check: Callable[[Tensor], Tensor], event_dim: int = 0, is_discrete: bool = False
-) -> Constraint:
+def single(name: str, check: Callable[[Tensor], Tensor], event_dim: int = 0, is_discrete: bool = False) -> Constraint:
     """The only instance of a new class, which gets torch's name: _Real for "Real"."""
     made = type(
         f"_{name}",
@@ -356,9 +326,7 @@ square = single("Square", is_square, 2)
 symmetric = single("Symmetric", is_symmetric, 2)
 lower_triangular = single("LowerTriangular", is_lower, 2)
 lower_cholesky = single("LowerCholesky", lambda x: is_lower(x) & has_positive_diagonal(x), 2)
-corr_cholesky = single(
-    "CorrCholesky", lambda x: is_lower(x) & has_positive_diagonal(x) & has_unit_rows(x), 2
-)
+corr_cholesky = single("CorrCholesky", lambda x: is_lower(x) & has_positive_diagonal(x) & has_unit_rows(x), 2)
 positive_definite = single("PositiveDefinite", is_definite, 2)
 positive_semidefinite = single("PositiveSemidefinite", is_semidefinite, 2)
 # torch's names of the classes
@@ -368,35 +336,9 @@ _Interval, _HalfOpenInterval, _IntegerInterval = interval, half_open_interval, i
 _Cat, _Stack, _Multinomial = cat, stack, multinomial
 
 __all__ = [
-    "Constraint",
-    "boolean",
-    "cat",
-    "corr_cholesky",
-    "dependent",
-    "dependent_property",
-    "greater_than",
-    "greater_than_eq",
-    "half_open_interval",
-    "independent",
-    "integer_interval",
-    "interval",
-    "is_dependent",
-    "less_than",
-    "lower_cholesky",
-    "lower_triangular",
-    "multinomial",
-    "nonnegative",
-    "nonnegative_integer",
-    "one_hot",
-    "positive",
-    "positive_definite",
-    "positive_integer",
-    "positive_semidefinite",
-    "real",
-    "real_vector",
-    "simplex",
-    "square",
-    "stack",
-    "symmetric",
-    "unit_interval",
-]
+    "Constraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property", "greater_than",
+    "greater_than_eq", "half_open_interval", "independent", "integer_interval", "interval", "is_dependent", "less_than",
+    "lower_cholesky", "lower_triangular", "multinomial", "nonnegative", "nonnegative_integer", "one_hot", "positive",
+    "positive_definite", "positive_integer", "positive_semidefinite", "real", "real_vector", "simplex", "square",
+    "stack", "symmetric", "unit_interval",
+]  # fmt: skip

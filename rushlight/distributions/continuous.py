@@ -16,14 +16,7 @@ from rushlight.distributions.constraints import (
     positive,
     real,
 )
-from rushlight.distributions.distribution import (
-    Distribution,
-    ExponentialFamily,
-    broadcast_all,
-    eps_of,
-    normal,
-    uniform,
-)
+from rushlight.distributions.distribution import Distribution, ExponentialFamily, broadcast_all, eps_of, normal, uniform
 
 
 class LocationScale(Distribution):
@@ -75,12 +68,7 @@ class Normal(LocationScale, ExponentialFamily):
         return -(z**2) / (2 * self.scale**2) - self.scale.log() - math.log(math.sqrt(2 * math.pi))
 
     def cdf(self, value: Tensor) -> Tensor:
-        return 0.5 * (
-            1
-            + rushlight.erf(
-                (self._checked(value) - self.loc) * self.scale.reciprocal() / math.sqrt(2)
-            )
-        )
+        return 0.5 * (1 + rushlight.erf((self._checked(value) - self.loc) * self.scale.reciprocal() / math.sqrt(2)))
 
     def icdf(self, value: Tensor) -> Tensor:
         return self.loc + self.scale * rushlight.erfinv(2 * value - 1) * math.sqrt(2)
@@ -134,8 +122,7 @@ class Uniform(Distribution):
     """
 
     arg_constraints = property(
-        lambda self: {"low": less_than(self.high), "high": greater_than(self.low)},
-        doc="low < high.",
+        lambda self: {"low": less_than(self.high), "high": greater_than(self.low)}, doc="low < high."
     )
     has_rsample = True
 
@@ -155,9 +142,7 @@ class Uniform(Distribution):
         return (self.high - self.low).pow(2) / 12
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return self.low + uniform(self._extended_shape(sample_shape), self.low) * (
-            self.high - self.low
-        )
+        return self.low + uniform(self._extended_shape(sample_shape), self.low) * (self.high - self.low)
 
     def log_prob(self, value: Tensor) -> Tensor:
         inside = (self.low <= self._checked(value)) & (self.high > value)
@@ -202,12 +187,7 @@ class Exponential(ExponentialFamily):
         return self.rate.pow(-2)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return (
-            rushlight.empty(
-                self._extended_shape(sample_shape), dtype=self.rate.dtype
-            ).exponential_()
-            / self.rate
-        )
+        return rushlight.empty(self._extended_shape(sample_shape), dtype=self.rate.dtype).exponential_() / self.rate
 
     def log_prob(self, value: Tensor) -> Tensor:
         return self.rate.log() - self.rate * self._checked(value)

@@ -9,20 +9,9 @@ from rushlight.base.errors import explain
 from rushlight.core.arguments import holds
 from rushlight.core.tensor import Tensor
 from rushlight.distributions import constraints
-from rushlight.distributions.constraints import (
-    dependent_property,
-    nonnegative,
-    nonnegative_integer,
-    real,
-)
+from rushlight.distributions.constraints import dependent_property, nonnegative, nonnegative_integer, real
 from rushlight.distributions.discrete import Categorical, OfCategorical
-from rushlight.distributions.distribution import (
-    ExponentialFamily,
-    OfOutcomes,
-    broadcast_all,
-    one_of,
-    tiny_of,
-)
+from rushlight.distributions.distribution import ExponentialFamily, OfOutcomes, broadcast_all, one_of, tiny_of
 from rushlight.distributions.gamma import Gamma
 
 
@@ -56,8 +45,7 @@ class Poisson(ExponentialFamily):
 class Geometric(OfOutcomes):
     """p(k) = (1 - probs)^k probs: failures before the first success.
 
-    >>> rushlight.distributions.Geometric(rushlight.tensor(0.5)).log_prob(rushlight.tensor([0., 1.,
-    ...     2.])).exp()
+    >>> rushlight.distributions.Geometric(rushlight.tensor(0.5)).log_prob(rushlight.tensor([0., 1., 2.])).exp()
     tensor([0.5000, 0.2500, 0.1250])
     """
 
@@ -70,17 +58,14 @@ class Geometric(OfOutcomes):
         if self._validate_args and probs is not None and not holds(self.probs > 0):
             raise ValueError(
                 explain(
-                    f"Expected parameter probs (Tensor of shape {tuple(self.probs.shape)}) of "
-                    "distribution "
-                    f"{self!r} to be positive but found invalid values:\n{self.probs}"
+                    f"Expected parameter probs (Tensor of shape {tuple(self.probs.shape)}) of distribution {self!r} "
+                    f"to be positive but found invalid values:\n{self.probs}"
                 )
             )
 
     mean = property(lambda self: 1.0 / self.probs - 1.0, doc="1 / probs - 1.")
     mode = property(lambda self: rushlight.zeros_like(self.probs), doc="0.")
-    variance = property(
-        lambda self: (1.0 / self.probs - 1.0) / self.probs, doc="(1 - probs) / probs^2."
-    )
+    variance = property(lambda self: (1.0 / self.probs - 1.0) / self.probs, doc="(1 - probs) / probs^2.")
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
@@ -99,17 +84,9 @@ class Geometric(OfOutcomes):
 
 
 class OfTrials(OfOutcomes):
-    """The base of distributions with a `total_count`, in the dtype of the probabilities or
-    logits.
-    """
+    """The base of distributions with a `total_count`, in the dtype of the probabilities or logits."""
 
-    def __init__(
-        self,
-        total_count: Any,
-        probs: Any = None,
-        logits: Any = None,
-        validate_args: bool | None = None,
-    ):
+    def __init__(self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         one_of(probs, logits)
         count, given = broadcast_all(total_count, logits if probs is None else probs)
         self.total_count = count.type_as(given)
@@ -125,33 +102,19 @@ class Binomial(OfTrials):
     tensor([0.2500, 0.5000, 0.2500])
     """
 
-    arg_constraints = {
-        "total_count": nonnegative_integer,
-        "probs": constraints.unit_interval,
-        "logits": real,
-    }
+    arg_constraints = {"total_count": nonnegative_integer, "probs": constraints.unit_interval, "logits": real}
     has_enumerate_support = True
 
-    def __init__(
-        self,
-        total_count: Any = 1,
-        probs: Any = None,
-        logits: Any = None,
-        validate_args: bool | None = None,
-    ):
+    def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         super().__init__(total_count, probs, logits, validate_args)
 
-    support = dependent_property(
-        lambda self: constraints.integer_interval(0, self.total_count), is_discrete=True
-    )
+    support = dependent_property(lambda self: constraints.integer_interval(0, self.total_count), is_discrete=True)
     mean = property(lambda self: self.total_count * self.probs, doc="n probs.")
     mode = property(
         lambda self: ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count),
         doc="(n + 1) probs, rounded down.",
     )
-    variance = property(
-        lambda self: self.total_count * self.probs * (1 - self.probs), doc="n probs (1 - probs)."
-    )
+    variance = property(lambda self: self.total_count * self.probs * (1 - self.probs), doc="n probs (1 - probs).")
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
@@ -159,35 +122,27 @@ class Binomial(OfTrials):
             return rushlight.binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """k logits - n log(1 + exp(logits)), with no large number in between; at logits 0 the slope
-        of both sides."""
+        """k logits - n log(1 + exp(logits)), with no large number in between; at logits 0 the slope of both sides."""
         k, n, logits = self._checked(value), self.total_count, self.logits
         positive = (logits.clamp(min=0) + logits - logits.clamp(max=0)) / 2
-        normalizer = n * (
-            positive + rushlight.log1p(rushlight.exp(-logits.abs()))
-        ) - rushlight.lgamma(n + 1)
+        normalizer = n * (positive + rushlight.log1p(rushlight.exp(-logits.abs()))) - rushlight.lgamma(n + 1)
         return k * logits - rushlight.lgamma(k + 1) - rushlight.lgamma(n - k + 1) - normalizer
 
     def entropy(self) -> Tensor:
         if not holds(self.total_count == self.total_count.max()):
-            raise NotImplementedError(
-                explain("Inhomogeneous total count not supported by `entropy`.")
-            )
+            raise NotImplementedError(explain("Inhomogeneous total count not supported by `entropy`."))
         log_prob = self.log_prob(self.enumerate_support(False))
         return -(rushlight.exp(log_prob) * log_prob).sum(0)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         n = int(self.total_count.max())
         if not holds(self.total_count.min() == n):
-            raise NotImplementedError(
-                explain("Inhomogeneous total count not supported by `enumerate_support`.")
-            )
+            raise NotImplementedError(explain("Inhomogeneous total count not supported by `enumerate_support`."))
         return self._enumerated(rushlight.arange(1 + n, dtype=self._given.dtype), expand)
 
 
 class NegativeBinomial(OfTrials):
-    """p(k) = Gamma(n + k) / (k! Gamma(n)) (1 - probs)^n probs^k: successes before n failures; n
-    need not be whole.
+    """p(k) = Gamma(n + k) / (k! Gamma(n)) (1 - probs)^n probs^k: successes before n failures; n need not be whole.
 
     >>> d = rushlight.distributions.NegativeBinomial(rushlight.tensor(2.), rushlight.tensor(0.5))
     >>> d.mean, d.log_prob(rushlight.tensor(0.)).exp()
@@ -201,38 +156,27 @@ class NegativeBinomial(OfTrials):
     }
     support = nonnegative_integer
 
-    mean = property(
-        lambda self: self.total_count * rushlight.exp(self.logits), doc="n exp(logits)."
-    )
+    mean = property(lambda self: self.total_count * rushlight.exp(self.logits), doc="n exp(logits).")
     mode = property(
         lambda self: ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0),
         doc="(n - 1) exp(logits), rounded down, or 0.",
     )
-    variance = property(
-        lambda self: self.mean / rushlight.sigmoid(-self.logits), doc="mean / (1 - probs)."
-    )
+    variance = property(lambda self: self.mean / rushlight.sigmoid(-self.logits), doc="mean / (1 - probs).")
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with rushlight.no_grad():
-            rate = Gamma(self.total_count, rushlight.exp(-self.logits), validate_args=False).sample(
-                sample_shape
-            )
+            rate = Gamma(self.total_count, rushlight.exp(-self.logits), validate_args=False).sample(sample_shape)
             return rushlight.poisson(rate)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        k, n, logsigmoid = (
-            self._checked(value),
-            self.total_count,
-            rushlight.nn.functional.logsigmoid,
-        )
+        k, n, logsigmoid = self._checked(value), self.total_count, rushlight.nn.functional.logsigmoid
         choices = rushlight.lgamma(n + k) - rushlight.lgamma(1.0 + k) - rushlight.lgamma(n)
         choices = rushlight.where(n + k == 0.0, 0.0, choices)
         return n * logsigmoid(-self.logits) + k * logsigmoid(self.logits) + choices
 
 
 class Multinomial(OfCategorical):
-    """p(k) = n! prod probs_i^k_i / k_i!, of counts k that add up to n, the `total_count`: n draws
-    of a `Categorical`.
+    """p(k) = n! prod probs_i^k_i / k_i!, of counts k that add up to n, the `total_count`: n draws of a `Categorical`.
 
     >>> d = rushlight.distributions.Multinomial(3, rushlight.tensor([0.5, 0.5]))
     >>> d.log_prob(rushlight.tensor([2., 1.])).exp()  # 3 / 8
@@ -251,13 +195,9 @@ class Multinomial(OfCategorical):
         self.total_count = total_count
         super().__init__(Categorical(probs, logits), validate_args)
 
-    support = dependent_property(
-        lambda self: constraints.multinomial(self.total_count), is_discrete=True, event_dim=1
-    )
+    support = dependent_property(lambda self: constraints.multinomial(self.total_count), is_discrete=True, event_dim=1)
     mean = property(lambda self: self.probs * self.total_count, doc="n probs.")
-    variance = property(
-        lambda self: self.total_count * self.probs * (1 - self.probs), doc="n probs (1 - probs)."
-    )
+    variance = property(lambda self: self.total_count * self.probs * (1 - self.probs), doc="n probs (1 - probs).")
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         # (n, *sample, *batch)
@@ -270,9 +210,7 @@ class Multinomial(OfCategorical):
     def log_prob(self, value: Tensor) -> Tensor:
         logits, k = broadcast_all(self.logits, self._checked(value))
         logits = rushlight.where((k == 0) & (logits == -float("inf")), 0.0, logits)
-        return (
-            rushlight.lgamma(k.sum(-1) + 1) - rushlight.lgamma(k + 1).sum(-1) + (logits * k).sum(-1)
-        )
+        return rushlight.lgamma(k.sum(-1) + 1) - rushlight.lgamma(k + 1).sum(-1) + (logits * k).sum(-1)
 
     def entropy(self) -> Tensor:
         n = rushlight.tensor(float(self.total_count), dtype=self.probs.dtype)

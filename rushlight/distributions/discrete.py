@@ -8,13 +8,7 @@ import rushlight
 from rushlight.base.errors import explain
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor
-from rushlight.distributions.constraints import (
-    Constraint,
-    boolean,
-    dependent_property,
-    integer_interval,
-    one_hot,
-)
+from rushlight.distributions.constraints import Constraint, boolean, dependent_property, integer_interval, one_hot
 from rushlight.distributions.distribution import (
     OUTCOME_CONSTRAINTS,
     Distribution,
@@ -52,22 +46,17 @@ class Bernoulli(OfOutcomes, ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         logits, value = rushlight.broadcast_tensors(self.logits, self._checked(value))
-        return -rushlight.nn.functional.binary_cross_entropy_with_logits(
-            logits, value, reduction="none"
-        )
+        return -rushlight.nn.functional.binary_cross_entropy_with_logits(logits, value, reduction="none")
 
     def entropy(self) -> Tensor:
-        return rushlight.nn.functional.binary_cross_entropy_with_logits(
-            self.logits, self.probs, reduction="none"
-        )
+        return rushlight.nn.functional.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         return self._enumerated(rushlight.arange(2, dtype=self._given.dtype), expand)
 
 
 class Categorical(OfOutcomes):
-    """p(i) = probs[i], which are made to add up to 1; or softmax(logits)[i]. Values are int64 from
-    0 to n - 1.
+    """p(i) = probs[i], which are made to add up to 1; or softmax(logits)[i]. Values are int64 from 0 to n - 1.
 
     >>> rushlight.distributions.Categorical(rushlight.tensor([1.0, 3.0])).probs
     tensor([0.2500, 0.7500])
@@ -77,12 +66,7 @@ class Categorical(OfOutcomes):
     has_enumerate_support = True
     _binary = False
 
-    def __init__(
-        self,
-        probs: Tensor | None = None,
-        logits: Tensor | None = None,
-        validate_args: bool | None = None,
-    ):
+    def __init__(self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None):
         one_of(probs, logits)
         given: Any = logits if probs is None else probs
         if given.dim() < 1:
@@ -128,9 +112,7 @@ class Categorical(OfOutcomes):
 
 
 class OfCategorical(Distribution):
-    """The base of distributions composed of a `Categorical`: an event has one element for each
-    outcome.
-    """
+    """The base of distributions composed of a `Categorical`: an event has one element for each outcome."""
 
     arg_constraints = OUTCOME_CONSTRAINTS
 
@@ -157,12 +139,7 @@ class OneHotCategorical(OfCategorical):
     support = one_hot
     has_enumerate_support = True
 
-    def __init__(
-        self,
-        probs: Tensor | None = None,
-        logits: Tensor | None = None,
-        validate_args: bool | None = None,
-    ):
+    def __init__(self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None):
         super().__init__(Categorical(probs, logits, validate_args), validate_args)
 
     mean = property(lambda self: self.probs, doc="probs.")
@@ -185,15 +162,12 @@ class OneHotCategorical(OfCategorical):
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         n = self._event_shape[0]
-        values = rushlight.eye(n, dtype=self.probs.dtype).reshape(
-            n, *[1] * len(self._batch_shape), n
-        )
+        values = rushlight.eye(n, dtype=self.probs.dtype).reshape(n, *[1] * len(self._batch_shape), n)
         return values.expand(n, *self._batch_shape, n) if expand else values
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """x = one_hot + (probs - probs.detach()): a `OneHotCategorical` whose samples pass gradients on
-    to probs.
+    """x = one_hot + (probs - probs.detach()): a `OneHotCategorical` whose samples pass gradients on to probs.
 
     >>> probs = rushlight.tensor([0.5, 0.5], requires_grad=True)
     >>> x = rushlight.distributions.OneHotCategoricalStraightThrough(probs).rsample()

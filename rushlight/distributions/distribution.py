@@ -25,11 +25,10 @@ D = TypeVar("D", bound="Distribution")
 
 
 class Distribution:
-    """p(x): a random variable, or a batch of them, `batch_shape`, each with values of
-    `event_shape`.
+    """p(x): a random variable, or a batch of them, `batch_shape`, each with values of `event_shape`.
 
-    `sample(shape)` gives shape + batch_shape + event_shape, `log_prob` of such values shape +
-    batch_shape. `validate_args=False` leaves out the checks of arguments and values.
+    `sample(shape)` gives shape + batch_shape + event_shape, `log_prob` of such values shape + batch_shape.
+    `validate_args=False` leaves out the checks of arguments and values.
 
     >>> d = rushlight.distributions.MultivariateNormal(rushlight.zeros(3, 2), rushlight.eye(2))
     >>> d.batch_shape, d.event_shape, d.sample((4,)).shape, d.log_prob(d.sample((4,))).shape
@@ -42,9 +41,7 @@ class Distribution:
     has_enumerate_support = False
     _validate_args = True
 
-    def __init__(
-        self, batch_shape: Any = (), event_shape: Any = (), validate_args: bool | None = None
-    ):
+    def __init__(self, batch_shape: Any = (), event_shape: Any = (), validate_args: bool | None = None):
         self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
         if validate_args is not None:
             self._validate_args = validate_args
@@ -60,26 +57,23 @@ class Distribution:
         if not holds(constraint.check(value)):
             raise ValueError(
                 explain(
-                    f"Expected parameter {name} ({type(value).__name__} of shape "
-                    f"{tuple(value.shape)}) of distribution "
-                    f"{self!r} to satisfy the constraint {constraint!r}, but found invalid "
+                    f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of "
+                    f"distribution {self!r} to satisfy the constraint {constraint!r}, but found invalid "
                     f"values:\n{value}",
-                    "check the computation of these values: often a log, a softmax or a square "
-                    "root is missing",
+                    "check the computation of these values: often a log, a softmax or a square root is missing",
                 )
             )
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """The default of `validate_args`: whether distributions check their arguments and
-        values."""
+        """The default of `validate_args`: whether distributions check their arguments and values."""
         if value not in (True, False):
             raise ValueError(explain("set_default_validate_args takes True or False"))
         Distribution._validate_args = value
 
     def expand(self: D, batch_shape: Any, _instance: Any = None) -> D:
-        """The same distribution with its arguments expanded to this batch shape. `_instance`: the
-        instance to fill, if a subclass has expanded its own parameters.
+        """The same distribution with its arguments expanded to this batch shape. `_instance`: the instance to fill, if
+        a subclass has expanded its own parameters.
         """
         batch = Size(batch_shape)
         new = type(self).__new__(type(self)) if _instance is None else _instance
@@ -92,23 +86,19 @@ class Distribution:
     def _get_checked_instance(self, cls: Any, _instance: Any = None) -> Any:
         """torch's private method for a class's `expand`: the instance to fill, or a new one.
 
-        NotImplementedError for a subclass of `cls` with another `__init__`: this subclass must
-        define `expand`.
+        NotImplementedError for a subclass of `cls` with another `__init__`: this subclass must define `expand`.
         """
         if _instance is None and type(self).__init__ is not cls.__init__:
             raise NotImplementedError(
                 explain(
-                    f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom "
-                    "__init__ method must also define a "
-                    "custom .expand() method."
+                    f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ method must "
+                    "also define a custom .expand() method."
                 )
             )
         return type(self).__new__(type(self)) if _instance is None else _instance
 
     def _expand_into(self, new: Any, batch: Size) -> None:
-        """Set the expanded arguments in `new`; a distribution that contains others expands these,
-        too.
-        """
+        """Set the expanded arguments in `new`; a distribution that contains others expands these, too."""
         for name, constraint in self.arg_constraints.items():
             value = self.__dict__.get(name)
             if isinstance(value, Tensor):
@@ -198,9 +188,7 @@ class Distribution:
 
     def _validate_sample(self, value: Any) -> None:
         if not isinstance(value, Tensor):
-            raise ValueError(
-                explain("The value argument to log_prob must be a Tensor", "torch.tensor(value)")
-            )
+            raise ValueError(explain("The value argument to log_prob must be a Tensor", "torch.tensor(value)"))
         n = value.ndim - len(self._event_shape)
         if n < 0 or tuple(value.shape[n:]) != tuple(self._event_shape):
             raise ValueError(
@@ -213,11 +201,7 @@ class Distribution:
         for a, b in zip(reversed(value.shape), reversed(full)):
             if a != 1 and b != 1 and a != b:
                 raise ValueError(
-                    explain(
-                        "Value is not broadcastable with batch_shape+event_shape: "
-                        f"{tuple(value.shape)} "
-                        f"vs {full}."
-                    )
+                    explain(f"Value is not broadcastable with batch_shape+event_shape: {tuple(value.shape)} vs {full}.")
                 )
         support = self.support
         if is_dependent(support):
@@ -225,10 +209,8 @@ class Distribution:
         if not holds(support.check(value)):
             raise ValueError(
                 explain(
-                    f"Expected value argument ({type(value).__name__} of shape "
-                    f"{tuple(value.shape)}) to be within the support "
-                    f"({support!r}) of the distribution {self!r}, but found invalid "
-                    f"values:\n{value}"
+                    f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the "
+                    f"support ({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"
                 )
             )
 
@@ -250,8 +232,7 @@ class Distribution:
 class ExponentialFamily(Distribution):
     """p(x) = exp(t(x) . theta - F(theta) + k(x)): the base class of torch's exponential families.
 
-    >>> isinstance(rushlight.distributions.Normal(0.0, 1.0),
-    ...     rushlight.distributions.ExponentialFamily)
+    >>> isinstance(rushlight.distributions.Normal(0.0, 1.0), rushlight.distributions.ExponentialFamily)
     True
     """
 
@@ -281,11 +262,9 @@ class computed:
 
 
 class OfOutcomes(Distribution):
-    """The base of distributions given by probabilities or logits; the other one is computed on
-    demand.
+    """The base of distributions given by probabilities or logits; the other one is computed on demand.
 
-    `binary`: logits are log(p / (1 - p)) of one probability, not logarithms of a row of them.
-    """
+    `binary`: logits are log(p / (1 - p)) of one probability, not logarithms of a row of them."""
 
     arg_constraints = {"probs": unit_interval, "logits": real}
     _binary = True
@@ -322,8 +301,7 @@ OUTCOME_CONSTRAINTS = {"probs": simplex, "logits": real_vector}
 
 
 def clamp_probs(p: Tensor) -> Any:
-    """min(max(p, eps), 1 - eps), eps the dtype's: clamped away from 0 and 1, so that logarithms are
-    finite.
+    """min(max(p, eps), 1 - eps), eps the dtype's: clamped away from 0 and 1, so that logarithms are finite.
 
     >>> rushlight.distributions.utils.clamp_probs(rushlight.tensor([0., 0.5])).log()
     tensor([-15.9424,  -0.6931])
@@ -332,8 +310,7 @@ def clamp_probs(p: Tensor) -> Any:
 
 
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Any:
-    """p_i = exp(x_i) / sum over j of exp(x_j) in the last dimension, or sigmoid(x) if each logit
-    stands for itself.
+    """p_i = exp(x_i) / sum over j of exp(x_j) in the last dimension, or sigmoid(x) if each logit stands for itself.
 
     >>> convert = rushlight.distributions.utils.logits_to_probs
     >>> convert(rushlight.tensor([0., 0.])), convert(rushlight.tensor(0.), is_binary=True)
@@ -343,8 +320,7 @@ def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Any:
 
 
 def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Any:
-    """log p, or log(p / (1 - p)) if each probability stands for itself; away from infinity by the
-    dtype's epsilon.
+    """log p, or log(p / (1 - p)) if each probability stands for itself; away from infinity by the dtype's epsilon.
 
     >>> convert = rushlight.distributions.utils.probs_to_logits
     >>> convert(rushlight.tensor(0.5)), convert(rushlight.tensor(0.5), is_binary=True)
@@ -355,8 +331,8 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Any:
 
 
 def broadcast_all(*values: Any) -> tuple[Any, ...]:
-    """(x, y, ...) of one shape: numbers and tensors broadcast; numbers take the tensors' dtype.
-    ValueError for other types.
+    """(x, y, ...) of one shape: numbers and tensors broadcast; numbers take the tensors' dtype. ValueError for other
+    types.
 
     >>> rushlight.distributions.utils.broadcast_all(rushlight.tensor([1., 2.]), 3)
     (tensor([1., 2.]), tensor([3., 3.]))
@@ -364,17 +340,14 @@ def broadcast_all(*values: Any) -> tuple[Any, ...]:
     if not all(isinstance(v, (Tensor, int, float)) for v in values):
         raise ValueError(
             explain(
-                "Input arguments must all be instances of Number, torch.Tensor or objects "
-                "implementing "
+                "Input arguments must all be instances of Number, torch.Tensor or objects implementing "
                 "__torch_function__."
             )
         )
     like = next((v for v in values if isinstance(v, Tensor)), None)
     dtype = rushlight.get_default_dtype() if like is None else like.dtype
     return tuple(
-        rushlight.broadcast_tensors(
-            *(v if isinstance(v, Tensor) else rushlight.tensor(v, dtype=dtype) for v in values)
-        )
+        rushlight.broadcast_tensors(*(v if isinstance(v, Tensor) else rushlight.tensor(v, dtype=dtype) for v in values))
     )
 
 

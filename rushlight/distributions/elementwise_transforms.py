@@ -46,9 +46,7 @@ class PowerTransform(Transform):
 
     def __init__(self, exponent: Any, cache_size: int = 0):
         super().__init__(cache_size)
-        self.exponent = (
-            exponent if isinstance(exponent, Tensor) else rushlight.tensor(float(exponent))
-        )
+        self.exponent = exponent if isinstance(exponent, Tensor) else rushlight.tensor(float(exponent))
 
     @property
     def sign(self) -> Any:
@@ -172,18 +170,12 @@ class AffineTransform(Transform):
         super().__init__(cache_size)
         self.loc, self.scale, self._event_dim = loc, scale, event_dim
         self.domain = self.codomain = (
-            constraints.real
-            if event_dim == 0
-            else constraints.independent(constraints.real, event_dim)
+            constraints.real if event_dim == 0 else constraints.independent(constraints.real, event_dim)
         )
 
     @property
     def sign(self) -> Any:
-        return (
-            self.scale.sign()
-            if isinstance(self.scale, Tensor)
-            else (self.scale > 0) - (self.scale < 0)
-        )
+        return self.scale.sign() if isinstance(self.scale, Tensor) else (self.scale > 0) - (self.scale < 0)
 
     def _call(self, x: Any) -> Tensor:
         return self.loc + self.scale * x
@@ -192,18 +184,12 @@ class AffineTransform(Transform):
         return (y - self.loc) / self.scale
 
     def log_abs_det_jacobian(self, x: Any, y: Tensor) -> Tensor:
-        scale = (
-            self.scale
-            if isinstance(self.scale, Tensor)
-            else rushlight.tensor(float(self.scale), dtype=x.dtype)
-        )
+        scale = self.scale if isinstance(self.scale, Tensor) else rushlight.tensor(float(self.scale), dtype=x.dtype)
         log = scale.abs().log()
         return sum_last(log.expand(rushlight.broadcast_shapes(x.shape, log.shape)), self._event_dim)
 
     def forward_shape(self, shape: Any) -> Size:
-        return rushlight.broadcast_shapes(
-            shape, *(v.shape for v in (self.loc, self.scale) if isinstance(v, Tensor))
-        )
+        return rushlight.broadcast_shapes(shape, *(v.shape for v in (self.loc, self.scale) if isinstance(v, Tensor)))
 
     inverse_shape = forward_shape
 

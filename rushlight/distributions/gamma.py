@@ -1,10 +1,8 @@
-"""Gamma, Beta, Dirichlet and distributions composed of them. Samples have gradients by implicit
-differentiation.
+"""Gamma, Beta, Dirichlet and distributions composed of them. Samples have gradients by implicit differentiation.
 
-A sample x of a distribution F(x; a) moves with its parameter so that F stays: dx/da = -(dF/da) /
-(dF/dx) (M. Figurnov, S. Mohamed, A. Mnih, Implicit reparameterization gradients, 2018). dF/da is a
-central difference of the fourth order of SciPy's incomplete functions, exact to about 10 digits;
-torch's own formulas to about 4."""
+A sample x of a distribution F(x; a) moves with its parameter so that F stays: dx/da = -(dF/da) / (dF/dx) (M. Figurnov,
+S. Mohamed, A. Mnih, Implicit reparameterization gradients, 2018). dF/da is a central difference of the fourth order of
+SciPy's incomplete functions, exact to about 10 digits; torch's own formulas to about 4."""
 
 from __future__ import annotations
 
@@ -18,14 +16,7 @@ from rushlight.autograd.function import Function, once_differentiable
 from rushlight.base.dependencies import scipy_part
 from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor, from_array
-from rushlight.distributions.constraints import (
-    independent,
-    nonnegative,
-    positive,
-    real,
-    simplex,
-    unit_interval,
-)
+from rushlight.distributions.constraints import independent, nonnegative, positive, real, simplex, unit_interval
 from rushlight.distributions.distribution import Distribution as Base
 from rushlight.distributions.distribution import ExponentialFamily, broadcast_all, normal, tiny_of
 from rushlight.ops.tensor.random_tensors import source
@@ -50,9 +41,7 @@ def beta_slope(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:
     """dx/da for x ~ Beta(a, b)."""
     special = scipy_part("special", "derivatives of Gamma, Beta and Dirichlet numbers need")
     lower = x < a / (a + b)
-    moved = slope(
-        lambda a: np.where(lower, special.betainc(a, b, x), -special.betaincc(a, b, x)), a
-    )
+    moved = slope(lambda a: np.where(lower, special.betainc(a, b, x), -special.betaincc(a, b, x)), a)
     return -moved * np.exp(special.betaln(a, b) - (a - 1) * np.log(x) - (b - 1) * np.log1p(-x))
 
 
@@ -84,10 +73,7 @@ def _standard_gamma(self: Tensor, generator: Any = None) -> Tensor:
         return StandardGamma.apply(self)
     if self.requires_grad:
         raise NotImplementedError(
-            explain(
-                "_standard_gamma with a generator has no derivative",
-                "leave out generator, and call manual_seed",
-            )
+            explain("_standard_gamma with a generator has no derivative", "leave out generator, and call manual_seed")
         )
     return from_array(source(generator).standard_gamma(self._array))
 
@@ -100,14 +86,10 @@ class StandardDirichlet(StandardGamma):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, g: Tensor) -> Tensor:
-        """Each element has the derivative of a Beta sample; the other elements change in
-        proportion.
-        """
+        """Each element has the derivative of a Beta sample; the other elements change in proportion."""
         a, x, g = (t._array.astype(np.float64) for t in (*ctx.saved_tensors, g))
         moved = beta_slope(a, a.sum(-1, keepdims=True) - a, x) / (1 - x)
-        return from_array(
-            (moved * (g - (x * g).sum(-1, keepdims=True))).astype(ctx.saved_tensors[0]._array.dtype)
-        )
+        return from_array((moved * (g - (x * g).sum(-1, keepdims=True))).astype(ctx.saved_tensors[0]._array.dtype))
 
 
 class Gamma(ExponentialFamily):
@@ -127,10 +109,7 @@ class Gamma(ExponentialFamily):
         super().__init__(self.concentration.shape, (), validate_args)
 
     mean = property(lambda self: self.concentration / self.rate, doc="a / rate.")
-    mode = property(
-        lambda self: ((self.concentration - 1) / self.rate).clamp(min=0),
-        doc="(a - 1) / rate, or 0.",
-    )
+    mode = property(lambda self: ((self.concentration - 1) / self.rate).clamp(min=0), doc="(a - 1) / rate, or 0.")
     variance = property(lambda self: self.concentration / self.rate.pow(2), doc="a / rate^2.")
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
@@ -160,8 +139,8 @@ def at_least(x: Tensor, least: float) -> Tensor:
 
 
 class Chi2(Gamma):
-    """p(x) = x^(df / 2 - 1) exp(-x / 2) / (2^(df / 2) Gamma(df / 2)): the sum of `df` squares of
-    standard normal variables.
+    """p(x) = x^(df / 2 - 1) exp(-x / 2) / (2^(df / 2) Gamma(df / 2)): the sum of `df` squares of standard normal
+    variables.
 
     >>> d = rushlight.distributions.Chi2(rushlight.tensor(3.))
     >>> d.mean, d.variance
@@ -219,9 +198,7 @@ class Dirichlet(ExponentialFamily):
         return a * (total - a) / (total.pow(2) * (total + 1))
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return StandardDirichlet.apply(
-            self.concentration.expand(self._extended_shape(sample_shape))
-        )
+        return StandardDirichlet.apply(self.concentration.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
         a = self.concentration
@@ -243,8 +220,7 @@ class Dirichlet(ExponentialFamily):
 
 
 class Beta(ExponentialFamily):
-    """p(x) = x^(a - 1) (1 - x)^(b - 1) / B(a, b) for x in [0, 1], a `concentration1`, b
-    `concentration0`.
+    """p(x) = x^(a - 1) (1 - x)^(b - 1) / B(a, b) for x in [0, 1], a `concentration1`, b `concentration0`.
 
     >>> d = rushlight.distributions.Beta(2.0, 1.0)
     >>> d.mean, d.log_prob(rushlight.tensor(0.5)).exp()  # 2 / (2 + 1), 2 x
@@ -265,13 +241,8 @@ class Beta(ExponentialFamily):
 
     concentration1 = property(lambda self: self._dirichlet.concentration[..., 0], doc="a.")
     concentration0 = property(lambda self: self._dirichlet.concentration[..., 1], doc="b.")
-    mean = property(
-        lambda self: self.concentration1 / (self.concentration1 + self.concentration0),
-        doc="a / (a + b).",
-    )
-    mode = property(
-        lambda self: self._dirichlet.mode[..., 0], doc="(a - 1) / (a + b - 2), or an end."
-    )
+    mean = property(lambda self: self.concentration1 / (self.concentration1 + self.concentration0), doc="a / (a + b).")
+    mode = property(lambda self: self._dirichlet.mode[..., 0], doc="(a - 1) / (a + b - 2), or an end.")
 
     @property
     def variance(self) -> Tensor:
@@ -290,8 +261,7 @@ class Beta(ExponentialFamily):
 
 
 class StudentT(Base):
-    """x = loc + scale z / sqrt(c / df), z standard normal, c of Chi2(df): heavier tails than a
-    normal variable's.
+    """x = loc + scale z / sqrt(c / df), z standard normal, c of Chi2(df): heavier tails than a normal variable's.
 
     >>> d = rushlight.distributions.StudentT(rushlight.tensor(4.))
     >>> d.mean, d.variance  # df / (df - 2)
@@ -302,16 +272,12 @@ class StudentT(Base):
     support = real
     has_rsample = True
 
-    def __init__(
-        self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None
-    ):
+    def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None):
         self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
         super().__init__(self.df.shape, (), validate_args)
 
     mode = property(lambda self: self.loc, doc="loc.")
-    mean = property(
-        lambda self: rushlight.where(self.df > 1, self.loc, math.nan), doc="loc; nan for df <= 1."
-    )
+    mean = property(lambda self: rushlight.where(self.df > 1, self.loc, math.nan), doc="loc; nan for df <= 1.")
 
     @property
     def variance(self) -> Tensor:
@@ -362,8 +328,7 @@ class FisherSnedecor(Base):
         super().__init__(self.df1.shape, (), validate_args)
 
     mean = property(
-        lambda self: rushlight.where(self.df2 > 2, self.df2 / (self.df2 - 2), math.nan),
-        doc="df2/(df2 - 2).",
+        lambda self: rushlight.where(self.df2 > 2, self.df2 / (self.df2 - 2), math.nan), doc="df2/(df2 - 2)."
     )
 
     @property
@@ -378,10 +343,7 @@ class FisherSnedecor(Base):
         return rushlight.where(m > 4, found, math.nan)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        x, y = (
-            Gamma(df * 0.5, df, validate_args=False).rsample(sample_shape)
-            for df in (self.df1, self.df2)
-        )
+        x, y = (Gamma(df * 0.5, df, validate_args=False).rsample(sample_shape) for df in (self.df1, self.df2))
         tiny = tiny_of(x)
         return at_least(x / at_least(y, tiny), tiny)
 

@@ -83,9 +83,7 @@ class HalfNormal(Half):
 
     _whole = Normal
     mean = property(lambda self: self.scale * math.sqrt(2 / math.pi), doc="sqrt(2 / pi) scale.")
-    variance = property(
-        lambda self: self.scale.pow(2) * (1 - 2 / math.pi), doc="(1 - 2 / pi) scale^2."
-    )
+    variance = property(lambda self: self.scale.pow(2) * (1 - 2 / math.pi), doc="(1 - 2 / pi) scale^2.")
 
 
 class HalfCauchy(Half):
@@ -101,8 +99,7 @@ class HalfCauchy(Half):
 
 
 class InverseGamma(TransformedDistribution):
-    """p(x) = rate^a x^(-a - 1) exp(-rate / x) / Gamma(a), a the concentration: 1 / x of a
-    Gamma(concentration, rate).
+    """p(x) = rate^a x^(-a - 1) exp(-rate / x) / Gamma(a), a the concentration: 1 / x of a Gamma(concentration, rate).
 
     >>> rushlight.distributions.InverseGamma(rushlight.tensor(3.),
     ...     rushlight.tensor(4.)).mean  # rate / (a - 1)
@@ -117,9 +114,7 @@ class InverseGamma(TransformedDistribution):
         minus_one = -rushlight.ones((), dtype=base.rate.dtype)
         super().__init__(base, PowerTransform(minus_one), validate_args)
 
-    concentration = property(
-        lambda self: self.base_dist.concentration, doc="Of the Gamma variable."
-    )
+    concentration = property(lambda self: self.base_dist.concentration, doc="Of the Gamma variable.")
     rate = property(lambda self: self.base_dist.rate, doc="Of the Gamma variable.")
     mode = property(lambda self: self.rate / (self.concentration + 1), doc="rate / (a + 1).")
 
@@ -139,20 +134,14 @@ class InverseGamma(TransformedDistribution):
 
 
 class GeneralizedPareto(Distribution):
-    """P(X <= x) = 1 - (1 + k z)^(-1/k), z = (x - loc) / scale, k the concentration; 1 - exp(-z) for
-    k = 0.
+    """P(X <= x) = 1 - (1 + k z)^(-1/k), z = (x - loc) / scale, k the concentration; 1 - exp(-z) for k = 0.
 
-    >>> d = rushlight.distributions.GeneralizedPareto(rushlight.tensor(0.), rushlight.tensor(1.),
-    ...     rushlight.tensor(0.5))
+    >>> d = rushlight.distributions.GeneralizedPareto(rushlight.tensor(0.), rushlight.tensor(1.), rushlight.tensor(0.5))
     >>> d.mean, d.cdf(rushlight.tensor(2.))  # 1 - (1 + 1)^-2
     (tensor(2.), tensor(0.7500))
     """
 
-    arg_constraints = {
-        "loc": constraints.real,
-        "scale": constraints.positive,
-        "concentration": constraints.real,
-    }
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
     has_rsample = True
 
     def __init__(self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None):
@@ -161,9 +150,7 @@ class GeneralizedPareto(Distribution):
 
     @constraints.dependent_property
     def support(self) -> Any:
-        upper = rushlight.where(
-            self.concentration < 0, self.loc - self.scale / self.concentration, math.inf
-        )
+        upper = rushlight.where(self.concentration < 0, self.loc - self.scale / self.concentration, math.inf)
         return constraints.interval(self.loc, upper)
 
     def _general_or_limit(self, general: Tensor, limit: Tensor) -> Tensor:

@@ -25,20 +25,13 @@ from rushlight.distributions.matrices import (
 )
 from rushlight.distributions.relaxed import ContinuousBernoulli
 from rushlight.distributions.transform import sum_last
-from rushlight.distributions.transformed import (
-    EULER_GAMMA,
-    Gumbel,
-    Independent,
-    Pareto,
-    TransformedDistribution,
-)
+from rushlight.distributions.transformed import EULER_GAMMA, Gumbel, Independent, Pareto, TransformedDistribution
 
 _KL_REGISTRY: dict[tuple[type, type], Callable] = {}  # torch's name
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[Callable], Callable]:
-    """A decorator: kl_divergence(p, q) = function(p, q) for p, q of these types and their
-    subclasses.
+    """A decorator: kl_divergence(p, q) = function(p, q) for p, q of these types and their subclasses.
 
     >>> d = rushlight.distributions
     >>> class Fixed(d.Normal): pass
@@ -71,8 +64,7 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
                 return _KL_REGISTRY[a, b](p, q)
     raise NotImplementedError(
         explain(
-            f"No KL(p || q) is implemented for p type {type(p).__name__} and q type "
-            f"{type(q).__name__}",
+            f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}",
             "register one with torch.distributions.kl.register_kl",
         )
     )
@@ -188,9 +180,7 @@ def continuous_bernoullis(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Ten
 
 @register_kl(Cauchy, Cauchy)
 def cauchys(p: Cauchy, q: Cauchy) -> Tensor:
-    return ((p.scale + q.scale).pow(2) + (p.loc - q.loc).pow(2)).log() - (
-        4 * p.scale * q.scale
-    ).log()
+    return ((p.scale + q.scale).pow(2) + (p.loc - q.loc).pow(2)).log() - (4 * p.scale * q.scale).log()
 
 
 @register_kl(Gumbel, Gumbel)
@@ -216,9 +206,7 @@ def paretos(p: Pareto, q: Pareto) -> Tensor:
 def transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
     """The same transforms change nothing."""
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
-        raise NotImplementedError(
-            explain("KL of distributions by different transforms is not implemented")
-        )
+        raise NotImplementedError(explain("KL of distributions by different transforms is not implemented"))
     return kl_divergence(p.base_dist, q.base_dist)
 
 
@@ -234,11 +222,7 @@ def correlated(p: Any, q: Any) -> Tensor:
     a, b, n = p.scale_tril, q.scale_tril, p.event_shape[0]
     if p.event_shape != q.event_shape:
         raise ValueError(
-            explain(
-                "KL-divergence between two Multivariate Normals with different event shapes "
-                "cannot be "
-                "computed"
-            )
+            explain("KL-divergence between two Multivariate Normals with different event shapes cannot be computed")
         )
     trace = rushlight.linalg.solve_triangular(b, a, upper=False).pow(2).sum((-2, -1))
     return log_diagonal(b) - log_diagonal(a) + 0.5 * (trace + mahalanobis(b, q.loc - p.loc) - n)
@@ -252,11 +236,7 @@ for one in (MultivariateNormal, LowRankMultivariateNormal):
 @register_kl(Wishart, Wishart)
 def wisharts(p: Wishart, q: Wishart) -> Tensor:
     n = p.event_shape[-1]
-    trace = (
-        rushlight.linalg.solve_triangular(q.scale_tril, p.scale_tril, upper=False)
-        .pow(2)
-        .sum((-2, -1))
-    )
+    trace = rushlight.linalg.solve_triangular(q.scale_tril, p.scale_tril, upper=False).pow(2).sum((-2, -1))
     steps = rushlight.arange(n, dtype=p.df.dtype)
     digammas = rushlight.digamma((p.df.unsqueeze(-1) - steps) / 2).sum(-1)
     return (

@@ -1,8 +1,8 @@
 """KL(p || q) of different families: -H(p) - E_p[log q], where q needs a few expectations under p.
 
-The divergence from p to q needs expectations under p: for a Normal q mean and variance, for a Gamma
-q E x and E log x, for a Gumbel q E x and E exp(-x / s), and so on. Pairs without a closed form are
-not registered. If q excludes values of p, the divergence is inf.
+The divergence from p to q needs expectations under p: for a Normal q mean and variance, for a Gamma q E x and E log x,
+for a Gumbel q E x and E exp(-x / s), and so on. Pairs without a closed form are not registered. If q excludes values of
+p, the divergence is inf.
 """
 
 from __future__ import annotations
@@ -46,9 +46,7 @@ EXP: dict[type, Callable] = {
 # -E_p[log q]
 ASKED: dict[type, Callable] = {
     Normal: lambda p, q: (
-        q.scale.log()
-        + 0.5 * math.log(2 * math.pi)
-        + (p.variance + (p.mean - q.loc).pow(2)) / (2 * q.scale.pow(2))
+        q.scale.log() + 0.5 * math.log(2 * math.pi) + (p.variance + (p.mean - q.loc).pow(2)) / (2 * q.scale.pow(2))
     ),
     Exponential: lambda p, q: q.rate * p.mean - q.rate.log(),
     Gamma: lambda p, q: (
@@ -58,14 +56,10 @@ ASKED: dict[type, Callable] = {
         + q.concentration.lgamma()
     ),
     Gumbel: lambda p, q: (
-        q.scale.log()
-        + (p.mean - q.loc) / q.scale
-        + (q.loc / q.scale).exp() * EXP[type(p)](p, q.scale)
+        q.scale.log() + (p.mean - q.loc) / q.scale + (q.loc / q.scale).exp() * EXP[type(p)](p, q.scale)
     ),
     Uniform: lambda p, q: (q.high - q.low).log(),
-    ContinuousBernoulli: lambda p, q: (
-        -p.mean * q.logits - rushlight.log1p(-q.probs) - q._log_norm()
-    ),
+    ContinuousBernoulli: lambda p, q: -p.mean * q.logits - rushlight.log1p(-q.probs) - q._log_norm(),
     Pareto: lambda p, q: (q.alpha + 1) * LOG[type(p)](p) - q.alpha.log() - q.alpha * q.scale.log(),
 }
 FOR_ALL: dict[type, tuple] = {
@@ -156,9 +150,7 @@ def uniform_beta(p: Uniform, q: Beta) -> Tensor:
 def normal_laplace(p: Normal, q: Laplace) -> Tensor:
     """E|x - m| of a normal x is that of a folded normal number."""
     z = (p.loc - q.loc) / p.scale
-    distance = p.scale * (
-        math.sqrt(2 / math.pi) * (-0.5 * z.pow(2)).exp() + z * rushlight.erf(z / math.sqrt(2))
-    )
+    distance = p.scale * (math.sqrt(2 / math.pi) * (-0.5 * z.pow(2)).exp() + z * rushlight.erf(z / math.sqrt(2)))
     return (2 * q.scale).log() + distance / q.scale - p.entropy()
 
 

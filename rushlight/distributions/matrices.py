@@ -11,13 +11,7 @@ from rushlight.base.errors import explain
 from rushlight.core.arguments import holds
 from rushlight.core.tensor import Tensor
 from rushlight.distributions import constraints
-from rushlight.distributions.distribution import (
-    Distribution,
-    ExponentialFamily,
-    computed,
-    eps_of,
-    normal,
-)
+from rushlight.distributions.distribution import Distribution, ExponentialFamily, computed, eps_of, normal
 from rushlight.distributions.gamma import Beta, Chi2
 from rushlight.distributions.vector_transforms import in_triangle
 
@@ -33,24 +27,16 @@ def only(matrices: dict[str, Any]) -> tuple[str, Tensor]:
     given = [(name, m) for name, m in matrices.items() if m is not None]
     if len(given) != 1:
         raise ValueError(
-            explain(
-                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
-                "specified."
-            )
+            explain("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
         )
     name, m = given[0]
     if m.dim() < 2:
-        raise ValueError(
-            explain(
-                f"{name} must be at least two-dimensional, with optional leading batch dimensions"
-            )
-        )
+        raise ValueError(explain(f"{name} must be at least two-dimensional, with optional leading batch dimensions"))
     return name, m
 
 
 def triangle_of_inverse(precision: Any) -> Any:
-    """L with L L' = precision^-1, by Cholesky's factor of the matrix turned around: no inverse is
-    computed."""
+    """L with L L' = precision^-1, by Cholesky's factor of the matrix turned around: no inverse is computed."""
     turned = rushlight.linalg.cholesky(precision.flip((-2, -1))).flip((-2, -1)).mT
     eye = rushlight.eye(precision.shape[-1], dtype=precision.dtype)
     return rushlight.linalg.solve_triangular(turned, eye, upper=False)
@@ -70,15 +56,12 @@ def log_diagonal(tril: Any) -> Any:
 
 def mahalanobis(tril: Any, x: Any) -> Any:
     """x' (L L')^-1 x."""
-    return (
-        rushlight.linalg.solve_triangular(tril, x.unsqueeze(-1), upper=False).pow(2).sum((-2, -1))
-    )
+    return rushlight.linalg.solve_triangular(tril, x.unsqueeze(-1), upper=False).pow(2).sum((-2, -1))
 
 
 class OfMatrix(Distribution):
-    """Given by one of three forms of a covariance; the others are computed on demand from
-    `_unbroadcasted_scale_tril`, which holds only as many matrices as were given. (There is no
-    __init__: gpytorch calls that of Distribution.)
+    """Given by one of three forms of a covariance; the others are computed on demand from `_unbroadcasted_scale_tril`,
+    which holds only as many matrices as were given. (There is no __init__: gpytorch calls that of Distribution.)
     """
 
     _unbroadcasted_scale_tril: Any
@@ -108,13 +91,11 @@ class OfMatrix(Distribution):
 
 
 class MultivariateNormal(OfMatrix):
-    """p(x) = exp(-1/2 (x - loc)' C^-1 (x - loc)) / sqrt((2 pi)^n det C), C = L L' with L
-    `scale_tril`.
+    """p(x) = exp(-1/2 (x - loc)' C^-1 (x - loc)) / sqrt((2 pi)^n det C), C = L L' with L `scale_tril`.
 
     Give one of `covariance_matrix`, `precision_matrix`, `scale_tril`.
 
-    >>> d = rushlight.distributions.MultivariateNormal(rushlight.zeros(2), rushlight.tensor([[2.,
-    ...     0.], [0., 2.]]))
+    >>> d = rushlight.distributions.MultivariateNormal(rushlight.zeros(2), rushlight.tensor([[2., 0.], [0., 2.]]))
     >>> d.log_prob(rushlight.zeros(2)).exp()  # 1 / (4 pi)
     tensor(0.0796)
     """
@@ -134,11 +115,7 @@ class MultivariateNormal(OfMatrix):
         if loc.dim() < 1:
             raise ValueError(explain("loc must be at least one-dimensional."))
         name, m = only(
-            {
-                "covariance_matrix": covariance_matrix,
-                "precision_matrix": precision_matrix,
-                "scale_tril": scale_tril,
-            }
+            {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix, "scale_tril": scale_tril}
         )
         batch = rushlight.broadcast_shapes(m.shape[:-2], loc.shape[:-1])
         self.__dict__[name] = m.expand(*batch, *m.shape[-2:])
@@ -162,18 +139,17 @@ class MultivariateNormal(OfMatrix):
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + m) - self._half_log_det()
 
     def entropy(self) -> Tensor:
-        return (
-            0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._half_log_det()
-        ).expand(self._batch_shape)
+        return (0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._half_log_det()).expand(
+            self._batch_shape
+        )
 
 
 class LowRankMultivariateNormal(Distribution):
-    """p(x) as `MultivariateNormal`'s, C = W W' + diag(D): W `cov_factor` (n, m), D `cov_diag` (n,).
-    Work grows with n m^2.
+    """p(x) as `MultivariateNormal`'s, C = W W' + diag(D): W `cov_factor` (n, m), D `cov_diag` (n,). Work grows with n
+    m^2.
 
     >>> W, D = rushlight.tensor([[1.], [2.]]), rushlight.ones(2)
-    >>> rushlight.distributions.LowRankMultivariateNormal(rushlight.zeros(2), W,
-    ...     D).covariance_matrix
+    >>> rushlight.distributions.LowRankMultivariateNormal(rushlight.zeros(2), W, D).covariance_matrix
     tensor([[2., 2.],
             [2., 5.]])
     """
@@ -191,14 +167,10 @@ class LowRankMultivariateNormal(Distribution):
             raise ValueError(explain("loc must be at least one-dimensional."))
         n = loc.shape[-1:]
         if cov_factor.dim() < 2 or cov_factor.shape[-2:-1] != n:
-            raise ValueError(
-                explain(f"cov_factor must be a batch of matrices with shape {n[0]} x m")
-            )
+            raise ValueError(explain(f"cov_factor must be a batch of matrices with shape {n[0]} x m"))
         if cov_diag.shape[-1:] != n:
             raise ValueError(explain(f"cov_diag must be a batch of vectors with shape {tuple(n)}"))
-        batch = rushlight.broadcast_shapes(
-            loc.shape[:-1], cov_factor.shape[:-2], cov_diag.shape[:-1]
-        )
+        batch = rushlight.broadcast_shapes(loc.shape[:-1], cov_factor.shape[:-2], cov_diag.shape[:-1])
         self.loc, self.cov_diag = loc.expand(*batch, *n), cov_diag.expand(*batch, *n)
         self.cov_factor = cov_factor.expand(*batch, *cov_factor.shape[-2:])
         super().__init__(batch, n, validate_args)
@@ -206,19 +178,13 @@ class LowRankMultivariateNormal(Distribution):
     mean = property(lambda self: self.loc, doc="loc.")
     mode = property(lambda self: self.loc, doc="loc.")
     variance = property(
-        lambda self: self.cov_factor.pow(2).sum(-1) + self.cov_diag,
-        doc="The diagonal of the covariance.",
+        lambda self: self.cov_factor.pow(2).sum(-1) + self.cov_diag, doc="The diagonal of the covariance."
     )
     covariance_matrix = property(
-        lambda self: self.cov_factor @ self.cov_factor.mT + rushlight.diag_embed(self.cov_diag),
-        doc="W W' + diag(D).",
+        lambda self: self.cov_factor @ self.cov_factor.mT + rushlight.diag_embed(self.cov_diag), doc="W W' + diag(D)."
     )
-    scale_tril = property(
-        lambda self: rushlight.linalg.cholesky(self.covariance_matrix), doc="Its factor."
-    )
-    precision_matrix = property(
-        lambda self: rushlight.linalg.inv(self.covariance_matrix), doc="Its inverse."
-    )
+    scale_tril = property(lambda self: rushlight.linalg.cholesky(self.covariance_matrix), doc="Its factor.")
+    precision_matrix = property(lambda self: rushlight.linalg.inv(self.covariance_matrix), doc="Its inverse.")
 
     @property
     def _capacitance_tril(self) -> Any:
@@ -231,11 +197,7 @@ class LowRankMultivariateNormal(Distribution):
         shape = self._extended_shape(sample_shape)
         shared = normal((*shape[:-1], self.cov_factor.shape[-1]), self.loc)
         own = normal(shape, self.loc)
-        return (
-            self.loc
-            + (self.cov_factor @ shared.unsqueeze(-1)).squeeze(-1)
-            + self.cov_diag.sqrt() * own
-        )
+        return self.loc + (self.cov_factor @ shared.unsqueeze(-1)).squeeze(-1) + self.cov_diag.sqrt() * own
 
     def _log_det(self) -> Any:
         """Of the covariance, by the matrix determinant lemma."""
@@ -244,9 +206,7 @@ class LowRankMultivariateNormal(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         """By Woodbury's formula for the inverse."""
         x = self._checked(value) - self.loc
-        projected = ((self.cov_factor.mT / self.cov_diag.unsqueeze(-2)) @ x.unsqueeze(-1)).squeeze(
-            -1
-        )
+        projected = ((self.cov_factor.mT / self.cov_diag.unsqueeze(-2)) @ x.unsqueeze(-1)).squeeze(-1)
         m = (x.pow(2) / self.cov_diag).sum(-1) - mahalanobis(self._capacitance_tril, projected)
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + self._log_det() + m)
 
@@ -255,11 +215,11 @@ class LowRankMultivariateNormal(Distribution):
 
 
 class Wishart(OfMatrix, ExponentialFamily):
-    """p(X) ~ det(X)^((df - n - 1) / 2) exp(-tr(V^-1 X) / 2): positive definite (n, n) matrices, V =
-    L L', for df > n - 1.
+    """p(X) ~ det(X)^((df - n - 1) / 2) exp(-tr(V^-1 X) / 2): positive definite (n, n) matrices, V = L L', for df > n -
+    1.
 
-    X is the sum of df outer products of normal vectors of covariance V, if df is whole. Give one of
-    `covariance_matrix` (V), `precision_matrix`, `scale_tril` (L).
+    X is the sum of df outer products of normal vectors of covariance V, if df is whole. Give one of `covariance_matrix`
+    (V), `precision_matrix`, `scale_tril` (L).
 
     >>> rushlight.distributions.Wishart(rushlight.tensor(3.), rushlight.eye(2)).mean
     tensor([[3., 0.],
@@ -279,26 +239,18 @@ class Wishart(OfMatrix, ExponentialFamily):
         validate_args: bool | None = None,
     ):
         name, m = only(
-            {
-                "covariance_matrix": covariance_matrix,
-                "precision_matrix": precision_matrix,
-                "scale_tril": scale_tril,
-            }
+            {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix, "scale_tril": scale_tril}
         )
         df = rushlight.as_tensor(df, dtype=m.dtype)
         batch, n = rushlight.broadcast_shapes(df.shape, m.shape[:-2]), m.shape[-1]
         if not holds(df > n - 1):
-            raise ValueError(
-                explain(f"Value of df={df} expected to be greater than ndim - 1 = {n - 1}.")
-            )
+            raise ValueError(explain(f"Value of df={df} expected to be greater than ndim - 1 = {n - 1}."))
         self.df = df.expand(batch)
         self.__dict__[name] = m.expand(*batch, n, n)
         super().__init__(batch, (n, n), validate_args)
         self._unbroadcasted_scale_tril = triangle(name, m)
 
-    mean = property(
-        lambda self: self.df.view(*self._batch_shape, 1, 1) * self.covariance_matrix, doc="df V."
-    )
+    mean = property(lambda self: self.df.view(*self._batch_shape, 1, 1) * self.covariance_matrix, doc="df V.")
 
     @property
     def mode(self) -> Tensor:
@@ -310,16 +262,12 @@ class Wishart(OfMatrix, ExponentialFamily):
     def variance(self) -> Tensor:
         v: Any = self.covariance_matrix
         d = v.diagonal(dim1=-2, dim2=-1)
-        return self.df.view(*self._batch_shape, 1, 1) * (
-            v.pow(2) + d.unsqueeze(-1) * d.unsqueeze(-2)
-        )
+        return self.df.view(*self._batch_shape, 1, 1) * (v.pow(2) + d.unsqueeze(-1) * d.unsqueeze(-2))
 
     def rsample(self, sample_shape: Any = (), max_try_correction: int = 10) -> Tensor:
-        """L A A' L', A with the roots of Chi2(df - i) on its diagonal and normal numbers below (M.
-        Bartlett, 1933).
+        """L A A' L', A with the roots of Chi2(df - i) on its diagonal and normal numbers below (M. Bartlett, 1933).
 
-        Samples with a singular matrix are drawn again with a warning, as in torch, at most
-        `max_try_correction` times.
+        Samples with a singular matrix are drawn again with a warning, as in torch, at most `max_try_correction` times.
         """
         made = self._drawn(tuple(sample_shape))
         again: Any = self.support.check(made)
@@ -342,12 +290,8 @@ class Wishart(OfMatrix, ExponentialFamily):
     def _drawn(self, sample_shape: tuple) -> Tensor:
         """Samples without the test for singular matrices."""
         n = self._event_shape[-1]
-        df = self.df.unsqueeze(-1) - rushlight.arange(n, dtype=self.df.dtype).expand(
-            *self._batch_shape, n
-        )
-        roots = (
-            Chi2(df, validate_args=False).rsample(sample_shape).clamp_min(eps_of(self.df)).sqrt()
-        )
+        df = self.df.unsqueeze(-1) - rushlight.arange(n, dtype=self.df.dtype).expand(*self._batch_shape, n)
+        roots = Chi2(df, validate_args=False).rsample(sample_shape).clamp_min(eps_of(self.df)).sqrt()
         lower = rushlight.tril_indices(n, n, -1)
         below = normal((*sample_shape, *self._batch_shape, lower.shape[1]), self.df)
         a = rushlight.diag_embed(roots) + (in_triangle(below, -1) if n > 1 else 0)
@@ -368,9 +312,7 @@ class Wishart(OfMatrix, ExponentialFamily):
 
     def entropy(self) -> Tensor:
         n, df = self._event_shape[-1], self.df
-        digammas = rushlight.digamma(
-            (df.unsqueeze(-1) - rushlight.arange(n, dtype=df.dtype)) / 2
-        ).sum(-1)
+        digammas = rushlight.digamma((df.unsqueeze(-1) - rushlight.arange(n, dtype=df.dtype)) / 2).sum(-1)
         return (
             (n + 1) * (n * math.log(2) / 2 + self._half_log_det())
             + rushlight.mvlgamma(df / 2, n)
@@ -380,12 +322,10 @@ class Wishart(OfMatrix, ExponentialFamily):
 
 
 class LKJCholesky(Distribution):
-    """p(L L') ~ det(L L')^(concentration - 1): Cholesky factors L of (n, n) correlation matrices, n
-    = `dim`.
+    """p(L L') ~ det(L L')^(concentration - 1): Cholesky factors L of (n, n) correlation matrices, n = `dim`.
 
-    `concentration` 1 is the uniform distribution; larger values concentrate near the identity. D.
-    Lewandowski, D. Kurowicka, H. Joe, *Generating random correlation matrices based on vines and
-    extended onion method*, 2009.
+    `concentration` 1 is the uniform distribution; larger values concentrate near the identity. D. Lewandowski, D.
+    Kurowicka, H. Joe, *Generating random correlation matrices based on vines and extended onion method*, 2009.
 
     >>> L = rushlight.distributions.LKJCholesky(3, 2.0).sample()
     >>> (L @ L.mT).diagonal().allclose(rushlight.ones(3))
@@ -397,11 +337,7 @@ class LKJCholesky(Distribution):
 
     def __init__(self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None):
         if dim < 2:
-            raise ValueError(
-                explain(
-                    f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}."
-                )
-            )
+            raise ValueError(explain(f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}."))
         self.dim = dim
         self.concentration = rushlight.as_tensor(concentration) + 0.0
         super().__init__(self.concentration.shape, (dim, dim), validate_args)
@@ -411,17 +347,13 @@ class LKJCholesky(Distribution):
             return self._onion(sample_shape)
 
     def _onion(self, sample_shape: Any) -> Tensor:
-        """Row i is a direction times the root of a Beta number; the diagonal makes the length of a
-        row 1.
-        """
+        """Row i is a direction times the root of a Beta number; the diagonal makes the length of a row 1."""
         row = rushlight.arange(self.dim - 1, dtype=self.concentration.dtype)
         marginal = self.concentration + 0.5 * (self.dim - 2)
         offset = rushlight.cat([row.new_zeros((1,)), row])
         a, b = offset + 0.5, marginal.unsqueeze(-1) - 0.5 * offset
         y = Beta(a, b, validate_args=False).sample(sample_shape).unsqueeze(-1)
-        directions: Any = rushlight.randn(self._extended_shape(sample_shape), dtype=y.dtype).tril(
-            -1
-        )
+        directions: Any = rushlight.randn(self._extended_shape(sample_shape), dtype=y.dtype).tril(-1)
         sphere = directions / directions.norm(dim=-1, keepdim=True)
         sphere = rushlight.where(rushlight.arange(self.dim).unsqueeze(-1) == 0, 0.0, sphere)
         w = y.sqrt() * sphere
@@ -438,11 +370,7 @@ class LKJCholesky(Distribution):
     def _log_norm(self, alpha: Any) -> Any:
         """The logarithm of the density's integral."""
         n = self.dim - 1
-        return (
-            rushlight.mvlgamma(alpha - 0.5, n)
-            - rushlight.lgamma(alpha) * n
-            + 0.5 * n * math.log(math.pi)
-        )
+        return rushlight.mvlgamma(alpha - 0.5, n) - rushlight.lgamma(alpha) * n + 0.5 * n * math.log(math.pi)
 
 
 _precision_to_scale_tril = triangle_of_inverse  # torch's private name, which libraries import

@@ -15,8 +15,7 @@ from rushlight.distributions.distribution import Distribution, broadcast_all
 
 
 class MixtureSameFamily(Distribution):
-    """p(x) = sum of w_i p_i(x): a batch of components, in the last batch dimension, chosen by a
-    `Categorical`.
+    """p(x) = sum of w_i p_i(x): a batch of components, in the last batch dimension, chosen by a `Categorical`.
 
     >>> d = rushlight.distributions
     >>> mix = d.Categorical(rushlight.ones(2))
@@ -25,55 +24,38 @@ class MixtureSameFamily(Distribution):
     """
 
     def __init__(
-        self,
-        mixture_distribution: Categorical,
-        component_distribution: Distribution,
-        validate_args: bool | None = None,
+        self, mixture_distribution: Categorical, component_distribution: Distribution, validate_args: bool | None = None
     ):
         if not isinstance(mixture_distribution, Categorical):
             raise ValueError(
-                explain(
-                    " The Mixture distribution needs to be an  instance of "
-                    "torch.distributions.Categorical"
-                )
+                explain(" The Mixture distribution needs to be an  instance of torch.distributions.Categorical")
             )
         if not isinstance(component_distribution, Distribution):
             raise ValueError(
-                explain(
-                    "The Component distribution need to be an instance of "
-                    "torch.distributions.Distribution"
-                )
+                explain("The Component distribution need to be an instance of torch.distributions.Distribution")
             )
-        self._mixture_distribution, self._component_distribution = (
-            mixture_distribution,
-            component_distribution,
-        )
+        self._mixture_distribution, self._component_distribution = mixture_distribution, component_distribution
         batch = component_distribution.batch_shape[:-1]
         for a, b in zip(reversed(mixture_distribution.batch_shape), reversed(batch)):
             if a != 1 and b != 1 and a != b:
                 raise ValueError(
                     explain(
-                        "`mixture_distribution.batch_shape` "
-                        f"({mixture_distribution.batch_shape}) is "
-                        "not "
-                        f"compatible with `component_distribution.batch_shape`({batch})"
+                        f"`mixture_distribution.batch_shape` ({mixture_distribution.batch_shape}) is not compatible "
+                        f"with `component_distribution.batch_shape`({batch})"
                     )
                 )
         n = mixture_distribution.logits.shape[-1]
         if n != component_distribution.batch_shape[-1]:
             raise ValueError(
                 explain(
-                    f"`mixture_distribution component` ({n}) does not equal "
-                    "`component_distribution.batch_shape[-1]` "
+                    f"`mixture_distribution component` ({n}) does not equal `component_distribution.batch_shape[-1]` "
                     f"({component_distribution.batch_shape[-1]})"
                 )
             )
         super().__init__(batch, component_distribution.event_shape, validate_args)
 
     mixture_distribution = property(lambda self: self._mixture_distribution, doc="Which component.")
-    component_distribution = property(
-        lambda self: self._component_distribution, doc="The components."
-    )
+    component_distribution = property(lambda self: self._component_distribution, doc="The components.")
 
     @constraints.dependent_property(event_dim=None)
     def support(self) -> Any:
@@ -116,9 +98,7 @@ class MixtureSameFamily(Distribution):
         return (w * c.variance).sum(dim) + of_means.sum(dim)
 
     def cdf(self, value: Tensor) -> Tensor:
-        return (
-            self._component_distribution.cdf(self._padded(value)) * self._mixture_distribution.probs
-        ).sum(-1)
+        return (self._component_distribution.cdf(self._padded(value)) * self._mixture_distribution.probs).sum(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
         of_components = self._component_distribution.log_prob(self._padded(self._checked(value)))
@@ -130,16 +110,11 @@ class MixtureSameFamily(Distribution):
             dim, n = len(sample_shape) + len(self._batch_shape), len(self._event_shape)
             which: Any = self._mixture_distribution.sample(sample_shape)
             drawn: Any = self._component_distribution.sample(sample_shape)
-            which = which.reshape(*which.shape, *[1] * (n + 1)).expand(
-                *which.shape, 1, *self._event_shape
-            )
+            which = which.reshape(*which.shape, *[1] * (n + 1)).expand(*which.shape, 1, *self._event_shape)
             return drawn.gather(dim, which).squeeze(dim)
 
     def __repr__(self) -> str:
-        return (
-            f"MixtureSameFamily(\n  {self._mixture_distribution},\n  "
-            f"{self._component_distribution})"
-        )
+        return f"MixtureSameFamily(\n  {self._mixture_distribution},\n  {self._component_distribution})"
 
 
 class VonMises(Distribution):
@@ -172,8 +147,7 @@ class VonMises(Distribution):
         return k * rushlight.cos(self._checked(value) - self.loc) - math.log(2 * math.pi) - log_i0
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """By rejection from a wrapped Cauchy distribution (D. Best, N. Fisher, 1979), in
-        float64."""
+        """By rejection from a wrapped Cauchy distribution (D. Best, N. Fisher, 1979), in float64."""
         with rushlight.no_grad():
             shape = self._extended_shape(sample_shape)
             loc, k = self.loc.double(), self.concentration.double()

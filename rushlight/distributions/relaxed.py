@@ -23,8 +23,7 @@ from rushlight.distributions.transformed import TransformedDistribution
 
 
 class LogitRelaxedBernoulli(OfOutcomes):
-    """x = (logits + logit(u)) / temperature, u uniform: the logit of a `RelaxedBernoulli` (C.
-    Maddison et al., 2017).
+    """x = (logits + logit(u)) / temperature, u uniform: the logit of a `RelaxedBernoulli` (C. Maddison et al., 2017).
 
     >>> of = rushlight.distributions.relaxed_bernoulli.LogitRelaxedBernoulli
     >>> d = of(rushlight.tensor(1.), probs=rushlight.tensor(0.5))
@@ -35,13 +34,7 @@ class LogitRelaxedBernoulli(OfOutcomes):
     support = constraints.real
     has_rsample = True
 
-    def __init__(
-        self,
-        temperature: Any,
-        probs: Any = None,
-        logits: Any = None,
-        validate_args: bool | None = None,
-    ):
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         self.temperature = temperature
         self._given_as(probs, logits)
         super().__init__(self._given.shape, (), validate_args)
@@ -55,14 +48,11 @@ class LogitRelaxedBernoulli(OfOutcomes):
     def log_prob(self, value: Tensor) -> Tensor:
         logits, y = broadcast_all(self.logits, self._checked(value))
         difference = logits - y * self.temperature
-        return (
-            rushlight.as_tensor(self.temperature).log() + difference - 2 * difference.exp().log1p()
-        )
+        return rushlight.as_tensor(self.temperature).log() + difference - 2 * difference.exp().log1p()
 
 
 class RelaxedBernoulli(TransformedDistribution):
-    """x = sigmoid((logits + logit(u)) / temperature), u uniform: in (0, 1), near 0 or 1 if the
-    temperature is low.
+    """x = sigmoid((logits + logit(u)) / temperature), u uniform: in (0, 1), near 0 or 1 if the temperature is low.
 
     C. Maddison, A. Mnih, Y. W. Teh, *The concrete distribution*, 2017.
 
@@ -76,16 +66,8 @@ class RelaxedBernoulli(TransformedDistribution):
     arg_constraints = OfOutcomes.arg_constraints
     support = constraints.unit_interval
 
-    def __init__(
-        self,
-        temperature: Any,
-        probs: Any = None,
-        logits: Any = None,
-        validate_args: bool | None = None,
-    ):
-        super().__init__(
-            LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args
-        )
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        super().__init__(LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args)
 
     temperature = property(lambda self: self.base_dist.temperature, doc="How soft it is.")
     probs = property(lambda self: self.base_dist.probs, doc="The probability of 1.")
@@ -93,11 +75,9 @@ class RelaxedBernoulli(TransformedDistribution):
 
 
 class ExpRelaxedCategorical(OfCategorical):
-    """x = log softmax((logits + gumbel) / temperature): the logarithm of a
-    `RelaxedOneHotCategorical`.
+    """x = log softmax((logits + gumbel) / temperature): the logarithm of a `RelaxedOneHotCategorical`.
 
-    >>> d = rushlight.distributions.ExpRelaxedCategorical(rushlight.tensor(0.5),
-    ...     rushlight.tensor([1., 2.]))
+    >>> d = rushlight.distributions.ExpRelaxedCategorical(rushlight.tensor(0.5), rushlight.tensor([1., 2.]))
     >>> d.sample().exp().sum().isclose(rushlight.tensor(1.))
     tensor(True)
     """
@@ -125,22 +105,18 @@ class ExpRelaxedCategorical(OfCategorical):
         n = self._event_shape[0]
         logits, y = broadcast_all(self.logits, self._checked(value))
         temperature = rushlight.as_tensor(self.temperature, dtype=logits.dtype)
-        scale = rushlight.full_like(temperature, float(n)).lgamma() - temperature.log().mul(
-            -(n - 1)
-        )
+        scale = rushlight.full_like(temperature, float(n)).lgamma() - temperature.log().mul(-(n - 1))
         score = logits - y * temperature
         return (score - score.logsumexp(-1, keepdim=True)).sum(-1) + scale
 
 
 class RelaxedOneHotCategorical(TransformedDistribution):
-    """x = softmax((logits + gumbel) / temperature): in the simplex, near a corner if the
-    temperature is low.
+    """x = softmax((logits + gumbel) / temperature): in the simplex, near a corner if the temperature is low.
 
     E. Jang, S. Gu, B. Poole, *Categorical reparameterization with Gumbel-softmax*, 2017.
 
     >>> _ = rushlight.manual_seed(0)
-    >>> d = rushlight.distributions.RelaxedOneHotCategorical(rushlight.tensor(0.01),
-    ...     rushlight.tensor([0.2, 0.8]))
+    >>> d = rushlight.distributions.RelaxedOneHotCategorical(rushlight.tensor(0.01), rushlight.tensor([0.2, 0.8]))
     >>> (d.rsample((1000,)).amax(-1) > 0.99).float().mean() > 0.9
     tensor(True)
     """
@@ -155,9 +131,7 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         logits: Tensor | None = None,
         validate_args: bool | None = None,
     ):
-        super().__init__(
-            ExpRelaxedCategorical(temperature, probs, logits), ExpTransform(), validate_args
-        )
+        super().__init__(ExpRelaxedCategorical(temperature, probs, logits), ExpTransform(), validate_args)
 
     temperature = property(lambda self: self.base_dist.temperature, doc="How soft it is.")
     probs = property(lambda self: self.base_dist.probs, doc="The probability of each outcome.")
@@ -209,14 +183,10 @@ class ContinuousBernoulli(OfOutcomes, ExponentialFamily):
         """log C."""
         p = self._cut
         found = (rushlight.log1p(-p) - rushlight.log(p)).abs().log() - rushlight.where(
-            p <= 0.5,
-            rushlight.log1p(-2.0 * p.clamp(max=0.5)),
-            rushlight.log(2.0 * p.clamp(min=0.5) - 1.0),
+            p <= 0.5, rushlight.log1p(-2.0 * p.clamp(max=0.5)), rushlight.log(2.0 * p.clamp(min=0.5) - 1.0)
         )
         x = (self.probs - 0.5).pow(2)
-        return rushlight.where(
-            self._outside, found, math.log(2.0) + (4.0 / 3.0 + 104.0 / 45.0 * x) * x
-        )
+        return rushlight.where(self._outside, found, math.log(2.0) + (4.0 / 3.0 + 104.0 / 45.0 * x) * x)
 
     @property
     def mean(self) -> Tensor:
@@ -228,13 +198,9 @@ class ContinuousBernoulli(OfOutcomes, ExponentialFamily):
     @property
     def variance(self) -> Tensor:
         p = self._cut
-        found = p * (p - 1.0) / (1.0 - 2.0 * p).pow(2) + 1.0 / (
-            rushlight.log1p(-p) - rushlight.log(p)
-        ).pow(2)
+        found = p * (p - 1.0) / (1.0 - 2.0 * p).pow(2) + 1.0 / (rushlight.log1p(-p) - rushlight.log(p)).pow(2)
         x = (self.probs - 0.5).pow(2)
-        return rushlight.where(
-            self._outside, found, 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * x) * x
-        )
+        return rushlight.where(self._outside, found, 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * x) * x)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self.icdf(uniform(self._extended_shape(sample_shape), self.probs))

@@ -1,5 +1,4 @@
-"""Functions y = f(x) that turn one random variable into another: with inverse and the logarithm of
-|dy/dx|."""
+"""Functions y = f(x) that turn one random variable into another: with inverse and the logarithm of |dy/dx|."""
 
 from __future__ import annotations
 
@@ -17,9 +16,8 @@ from rushlight.distributions import constraints
 class Transform:
     """y = f(x), from values in `domain` to values in `codomain`.
 
-    A subclass defines `_call(x)`, `_inverse(y)` and `log_abs_det_jacobian(x, y)`. With
-    `cache_size=1` the last pair is kept, so that the inverse of the last result returns the same
-    object x.
+    A subclass defines `_call(x)`, `_inverse(y)` and `log_abs_det_jacobian(x, y)`. With `cache_size=1` the last pair is
+    kept, so that the inverse of the last result returns the same object x.
 
     >>> f = rushlight.distributions.ExpTransform(cache_size=1)
     >>> x = rushlight.tensor([1., 2.])
@@ -42,9 +40,7 @@ class Transform:
     def sign(self) -> int:
         """+1 for an increasing function, -1 for a decreasing one."""
         if self._sign is None:
-            raise NotImplementedError(
-                explain(f"{type(self).__name__} neither increases nor decreases everywhere")
-            )
+            raise NotImplementedError(explain(f"{type(self).__name__} neither increases nor decreases everywhere"))
         return self._sign
 
     @property
@@ -102,18 +98,12 @@ class Transform:
         return Size(shape)
 
     def __eq__(self, other: object) -> bool:
-        return (
-            self is other or type(self) is type(other) and not self._facts() and not other._facts()
-        )
+        return self is other or type(self) is type(other) and not self._facts() and not other._facts()
 
     __hash__ = None  # type: ignore[assignment]
 
     def _facts(self) -> dict:
-        return {
-            name: value
-            for name, value in self.__dict__.items()
-            if name not in ("_cache_size", "_pair")
-        }
+        return {name: value for name, value in self.__dict__.items() if name not in ("_cache_size", "_pair")}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -125,11 +115,7 @@ class InverseTransform(Transform):
     def __init__(self, transform: Transform):
         super().__init__(transform._cache_size)
         self._inv = transform
-        self.domain, self.codomain, self.bijective = (
-            transform.codomain,
-            transform.domain,
-            transform.bijective,
-        )
+        self.domain, self.codomain, self.bijective = transform.codomain, transform.domain, transform.bijective
 
     sign = property(lambda self: self._inv.sign)
     inv = property(lambda self: self._inv)
@@ -175,16 +161,10 @@ class ComposeTransform(Transform):
         self.domain, self.codomain = self._ends()
 
     def _ends(self) -> tuple[Any, Any]:
-        """The domain and the codomain; a part on single numbers takes all dimensions of a later
-        one's.
-        """
+        """The domain and the codomain; a part on single numbers takes all dimensions of a later one's."""
         if not self.parts:
             return constraints.real, constraints.real
-        domain, codomain, n = (
-            self.parts[0].domain,
-            self.parts[-1].codomain,
-            self.parts[-1].codomain.event_dim,
-        )
+        domain, codomain, n = self.parts[0].domain, self.parts[-1].codomain, self.parts[-1].codomain.event_dim
         for part in reversed(self.parts):
             n = max(n + part.domain.event_dim - part.codomain.event_dim, part.domain.event_dim)
         if n > domain.event_dim:
@@ -251,8 +231,8 @@ def sum_last(x: Tensor, n: int) -> Any:
 
 
 class IndependentTransform(Transform):
-    """y = f(x); log |dy/dx| is summed over the last `reinterpreted_batch_ndims` dimensions, which
-    together are one value.
+    """y = f(x); log |dy/dx| is summed over the last `reinterpreted_batch_ndims` dimensions, which together are one
+    value.
 
     >>> f = rushlight.distributions.IndependentTransform(rushlight.distributions.ExpTransform(), 1)
     >>> x = rushlight.tensor([1., 2.])
@@ -260,14 +240,9 @@ class IndependentTransform(Transform):
     tensor(3.)
     """
 
-    def __init__(
-        self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0
-    ):
+    def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0):
         super().__init__(cache_size)
-        self.base_transform, self.reinterpreted_batch_ndims = (
-            base_transform,
-            reinterpreted_batch_ndims,
-        )
+        self.base_transform, self.reinterpreted_batch_ndims = base_transform, reinterpreted_batch_ndims
         self.bijective = base_transform.bijective
         self.domain = constraints.independent(base_transform.domain, reinterpreted_batch_ndims)
         self.codomain = constraints.independent(base_transform.codomain, reinterpreted_batch_ndims)
@@ -281,9 +256,7 @@ class IndependentTransform(Transform):
         return self.base_transform.inv(y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        return sum_last(
-            self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims
-        )
+        return sum_last(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
 
     def forward_shape(self, shape: Any) -> Size:
         return self.base_transform.forward_shape(shape)
@@ -331,9 +304,5 @@ class ReshapeTransform(Transform):
     def _changed(self, shape: Any, before: Size, after: Size) -> Size:
         n = len(shape) - len(before)
         if n < 0 or tuple(shape[n:]) != tuple(before):
-            raise ValueError(
-                explain(
-                    f"Shape mismatch: expected {tuple(shape)[max(n, 0) :]} but got {tuple(before)}"
-                )
-            )
+            raise ValueError(explain(f"Shape mismatch: expected {tuple(shape)[max(n, 0) :]} but got {tuple(before)}"))
         return Size((*shape[:n], *after))

@@ -13,11 +13,7 @@ from rushlight.core.tensor import Tensor
 from rushlight.distributions import constraints
 from rushlight.distributions.continuous import Exponential, Normal, Uniform
 from rushlight.distributions.distribution import Distribution, broadcast_all, eps_of, tiny_of
-from rushlight.distributions.elementwise_transforms import (
-    AffineTransform,
-    ExpTransform,
-    PowerTransform,
-)
+from rushlight.distributions.elementwise_transforms import AffineTransform, ExpTransform, PowerTransform
 from rushlight.distributions.transform import ComposeTransform, Transform, sum_last
 from rushlight.distributions.vector_transforms import StickBreakingTransform
 
@@ -25,8 +21,7 @@ EULER_GAMMA = 0.57721566490153286060
 
 
 class Independent(Distribution):
-    """p(x) = product of p_i(x_i): the last `reinterpreted_batch_ndims` dimensions of a batch as one
-    value.
+    """p(x) = product of p_i(x_i): the last `reinterpreted_batch_ndims` dimensions of a batch as one value.
 
     >>> d = rushlight.distributions.Independent(rushlight.distributions.Normal(rushlight.zeros(4,
     ...     3), rushlight.ones(3)), 1)
@@ -35,24 +30,17 @@ class Independent(Distribution):
     """
 
     def __init__(
-        self,
-        base_distribution: Distribution,
-        reinterpreted_batch_ndims: int,
-        validate_args: bool | None = None,
+        self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None
     ):
         n = len(base_distribution.batch_shape) - reinterpreted_batch_ndims
         if n < 0:
             raise ValueError(
                 explain(
-                    "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), "
-                    "actual "
+                    "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual "
                     f"{reinterpreted_batch_ndims} vs {len(base_distribution.batch_shape)}"
                 )
             )
-        self.base_dist, self.reinterpreted_batch_ndims = (
-            base_distribution,
-            reinterpreted_batch_ndims,
-        )
+        self.base_dist, self.reinterpreted_batch_ndims = base_distribution, reinterpreted_batch_ndims
         shape = base_distribution.batch_shape + base_distribution.event_shape
         super().__init__(shape[:n], shape[n:], validate_args)
 
@@ -87,9 +75,7 @@ class Independent(Distribution):
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         if self.reinterpreted_batch_ndims > 0:
-            raise NotImplementedError(
-                explain("Enumeration over cartesian product is not implemented")
-            )
+            raise NotImplementedError(explain("Enumeration over cartesian product is not implemented"))
         return self.base_dist.enumerate_support(expand)
 
     def __repr__(self) -> str:
@@ -113,32 +99,23 @@ class TransformedDistribution(Distribution):
     ):
         self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
         if not all(isinstance(t, Transform) for t in self.transforms):
-            raise ValueError(
-                explain(
-                    f"transforms must be a Transform or a list of Transforms, but was {transforms}"
-                )
-            )
+            raise ValueError(explain(f"transforms must be a Transform or a list of Transforms, but was {transforms}"))
         whole = ComposeTransform(self.transforms)
         base_shape = base_distribution.batch_shape + base_distribution.event_shape
         if len(base_shape) < whole.domain.event_dim:
             raise ValueError(
                 explain(
-                    "base_distribution needs to have shape with size at least "
-                    f"{whole.domain.event_dim}, but got "
+                    f"base_distribution needs to have shape with size at least {whole.domain.event_dim}, but got "
                     f"{base_shape}."
                 )
             )
         shape = whole.forward_shape(base_shape)
         expanded = whole.inverse_shape(shape)
         if tuple(base_shape) != tuple(expanded):  # by a transform's own arguments
-            base_distribution = base_distribution.expand(
-                expanded[: len(expanded) - len(base_distribution.event_shape)]
-            )
+            base_distribution = base_distribution.expand(expanded[: len(expanded) - len(base_distribution.event_shape)])
         more = whole.domain.event_dim - len(base_distribution.event_shape)
         self.base_dist = Independent(base_distribution, more) if more > 0 else base_distribution
-        n = whole.codomain.event_dim + max(
-            len(self.base_dist.event_shape) - whole.domain.event_dim, 0
-        )
+        n = whole.codomain.event_dim + max(len(self.base_dist.event_shape) - whole.domain.event_dim, 0)
         super().__init__(shape[: len(shape) - n], shape[len(shape) - n :], validate_args)
 
     has_rsample = property(lambda self: self.base_dist.has_rsample)
@@ -173,15 +150,13 @@ class TransformedDistribution(Distribution):
         for transform in reversed(self.transforms):
             x = transform.inv(y)
             n += transform.domain.event_dim - transform.codomain.event_dim
-            total = total - sum_last(
-                transform.log_abs_det_jacobian(x, y), n - transform.domain.event_dim
-            )
+            total = total - sum_last(transform.log_abs_det_jacobian(x, y), n - transform.domain.event_dim)
             y = x
         return total + sum_last(self.base_dist.log_prob(y), n - len(self.base_dist.event_shape))
 
     def _increasing(self, p: Tensor) -> Tensor:
-        """A cumulative probability of the base distribution as one of this distribution: 1 - p if
-        the transforms together decrease.
+        """A cumulative probability of the base distribution as one of this distribution: 1 - p if the transforms
+        together decrease.
         """
         sign = math.prod([t.sign for t in self.transforms])
         if isinstance(sign, int) and sign == 1:
@@ -214,9 +189,7 @@ class LogNormal(TransformedDistribution):
 
     loc = property(lambda self: self.base_dist.loc, doc="The mean of the logarithm.")
     scale = property(lambda self: self.base_dist.scale, doc="The deviation of the logarithm.")
-    mean = property(
-        lambda self: (self.loc + self.scale.pow(2) / 2).exp(), doc="exp(loc + scale^2 / 2)."
-    )
+    mean = property(lambda self: (self.loc + self.scale.pow(2) / 2).exp(), doc="exp(loc + scale^2 / 2).")
     mode = property(lambda self: (self.loc - self.scale.square()).exp(), doc="exp(loc - scale^2).")
 
     @property
@@ -241,8 +214,7 @@ class OfArguments(TransformedDistribution):
 
 
 class Gumbel(OfArguments):
-    """p(x) = exp(-(z + exp(-z))) / scale, z = (x - loc) / scale: the largest of many exponential
-    numbers.
+    """p(x) = exp(-(z + exp(-z))) / scale, z = (x - loc) / scale: the largest of many exponential numbers.
 
     >>> rushlight.distributions.Gumbel(0.0, 1.0).mean  # Euler's constant
     tensor(0.5772)
@@ -303,9 +275,7 @@ class Weibull(OfArguments):
         return [PowerTransform(self._concentration_reciprocal), AffineTransform(0, self.scale)]
 
     mean = property(
-        lambda self: (
-            self.scale * rushlight.exp(rushlight.lgamma(1 + self._concentration_reciprocal))
-        ),
+        lambda self: self.scale * rushlight.exp(rushlight.lgamma(1 + self._concentration_reciprocal)),
         doc="s Gamma(1 + 1/k).",
     )
 
@@ -362,26 +332,20 @@ class Pareto(OfArguments):
 
 
 class Kumaraswamy(OfArguments):
-    """p(x) = a b x^(a - 1) (1 - x^a)^(b - 1) for x in [0, 1]: like Beta, with a cdf that can be
-    inverted.
+    """p(x) = a b x^(a - 1) (1 - x^a)^(b - 1) for x in [0, 1]: like Beta, with a cdf that can be inverted.
 
     >>> d = rushlight.distributions.Kumaraswamy(rushlight.tensor(2.), rushlight.tensor(1.))
     >>> d.mean, d.cdf(rushlight.tensor(0.5))  # 1 - (1 - x^2)
     (tensor(0.6667), tensor(0.2500))
     """
 
-    arg_constraints = {
-        "concentration1": constraints.positive,
-        "concentration0": constraints.positive,
-    }
+    arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval
 
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None):
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
         one = rushlight.ones_like(self.concentration0)
-        super().__init__(
-            Uniform(rushlight.zeros_like(one), one, validate_args), self._made_by(), validate_args
-        )
+        super().__init__(Uniform(rushlight.zeros_like(one), one, validate_args), self._made_by(), validate_args)
 
     def _made_by(self) -> list[Transform]:
         return [
@@ -392,16 +356,13 @@ class Kumaraswamy(OfArguments):
 
     mean = property(lambda self: self._moment(1), doc="b B(1 + 1/a, b).")
     variance = property(
-        lambda self: self._moment(2) - self.mean.pow(2),
-        doc="The second moment less the mean's square.",
+        lambda self: self._moment(2) - self.mean.pow(2), doc="The second moment less the mean's square."
     )
 
     def _moment(self, n: int) -> Any:
         """E x^n = b B(1 + n/a, b)."""
         a, b = 1 + n / self.concentration1, self.concentration0
-        return rushlight.exp(
-            b.log() + rushlight.lgamma(a) + rushlight.lgamma(b) - rushlight.lgamma(a + b)
-        )
+        return rushlight.exp(b.log() + rushlight.lgamma(a) + rushlight.lgamma(b) - rushlight.lgamma(a + b))
 
     @property
     def mode(self) -> Tensor:
@@ -417,8 +378,7 @@ class Kumaraswamy(OfArguments):
 
 
 class LogisticNormal(TransformedDistribution):
-    """x = stick_breaking(z), z of Normal(loc, scale): n normal numbers become n + 1 shares that add
-    up to 1.
+    """x = stick_breaking(z), z of Normal(loc, scale): n normal numbers become n + 1 shares that add up to 1.
 
     >>> d = rushlight.distributions.LogisticNormal(rushlight.zeros(2), rushlight.ones(2))
     >>> d.event_shape, d.sample().sum().isclose(rushlight.tensor(1.))

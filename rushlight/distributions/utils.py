@@ -9,19 +9,13 @@ import rushlight
 from rushlight.base.errors import explain
 from rushlight.core.mode import enable_grad
 from rushlight.core.tensor import Tensor
-from rushlight.distributions.distribution import (
-    broadcast_all,
-    clamp_probs,
-    logits_to_probs,
-    probs_to_logits,
-)
+from rushlight.distributions.distribution import broadcast_all, clamp_probs, logits_to_probs, probs_to_logits
 from rushlight.distributions.transform import sum_last as _sum_rightmost  # noqa: F401  # torch's private name
 from rushlight.distributions.vector_transforms import in_triangle, of_triangle
 
 
 class lazy_property(cached_property):
-    """self.name = func(self), computed on first access and cached; recorded in the graph even
-    inside no_grad.
+    """self.name = func(self), computed on first access and cached; recorded in the graph even inside no_grad.
 
     >>> class Circle:
     ...     @rushlight.distributions.utils.lazy_property
@@ -40,8 +34,7 @@ class lazy_property(cached_property):
 
 
 def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
-    """(m_00, m_10, m_11, m_20, ...): the lower triangle of (n, n) matrices, row by row, up to
-    diagonal `diag`.
+    """(m_00, m_10, m_11, m_20, ...): the lower triangle of (n, n) matrices, row by row, up to diagonal `diag`.
 
     >>> rushlight.distributions.utils.tril_matrix_to_vec(rushlight.tensor([[1., 0.], [2., 3.]]))
     tensor([1., 2., 3.])
@@ -53,8 +46,7 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
 
 
 def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Any:
-    """m_00, m_10, m_11, m_20, ... = v: (n, n) matrices with these numbers in their lower triangle,
-    row by row.
+    """m_00, m_10, m_11, m_20, ... = v: (n, n) matrices with these numbers in their lower triangle, row by row.
 
     >>> rushlight.distributions.utils.vec_to_tril_matrix(rushlight.tensor([1., 2., 3.]))
     tensor([[1., 0.],
@@ -66,17 +58,11 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Any:
 def _standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:
     """Normal numbers, as torch's private function that libraries of distributions import."""
     return rushlight.normal(
-        rushlight.zeros(shape, dtype=dtype, device=device),
-        rushlight.ones(shape, dtype=dtype, device=device),
+        rushlight.zeros(shape, dtype=dtype, device=device), rushlight.ones(shape, dtype=dtype, device=device)
     )
 
 
 __all__ = [
-    "broadcast_all",
-    "clamp_probs",
-    "lazy_property",
-    "logits_to_probs",
-    "probs_to_logits",
-    "tril_matrix_to_vec",
+    "broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits", "tril_matrix_to_vec",
     "vec_to_tril_matrix",
-]
+]  # fmt: skip

@@ -1,5 +1,4 @@
-"""Transforms of vectors and matrices: to simplices, triangles, of parts one by one; and by a
-distribution's cdf."""
+"""Transforms of vectors and matrices: to simplices, triangles, of parts one by one; and by a distribution's cdf."""
 
 from __future__ import annotations
 
@@ -34,8 +33,7 @@ class SoftmaxTransform(Transform):
 
 
 class StickBreakingTransform(Transform):
-    """y_i = s_i (1 - s_1) ... (1 - s_(i - 1)): Stick breaking: n numbers become n + 1 shares that
-    add up to 1.
+    """y_i = s_i (1 - s_1) ... (1 - s_(i - 1)): Stick breaking: n numbers become n + 1 shares that add up to 1.
 
     s_i = sigmoid(x_i - log(n + 1 - i)), the last share is 1: x = 0 gives equal parts.
 
@@ -72,8 +70,7 @@ class StickBreakingTransform(Transform):
 
 
 class LowerCholeskyTransform(Transform):
-    """y = lower triangle of x below the diagonal + exp of its diagonal: any matrix becomes a
-    Cholesky factor.
+    """y = lower triangle of x below the diagonal + exp of its diagonal: any matrix becomes a Cholesky factor.
 
     >>> rushlight.distributions.LowerCholeskyTransform()(rushlight.tensor([[0., 5.], [2., 0.]]))
     tensor([[1., 0.],
@@ -108,8 +105,7 @@ class PositiveDefiniteTransform(Transform):
 
 
 class CorrCholeskyTransform(Transform):
-    """L L' = C: from n (n - 1) / 2 numbers to Cholesky's factor L of an (n, n) correlation matrix
-    C.
+    """L L' = C: from n (n - 1) / 2 numbers to Cholesky's factor L of an (n, n) correlation matrix C.
 
     Rows of length 1: their squares come from stick breaking.
 
@@ -168,7 +164,7 @@ class CumulativeDistributionTransform(Transform):
     >>> f = rushlight.distributions.CumulativeDistributionTransform(rushlight.distributions.Normal(0.0, 1.0))
     >>> f(rushlight.tensor(0.)), f.inv(rushlight.tensor(0.5))
     (tensor(0.5000), tensor(0.))
-    """  # noqa: E501
+    """
 
     bijective, codomain, _sign = True, constraints.unit_interval, 1
 
@@ -197,11 +193,7 @@ class CatTransform(Transform):
     """
 
     def __init__(
-        self,
-        tseq: Sequence[Transform],
-        dim: int = 0,
-        lengths: Sequence[int] | None = None,
-        cache_size: int = 0,
+        self, tseq: Sequence[Transform], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0
     ):
         super().__init__(cache_size)
         self.transforms, self.dim, self.lengths = list(tseq), dim, list(lengths or [1] * len(tseq))
@@ -213,14 +205,10 @@ class CatTransform(Transform):
         return rushlight.split(x, self.lengths, self.dim)
 
     def _call(self, x: Tensor) -> Tensor:
-        return rushlight.cat(
-            [t(part) for t, part in zip(self.transforms, self._parts(x))], self.dim
-        )
+        return rushlight.cat([t(part) for t, part in zip(self.transforms, self._parts(x))], self.dim)
 
     def _inverse(self, y: Tensor) -> Tensor:
-        return rushlight.cat(
-            [t.inv(part) for t, part in zip(self.transforms, self._parts(y))], self.dim
-        )
+        return rushlight.cat([t.inv(part) for t, part in zip(self.transforms, self._parts(y))], self.dim)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         n = self.domain.event_dim
@@ -236,8 +224,7 @@ class StackTransform(Transform):
     """y[i] = f_i(x[i]): transforms of the slices along `dim`.
 
     >>> d = rushlight.distributions
-    >>> d.StackTransform([d.ExpTransform(), d.AffineTransform(0.0, 2.0)])(rushlight.tensor([0.,
-    ...     1.]))
+    >>> d.StackTransform([d.ExpTransform(), d.AffineTransform(0.0, 2.0)])(rushlight.tensor([0., 1.]))
     tensor([1., 2.])
     """
 
@@ -252,32 +239,19 @@ class StackTransform(Transform):
         return rushlight.unbind(x, self.dim)
 
     def _call(self, x: Tensor) -> Tensor:
-        return rushlight.stack(
-            [t(one) for t, one in zip(self.transforms, self._slices(x))], self.dim
-        )
+        return rushlight.stack([t(one) for t, one in zip(self.transforms, self._slices(x))], self.dim)
 
     def _inverse(self, y: Tensor) -> Tensor:
-        return rushlight.stack(
-            [t.inv(one) for t, one in zip(self.transforms, self._slices(y))], self.dim
-        )
+        return rushlight.stack([t.inv(one) for t, one in zip(self.transforms, self._slices(y))], self.dim)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return rushlight.stack(
-            [
-                t.log_abs_det_jacobian(a, b)
-                for t, a, b in zip(self.transforms, self._slices(x), self._slices(y))
-            ],
+            [t.log_abs_det_jacobian(a, b) for t, a, b in zip(self.transforms, self._slices(x), self._slices(y))],
             self.dim,
         )
 
 
 __all__ = [
-    "CatTransform",
-    "CorrCholeskyTransform",
-    "CumulativeDistributionTransform",
-    "LowerCholeskyTransform",
-    "PositiveDefiniteTransform",
-    "SoftmaxTransform",
-    "StackTransform",
-    "StickBreakingTransform",
-]
+    "CatTransform", "CorrCholeskyTransform", "CumulativeDistributionTransform", "LowerCholeskyTransform",
+    "PositiveDefiniteTransform", "SoftmaxTransform", "StackTransform", "StickBreakingTransform",
+]  # fmt: skip

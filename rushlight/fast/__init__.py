@@ -1,9 +1,8 @@
 """Faster ways for large arrays, which plug into the core from outside (core/faster.py).
 
-`index.py` says which op has which way from how many elements on; `policy.py` decides when compiled
-loops take over from NumPy. `off()` leaves everything to the reference kernels: results are right,
-their last bits may differ. With `RUSHLIGHT_FAST=0` in the environment they are off from the start.
-"""
+`index.py` says which op has which way from how many elements on; `policy.py` decides when compiled loops take over from
+NumPy. `off()` leaves everything to the reference kernels: results are right, their last bits may differ. With
+`RUSHLIGHT_FAST=0` in the environment they are off from the start."""
 
 from __future__ import annotations
 
@@ -25,9 +24,9 @@ def on() -> None:
 def settle() -> None:
     """Use the faster ways from the first op on, and wait for loops that must be compiled.
 
-    Without it NumPy does the work of the first 0.3 s, and goes on while loops are compiled. Where
-    a loop takes over then depends on the machine's speed, and so do the last bits of the results
-    of the first run on a machine (loops/background.py).
+    Without it NumPy does the work of the first 0.3 s, and goes on while loops are compiled. Where a loop takes over
+    then depends on the machine's speed, and so do the last bits of the results of the first run on a machine
+    (loops/background.py).
 
     >>> rushlight.fast.settle()
     """

@@ -24,14 +24,7 @@ MADE = {"forward": (4, 5), "back": (7, 8, 9)}  # which of a loop's arrays it wri
 
 
 def attend(
-    q: ndarray,
-    k: ndarray,
-    v: ndarray,
-    mask: ndarray | None,
-    out: ndarray,
-    lse: ndarray,
-    causal: bool,
-    scale: float,
+    q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None, out: ndarray, lse: ndarray, causal: bool, scale: float
 ) -> bool | None:
     """Attention into out and lse; None while NumPy is to do it."""
     if not (suits(q, k, v, mask) and charge(q, k)):
@@ -69,8 +62,8 @@ def suits(q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None) -> bool:
 
 
 def charge(q: ndarray, k: ndarray) -> bool:
-    """Charge NumPy's passes over the scores; whether loops do the work: of 4 heads of 16 queries in
-    16 us instead of 50."""
+    """Charge NumPy's passes over the scores; whether loops do the work: of 4 heads of 16 queries in 16 us instead of
+    50."""
     scores = q.size // q.shape[-1] * k.shape[-2]
     many = scores * q.shape[-1] >= ATTENTION_PRODUCTS
     return charge_passes(ATTENTION_LARGE_PASSES if many else ATTENTION_PASSES, scores, many)
@@ -81,8 +74,8 @@ def whole(mask: ndarray | None, q: ndarray, k: ndarray) -> ndarray | None:
 
 
 def run(name: str, arrays: Sequence[ndarray | None], causal: bool, scale: float) -> None:
-    """The loop of this name on all heads; of much, each core does some of them. arrays: q, k, v,
-    mask, out, lse, and on the way back g, dq, dk, dv."""
+    """The loop of this name on all heads; of much, each core does some of them. arrays: q, k, v, mask, out, lse, and on
+    the way back g, dq, dk, dv."""
     loop, cores, pool = tools(name)
     q: ndarray = arrays[0]  # type: ignore[assignment]
     keys: int = arrays[1].shape[-2]  # type: ignore[union-attr]
@@ -93,12 +86,7 @@ def run(name: str, arrays: Sequence[ndarray | None], causal: bool, scale: float)
     given = [0 if a is None else id(a) for a in arrays]
     # it looks at how they lie first of all
     if not loop(*given, scale, causal, 0, heads if parts == 1 else 0):
-        run(
-            name,
-            [a if a is None or i in MADE[name] else a.copy() for i, a in enumerate(arrays)],
-            causal,
-            scale,
-        )
+        run(name, [a if a is None or i in MADE[name] else a.copy() for i, a in enumerate(arrays)], causal, scale)
     elif parts > 1:
         bounds = [heads * i // parts for i in range(parts + 1)]
         pool.run(loop, [(*given, scale, causal, *bounds[i : i + 2]) for i in range(parts)])
@@ -106,8 +94,7 @@ def run(name: str, arrays: Sequence[ndarray | None], causal: bool, scale: float)
 
 @cache
 def tools(name: str) -> tuple[Callable, Callable, Any]:
-    """The loop of this name, and what calls it on all cores: imported once, as an import takes 1 us
-    each time."""
+    """The loop of this name, and what calls it on all cores: imported once, as an import takes 1 us each time."""
     from rushlight.fast import attention_loops
     from rushlight.loops.parallel import cores, pool
 

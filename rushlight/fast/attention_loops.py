@@ -1,17 +1,17 @@
 """Compiled loops of attention, for float32: scores exist for a few queries and 64 keys at a time.
 
-Keys lie along the vector registers, queries below each other: q k^T needs k^T (E, S), turned once
-for a head, and all other products find their rows as they lie. `T` queries are looked at together,
-and where keys are to come nobody looks beyond the last one that some of the T may see. After Rabe
-and Staats, "Self-attention Does Not Need O(n^2) Memory" (2021), and Dao, "FlashAttention-2" (2023).
+Keys lie along the vector registers, queries below each other: q k^T needs k^T (E, S), turned once for a head, and all
+other products find their rows as they lie. `T` queries are looked at together, and where keys are to come nobody looks
+beyond the last one that some of the T may see. After Rabe and Staats, "Self-attention Does Not Need O(n^2) Memory"
+(2021), and Dao, "FlashAttention-2" (2023).
 
-Arrays are given by their ids, as in fast/matmul_loops.py: NumPy's own objects say where they lie,
-for which Python takes 6 us. The numbers of a row have to follow each other, or the loops answer
-False; a mask, 0 if there is none, may lie in any way. Rows come 8 at a time, or one by one where
-only two are left; else zeros are below them (39 queries: 0.85 of the time).
+Arrays are given by their ids, as in fast/matmul_loops.py: NumPy's own objects say where they lie, for which Python
+takes 6 us. The numbers of a row have to follow each other, or the loops answer False; a mask, 0 if there is none, may
+lie in any way. Rows come 8 at a time, or one by one where only two are left; else zeros are below them (39 queries:
+0.85 of the time).
 
-Cascade Lake, one core, 48 heads of 64 queries, E = 32, causal: 0.39 ms forward and 0.76 ms back;
-torch's kernels 0.69 and 2.0 (benchmarks/modules.py measures calls)."""
+Cascade Lake, one core, 48 heads of 64 queries, E = 32, causal: 0.39 ms forward and 0.76 ms back; torch's kernels 0.69
+and 2.0 (benchmarks/modules.py measures calls)."""
 
 from __future__ import annotations
 
@@ -321,11 +321,8 @@ PARTS = {  # loops that both call, by name
 
 
 def block(height: int, lanes: int, step: str, along: str, pitch: str, fresh: bool = False) -> str:
-    """`height` rows of two vectors each, added up over the depth, to what is there unless they are
-    fresh."""
-    sums = {
-        f"c{i}_{j}": f"to, o + {i} * {step} + {j * lanes}" for i in range(height) for j in range(2)
-    }
+    """`height` rows of two vectors each, added up over the depth, to what is there unless they are fresh."""
+    sums = {f"c{i}_{j}": f"to, o + {i} * {step} + {j * lanes}" for i in range(height) for j in range(2)}
     lines = [
         *[f"{c} = none()" if fresh else f"{c} = load({at})" for c, at in sums.items()],
         "for t in range(depth):",
@@ -337,11 +334,7 @@ def block(height: int, lanes: int, step: str, along: str, pitch: str, fresh: boo
             f"    one = spread(a, x + {i} * row)",
             *[f"    c{i}_{j} = fma(one, y{j}, c{i}_{j})" for j in range(2)],
         ]
-    lines += [
-        f"    x += {along}",
-        f"    y += {pitch}",
-        *[f"store({at}, {c})" for c, at in sums.items()],
-    ]
+    lines += [f"    x += {along}", f"    y += {pitch}", *[f"store({at}, {c})" for c, at in sums.items()]]
     return "\n".join(lines)
 
 
@@ -379,10 +372,7 @@ def part(piece: str) -> Callable:
 
 
 def written(text: str) -> Callable:
-    return calling(
-        (text + PLACES).format(**sizes()),
-        **{name: part(name) for name in PARTS if f" {name}(" in text},
-    )
+    return calling((text + PLACES).format(**sizes()), **{name: part(name) for name in PARTS if f" {name}(" in text})
 
 
 @cache

@@ -1,15 +1,12 @@
-"""Gradients of large tensors that are not computed yet: the rules of elementwise ops that follow
-each other in backward become one loop, which reads every saved array once and writes nothing in
-between.
+"""Gradients of large tensors that are not computed yet: the rules of elementwise ops that follow each other in backward
+become one loop, which reads every saved array once and writes nothing in between.
 
-The engine hands such an op a `Formula` (`Deferred.arriving`); its rule, run on symbols (fast/rule_text.py),
-gives the formula of the next gradient. It is computed where somebody looks at the numbers: any
-other op, a leaf, a target, a sum over what was broadcast. Only arithmetic that rounds as NumPy's
-does is put off, and every step rounds by itself, so the numbers are those of one op after the other
-to the last bit.
+The engine hands such an op a `Formula` (`Deferred.arriving`); its rule, run on symbols (fast/rule_text.py), gives the
+formula of the next gradient. It is computed where somebody looks at the numbers: any other op, a leaf, a target, a sum
+over what was broadcast. Only arithmetic that rounds as NumPy's does is put off, and every step rounds by itself, so the
+numbers are those of one op after the other to the last bit.
 
-Backward of x sigmoid(1.7 x) + tanh(x) exp(-x x) for 10 million numbers: 16 passes over memory
-became one."""
+Backward of x sigmoid(1.7 x) + tanh(x) exp(-x x) for 10 million numbers: 16 passes over memory became one."""
 
 from __future__ import annotations
 
@@ -39,9 +36,8 @@ NAME = re.compile(r"\b([ab])(\d+)(\[i\])?")  # a12[i]: the element of an array; 
 
 
 class Formula:
-    """An array to be: `scalar` says of what its elements are made, `arrays` has the arrays named
-    there; `call` is the op's rule and its arguments where these are arrays: then nothing is gained
-    by a loop of its own."""
+    """An array to be: `scalar` says of what its elements are made, `arrays` has the arrays named there; `call` is the
+    op's rule and its arguments where these are arrays: then nothing is gained by a loop of its own."""
 
     __slots__ = ("arrays", "call", "dtype", "made", "scalar", "shape", "size")
     __array_ufunc__ = None  # array + formula asks the formula
@@ -53,11 +49,9 @@ class Formula:
         self.call: tuple | None = None
 
     def through(self, op: Op, of: str, rule: Callable, args: tuple) -> Any:
-        """The gradient of an input, from that of the output: `rule(*args)`, where this formula is
-        among the arguments."""
-        made = (
-            self.composed(on_symbols(op.name, of), args) if op.options.get("fused", True) else None
-        )
+        """The gradient of an input, from that of the output: `rule(*args)`, where this formula is among the
+        arguments."""
+        made = self.composed(on_symbols(op.name, of), args) if op.options.get("fused", True) else None
         if made is None:
             return run(op, of, rule, *map(whole, args))
         if made is not self and self.array_known():
@@ -85,10 +79,7 @@ class Formula:
         if not isinstance(made, Scalar) or made.dtype != self.dtype or len(made.text) > LONGEST:
             return None
         used = {name: arrays[name] for name in names_of(made.text)}
-        fits = (
-            len(used) <= MOST
-            and {f.removesuffix("64") for f in re.findall(r"(\w+)\(", made.text)} <= EXACT
-        )
+        fits = len(used) <= MOST and {f.removesuffix("64") for f in re.findall(r"(\w+)\(", made.text)} <= EXACT
         # rounded as it stands
         return Formula(Scalar(f"({made.text})", made.dtype), self.shape, used) if fits else None
 
@@ -111,17 +102,12 @@ class Formula:
         return NAME.fullmatch(self.scalar.text) is not None
 
     def array(self) -> ndarray:
-        """The numbers, computed when first asked for; from then on the formula is an element of
-        theirs."""
+        """The numbers, computed when first asked for; from then on the formula is an element of theirs."""
         if self.made is None:
             names = names_of(self.scalar.text)
             arrays = [self.arrays[name] for name in names]
             if self.array_known():
-                self.made = (
-                    arrays[0]
-                    if arrays[0].shape == self.shape
-                    else np.broadcast_to(arrays[0], self.shape)
-                )
+                self.made = arrays[0] if arrays[0].shape == self.shape else np.broadcast_to(arrays[0], self.shape)
                 return self.made
             if self.call is not None:
                 self.made, self.call = run(*self.call), None
@@ -137,8 +123,7 @@ class Formula:
 
 
 class Chain:
-    """What is done to each element, as text: by blocks in NumPy, until a compiled loop has paid for
-    itself."""
+    """What is done to each element, as text: by blocks in NumPy, until a compiled loop has paid for itself."""
 
     def __init__(self, text: str, kinds: tuple, dtype: np.dtype):
         from rushlight.loops.tiering import Loop
@@ -160,32 +145,21 @@ class Chain:
         self.loop = Loop(lambda: "\n".join(body) + "\n", passes, self.example)
 
     def example(self) -> tuple:
-        return np.empty(0, self.dtype), *(
-            np.empty((0,) if each else (), kind) for kind, each in self.kinds
-        )
+        return np.empty(0, self.dtype), *(np.empty((0,) if each else (), kind) for kind, each in self.kinds)
 
     def compute(self, arrays: list[ndarray], shape: tuple[int, ...]) -> ndarray:
         out = memory.take(shape, self.dtype)
         flat = out.reshape(-1)
-        given = [
-            a.reshape(-1) if each else a[(0,) * a.ndim] for a, (_, each) in zip(arrays, self.kinds)
-        ]
+        given = [a.reshape(-1) if each else a[(0,) * a.ndim] for a, (_, each) in zip(arrays, self.kinds)]
         if self.loop.function is not None:
-            shared(
-                self.loop.function, (flat, *map(np.asarray, given)), self.how, len(flat) * self.cost
-            )
+            shared(self.loop.function, (flat, *map(np.asarray, given)), self.how, len(flat) * self.cost)
             return out
         # as in fast/elementwise.py: what NumPy's passes over fresh memory cost
         self.loop.pay(12 * len(flat))
         with np.errstate(all="ignore"):
             for start in range(0, len(flat), BLOCK):
-                part = [
-                    a[start : start + BLOCK] if each else a
-                    for a, (_, each) in zip(given, self.kinds)
-                ]
-                flat[start : start + BLOCK] = eval(
-                    self.code, functions(), dict(zip(self.names, part))
-                )
+                part = [a[start : start + BLOCK] if each else a for a, (_, each) in zip(given, self.kinds)]
+                flat[start : start + BLOCK] = eval(self.code, functions(), dict(zip(self.names, part)))
         return out
 
 
@@ -208,14 +182,12 @@ class Deferred(Arrays):
         self.targets = targets
 
     def over(self, order: list[Node]) -> Arrays:
-        """This world where no code of the user's sees a gradient on the way, unless faster ways are
-        off."""
+        """This world where no code of the user's sees a gradient on the way, unless faster ways are off."""
         unseen = all([n.hooks is None and (n.op is not None or n.leaf) for n in order])
         return self if unseen and budget.allowed else AS_ARRAYS
 
     def arriving(self, g: Any, node: Node) -> Any:
-        """The gradient as a node takes it: a formula if it is large, and the node's op puts the
-        work off."""
+        """The gradient as a node takes it: a formula if it is large, and the node's op puts the work off."""
         if self.targets is not None and node in self.targets:
             return whole(g)
         if node.op is None or not node.op.elementwise:
@@ -233,8 +205,7 @@ faster.deferred_world = Deferred
 
 
 def formula_of(a: ndarray, shape: tuple[int, ...]) -> Formula | None:
-    """The formula of an array of this shape, or of one number for all elements; None if no loop can
-    read the array."""
+    """The formula of an array of this shape, or of one number for all elements; None if no loop can read the array."""
     from rushlight.fast.rule_text import Scalar
 
     if a.dtype not in TYPES or a.ndim > len(shape):
@@ -272,8 +243,4 @@ def functions() -> dict[str, Any]:
         "where": where,
     }
     known = {name: own.get(name) or getattr(np, name) for name in EXACT}
-    return (
-        known
-        | {f"{name}64": f for name, f in known.items()}
-        | {"abs": np.abs, "inf": np.inf, "nan": np.nan}
-    )
+    return known | {f"{name}64": f for name, f in known.items()} | {"abs": np.abs, "inf": np.inf, "nan": np.nan}

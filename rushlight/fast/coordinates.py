@@ -1,5 +1,4 @@
-"""Kernels of vectors and points, coordinate by coordinate: NumPy is slow along a dimension of 2
-or 3."""
+"""Kernels of vectors and points, coordinate by coordinate: NumPy is slow along a dimension of 2 or 3."""
 
 from __future__ import annotations
 

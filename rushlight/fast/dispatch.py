@@ -22,8 +22,7 @@ MOST_KINDS = 64  # of arguments for which an op keeps its loops for few elements
 
 @falls_back
 def run(op: Any, of: str, kernel: Callable, args: tuple) -> Any:
-    """The result of the op's way, or of that of its derivative by the input `of`, else
-    `kernel(*args)`."""
+    """The result of the op's way, or of that of its derivative by the input `of`, else `kernel(*args)`."""
     way = WAYS.get((op.name, of)) or way_of(op, of)
     if way is None or not budget.allowed:
         return kernel(*computed(args))
@@ -59,12 +58,9 @@ def prepared(op: Any, kernel: Callable) -> Callable:
     return falls_back(few_first(op, passes, few_loop, kernel, call) if few_loop else call)
 
 
-def few_first(
-    op: Any, passes: int, few_loop: Callable, kernel: Callable, general: Callable
-) -> Callable:
-    """`general`, but one array of few elements goes to its loop without the checks of `run`: gelu
-    of 32 numbers takes 1.3 us, not 3.5. `few_loop`: fast/elementwise.py; `passes`: of NumPy that
-    the loop saves."""
+def few_first(op: Any, passes: int, few_loop: Callable, kernel: Callable, general: Callable) -> Callable:
+    """`general`, but one array of few elements goes to its loop without the checks of `run`: gelu of 32 numbers takes
+    1.3 us, not 3.5. `few_loop`: fast/elementwise.py; `passes`: of NumPy that the loop saves."""
     if not has_numba():
         return general
     # dtype and settings -> the loop and the dtype of its result; None: the kernel does it
@@ -102,18 +98,12 @@ def run_of(module: str) -> Callable:
 
 
 def size_of(args: tuple) -> int:
-    """The elements of the largest of the first two arrays: a gradient may be small, or a list of
-    several outputs'."""
+    """The elements of the largest of the first two arrays: a gradient may be small, or a list of several outputs'."""
     first, second = args[0], args[1] if len(args) > 1 else None
     size = first[0].size if first.__class__ is list else first.size
     return max(size, second.size) if second.__class__ is ndarray else size
 
 
 def computed(args: tuple) -> tuple:
-    """The arguments of a rule, with the array of each gradient that was put off
-    (fast/backward_chains.py)."""
-    return (
-        args
-        if args[0].__class__ is ndarray
-        else tuple([a.array() if hasattr(a, "through") else a for a in args])
-    )
+    """The arguments of a rule, with the array of each gradient that was put off (fast/backward_chains.py)."""
+    return args if args[0].__class__ is ndarray else tuple([a.array() if hasattr(a, "through") else a for a in args])

@@ -1,16 +1,14 @@
-"""Large arrays through elementwise ops: a compiled loop in place of NumPy's passes, made from the
-op's own rule.
+"""Large arrays through elementwise ops: a compiled loop in place of NumPy's passes, made from the op's own rule.
 
-The text of the loop is the rule, of the forward or of a derivative, run on symbols
-(fast/rule_text.py), so there is nothing to write for a new op. Every element is read once and
-written once, on all cores, into memory that is used again. NumPy stays where a loop cannot be
-written or would not be faster: other dtypes and layouts, arrays that broadcast but for those with a
-number for each channel or element of a row, and functions of libm.
+The text of the loop is the rule, of the forward or of a derivative, run on symbols (fast/rule_text.py), so there is
+nothing to write for a new op. Every element is read once and written once, on all cores, into memory that is used
+again. NumPy stays where a loop cannot be written or would not be faster: other dtypes and layouts, arrays that
+broadcast but for those with a number for each channel or element of a row, and functions of libm.
 
-A loop of arithmetic gives NumPy's results to the last bit and is compiled once NumPy's passes have
-cost as much (loops/tiering.py). One with exp, tanh and the like differs in the last bits
-(tests/loops/test_scalar_math.py): there the size decides, and for smaller arrays through slow ops
-what was done before (fast/policy.py), so that a program repeated gives the same numbers."""
+A loop of arithmetic gives NumPy's results to the last bit and is compiled once NumPy's passes have cost as much
+(loops/tiering.py). One with exp, tanh and the like differs in the last bits (tests/loops/test_scalar_math.py): there
+the size decides, and for smaller arrays through slow ops what was done before (fast/policy.py), so that a program
+repeated gives the same numbers."""
 
 from __future__ import annotations
 
@@ -80,14 +78,11 @@ LONGEST = 4000  # characters of an expression
 
 
 class Loop:
-    """What is done to each element: `call(arrays, shape)` gives the result, or None while NumPy is
-    to do it."""
+    """What is done to each element: `call(arrays, shape)` gives the result, or None while NumPy is to do it."""
 
     def __init__(self, text: str, kinds: tuple, dtype: np.dtype, names: set[str], passes: int):
         self.dtype, self.passes = dtype, passes
-        self.how = (1,) + tuple(
-            [1 if kind[1] == "each" else 0 for kind in kinds if kind[0] != "value"]
-        )
+        self.how = (1,) + tuple([1 if kind[1] == "each" else 0 for kind in kinds if kind[0] != "value"])
         self.cost = 1 + passes // 4 + 8 * len(names - EXACT)
         self.text = text
         self.paid: Any = None  # the account of a loop that gives NumPy's results to the last bit
@@ -131,13 +126,7 @@ class Loop:
                 return None
             function = self.read()
         out = memory.take(shape, self.dtype)
-        shared(
-            function,
-            (out.reshape(arrays[self.like].shape), *arrays),
-            self.how,
-            size * self.cost,
-            PARALLEL_COST,
-        )
+        shared(function, (out.reshape(arrays[self.like].shape), *arrays), self.how, size * self.cost, PARALLEL_COST)
         return out
 
 
@@ -170,8 +159,8 @@ def run(op: Op, of: str, kernel: Callable, *args: Any) -> ndarray:
 
 
 def few_loop(op: Op, dtype: np.dtype, *settings: Any) -> tuple[Callable, np.dtype] | None:
-    """The compiled loop for one array and settings, and the dtype of the results; None where NumPy
-    does the work. NotReady while the loop is being compiled."""
+    """The compiled loop for one array and settings, and the dtype of the results; None where NumPy does the work.
+    NotReady while the loop is being compiled."""
     if dtype not in TYPES or any([isinstance(setting, np.generic) for setting in settings]):
         return None
     kinds = ((TYPES[dtype], "each"), *[("value", setting) for setting in settings])
@@ -186,9 +175,9 @@ def few_loop(op: Op, dtype: np.dtype, *settings: Any) -> tuple[Callable, np.dtyp
 
 
 def halves_at_once(op: Op, of: str, args: tuple) -> ndarray | None:
-    """What a loop makes of half precision, each number by way of single: 51,200 sums in 6 us, by
-    conversions of whole arrays in 40. None where there is no such loop, or not yet: functions that
-    round in their own way have one for much."""
+    """What a loop makes of half precision, each number by way of single: 51,200 sums in 6 us, by conversions of whole
+    arrays in 40. None where there is no such loop, or not yet: functions that round in their own way have one for
+    much."""
     seen = None if op.name in APART else looked_at(args, TYPES_OF_HALVES)
     if seen is None or len(place_of(seen[0])) > 1:
         return None
@@ -200,25 +189,15 @@ def halves_at_once(op: Op, of: str, args: tuple) -> ndarray | None:
     if loop is None or loop.paid is None and prod(shape) < ELEMENTWISE_ELEMENTS:
         return None
     made = loop.call([a.view(BITS) if is_half(a) else a for a in arrays], shape)
-    return (
-        made
-        if made is None or made.dtype is not BITS
-        else made.view(next(a.dtype for a in arrays if is_half(a)))
-    )
+    return made if made is None or made.dtype is not BITS else made.view(next(a.dtype for a in arrays if is_half(a)))
 
 
-def looked_at(
-    args: tuple, types: Any = TYPES
-) -> tuple[tuple, list[ndarray], tuple[int, ...]] | None:
-    """The kinds of the arguments, the arrays as the loop takes them, and the result's shape; None
-    if a loop cannot take them. Looked up where arguments of these shapes and dtypes were seen
-    before, in a third of the time."""
+def looked_at(args: tuple, types: Any = TYPES) -> tuple[tuple, list[ndarray], tuple[int, ...]] | None:
+    """The kinds of the arguments, the arrays as the loop takes them, and the result's shape; None if a loop cannot take
+    them. Looked up where arguments of these shapes and dtypes were seen before, in a third of the time."""
     key = (
         types is TYPES,
-        *[
-            (a.shape, a.strides, a.dtype, a.flags.aligned) if a.__class__ is ndarray else a
-            for a in args
-        ],
+        *[(a.shape, a.strides, a.dtype, a.flags.aligned) if a.__class__ is ndarray else a for a in args],
     )
     try:
         plan = PLANS.get(key, UNKNOWN)
@@ -232,18 +211,15 @@ def looked_at(
         return None
     kinds, forms, shape = plan
     given = [a for a in args if a.__class__ is ndarray]
-    arrays = [
-        np.asarray(a[(0,) * a.ndim]) if form is None else a.reshape(form)
-        for a, form in zip(given, forms)
-    ]
+    arrays = [np.asarray(a[(0,) * a.ndim]) if form is None else a.reshape(form) for a, form in zip(given, forms)]
     return kinds, arrays, shape
 
 
 def planned(args: tuple, types: Any) -> tuple[tuple, list[tuple | None], tuple[int, ...]] | None:
-    """The kinds of the arguments, the form of each array in the loop (None: its first number), and
-    the result's shape. An array's kind is its dtype and whether there is a number in it for "each"
-    element, for each "channel" (then the others are of three dimensions, channels the middle one),
-    for each element of a "row" (of two dimensions), or "one" for all."""
+    """The kinds of the arguments, the form of each array in the loop (None: its first number), and the result's shape.
+    An array's kind is its dtype and whether there is a number in it for "each" element, for each "channel" (then the
+    others are of three dimensions, channels the middle one), for each element of a "row" (of two dimensions), or "one"
+    for all."""
     whole = [a for a in args if a.__class__ is ndarray and not all_alike(a)]
     if not whole or not all([a.flags.c_contiguous and a.flags.aligned for a in whole]):
         return None
@@ -294,16 +270,12 @@ def fits(a: Any, kind: tuple, shape: tuple[int, ...]) -> bool:
 
 
 def channels_of(a: ndarray, shape: tuple[int, ...]) -> tuple[int, int] | None:
-    """How many numbers there are, each for how many that lie together in an array of this shape:
-    (1, C, 1, 1) beside (N, C, H, W) are C, for H W each; a row of C is C, for one each. None where
-    it is otherwise, or too few for a loop."""
+    """How many numbers there are, each for how many that lie together in an array of this shape: (1, C, 1, 1) beside
+    (N, C, H, W) are C, for H W each; a row of C is C, for one each. None where it is otherwise, or too few for a
+    loop."""
     lead = len(shape) - a.ndim
     own = [lead + d for d, n in enumerate(a.shape) if n > 1]
-    if (
-        lead < 0
-        or not own
-        or a.shape[own[0] - lead : own[-1] + 1 - lead] != shape[own[0] : own[-1] + 1]
-    ):
+    if lead < 0 or not own or a.shape[own[0] - lead : own[-1] + 1 - lead] != shape[own[0] : own[-1] + 1]:
         return None
     together = prod(shape[own[-1] + 1 :])
     many = a.size if together == 1 and a.size < prod(shape) else together
@@ -316,20 +288,11 @@ def place_of(kinds: tuple) -> str:
     return "bci" if "channel" in broadcast else "bi" if "row" in broadcast else "i"
 
 
-def in_turns(
-    op: Op, ufunc: Callable, kinds: tuple, arrays: list[ndarray], shape: tuple[int, ...]
-) -> ndarray:
+def in_turns(op: Op, ufunc: Callable, kinds: tuple, arrays: list[ndarray], shape: tuple[int, ...]) -> ndarray:
     """A function that NumPy has, on all cores."""
-    out = memory.take(
-        shape, np.dtype(np.bool_) if op.result == BOOL else next(a.dtype for a in arrays if a.ndim)
-    )
+    out = memory.take(shape, np.dtype(np.bool_) if op.result == BOOL else next(a.dtype for a in arrays if a.ndim))
     how = tuple([1 if kind[1] == "each" else 0 for kind in kinds])
-    shared(
-        lambda *given: ufunc(*given[:-1], out=given[-1]),
-        (*arrays, out.reshape(-1)),
-        (*how, 1),
-        out.size * 4,
-    )
+    shared(lambda *given: ufunc(*given[:-1], out=given[-1]), (*arrays, out.reshape(-1)), (*how, 1), out.size * 4)
     return out
 
 
@@ -360,9 +323,7 @@ def loop_of(name: str, of: str, kinds: tuple) -> Loop | None:
         if dtype == np.float32:
             formula, dtype = f"{half[1]}({formula})", BITS
     text = text_of(parameters, [kind[1] for kind in kinds if kind[0] != "value"], formula)
-    passes += len(re.findall(r"[-+*/<>=(]", made.text)) + 10 * len(
-        re.findall("where|hypot", made.text)
-    )
+    passes += len(re.findall(r"[-+*/<>=(]", made.text)) + 10 * len(re.findall("where|hypot", made.text))
     return Loop(text, kinds, dtype, names, passes)
 
 
@@ -388,11 +349,8 @@ def symbols_of(kinds: tuple) -> tuple[list[Any], list[str]]:
 
 
 def text_of(names: list[str], counts: list[str], formula: str) -> str:
-    """The function: every element once, channel by channel if some arrays have a number for
-    each."""
-    ones, channels = (
-        [x for x, count in zip(names, counts) if count == wanted] for wanted in ("one", "channel")
-    )
+    """The function: every element once, channel by channel if some arrays have a number for each."""
+    ones, channels = ([x for x, count in zip(names, counts) if count == wanted] for wanted in ("one", "channel"))
     lines = [
         f"def kernel(out, {', '.join(names)}):",
         "    restrict()",
@@ -419,11 +377,8 @@ def text_of(names: list[str], counts: list[str], formula: str) -> str:
 
 
 def worth_while(names: set[str], wide: bool) -> bool:
-    """Whether a loop is faster than NumPy: not where it calls libm for each number, nor for
-    sines."""
+    """Whether a loop is faster than NumPy: not where it calls libm for each number, nor for sines."""
     from rushlight.loops.scalar_math import LIBM
 
-    slow = {*LIBM, "sin", "cos", "tan", "pow"} | (
-        {"erf", "erfc", "hypot", "lgamma"} if wide else set()
-    )
+    slow = {*LIBM, "sin", "cos", "tan", "pow"} | ({"erf", "erfc", "hypot", "lgamma"} if wide else set())
     return not names & slow

@@ -1,8 +1,8 @@
 """Equations, inverses, determinants and Cholesky factors of large float32 matrices by SciPy's LAPACK.
 
-NumPy calls LAPACK's gesv, which solves with triangles on the left: 384 x 384 take 20 ms. A matrix in
-C order is the transposed matrix in Fortran's order, so the triangles stand on the right: 5 ms.
-Singular matrices are left to NumPy, which raises the error."""
+NumPy calls LAPACK's gesv, which solves with triangles on the left: 384 x 384 take 20 ms. A matrix in C order is the
+transposed matrix in Fortran's order, so the triangles stand on the right: 5 ms. Singular matrices are left to NumPy,
+which raises the error."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Account:
 
 
 def fits(x: ndarray) -> bool:
-    """Whether SciPy shall compute with x: x is large, and SciPy has been loaded or NumPy has worked
-    as long as loading SciPy takes."""
+    """Whether SciPy shall compute with x: x is large, and SciPy has been loaded or NumPy has worked as long as loading
+    SciPy takes."""
     if x.dtype is not FLOAT or x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         return False
     n = x.shape[-1]
@@ -76,8 +76,7 @@ def solution(a: ndarray, b: ndarray) -> tuple[ndarray, ndarray] | None:
 
 
 def solved(a: ndarray, b: ndarray) -> tuple[ndarray, ndarray] | None:
-    """X with a X = b, from X^T P L U = b^T where a^T = P L U; None without SciPy or if a is
-    singular."""
+    """X with a X = b, from X^T P L U = b^T where a^T = P L U; None without SciPy or if a is singular."""
     if calls() is None:
         return None
     batch, trsm = np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), calls()[1]

@@ -1,6 +1,6 @@
-"""Few elements in order, by loops, where NumPy takes several calls: values and places of 4 x 8
-numbers in 1 us, not 4. The loops only compare and copy, so their results are NumPy's, and they are
-compiled once NumPy's calls have cost as much (loops/tiering.py)."""
+"""Few elements in order, by loops, where NumPy takes several calls: values and places of 4 x 8 numbers in 1 us, not 4.
+The loops only compare and copy, so their results are NumPy's, and they are compiled once NumPy's calls have cost as
+much (loops/tiering.py)."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def loop_of(text: str, dtype: np.dtype) -> Loop:
 
 
 def by_loop(text: str, x: ndarray, dim: int, left: int | None) -> tuple[ndarray, ndarray] | None:
-    """Two results of the loop, with `left` numbers along the dimension, or as many as x has; None
-    while NumPy is to do it, and for more than few numbers."""
+    """Two results of the loop, with `left` numbers along the dimension, or as many as x has; None while NumPy is to do
+    it, and for more than few numbers."""
     if not 0 < x.size <= ORDER_ELEMENTS or x.dtype.char not in TYPES or not x.flags.carray:
         return None
     ndim = x.ndim

@@ -1,7 +1,6 @@
-"""Few elements at the places of an index, by loops that check the index on the way: `gather` of 32
-numbers takes 0.8 us, NumPy's calls 2.5. The loops copy numbers, or add them in NumPy's order, so
-their results are NumPy's, and they are compiled once NumPy's calls have cost as much
-(loops/tiering.py)."""
+"""Few elements at the places of an index, by loops that check the index on the way: `gather` of 32 numbers takes 0.8
+us, NumPy's calls 2.5. The loops copy numbers, or add them in NumPy's order, so their results are NumPy's, and they are
+compiled once NumPy's calls have cost as much (loops/tiering.py)."""
 
 from __future__ import annotations
 
@@ -46,8 +45,8 @@ def loop_of(text: str, dtype: np.dtype) -> Loop:
 
 
 def by_loop(text: str, x: ndarray, index: ndarray, values: ndarray, dim: int) -> bool:
-    """Do the work of the loop; False while NumPy is to do it, for more than few elements, and where
-    a place is not there."""
+    """Do the work of the loop; False while NumPy is to do it, for more than few elements, and where a place is not
+    there."""
     if (
         not 0 < index.size <= PLACES_ELEMENTS
         or index.dtype is not INDEX

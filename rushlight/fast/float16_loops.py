@@ -1,6 +1,6 @@
-"""float16 and bfloat16 to float32 and back. NumPy converts one number at a time, 51,200 to float16
-in 260 us, back in 140; loops, once NumPy has taken as long as these take to compile
-(loops/tiering.py), take 6 and 7 and give the same bits, but for which nan."""
+"""float16 and bfloat16 to float32 and back. NumPy converts one number at a time, 51,200 to float16 in 260 us, back in
+140; loops, once NumPy has taken as long as these take to compile (loops/tiering.py), take 6 and 7 and give the same
+bits, but for which nan."""
 
 from __future__ import annotations
 
@@ -53,9 +53,8 @@ PLACES, SCALE = np.array(-0x7000_2000, np.int32), np.array(2.0**112, FLOAT)
 
 
 def widened_by_bits(h: ndarray) -> ndarray:
-    """float32 of float16 in whole passes: sign, exponent and fraction are moved to their places, a
-    product moves the exponent's zero. inf and nan, which would be 2^16 and more, are left to NumPy.
-    """
+    """float32 of float16 in whole passes: sign, exponent and fraction are moved to their places, a product moves the
+    exponent's zero. inf and nan, which would be 2^16 and more, are left to NumPy."""
     out, h = memory.take(h.shape, FLOAT), h.reshape(-1)
     flat = out.reshape(-1)
     for i in range(0, h.size, BLOCK_ELEMENTS):
@@ -71,8 +70,7 @@ def widened_by_bits(h: ndarray) -> ndarray:
 
 
 def narrowed(x: ndarray, dtype: np.dtype) -> ndarray:
-    """float16 or bfloat16 of an array of float32 that lies in order: the nearest, of two as near
-    the even one."""
+    """float16 or bfloat16 of an array of float32 that lies in order: the nearest, of two as near the even one."""
     loop = loop_of("narrow", dtype)
     if loop.function is not None:
         out = memory.take(x.shape, dtype)
@@ -92,8 +90,7 @@ WORDS = {True: ("from_half", "to_half"), False: ("from_bfloat", "to_bfloat")}
 
 
 def text_of(name: str, half: bool) -> str:
-    """The loop between float32 and the bits of float16, if `half`, else bfloat16; empty if this
-    processor has none."""
+    """The loop between float32 and the bits of float16, if `half`, else bfloat16; empty if this processor has none."""
     return TEXT.format(WORDS[half][name == "narrow"]) if not half or knows_float16() else ""
 
 
@@ -108,8 +105,4 @@ def loop_of(name: str, dtype: np.dtype) -> Any:
     from rushlight.loops.tiering import Loop
 
     short, wide = np.zeros(1, BITS), np.zeros(1, FLOAT)
-    return Loop(
-        lambda: text_of(name, dtype is HALF),
-        15,
-        lambda: (short, wide) if name == "widen" else (wide, short),
-    )
+    return Loop(lambda: text_of(name, dtype is HALF), 15, lambda: (short, wide) if name == "widen" else (wide, short))

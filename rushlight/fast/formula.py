@@ -1,11 +1,10 @@
-"""A formula as steps: the parts of an op (`parts=` in its entry), or the rule of a derivative, run
-on symbols that record each op and its arguments.
+"""A formula as steps: the parts of an op (`parts=` in its entry), or the rule of a derivative, run on symbols that
+record each op and its arguments.
 
     e = exp(x - amax(x, dim, True)); e / sum(e, dim, True)
     -> amax(x), sub(x, .), exp(.), sum(.), div(., .)
 
-fast/row_text.py writes loops from the steps, compile/passes/decompose.py calls of ops. Equal steps
-are one."""
+fast/row_text.py writes loops from the steps, compile/passes/decompose.py calls of ops. Equal steps are one."""
 
 from __future__ import annotations
 
@@ -27,8 +26,8 @@ class Step:
 
     @property
     def shape(self) -> tuple:
-        """Three sizes, each the number of elements in a row. Rules multiply the sizes of the reduced
-        dimensions; a row here has one dimension."""
+        """Three sizes, each the number of elements in a row. Rules multiply the sizes of the reduced dimensions; a row
+        here has one dimension."""
         return (step("count", self),) * 3
 
     @property
@@ -87,8 +86,8 @@ def needed(results: Step | tuple[Step, ...]) -> list[Step]:
 
 
 def on_steps(formula: Callable, names: Mapping[str, Callable] = MappingProxyType({})) -> Callable:
-    """The formula with its names looked up as steps: those in `names`, helpers of rules, and ops.
-    An op that has a formula of other ops is written out, unless it is elementwise."""
+    """The formula with its names looked up as steps: those in `names`, helpers of rules, and ops. An op that has a
+    formula of other ops is written out, unless it is elementwise."""
     world: dict[str, Any] = {"__builtins__": builtins}
     for name in formula.__code__.co_names:
         if name in names:

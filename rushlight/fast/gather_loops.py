@@ -1,10 +1,9 @@
-"""Numbers read from places or written to places, and rows in opposite order, by loops that copy:
-the bits are NumPy's, which takes a call of memmove or a table of flat places for each number.
+"""Numbers read from places or written to places, and rows in opposite order, by loops that copy: the bits are NumPy's,
+which takes a call of memmove or a table of flat places for each number.
 
-A loop knows how many bytes a number has, not its dtype. The index of `gather` and `scatter` was
-checked. Loops that read numbers at places of their own do not promise that arrays lie apart: LLVM
-would read by the processor's gather instructions, which many Intel processors have been slow at
-since 2023. 65,536 numbers take 64 us, with them 180."""
+A loop knows how many bytes a number has, not its dtype. The index of `gather` and `scatter` was checked. Loops that
+read numbers at places of their own do not promise that arrays lie apart: LLVM would read by the processor's gather
+instructions, which many Intel processors have been slow at since 2023. 65,536 numbers take 64 us, with them 180."""
 
 from __future__ import annotations
 
@@ -108,8 +107,7 @@ def in_three(a: ndarray, dim: int) -> ndarray:
 
 
 def gathered_many(x: ndarray, index: ndarray, dim: int) -> ndarray | None:
-    """out[b, i, j] = x[b, index[b, i, j], j]; None for an index that is smaller than x elsewhere
-    than along `dim`."""
+    """out[b, i, j] = x[b, index[b, i, j], j]; None for an index that is smaller than x elsewhere than along `dim`."""
     dim %= x.ndim
     if not fits(x, index) or not same_elsewhere(x.shape, index.shape, dim):
         return None
@@ -120,8 +118,7 @@ def gathered_many(x: ndarray, index: ndarray, dim: int) -> ndarray | None:
 
 
 def taken(x: ndarray, index: ndarray, dim: int) -> ndarray | None:
-    """out[b, i, j] = x[b, index[i], j]; None where so many numbers lie together that NumPy is as
-    fast."""
+    """out[b, i, j] = x[b, index[i], j]; None where so many numbers lie together that NumPy is as fast."""
     dim %= x.ndim
     if not fits(x, index) or prod(x.shape[dim + 1 :]) > TAKEN_RUN_ELEMENTS:
         return None

@@ -1,5 +1,5 @@
-"""Sampling images at points by loops, which give the bits of kernels/grid_sample.py, and so are
-compiled once NumPy has worked for as long as compiling takes (loops/tiering.py)."""
+"""Sampling images at points by loops, which give the bits of kernels/grid_sample.py, and so are compiled once NumPy has
+worked for as long as compiling takes (loops/tiering.py)."""
 
 from __future__ import annotations
 

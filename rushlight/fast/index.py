@@ -1,10 +1,10 @@
-"""The page of all thresholds: ops and kernels with faster ways, the sizes from which ways are used,
-and the measured times. Sizes of blocks and tiles inside a loop stand beside the loop.
+"""The page of all thresholds: ops and kernels with faster ways, the sizes from which ways are used, and the measured
+times. Sizes of blocks and tiles inside a loop stand beside the loop.
 
-A way is tried when the op's first array has `elements` elements or more. A way whose results differ
-from NumPy's in the last bits has `passes`: NumPy's passes over the array that the way saves. NumPy
-does such work until it has cost as much as loading the loops (policy.py); of large arrays, a
-quarter of the passes count. `small`: once the loops are loaded, the way takes
+A way is tried when the op's first array has `elements` elements or more. A way whose results differ from NumPy's in the
+last bits has `passes`: NumPy's passes over the array that the way saves. NumPy does such work until it has cost as much
+as loading the loops (policy.py); of large arrays, a quarter of the passes count. `small`: once the loops are loaded,
+the way takes
 arrays of `small` elements or more (0: of any size)."""
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ ATTENTION_PRODUCTS = 1 << 17  # from which attention counts as large: NumPy take
 # NumPy's passes over the scores that loops save; of many, a score takes NumPy 4 to 13 ns
 ATTENTION_PASSES, ATTENTION_LARGE_PASSES = 100, 30
 ATTENTION_PARALLEL_PRODUCTS = 1 << 22  # from which all cores share attention's heads
-# Multiplications of products after which loops do them: 0.7 s of BLAS. Loops take 0.3 s from disk,
-# and 0.07 s where Numba has been loaded (benchmarks/products.py)
+# Multiplications of products after which loops do them: 0.7 s of BLAS. Loops take 0.3 s from disk, and 0.07 s where
+# Numba has been loaded (benchmarks/products.py)
 PRICE_PRODUCTS, PRICE_PRODUCTS_NUMBA_LOADED = 1 << 35, 1 << 33
 BLAS_COPIES_PRODUCTS = 1_000_000  # multiplications up to which OpenBLAS copies no operand
 MIN_COLUMNS_OF_TRANSPOSED = 128  # of the result, from which loops take a transposed first operand
@@ -78,8 +78,8 @@ RECURRENT_ELEMENTS = 1 << 15
 RECURRENT_PASSES = 16  # of NumPy for a step that loops save
 RECURRENT_PARALLEL_PRODUCTS = 1 << 24  # from which all cores share the sequences: 0.3 ms
 SIN_COS_ELEMENTS, SIN_COS_PASSES = 512, 60  # of float64; NumPy's passes that take as long
-# Rows of float32 matrices from which SciPy's LAPACK solves sooner: 128 in 0.48 ms instead of 0.93;
-# NumPy's seconds after which SciPy is loaded for it, which takes as long
+# Rows of float32 matrices from which SciPy's LAPACK solves sooner: 128 in 0.48 ms instead of 0.93; NumPy's seconds
+# after which SciPy is loaded for it, which takes as long
 EQUATION_ROWS, SCIPY_SECONDS = 128, 0.2
 PARALLEL_COST = 1 << 22  # elements times cost of each, from which all cores share: 0.5 ms
 FRESH_ELEMENTS = 1 << 20  # elements from which NumPy's results cost 2 ns each: fresh pages
@@ -138,8 +138,8 @@ DIRECT_SOURCE_FLOATS = 1 << 17  # most floats of the source that stay in the L2 
 
 
 class Way(NamedTuple):
-    """`module`: where the way is written; `elements`, `passes`, `small`: see the top of this page;
-    `dtypes`: dtype.char of the arrays that it takes, all if empty."""
+    """`module`: where the way is written; `elements`, `passes`, `small`: see the top of this page; `dtypes`: dtype.char
+    of the arrays that it takes, all if empty."""
 
     module: str
     elements: float = 0
@@ -154,14 +154,12 @@ def rows(passes: int = 12) -> Way:
 
 
 def slow(passes: int) -> Way:
-    """Elementwise ops that take NumPy so many passes that the generated loop is worth while for
-    small arrays, too."""
+    """Elementwise ops that take NumPy so many passes that the generated loop is worth while for small arrays, too."""
     return Way("rushlight.fast.elementwise", ELEMENTWISE_ELEMENTS, passes, small=0)
 
 
 def few() -> Way:
-    """Elementwise ops that take NumPy several calls: the generated loop takes 0.2 us of few
-    elements."""
+    """Elementwise ops that take NumPy several calls: the generated loop takes 0.2 us of few elements."""
     return Way("rushlight.fast.elementwise", ELEMENTWISE_ELEMENTS, small=0)
 
 
@@ -175,19 +173,15 @@ def scanned() -> Way:
     return Way("rushlight.fast.reductions", REDUCTION_ELEMENTS, 20, SCAN_ELEMENTS, dtypes="f")
 
 
-# The way of every elementwise op that has none of its own: a loop generated from the op's rule.
-# Where NumPy has the function, its passes are only shared by the cores.
+# The way of every elementwise op that has none of its own: a loop generated from the op's rule. Where NumPy has the
+# function, its passes are only shared by the cores.
 ELEMENTWISE = Way("rushlight.fast.backward_chains", ELEMENTWISE_ELEMENTS)
 OF_LIBM = {"hypot"}  # functions of NumPy that are calls of libm, and are as exact in a loop
 UFUNC = Way("rushlight.fast.backward_chains", UFUNC_ELEMENTS)
 
 WAYS: dict[tuple[str, str], Way] = {
     # op, derivative by
-    **{
-        (name, of): rows()
-        for name in ("softmax", "log_softmax", "logsumexp", "var_core")
-        for of in ("", "x")
-    },
+    **{(name, of): rows() for name in ("softmax", "log_softmax", "logsumexp", "var_core") for of in ("", "x")},
     # "x weight bias": one way gives the gradients of the three inputs
     **{("layer_norm", of): rows(20) for of in ("", "x weight bias", "weight")},
     **{("batch_norm", of): rows(40) for of in ("", "x weight bias", "weight", "bias")},
@@ -196,14 +190,10 @@ WAYS: dict[tuple[str, str], Way] = {
     ("batch_dots", ""): rows(),
     **{(name, ""): reduced() for name in ("sum", "mean", "prod", "amax", "amin", "vector_norm")},
     **{(name, ""): scanned() for name in ("cumsum", "cumprod")},
-    # 300 x 300: the loop takes 0.44 ms along rows and 0.1 across them, NumPy 1.1 and 1.6. To the
-    # same bits, so the loop has an account of its own (loops/tiering.py)
-    **{
-        (name, ""): Way("rushlight.fast.reductions", 0, dtypes="fd")
-        for name in ("cummax", "cummin")
-    },
-    # sums of two gradients: 16-bit floats by way of float32; from SUM_ELEMENTS on in memory that is
-    # used again
+    # 300 x 300: the loop takes 0.44 ms along rows and 0.1 across them, NumPy 1.1 and 1.6. To the same bits, so the loop
+    # has an account of its own (loops/tiering.py)
+    **{(name, ""): Way("rushlight.fast.reductions", 0, dtypes="fd") for name in ("cummax", "cummin")},
+    # sums of two gradients: 16-bit floats by way of float32; from SUM_ELEMENTS on in memory that is used again
     ("sum of gradients", ""): Way("rushlight.fast.backward_sums", HALF_ELEMENTS),
     **{(name, of): slow(25) for name in ("gelu", "gelu_slope") for of in ("", "x")},
     **{(name, of): slow(12) for name in ("gelu_tanh", "mish") for of in ("", "x")},
@@ -212,16 +202,7 @@ WAYS: dict[tuple[str, str], Way] = {
     ("softplus", ""): slow(7),
     **{
         (name, ""): few()
-        for name in (
-            "sigmoid",
-            "silu",
-            "log_sigmoid",
-            "hardsigmoid",
-            "hardswish",
-            "hardshrink",
-            "softshrink",
-            "sign",
-        )
+        for name in ("sigmoid", "silu", "log_sigmoid", "hardsigmoid", "hardswish", "hardshrink", "softshrink", "sign")
     },
     **{(name, of): slow(80) for name in ("erf", "erfc") for of in ("", "x")},
     # of 65,536: 0.2 ms instead of 1 (erfinv, 0.2 and 0.9 for lgamma)
@@ -229,8 +210,8 @@ WAYS: dict[tuple[str, str], Way] = {
 }
 
 
-# The ways of kernels that are called by other kernels, too (base/faster.py:site): a function of the
-# same name in `module`. Such a way charges its passes itself, by policy.py.
+# The ways of kernels that are called by other kernels, too (base/faster.py:site): a function of the same name in
+# `module`. Such a way charges its passes itself, by policy.py.
 SITES: dict[str, Way] = {
     # 50,000 points, coordinate by coordinate: 0.2 ms instead of 0.4
     "grid_sample.moved": Way("rushlight.fast.coordinates", ROW_ELEMENTS),
@@ -260,12 +241,7 @@ SITES: dict[str, Way] = {
     # 4 x 16 x 128 by twos: 12 us instead of 85
     **{
         f"conv.{name}": Way("rushlight.fast.conv")
-        for name in (
-            "conv_of_plan",
-            "conv_input_grad_of_plan",
-            "conv_weight_grad_of_plan",
-            "conv_bias_grad",
-        )
+        for name in ("conv_of_plan", "conv_input_grad_of_plan", "conv_weight_grad_of_plan", "conv_bias_grad")
     },
     **{
         f"recurrent.{cell}{back}": Way("rushlight.fast.recurrent_loops")
@@ -282,10 +258,7 @@ SITES: dict[str, Way] = {
     # 8 x 128 by 384 x 128: 20 us instead of 57
     "matmul.few_rows": Way("rushlight.fast.matmul"),
     "pad_modes.bordered": Way("rushlight.fast.pad_table"),
-    **{
-        f"index.{name}": Way("rushlight.fast.few_places")
-        for name in ("gathered", "placed", "added")
-    },
+    **{f"index.{name}": Way("rushlight.fast.few_places") for name in ("gathered", "placed", "added")},
     "reduce.ordered": Way("rushlight.fast.few_order"),
     "sorting.most_frequent": Way("rushlight.fast.few_order"),
     "pool.max_values": Way("rushlight.fast.max_pool_values"),
@@ -293,13 +266,7 @@ SITES: dict[str, Way] = {
     "pool.scattered": Way("rushlight.fast.pool_loops", POOL_SCATTER_ELEMENTS),
     **{
         f"pool.{name}": Way("rushlight.fast.pool_table")
-        for name in (
-            "best_of_windows",
-            "best_of_parts",
-            "window_sums",
-            "window_spread",
-            "means_of_rows",
-        )
+        for name in ("best_of_windows", "best_of_parts", "window_sums", "window_spread", "means_of_rows")
     },
     # a sum's gradient is one number: a step takes 3.7 ms instead of 16
     "resize.mixed": Way("rushlight.fast.resize_loops"),
@@ -307,8 +274,7 @@ SITES: dict[str, Way] = {
 
 
 def least_of_site(name: str) -> float:
-    """From how many elements on a kernel may have a faster way; inf where faster ways were off
-    from the start."""
+    """From how many elements on a kernel may have a faster way; inf where faster ways were off from the start."""
     return SITES[name].elements if ON_AT_START else inf
 
 
@@ -321,8 +287,8 @@ def way_of(op: Any, of: str) -> Way | None:
 
 
 def least(op: Any, of: str, of_half: bool) -> float:
-    """From how many elements on the op, or its derivative, may have a faster way; inf where it has
-    none, or where faster ways were off from the start."""
+    """From how many elements on the op, or its derivative, may have a faster way; inf where it has none, or where
+    faster ways were off from the start."""
     way = way_of(op, of) if ON_AT_START else None
     if way is None:
         return inf

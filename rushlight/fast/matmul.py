@@ -1,9 +1,9 @@
-"""Faster ways of matrix products (kernels/matmul.py): compiled loops (matmul_loops.py), and BLAS
-with other threads or another order of the operands.
+"""Faster ways of matrix products (kernels/matmul.py): compiled loops (matmul_loops.py), and BLAS with other threads or
+another order of the operands.
 
-On several cores loops do all large products. With one product by threads of BLAS among them, a
-GPT's step takes 62 ms instead of 42, a large MLP's 100 instead of 57: BLAS keeps its threads
-spinning. benchmarks/products.py measures loops beside BLAS."""
+On several cores loops do all large products. With one product by threads of BLAS among them, a GPT's step takes 62 ms
+instead of 42, a large MLP's 100 instead of 57: BLAS keeps its threads spinning. benchmarks/products.py measures loops
+beside BLAS."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ from rushlight.kernels.matmul import LARGE_PRODUCTS, TRANSPOSE_RESULTS, has_few_
 FLOAT = np.dtype(np.float32)
 
 
-def large(
-    x: ndarray, y: ndarray, bias: ndarray | None = None, out: ndarray | None = None
-) -> ndarray | None:
+def large(x: ndarray, y: ndarray, bias: ndarray | None = None, out: ndarray | None = None) -> ndarray | None:
     """x y + bias by loops, or by BLAS on one thread; None where BLAS takes all threads."""
     count = x.size * y.shape[-1]
     loops = compiled() if suits(x, y) and charge_products(count) else None
@@ -50,8 +48,8 @@ def large(
 
 
 def few_rows(x: ndarray, y: ndarray, out: ndarray | None = None) -> ndarray:
-    """x y of a few rows and a transpose: by loops, or by BLAS as the transpose of y^T x^T, which
-    takes OpenBLAS a third of the time."""
+    """x y of a few rows and a transpose: by loops, or by BLAS as the transpose of y^T x^T, which takes OpenBLAS a third
+    of the time."""
     count = x.size * y.shape[1]
     fits = 0 < count <= LARGE_PRODUCTS and len(y) == x.shape[1] > 1
     loops = compiled() if fits and charge_products(count) else None
@@ -67,8 +65,8 @@ def few_rows(x: ndarray, y: ndarray, out: ndarray | None = None) -> ndarray:
 
 
 def suits(x: ndarray, y: ndarray) -> bool:
-    """Whether loops, if there are any, are faster than OpenBLAS: where the second is a transpose,
-    and where OpenBLAS has to copy or finds few rows or columns."""
+    """Whether loops, if there are any, are faster than OpenBLAS: where the second is a transpose, and where OpenBLAS
+    has to copy or finds few rows or columns."""
     if not x.dtype is FLOAT is y.dtype or x.ndim != y.ndim or x.shape[:-2] != y.shape[:-2]:
         return False
     (m, k), (depth, n) = x.shape[-2:], y.shape[-2:]
@@ -100,8 +98,8 @@ def on_one_thread(blas: Callable, x: ndarray, y: ndarray, out: ndarray | None) -
 
 @cache
 def compiled() -> Callable[..., None] | None:
-    """The loops; None without Numba, and where registers are not as wide as AVX-512's: with AVX2,
-    OpenBLAS is faster."""
+    """The loops; None without Numba, and where registers are not as wide as AVX-512's: with AVX2, OpenBLAS is
+    faster."""
     if not has_numba():
         return None
     from rushlight.fast import matmul_loops

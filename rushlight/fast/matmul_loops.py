@@ -1,29 +1,23 @@
-"""Products of float32 matrices as compiled loops, for shapes at which OpenBLAS is slower
-(benchmarks/products.py).
+"""Products of float32 matrices as compiled loops, for shapes at which OpenBLAS is slower (benchmarks/products.py).
 
-After Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008): a block of
-y, as large as half the L2 cache, is copied in panels of 64 columns so that it lies as it is read;
-six rows of x at a time meet all its panels (loops/matmul_tiles.py), so that they stay in the L1
-cache, and rows of the result are written from left to right. Rows of x are read where they are; a
-transposed x is turned first, part by part. Less than 20 rows of x read y where it lies: a panel of
-it passes by. So do 16 rows, and 24 to 32, if y is a transpose, as of a layer's weight: they meet
-its rows, up to 8 or 12 of them for 16 numbers of the result at a time, more in the place of y, x
-turned (16 and 32 rows by 128 x 512: 0.7 of the time; 24 0.9 on a Xeon, 1.15 on an EPYC; 18 would
-take 1.4).
+After Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008): a block of y, as large as half
+the L2 cache, is copied in panels of 64 columns so that it lies as it is read; six rows of x at a time meet all its
+panels (loops/matmul_tiles.py), so that they stay in the L1 cache, and rows of the result are written from left to
+right. Rows of x are read where they are; a transposed x is turned first, part by part. Less than 20 rows of x read y
+where it lies: a panel of it passes by. So do 16 rows, and 24 to 32, if y is a transpose, as of a layer's weight: they
+meet its rows, up to 8 or 12 of them for 16 numbers of the result at a time, more in the place of y, x turned (16 and 32
+rows by 128 x 512: 0.7 of the time; 24 0.9 on a Xeon, 1.15 on an EPYC; 18 would take 1.4).
 
-`product` takes any strides; k is at least 2, and m at least LOW, or, of two matrices, m at least 2
-and n 16.
+`product` takes any strides; k is at least 2, and m at least LOW, or, of two matrices, m at least 2 and n 16.
 
-`kernel(x_id, y_id, out_id, more_id, room_at)`: out = x y + more for all matrices of x (..., m,
-deep) and y (..., deep, n); whether one of the last two strides of each is a number's, as it must
-be. The rows of out (..., m, n) lie number by number; more (n,), or zeros (1, a panel). room: for a
-block of y, then for rows of x. It finds what it has to know where NumPy's C interface says that
-arrays have it (their PyArrayObject_fields): to ask for it in Python took 3 us, a tenth of the time
-of a product (32, 128) (128, 512).
+`kernel(x_id, y_id, out_id, more_id, room_at)`: out = x y + more for all matrices of x (..., m, deep) and y (..., deep,
+n); whether one of the last two strides of each is a number's, as it must be. The rows of out (..., m, n) lie number by
+number; more (n,), or zeros (1, a panel). room: for a block of y, then for rows of x. It finds what it has to know where
+NumPy's C interface says that arrays have it (their PyArrayObject_fields): to ask for it in Python took 3 us, a tenth of
+the time of a product (32, 128) (128, 512).
 
-`lay(x, at, down, beside, high, many, out, gap, apart)`: out[p gap + c] = x[at + p down + c beside],
-p < high, c < many; panels of as many columns as a tile has lie `apart`. down or beside is 1; where
-down is, high is at least a register."""
+`lay(x, at, down, beside, high, many, out, gap, apart)`: out[p gap + c] = x[at + p down + c beside], p < high, c < many;
+panels of as many columns as a tile has lie `apart`. down or beside is 1; where down is, high is at least a register."""
 
 from __future__ import annotations
 
@@ -42,7 +36,7 @@ from rushlight.loops.simd import machine
 
 DEEP, TURNED = 512, 256  # numbers added up one after the other; of a transposed x
 # numbers of y's block: SHARE for each row: few meet it soon
-BLOCK, SMALL, SHARE = (1 << 17, 1 << 15, 128)
+BLOCK, SMALL, SHARE = 1 << 17, 1 << 15, 128
 FEW, NEAR = 48, 1 << 16  # most rows, and numbers of y, for y to be read in place: y stays in L2
 ROWS = 128  # of a transposed x turned at a time, beside the block in L2
 LEAST = 64  # rows or columns for each: a panel
@@ -172,20 +166,13 @@ def lay(x, at, down, beside, high, many, out, gap, apart):
 @cache
 def kernel() -> Any:
     lanes, registers = machine()
-    width, (six, five), (high, columns), head = (
-        WIDTH[registers],
-        HEIGHTS,
-        SQUARE[lanes],
-        object.__basicsize__,
-    )
+    width, (six, five), (high, columns), head = WIDTH[registers], HEIGHTS, SQUARE[lanes], object.__basicsize__
     lines: list[str] = []
     for rows in HEIGHTS:
         for count in range(width, 0, -1):
             lines += [
-                f"{'el' * bool(lines)}if registers == {count} and t "
-                f"{'<' if rows == six else '>='} sixes:",
-                f"    tile{rows}x{count}(rows, at + i * far, far, laid, place + j // "
-                f"{width * lanes} * apart, across, "
+                f"{'el' * bool(lines)}if registers == {count} and t {'<' if rows == six else '>='} sixes:",
+                f"    tile{rows}x{count}(rows, at + i * far, far, laid, place + j // {width * lanes} * apart, across, "
                 "base, m0, below, out, o, line, length, many)",
             ]
     tiles = "\n".join(" " * 28 + line for line in lines)
@@ -221,8 +208,7 @@ def kernel() -> Any:
 
 
 class Room(local):
-    """Each thread's memory for y's block and rows of x, used again; it begins with a line of the
-    cache."""
+    """Each thread's memory for y's block and rows of x, used again; it begins with a line of the cache."""
 
     def __init__(self) -> None:
         self.held = np.empty(BLOCK + ROWS * (TURNED + 2 * machine()[0]) + 16, np.float32)
@@ -239,8 +225,7 @@ NOTHING = np.zeros((1, 64), np.float32)
 
 
 def product(x: ndarray, y: ndarray, out: ndarray, more: ndarray | None = None) -> None:
-    """out = x y + more: x (..., m, k), y (..., k, n), out (..., m, n) whose rows lie number by
-    number, more (n,)."""
+    """out = x y + more: x (..., m, k), y (..., k, n), out (..., m, n) whose rows lie number by number, more (n,)."""
     _ = x.base, y.base  # batches of vmap say that they are no arrays
     more = NOTHING if more is None else more
     if x.size * y.shape[-1] < MATMUL_PARALLEL_PRODUCTS or cores() == 1:
@@ -254,9 +239,7 @@ def product(x: ndarray, y: ndarray, out: ndarray, more: ndarray | None = None) -
     if axis == 0:
         calls = [(x[cut], y[cut] if y.ndim > 2 else y, out[cut], more) for cut in cuts]
     else:
-        calls = [
-            (x, y[:, cut], out[:, cut], more if more is NOTHING else more[cut]) for cut in cuts
-        ]
+        calls = [(x, y[:, cut], out[:, cut], more if more is NOTHING else more[cut]) for cut in cuts]
     pool.run(run, calls)
 
 

@@ -8,12 +8,7 @@ from math import prod
 import numpy as np
 from numpy import ndarray
 
-from rushlight.fast.index import (
-    ELEMENTWISE_ELEMENTS,
-    MAX_POOL_TABLE_TAPS,
-    MAX_POOL_TAPS,
-    POOL_TABLE_ELEMENTS,
-)
+from rushlight.fast.index import ELEMENTWISE_ELEMENTS, MAX_POOL_TABLE_TAPS, MAX_POOL_TAPS, POOL_TABLE_ELEMENTS
 from rushlight.fast.pool_table import by_loop, places
 from rushlight.kernels.im2col import Ints, taps, valid_windows
 from rushlight.kernels.layout import like_images
@@ -24,12 +19,7 @@ def max_values(
     x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
 ) -> ndarray | None:
     """`max_pool` without places; None of many numbers and for large windows."""
-    if (
-        x.size >= ELEMENTWISE_ELEMENTS
-        or prod(kernel) > MAX_POOL_TAPS
-        or x.dtype.kind != "f"
-        or x.itemsize < 4
-    ):
+    if x.size >= ELEMENTWISE_ELEMENTS or prod(kernel) > MAX_POOL_TAPS or x.dtype.kind != "f" or x.itemsize < 4:
         return None
     op, size = f"max_pool{len(kernel)}d", x.shape[2:]
     out = pooled_size(op, x.shape[1:], kernel, stride, padding, dilation, ceil_mode)

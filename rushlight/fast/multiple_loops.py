@@ -1,5 +1,5 @@
-"""a += factor b in place by a loop, which reads b once: no array for the product. Both operations
-round by themselves, as NumPy's do."""
+"""a += factor b in place by a loop, which reads b once: no array for the product. Both operations round by themselves,
+as NumPy's do."""
 
 from __future__ import annotations
 

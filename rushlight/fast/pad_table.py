@@ -1,5 +1,4 @@
-"""Borders of few elements by one table of all places, where copies of each border take three times
-as long."""
+"""Borders of few elements by one table of all places, where copies of each border take three times as long."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Compiled loops of pooling, which give the results of kernels/pool.py to the last bit, and so are
-compiled once NumPy's passes have cost as much (loops/tiering.py). All for three spatial dimensions,
-planes (P, *size) one after the other."""
+"""Compiled loops of pooling, which give the results of kernels/pool.py to the last bit, and so are compiled once
+NumPy's passes have cost as much (loops/tiering.py). All for three spatial dimensions, planes (P, *size) one after the
+other."""
 
 from __future__ import annotations
 
@@ -133,32 +133,18 @@ def best_of_taps(
 ) -> tuple[ndarray, ndarray] | None:
     """Maxima and places of x (P, *size); None while NumPy is to do it."""
     how, n = (in_3d(kernel, 1), in_3d(stride, 1)), len(x)
-    loop = (
-        maxima(*how)
-        if prod(kernel) <= POOL_OWN_LOOP_TAPS and set(dilation) == {1}
-        else maxima((), ())
-    )
+    loop = maxima(*how) if prod(kernel) <= POOL_OWN_LOOP_TAPS and set(dilation) == {1} else maxima((), ())
     if x.dtype != np.float32 or len(out) > 3 or not x.flags.carray:
         return None
     function = loop.function
     if function is None:
         loop.pay(x.size)
         return None
-    values, indices = (
-        memory.take((n, *out), np.dtype(np.float32)),
-        memory.take((n, *out), np.dtype(np.int64)),
-    )
-    sizes = [
-        *map(
-            np.array,
-            (in_3d(x.shape[1:], 1), *how, in_3d(padding, 0), in_3d(dilation, 1), in_3d(out, 1)),
-        )
-    ]
+    values, indices = memory.take((n, *out), np.dtype(np.float32)), memory.take((n, *out), np.dtype(np.int64))
+    sizes = [*map(np.array, (in_3d(x.shape[1:], 1), *how, in_3d(padding, 0), in_3d(dilation, 1), in_3d(out, 1)))]
 
     def part(first: int, end: int, step: int) -> None:
-        function(
-            x[first:end].reshape(-1), *sizes, *[a[first:end].reshape(-1) for a in (values, indices)]
-        )
+        function(x[first:end].reshape(-1), *sizes, *[a[first:end].reshape(-1) for a in (values, indices)])
 
     from rushlight.loops.parallel import parallel_for
 
@@ -167,14 +153,9 @@ def best_of_taps(
 
 
 def scattered(g: ndarray, indices: ndarray, size: Ints) -> ndarray | None:
-    """The sums of float32 g at their places; None while NumPy is to do it, and where an index is
-    outside."""
+    """The sums of float32 g at their places; None while NumPy is to do it, and where an index is outside."""
     loop, volume = scatter(), prod(size)
-    if (
-        g.dtype != np.float32
-        or indices.dtype != np.int64
-        or not (g.flags.carray and indices.flags.carray)
-    ):
+    if g.dtype != np.float32 or indices.dtype != np.int64 or not (g.flags.carray and indices.flags.carray):
         return None
     function = loop.function
     if function is None:

@@ -1,8 +1,7 @@
 """Pooling of small planes in a handful of NumPy's calls, where passes tap by tap take dozens.
 
-Maxima are taken by a table of the places in each window: 48 windows of 2 x 2 take 20 us, not 72.
-Sums are a product with a matrix of 0 and 1: 3 x 3 windows in 2 x 3 planes of 8 x 8 take 5 us, not
-60."""
+Maxima are taken by a table of the places in each window: 48 windows of 2 x 2 take 20 us, not 72. Sums are a product
+with a matrix of 0 and 1: 3 x 3 windows in 2 x 3 planes of 8 x 8 take 5 us, not 60."""
 
 from __future__ import annotations
 
@@ -52,8 +51,7 @@ def window_spread(g: ndarray, size: Ints, pairs: Callable, *dims: Ints) -> ndarr
 
 
 def means_of_rows(x: ndarray) -> ndarray | None:
-    """The mean of each short row of x (R, n), as a product with ones: a third of the time; None
-    for others."""
+    """The mean of each short row of x (R, n), as a product with ones: a third of the time; None for others."""
     n = x.shape[1]
     if n > MEAN_PRODUCT_ELEMENTS or x.dtype.kind != "f" or x.itemsize < 4:
         return None
@@ -62,9 +60,8 @@ def means_of_rows(x: ndarray) -> ndarray | None:
 
 @lru_cache(maxsize=64)
 def places(cut: Callable, size: Ints, *dims: Ints) -> tuple[ndarray, ndarray]:
-    """Where each window's elements stand in the plane, flat (O, K); of shorter windows, after
-    copies of the first. And where its row begins (O,). `cut(size, *dims)`: the slices of one
-    dimension's windows."""
+    """Where each window's elements stand in the plane, flat (O, K); of shorter windows, after copies of the first. And
+    where its row begins (O,). `cut(size, *dims)`: the slices of one dimension's windows."""
     flat = np.arange(prod(size)).reshape(size)
     windows = [flat[window].ravel() for window in product(*map(cut, size, *dims))]
     long = max(map(len, windows))
@@ -108,8 +105,7 @@ MAXIMA = """def kernel(x, table, values{to_places}):
 
 @cache
 def loop_of(dtype: np.dtype, with_places: bool) -> Loop:
-    """The loop of maxima, with or without their places. It copies numbers, so that its results are
-    NumPy's."""
+    """The loop of maxima, with or without their places. It copies numbers, so that its results are NumPy's."""
     parts = (", places", "places[p, o] = at") if with_places else ("", "")
     text = MAXIMA.format(to_places=parts[0], write_place=parts[1])
 
@@ -121,8 +117,8 @@ def loop_of(dtype: np.dtype, with_places: bool) -> Loop:
 
 
 def by_loop(x: ndarray, table: ndarray, with_places: bool) -> list[ndarray] | None:
-    """The maxima of x (P, elements) in windows (O, K) of places, (P, O), and their places; None
-    while NumPy is to do it."""
+    """The maxima of x (P, elements) in windows (O, K) of places, (P, O), and their places; None while NumPy is to do
+    it."""
     if x.dtype.char not in "fd" or table.dtype.char != "l" or not x.flags.carray:
         return None
     loop = loop_of(x.dtype, with_places)
@@ -190,21 +186,12 @@ def sums_by_loop(x: ndarray, out: Ints, pairs: Callable, *dims: Ints) -> ndarray
 def membership(dtype: np.dtype, size: Ints, out: Ints, pairs: Callable, *dims: Ints) -> ndarray:
     """1 where an element of the plane is in a window, else 0: (elements, windows)."""
     n = prod(size)
-    return np.ascontiguousarray(
-        summed(np.eye(n, dtype=dtype).reshape(n, 1, *size), out, pairs, *dims).reshape(n, -1)
-    )
+    return np.ascontiguousarray(summed(np.eye(n, dtype=dtype).reshape(n, 1, *size), out, pairs, *dims).reshape(n, -1))
 
 
-def sums(
-    x: ndarray,
-    size: Ints,
-    out: Ints,
-    pairs: Callable,
-    *dims: Ints,
-    back: bool = False,
-) -> ndarray | None:
-    """The sums of x (N, C, *size) over windows (N, C, *out), or `back` from windows to elements;
-    None where there is much to do, and of infinities, as 0 times these is nan."""
+def sums(x: ndarray, size: Ints, out: Ints, pairs: Callable, *dims: Ints, back: bool = False) -> ndarray | None:
+    """The sums of x (N, C, *size) over windows (N, C, *out), or `back` from windows to elements; None where there is
+    much to do, and of infinities, as 0 times these is nan."""
     n, windows = prod(size), prod(out)
     if (
         x.dtype not in SUMMED

@@ -1,13 +1,11 @@
-"""Large recurrent layers in float32: all steps of a direction in one compiled loop, and all steps
-back in another.
+"""Large recurrent layers in float32: all steps of a direction in one compiled loop, and all steps back in another.
 
-NumPy passes a dozen times over the gates of a step, and BLAS lays out the same weight anew for each
-of the small products. Here the weight is laid out once, and a step is a product in vector registers
-and one pass over the gates; the text is made from the cell's rule (fast/recurrent_text.py). The
-products before and after, over all steps, are BLAS's.
+NumPy passes a dozen times over the gates of a step, and BLAS lays out the same weight anew for each of the small
+products. Here the weight is laid out once, and a step is a product in vector registers and one pass over the gates; the
+text is made from the cell's rule (fast/recurrent_text.py). The products before and after, over all steps, are BLAS's.
 
-The size decides whether a loop is used, and for small layers what was done before (policy.py): exp
-and tanh differ from NumPy's in the last bits."""
+The size decides whether a loop is used, and for small layers what was done before (policy.py): exp and tanh differ from
+NumPy's in the last bits."""
 
 from __future__ import annotations
 
@@ -34,8 +32,7 @@ NEAR = 1 << 17  # numbers of a weight that leave room in the L2 cache
 
 
 class Loops(NamedTuple):
-    """All steps, compiled, forward and back; and how many arrays the way back needs besides
-    `out`."""
+    """All steps, compiled, forward and back; and how many arrays the way back needs besides `out`."""
 
     forward: Callable
     back: Callable
@@ -60,9 +57,8 @@ def loops(cell: Cell, projected: bool) -> Loops:
 
 
 class Given(NamedTuple):
-    """What a direction of a layer takes: x (..., gates H), h (N, P), weight (gates H, P); c (N, H)
-    if the state around the product is not h; a bias (gates H,) of the product, and a projection (P,
-    H) of h'."""
+    """What a direction of a layer takes: x (..., gates H), h (N, P), weight (gates H, P); c (N, H) if the state around
+    the product is not h; a bias (gates H,) of the product, and a projection (P, H) of h'."""
 
     x: ndarray
     h: ndarray
@@ -76,8 +72,7 @@ class Given(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The steps' rows in memory, in the order of the loop; `apart`: from one sequence of a step to
-    the next."""
+    """The steps' rows in memory, in the order of the loop; `apart`: from one sequence of a step to the next."""
 
     spans: ndarray  # of each step the first row, how many, and their first in `saved`
     apart: int
@@ -101,11 +96,7 @@ class Rows(NamedTuple):
             memory.take((len(start), self.apart, out.shape[1]), FLOAT),
             out.reshape(len(start), self.apart, -1),
         )
-        late, early = (
-            (slice(None, -1), slice(1, None))
-            if steps.reverse
-            else (slice(1, None), slice(None, -1))
-        )
+        late, early = (slice(None, -1), slice(1, None)) if steps.reverse else (slice(1, None), slice(None, -1))
         found[:, late], found[:, -1 if steps.reverse else 0] = out[:, early], start
         return found.reshape(-1, out.shape[2])
 
@@ -148,9 +139,7 @@ def room(*sizes: int) -> list[ndarray]:
     return [all_of_it[a : a + n] for a, n in zip([0, *ends], sizes)]
 
 
-def forward(
-    cell: Cell, given: Given, sizes: Sizes, reverse: bool
-) -> tuple[ndarray, ndarray, ndarray, ndarray]:
+def forward(cell: Cell, given: Given, sizes: Sizes, reverse: bool) -> tuple[ndarray, ndarray, ndarray, ndarray]:
     """out (..., P), the last h and c, and what the way back needs (saved, rows, H)."""
     if given.is_a_step():
         return step(cell, given)
@@ -162,15 +151,8 @@ def forward(
         line_of(width),
     )
     turned, last = weight.T, None if projection is None else projection.T
-    bounds, flat, tile = (
-        shares(n, x.size * p, weight),
-        rows.flat(x),
-        rows_together(n, weight) * line,
-    )
-    out, saved = (
-        memory.take((len(flat), p), FLOAT),
-        memory.take((len(flat), do.saved, hidden), FLOAT),
-    )
+    bounds, flat, tile = shares(n, x.size * p, weight), rows.flat(x), rows_together(n, weight) * line
+    out, saved = memory.take((len(flat), p), FLOAT), memory.take((len(flat), do.saved, hidden), FLOAT)
     h, more, first, second, *tiles = room(
         (n + HIGHEST) * p,
         line,
@@ -178,12 +160,7 @@ def forward(
         panels(last) * hidden * wide(),
         *(tile, 0 if projection is None else tile) * len(bounds),
     )
-    h[: n * p], h[n * p :], more[:width], more[width:] = (
-        start.ravel(),
-        0,
-        0 if bias is None else bias,
-        0,
-    )
+    h[: n * p], h[n * p :], more[:width], more[width:] = start.ravel(), 0, 0 if bias is None else bias, 0
     state, first, second = NOTHING if c is None else c.copy(), lay(turned, first), lay(last, second)
     from rushlight.loops.parallel import pool  # not where there are no threads
 
@@ -231,17 +208,9 @@ def back(
         return *step_back(cell, given, out, saved, g_out, g_h, g_c), NOTHING
     x, start, weight, c, _, projection = given
     do, (n, p), width = loops(cell, projection is not None), start.shape, x.shape[-1]
-    steps, hidden, bounds = (
-        steps_of(x, n, sizes, reverse),
-        width // cell.gate_count,
-        shares(n, x.size * p, weight),
-    )
+    steps, hidden, bounds = steps_of(x, n, sizes, reverse), width // cell.gate_count, shares(n, x.size * p, weight)
     rows = rows_of(steps, True, by_sequence(x))
-    out, gh, state = (
-        rows.flat(out),
-        g_h.copy(),
-        np.zeros((n, hidden), FLOAT) if g_c is None else g_c.copy(),
-    )
+    out, gh, state = rows.flat(out), g_h.copy(), np.zeros((n, hidden), FLOAT) if g_c is None else g_c.copy()
     g, g_bias = memory.take((len(out), width), FLOAT), np.zeros((len(bounds), width), FLOAT)
     g_x = memory.take((len(out), width), FLOAT) if cell.apart else g
     total = NOTHING if projection is None else memory.take((len(out), p), FLOAT)
@@ -252,10 +221,7 @@ def back(
         panels(projection) * p * wide(),
         *(tile, *(0 if projection is None else tile,) * 2, tile, line) * len(bounds),
     )
-    early, saved = (
-        np.ascontiguousarray(start if c is None else c),
-        np.ascontiguousarray(saved.swapaxes(0, 1)),
-    )
+    early, saved = np.ascontiguousarray(start if c is None else c), np.ascontiguousarray(saved.swapaxes(0, 1))
     g_out, first, second = rows.flat(g_out), lay(weight, first), lay(projection, second)
     from rushlight.loops.parallel import pool  # not where there are no threads
 
@@ -290,14 +256,7 @@ def back(
     )
     if c is None and STATE in cell.sources:
         gh += state
-    return (
-        rows.shaped(g_x, x),
-        gh,
-        state,
-        mm(g.T, rows.before(start, out, steps)),
-        np.add.reduce(g_bias, 0),
-        total,
-    )
+    return (rows.shaped(g_x, x), gh, state, mm(g.T, rows.before(start, out, steps)), np.add.reduce(g_bias, 0), total)
 
 
 def cores() -> int:
@@ -307,21 +266,17 @@ def cores() -> int:
 
 
 def shares(sequences: int, work: int, weight: ndarray) -> list[tuple[int, int, int]]:
-    """The first tile of each core's sequences, the one after its last, and how many go through the
-    steps together; `work`: multiplications."""
+    """The first tile of each core's sequences, the one after its last, and how many go through the steps together;
+    `work`: multiplications."""
     tiles = -(-sequences // HIGHEST)
     parts = min(cores(), tiles) if work >= RECURRENT_PARALLEL_PRODUCTS else 1
-    return [
-        (*pair, together(weight))
-        for pair in pairwise([tiles * k // parts for k in range(parts + 1)])
-    ]
+    return [(*pair, together(weight)) for pair in pairwise([tiles * k // parts for k in range(parts + 1)])]
 
 
 def together(weight: ndarray) -> int:
-    """How many tiles go through the steps side by side. What two make stays near where the weight
-    leaves room in the L2 cache (50 steps of 64 sequences, 128 wide: 0.90 of the time of eight
-    forward, 0.97 back; 128 sequences, 64 wide: 0.80, 0.98); where it does not, it is read for
-    eight."""
+    """How many tiles go through the steps side by side. What two make stays near where the weight leaves room in the L2
+    cache (50 steps of 64 sequences, 128 wide: 0.90 of the time of eight forward, 0.97 back; 128 sequences, 64 wide:
+    0.80, 0.98); where it does not, it is read for eight."""
     return 2 if weight.size <= NEAR else 8
 
 
@@ -339,8 +294,8 @@ def wide() -> int:
 
 
 def line_of(width: int) -> int:
-    """The row length of what a tile computes: whole panels, and an odd number of 64 bytes, so that
-    rows do not meet in the same lines of the cache."""
+    """The row length of what a tile computes: whole panels, and an odd number of 64 bytes, so that rows do not meet in
+    the same lines of the cache."""
     return -(-width // wide()) * wide() + 16
 
 
@@ -350,43 +305,21 @@ def line_of(width: int) -> int:
 def step(cell: Cell, given: Given) -> tuple[ndarray, ndarray, ndarray, ndarray]:
     """What `forward` gives, of one step: the product is BLAS's, the rest a loop."""
     x, start, weight, c, bias, _ = given
-    do, (n, p), h, state = (
-        loops(cell, False),
-        start.shape,
-        start.copy(),
-        NOTHING if c is None else c.copy(),
-    )
+    do, (n, p), h, state = loops(cell, False), start.shape, start.copy(), NOTHING if c is None else c.copy()
     out, saved = np.empty((*x.shape[:-1], p), FLOAT), np.empty((n, do.saved, p), FLOAT)
     bias = np.zeros(len(weight), FLOAT) if bias is None else bias
     do.step(
-        n,
-        p,
-        x.ravel(),
-        np.dot(start, weight.T).ravel(),
-        bias,
-        h.ravel(),
-        state.ravel(),
-        out.ravel(),
-        saved.ravel(),
+        n, p, x.ravel(), np.dot(start, weight.T).ravel(), bias, h.ravel(), state.ravel(), out.ravel(), saved.ravel()
     )
     return out, h, state, saved.swapaxes(0, 1)
 
 
 def step_back(
-    cell: Cell,
-    given: Given,
-    out: ndarray,
-    saved: ndarray,
-    g_out: ndarray,
-    g_h: ndarray,
-    g_c: ndarray | None = None,
+    cell: Cell, given: Given, out: ndarray, saved: ndarray, g_out: ndarray, g_h: ndarray, g_c: ndarray | None = None
 ) -> tuple[ndarray, ndarray, ndarray, ndarray, ndarray]:
     """The gradients of x, h, c, weight and bias."""
     x, start, weight, c, bias, _ = given
-    state, g = (
-        np.zeros(start.shape, FLOAT) if g_c is None else g_c.copy(),
-        np.empty((len(start), len(weight)), FLOAT),
-    )
+    state, g = np.zeros(start.shape, FLOAT) if g_c is None else g_c.copy(), np.empty((len(start), len(weight)), FLOAT)
     g_x = np.empty(g.shape, FLOAT) if cell.apart else g
     loops(cell, False).step_back(
         len(start),
@@ -446,9 +379,7 @@ def lstm_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
     *found, g_bias, totals = back(LSTM, given, sizes, reverse, out, saved, g_out, g_h, g_c)
     if given.bias is not None:
         found.append(g_bias)
-    return (
-        found if given.projection is None else [*found, totals.T @ (saved[2] * np.tanh(saved[4]))]
-    )
+    return found if given.projection is None else [*found, totals.T @ (saved[2] * np.tanh(saved[4]))]
 
 
 def given_to_lstm(x: ndarray, h: ndarray, c: ndarray, weight: ndarray, *more: ndarray) -> Given:
@@ -465,9 +396,7 @@ def gru(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
 @for_large_layers
 def gru_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
     x, h, weight, *bias, out, saved, g_out, g_h = tensors
-    g_x, dh, _, g_weight, g_bias, _ = back(
-        GRU, Given(x, h, weight), sizes, reverse, out, saved, g_out, g_h
-    )
+    g_x, dh, _, g_weight, g_bias, _ = back(GRU, Given(x, h, weight), sizes, reverse, out, saved, g_out, g_h)
     return [g_x, dh, g_weight, *([g_bias] if bias else [])]
 
 
@@ -482,21 +411,13 @@ def rnn(tensors: Arrays, relu: bool, sizes: Sizes, reverse: bool) -> tuple[ndarr
 def rnn_back(tensors: Arrays, relu: bool, sizes: Sizes, reverse: bool) -> list[ndarray]:
     x, h, weight, *bias, out, g_out, g_h = tensors
     g_x, dh, _, g_weight, g_bias, _ = back(
-        RELU if relu else TANH,
-        Given(x, h, weight),
-        sizes,
-        reverse,
-        out,
-        NOTHING.reshape(0, 0, 0),
-        g_out,
-        g_h,
+        RELU if relu else TANH, Given(x, h, weight), sizes, reverse, out, NOTHING.reshape(0, 0, 0), g_out, g_h
     )
     return [g_x, dh, g_weight, *([g_bias] if bias else [])]
 
 
 def build(cell: Cell, x: ndarray, h: ndarray, weight: ndarray) -> None:
-    """Compile the loops now, by calls; given are arrays of one step of a layer whose size does not
-    matter."""
+    """Compile the loops now, by calls; given are arrays of one step of a layer whose size does not matter."""
     for steps in (1, 2):
         given = Given(np.concatenate([x] * steps), h, weight, h if cell is LSTM else None)
         out, *_, saved = forward(cell, given, None, False)

@@ -1,10 +1,9 @@
-"""The text of a recurrent layer's loops: all steps of a direction, forward and back, for
-fast/recurrent_loops.py.
+"""The text of a recurrent layer's loops: all steps of a direction, forward and back, for fast/recurrent_loops.py.
 
-What is done to the gates is made from the cell's own rule: the function of ops that says what a
-step does to each element (ops/nn/recurrent_cells.py) is run once on symbols and leaves a tape. The
-loop forward is the tape written out, the loop back the tape walked from its end by the rules of the
-table. What the cell says it saves is read there, everything else computed again.
+What is done to the gates is made from the cell's own rule: the function of ops that says what a step does to each
+element (ops/nn/recurrent_cells.py) is run once on symbols and leaves a tape. The loop forward is the tape written out,
+the loop back the tape walked from its end by the rules of the table. What the cell says it saves is read there,
+everything else computed again.
 
 >>> lines = back_text(TANH, False).splitlines()
 >>> print(*lines[lines.index("                for j in range(n):") + 1:][:3], sep="\\n")
@@ -12,12 +11,11 @@ table. What the cell says it saves is read there, everything else computed again
                     t1 = t0 * (f32(1) - out_0[j] * out_0[j])
                     now_0[j] = t1
 
-Sequences do not know of each other: some tiles of five or six of them (loops/matmul_tiles.py) go
-through all steps `together` before the next ones do. The weight's columns lie in panels as wide as
-a tile, and a panel is read for all these tiles: where the weight is larger than the L2 cache that
-is what counts (20 steps of 64 sequences, 512 wide: one tile at a time 45 ms, eight 29); where it is
-not, what few tiles make stays near. Tiles compute rows and columns in whole groups; what they read
-and write has room for that."""
+Sequences do not know of each other: some tiles of five or six of them (loops/matmul_tiles.py) go through all steps
+`together` before the next ones do. The weight's columns lie in panels as wide as a tile, and a panel is read for all
+these tiles: where the weight is larger than the L2 cache that is what counts (20 steps of 64 sequences, 512 wide: one
+tile at a time 45 ms, eight 29); where it is not, what few tiles make stays near. Tiles compute rows and columns in
+whole groups; what they read and write has room for that."""
 
 from __future__ import annotations
 
@@ -84,8 +82,8 @@ class Gates:
         self.lines: list[str] = []
 
     def at(self, array: str, k: int = 0) -> str:
-        """An element of the k-th gate, or of the k-th saved array. Rows are named before the loop,
-        or LLVM would not see that elements are neighbours."""
+        """An element of the k-th gate, or of the k-th saved array. Rows are named before the loop, or LLVM would not
+        see that elements are neighbours."""
         if array == "before":
             self.rows["before_0"] = self.before()
         else:
@@ -96,17 +94,9 @@ class Gates:
     def before(self) -> list[str]:
         """The state of the step before, of two the second."""
         own = len(self.states) > 1
-        place = (
-            f"((earlier_begin + r) * {len(self.saved)} + "
-            f"{self.saved.index(self.states[1]) if own else 0}) * n"
-        )
+        place = f"((earlier_begin + r) * {len(self.saved)} + {self.saved.index(self.states[1]) if own else 0}) * n"
         there = f"part(saved, {place})" if own else "part(out, (earlier_first + r * apart) * m)"
-        return [
-            "if r < earlier_end:",
-            f"    before_0 = {there}",
-            "else:",
-            "    before_0 = part(start, r * n)",
-        ]
+        return ["if r < earlier_end:", f"    before_0 = {there}", "else:", "    before_0 = part(start, r * n)"]
 
     def element(self, array: str, k: int = 0) -> Any:
         return self.scalar(self.at(array, k))
@@ -142,11 +132,9 @@ def product(
     more: str = "nothing",
     then: Sequence[str] = (),
 ) -> list[str]:
-    """The rows of c = a times the matrix whose panels w holds (columns / panel, depth, panel) +
-    more, tile by tile.
+    """The rows of c = a times the matrix whose panels w holds (columns / panel, depth, panel) + more, tile by tile.
 
-    The row q of a begins at `at`, and rows are `step` apart; `then`: lines for each tile and panel.
-    """
+    The row q of a begins at `at`, and rows are `step` apart; `then`: lines for each tile and panel."""
     panel, width = columns_at_once(), WIDTH[machine()[1]]
     first = "0" if more == "nothing" else "column"
     six, five = HEIGHTS
@@ -160,17 +148,16 @@ def product(
     for high, which in ((six, "if t < sixes:"), (five, "else:")):
         lines += [
             f"        {which}",
-            f"            tile{high}x{width}({a}, {at}, {step}, {w}, column * {depth}, {panel}, "
-            f"{more}, {first}, 0, "
+            f"            tile{high}x{width}({a}, {at}, {step}, {w}, column * {depth}, {panel}, {more}, {first}, 0, "
             f"{c}, (q - i) * line + column, line, {depth}, {panel})",
         ]
     return lines + [f"        {line}" for line in then]
 
 
 def fetched(array: str, width: str) -> list[str]:
-    """Fetch a panel's columns of a tile's rows of this step, which the gates will read: where the
-    rows of a sequence lie side by side, those of a step are far apart, and the processor does not
-    guess them. An LSTM's loop takes 2.9 ms, not 3.3."""
+    """Fetch a panel's columns of a tile's rows of this step, which the gates will read: where the rows of a sequence
+    lie side by side, those of a step are far apart, and the processor does not guess them. An LSTM's loop takes 2.9 ms,
+    not 3.3."""
     lines = 64 // FLOAT.itemsize  # of the cache
     return [
         f"for r in range(q, min(q + {HEIGHTS[0]}, end)):",
@@ -180,27 +167,23 @@ def fetched(array: str, width: str) -> list[str]:
     ]
 
 
-def kernel(
-    parameters: str, *parts: list[str], begin: Sequence[str] = (), finish: Sequence[str] = ()
-) -> str:
-    """A function that does all parts for each step and each tile of the `batch` sequences, from the
-    tile `low` to `high`, so many `together`; `begin`, `finish`: before and after the steps.
+def kernel(parameters: str, *parts: list[str], begin: Sequence[str] = (), finish: Sequence[str] = ()) -> str:
+    """A function that does all parts for each step and each tile of the `batch` sequences, from the tile `low` to
+    `high`, so many `together`; `begin`, `finish`: before and after the steps.
 
-    `spans` holds a step's first row in x, the number of rows, and their first in `saved`; rows of a
-    step stand `apart` rows apart in x. `nothing`: zeros."""
+    `spans` holds a step's first row in x, the number of rows, and their first in `saved`; rows of a step stand `apart`
+    rows apart in x. `nothing`: zeros."""
     six, five = HEIGHTS
     return (
         "\n".join(
             [
-                "def kernel(low, high, together, spans, apart, batch, n, m, line, nothing, "
-                f"{parameters}):",
+                f"def kernel(low, high, together, spans, apart, batch, n, m, line, nothing, {parameters}):",
                 "    restrict()",
                 "    wide()",
                 f"    sixes = max(batch - (batch + {six - 1}) // {six} * {five}, 0)",
                 "    for group in range(low, high, together):",
                 "        last = min(group + together, high)",
-                f"        i, top = {five} * group + min(group, sixes), {five} * last + min(last, "
-                "sixes)",
+                f"        i, top = {five} * group + min(group, sixes), {five} * last + min(last, sixes)",
                 *(f"        {line}" for line in begin),
                 "        for s in range(spans.shape[0] - 1):",
                 "            first, begin, end = spans[s, 0], spans[s, 2], min(top, spans[s, 1])",
@@ -215,8 +198,8 @@ def kernel(
 
 
 def each(parts: dict[str, str], *lines: str, columns: str = "m") -> list[str]:
-    """Lines done for each row r and column j. `parts`: names of rows, by array and first element;
-    the tile's is at k."""
+    """Lines done for each row r and column j. `parts`: names of rows, by array and first element; the tile's is at
+    k."""
     return [
         "for r in range(i, end):",
         "    k, here = (r - i) * line, first + r * apart",
@@ -247,8 +230,7 @@ def new_states(gates: Gates, places: Sequence[str], more: Sequence[str] = ()) ->
 
 
 def forward_text(cell: Cell, projected: bool) -> str:
-    """h and state go from step to step, and have the rows of a step; product and narrow have the
-    rows of a tile."""
+    """h and state go from step to step, and have the rows of a step; product and narrow have the rows of a tile."""
     gates = Gates(cell)
     new_states(gates, ("narrow",) if projected else ("h", "out"))
     after = (
@@ -273,28 +255,16 @@ def forward_text(cell: Cell, projected: bool) -> str:
 
 
 def back_text(cell: Cell, projected: bool) -> str:
-    """gh and g_state, the gradients of the states, have the rows of one step; g and g_x are the
-    gradients of product and x, which are one where they are added up, g_bias the sums of g, of a
-    tile's rows first. total is the gradient of h' before it is projected; `whole` and `now` are the
-    tile's rows of total and g."""
+    """gh and g_state, the gradients of the states, have the rows of one step; g and g_x are the gradients of product
+    and x, which are one where they are added up, g_bias the sums of g, of a tile's rows first. total is the gradient of
+    h' before it is projected; `whole` and `now` are the tile's rows of total and g."""
     gates = Gates(cell)
-    gradients(
-        gates,
-        gates.element("narrow") if projected else gates.element("gh") + gates.element("g_out"),
-    )
-    earlier = [
-        "earlier_first, earlier_end, earlier_begin = spans[s + 1, 0], spans[s + 1, 1], spans[s + "
-        "1, 2]"
-    ]
+    gradients(gates, gates.element("narrow") if projected else gates.element("gh") + gates.element("g_out"))
+    earlier = ["earlier_first, earlier_end, earlier_begin = spans[s + 1, 0], spans[s + 1, 1], spans[s + 1, 2]"]
     before = (
         [
             *each(
-                {
-                    "late": "gh, r * m",
-                    "own": "g_out, here * m",
-                    "to": "total, (begin + r) * m",
-                    "now_to": "whole, k",
-                },
+                {"late": "gh, r * m", "own": "g_out, here * m", "to": "total, (begin + r) * m", "now_to": "whole, k"},
                 "to[j] = late[j] + own[j]",
                 "now_to[j] = to[j]",
             ),
@@ -307,8 +277,8 @@ def back_text(cell: Cell, projected: bool) -> str:
     columns = f"for j in range({width}):"
     kept = {"to": f"g, here * {width}", "found": "now, k"}
     return kernel(
-        "g_out, weight, projection, gh, g_state, start, product, narrow, whole, now, sums, "
-        "out, saved, total, g, g_x, g_bias",
+        "g_out, weight, projection, gh, g_state, start, product, narrow, whole, now, sums, out, saved, total, g, g_x, "
+        "g_bias",
         earlier,
         before,
         gates.text(),
@@ -325,9 +295,7 @@ def gradients(gates: Gates, h: Any) -> None:
     cell, own = gates.cell, len(gates.states) > 1
     if STATE in cell.sources and not own:
         h = h + gates.element("g_state")
-    slopes = slopes_of(
-        gates, dict(zip(gates.states, (h, gates.element("g_state")) if own else (h,)))
-    )
+    slopes = slopes_of(gates, dict(zip(gates.states, (h, gates.element("g_state")) if own else (h,))))
     for symbol, (k, m) in zip(gates.inputs, cell.sources):
         slope = gates.named(slopes[symbol])
         if (k, m) == STATE:
@@ -346,8 +314,7 @@ def one_step(parameters: str, gates: Gates) -> str:
                 f"def kernel(end, n, {parameters}):",
                 "    restrict()",
                 "    wide()",
-                f"    m, line, i, first, begin, apart, earlier_end = n, {gates.cell.gate_count} * n, "
-                "0, 0, 0, 1, 0",
+                f"    m, line, i, first, begin, apart, earlier_end = n, {gates.cell.gate_count} * n, 0, 0, 0, 1, 0",
                 "    earlier_first = earlier_begin = 0",
                 *(f"    {line}" for line in gates.text()),
             ]
@@ -364,16 +331,14 @@ def step_text(cell: Cell) -> str:
 
 
 def step_back_text(cell: Cell) -> str:
-    """The same, back: gradients of h' -> of the product (now), of x, and of the state around the
-    product."""
+    """The same, back: gradients of h' -> of the product (now), of x, and of the state around the product."""
     gates = Gates(cell)
     gradients(gates, gates.element("gh") + gates.element("g_out"))
     return one_step("gh, g_out, g_state, start, out, saved, now, g_x", gates)
 
 
 def slopes_of(gates: Gates, found: dict[Symbol, Any]) -> dict[Symbol, Any]:
-    """The gradient of every symbol, from the gradients of the states: the tape backwards, by the
-    ops' rules."""
+    """The gradient of every symbol, from the gradients of the states: the tape backwards, by the ops' rules."""
     from rushlight.fast.rule_text import on_symbols, write_out
 
     known = {symbol: gates.element("saved", k) for k, symbol in enumerate(gates.saved)}
@@ -392,9 +357,7 @@ def slopes_of(gates: Gates, found: dict[Symbol, Any]) -> dict[Symbol, Any]:
         op, found[result] = TABLE[name], gates.named(found[result])
         for which, operand in zip(op.inputs, operands):
             rule = op.rules[which]
-            given = [
-                result if n == "out" else operands[op.inputs.index(n)] for n in parameters(rule)[1:]
-            ]
+            given = [result if n == "out" else operands[op.inputs.index(n)] for n in parameters(rule)[1:]]
             slope = on_symbols(rule)(found[result], *map(value, given))
             found[operand] = found[operand] + slope if operand in found else slope
     return found

@@ -1,6 +1,5 @@
-"""Reductions and scans of large float32 arrays by the loops of rows.py, at the speed of memory;
-where a function gives None, NumPy does it: without Numba, for other dtypes, layouts and dimensions,
-short rows."""
+"""Reductions and scans of large float32 arrays by the loops of rows.py, at the speed of memory; where a function gives
+None, NumPy does it: without Numba, for other dtypes, layouts and dimensions, short rows."""
 
 from __future__ import annotations
 
@@ -31,11 +30,9 @@ def loops() -> Any:
     return rows
 
 
-def reduced(
-    x: ndarray, dims: Dims, keepdim: bool, loop: Callable[..., Any], *how: str
-) -> ndarray | None:
-    """One number from each row, a row being the last dimension or dimensions, or all of them, by
-    the loop `loop(*how)`."""
+def reduced(x: ndarray, dims: Dims, keepdim: bool, loop: Callable[..., Any], *how: str) -> ndarray | None:
+    """One number from each row, a row being the last dimension or dimensions, or all of them, by the loop
+    `loop(*how)`."""
     if x.dtype is not FLOAT or not x.flags.carray:
         return None
     dims = (dims,) if isinstance(dims, int) else dims
@@ -60,8 +57,8 @@ def sums(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray | None
 
 
 def without_copies(x: ndarray, dims: Dims) -> tuple[ndarray, int]:
-    """x with size 1 in the dimensions that are summed and repeat the same elements; how often each
-    element stands there."""
+    """x with size 1 in the dimensions that are summed and repeat the same elements; how often each element stands
+    there."""
     summed = range(x.ndim) if dims is None else (dims,) if isinstance(dims, int) else dims
     repeated = [d % x.ndim for d in summed if not x.strides[d] and x.shape[d] > 1]
     key = tuple([slice(1) if d in repeated else slice(None) for d in range(x.ndim)])
@@ -88,11 +85,7 @@ def means(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray | Non
 
 def norms(x: ndarray, p: float, dims: Dims, keepdim: bool = False) -> ndarray | None:
     """None for the norm of the whole array: BLAS's dot is as fast."""
-    return (
-        reduced(x, dims, keepdim, lambda: loops().norms)
-        if p == 2 and (dims is not None or keepdim)
-        else None
-    )
+    return reduced(x, dims, keepdim, lambda: loops().norms) if p == 2 and (dims is not None or keepdim) else None
 
 
 def running_sums(x: ndarray, dim: int) -> ndarray | None:
@@ -118,16 +111,9 @@ def running(name: str, x: ndarray, dim: int) -> ndarray | None:
     dim, out = dim % x.ndim, np.empty_like(x)
     before, n, after = prod(x.shape[:dim]), x.shape[dim], prod(x.shape[dim + 1 :])
     if after == 1:
-        shared(
-            getattr(loops(), name + "_of_rows"),
-            (x.reshape(before, n), out.reshape(before, n)),
-            (1, 1),
-            x.size,
-        )
+        shared(getattr(loops(), name + "_of_rows"), (x.reshape(before, n), out.reshape(before, n)), (1, 1), x.size)
     else:
-        getattr(loops(), name)(
-            x.reshape(before, n, after), out.reshape(before, n, after), np.empty(after)
-        )
+        getattr(loops(), name)(x.reshape(before, n, after), out.reshape(before, n, after), np.empty(after))
     return out
 
 
@@ -159,9 +145,8 @@ EXTREMES_OF_ROWS = """def kernel(x, out, places):
 
 @cache
 def extremes_loop(ufunc: np.ufunc, rows: bool, dtype: np.dtype) -> Any:
-    """For float32 or float64, along rows or across them; with NumPy's results. Rows of 100,000
-    numbers in 0.1 ms; where each comparison waits for the one before, as that with a nan at the top
-    does, in 0.42."""
+    """For float32 or float64, along rows or across them; with NumPy's results. Rows of 100,000 numbers in 0.1 ms; where
+    each comparison waits for the one before, as that with a nan at the top does, in 0.42."""
     from rushlight.loops.tiering import Loop  # read when first needed
 
     text = (EXTREMES_OF_ROWS if rows else EXTREMES).format(
@@ -172,8 +157,7 @@ def extremes_loop(ufunc: np.ufunc, rows: bool, dtype: np.dtype) -> Any:
 
 
 def extremes(ufunc: np.ufunc, x: ndarray, dim: int) -> tuple[ndarray, ndarray] | None:
-    """The largest or smallest element so far along a dimension, and the last place where it
-    stood."""
+    """The largest or smallest element so far along a dimension, and the last place where it stood."""
     if x.dtype.char not in "fd" or not x.size or not x.flags.carray or not -x.ndim <= dim < x.ndim:
         return None
     dim %= x.ndim
@@ -183,21 +167,12 @@ def extremes(ufunc: np.ufunc, x: ndarray, dim: int) -> tuple[ndarray, ndarray] |
         loop.pay(x.size)
         return None
     out, places = np.empty_like(x), np.empty(x.shape, np.int64)
-    shared(
-        loop.function,
-        (x.reshape(shape), out.reshape(shape), places.reshape(shape)),
-        (1, 1, 1),
-        x.size,
-    )
+    shared(loop.function, (x.reshape(shape), out.reshape(shape), places.reshape(shape)), (1, 1, 1), x.size)
     return out, places
 
 
 def shared(
-    loop: Callable,
-    arguments: tuple,
-    how: tuple[int, ...],
-    size: int,
-    much: int = REDUCTION_PARALLEL_ELEMENTS,
+    loop: Callable, arguments: tuple, how: tuple[int, ...], size: int, much: int = REDUCTION_PARALLEL_ELEMENTS
 ) -> None:
     """The call; of much, all cores do a part: `how` is for `parallel.in_parts`."""
     if size < much:
@@ -232,12 +207,6 @@ def run(op: Any, of: str, kernel: Callable, *args: Any) -> Any:
 def examples() -> dict[tuple[str, str], Callable[[], tuple]]:
     """What makes arguments for each of FUNCTIONS."""
     x = (np.cos(np.arange(128) * 1.7) + FLOAT.type(1.1)).astype(FLOAT).reshape(2, 64)
-    more = {
-        "vector_norm": (2.0, (1,)),
-        "cumsum": (1,),
-        "cumprod": (1,),
-        "cummax": (1,),
-        "cummin": (1,),
-    }
+    more = {"vector_norm": (2.0, (1,)), "cumsum": (1,), "cumprod": (1,), "cummax": (1,), "cummin": (1,)}
     given = {name: (x, *more.get(name, ((1,),))) for name in FUNCTIONS}
     return {(name, ""): lambda args=args: args for name, args in given.items()}  # type: ignore[misc]

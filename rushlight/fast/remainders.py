@@ -1,11 +1,11 @@
-"""Remainders and whole quotients of many numbers, to the bit those of NumPy, which takes a call of
-libm or a division of the processor for each.
+"""Remainders and whole quotients of many numbers, to the bit those of NumPy, which takes a call of libm or a division
+of the processor for each.
 
-float32: x - n y, n = trunc(x / y), is exact in float64 as long as |n| < 2^28: then n is right,
-since x / y is no nearer to a whole number than 2^-24 unless it is one, and n y has 24 + 28 bits.
-With n = floor(x / y) that and y are added, which is exact too where it matters to the nearest
-float32. Other blocks, and those with nan or infinity, are left to NumPy, which takes four times as
-long. So does a compiled loop, once it has paid: 2 million in 4 ms, block by block in 16."""
+float32: x - n y, n = trunc(x / y), is exact in float64 as long as |n| < 2^28: then n is right, since x / y is no nearer
+to a whole number than 2^-24 unless it is one, and n y has 24 + 28 bits. With n = floor(x / y) that and y are added,
+which is exact too where it matters to the nearest float32. Other blocks, and those with nan or infinity, are left to
+NumPy, which takes four times as long. So does a compiled loop, once it has paid: 2 million in 4 ms, block by block in
+16."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ FLOAT = np.dtype(np.float32)
 
 
 def whole_remainder(x: ndarray, y: ndarray) -> ndarray:
-    """x - y floor(x / y) of integers: NumPy has vectors for the quotient, none for the
-    remainder."""
+    """x - y floor(x / y) of integers: NumPy has vectors for the quotient, none for the remainder."""
     with np.errstate(all="ignore"):  # the least integer by -1
         r = np.floor_divide(x, y)
         r *= y
@@ -33,8 +32,7 @@ def whole_remainder(x: ndarray, y: ndarray) -> ndarray:
 
 
 def rest(rounded: np.ufunc, q: ndarray, x: ndarray, y: ndarray) -> bool:
-    """x less y rounded(x / y), in its place, all float64; whether it is sure to be right. q: room
-    for the quotient."""
+    """x less y rounded(x / y), in its place, all float64; whether it is sure to be right. q: room for the quotient."""
     np.divide(x, y, out=q)
     rounded(q, out=q)
     sure = -q.min() < SURE and q.max() < SURE
@@ -69,11 +67,7 @@ def floor_divide(q: ndarray, wide: ndarray, x: ndarray, y: ndarray, out: ndarray
         np.floor_divide(x, y.astype(FLOAT), out=out)
 
 
-BLOCKS: dict[np.ufunc, Callable] = {
-    np.fmod: fmod,
-    np.remainder: remainder,
-    np.floor_divide: floor_divide,
-}
+BLOCKS: dict[np.ufunc, Callable] = {np.fmod: fmod, np.remainder: remainder, np.floor_divide: floor_divide}
 
 
 def divided(x: ndarray, y: ndarray, ufunc: np.ufunc) -> ndarray | None:
@@ -108,26 +102,17 @@ REST = """def kernel(x, y, out):
 
 @cache
 def loop(ufunc: np.ufunc, one: bool) -> Any:
-    """The loop for arrays, or for an array and `one` number; it gives the largest |n|, nan where a
-    rest is none."""
+    """The loop for arrays, or for an array and `one` number; it gives the largest |n|, nan where a rest is none."""
     from rushlight.loops.tiering import Loop
 
     rounded, sign = LOOPS[ufunc]
     text = REST.format(at="()" if one else "i", rounded=rounded, sign=sign)
-    return Loop(
-        lambda: text,
-        25,
-        lambda: (np.ones(1, FLOAT), np.ones(() if one else 1, FLOAT), np.ones(1, FLOAT)),
-    )
+    return Loop(lambda: text, 25, lambda: (np.ones(1, FLOAT), np.ones(() if one else 1, FLOAT), np.ones(1, FLOAT)))
 
 
 def by_loop(ufunc: np.ufunc, x: ndarray, y: ndarray) -> ndarray | None:
     """The rests of large arrays; None while NumPy is to do it, and where a rest is not sure."""
-    if (
-        not all([a.flags.c_contiguous and a.flags.aligned for a in (x, y)])
-        or y.ndim
-        and x.shape != y.shape
-    ):
+    if not all([a.flags.c_contiguous and a.flags.aligned for a in (x, y)]) or y.ndim and x.shape != y.shape:
         return None
     paid = loop(ufunc, not y.ndim)
     if paid.function is None:
@@ -140,11 +125,7 @@ def by_loop(ufunc: np.ufunc, x: ndarray, y: ndarray) -> ndarray | None:
     flat, others, made = x.reshape(-1), y.reshape(-1) if y.ndim else y, out.reshape(-1)
 
     def part(first: int, end: int, step: int) -> None:
-        worst.append(
-            paid.function(
-                flat[first:end], others[first:end] if others.ndim else others, made[first:end]
-            )
-        )
+        worst.append(paid.function(flat[first:end], others[first:end] if others.ndim else others, made[first:end]))
 
     parallel_for(part, x.size, REMAINDER_LOOP_ELEMENTS)
     return out if all([n < SURE for n in worst]) else None
@@ -164,7 +145,5 @@ def by_blocks(function: Callable, x: ndarray, y: ndarray) -> ndarray:
             part = out[here]
             q, wide = rooms[:, : len(part)]
             wide[...] = x[here]
-            function(
-                q, wide, x[here], y[here].astype(np.float64) if number is None else number, part
-            )
+            function(q, wide, x[here], y[here].astype(np.float64) if number is None else number, part)
     return out

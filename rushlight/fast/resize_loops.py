@@ -1,5 +1,5 @@
-"""Resizing by loops, which give the bits of kernels/resize.py, and so are compiled once NumPy has
-worked for as long as compiling takes (loops/tiering.py)."""
+"""Resizing by loops, which give the bits of kernels/resize.py, and so are compiled once NumPy has worked for as long as
+compiling takes (loops/tiering.py)."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ ACROSS = """def kernel(x, starts, places, weights, out):
                         out[i, o, j] += x[i, p, j] * v
 """
 
-# where nothing comes after: x (planes, size), out (planes, out). As many planes as a register has
-# numbers are turned, so that those of one position lie together: 3 to 6 times as fast as one by one
+# where nothing comes after: x (planes, size), out (planes, out). As many planes as a register has numbers are turned,
+# so that those of one position lie together: 3 to 6 times as fast as one by one
 ALONG = """def kernel(x, starts, places, weights, out):
     restrict()
     planes, size, many = x.shape[0], x.shape[1], out.shape[1]
@@ -89,9 +89,7 @@ def example(*shape: int) -> tuple:
 @cache
 def loop_of(flat: bool) -> Loop:
     return (
-        Loop(along_text, 30, lambda: example(PLANES, 1))
-        if flat
-        else Loop(lambda: ACROSS, 30, lambda: example(1, 1, 1))
+        Loop(along_text, 30, lambda: example(PLANES, 1)) if flat else Loop(lambda: ACROSS, 30, lambda: example(1, 1, 1))
     )
 
 
@@ -107,8 +105,8 @@ def listed(how: tuple, back: bool) -> tuple[ndarray, ...]:
 
 
 def mixed(x: ndarray, dim: int, how: tuple, back: bool) -> ndarray | None:
-    """float32, laid out in C order (a sum's gradient is one number: 16 to 3.7 ms a step); None
-    while NumPy is to do it."""
+    """float32, laid out in C order (a sum's gradient is one number: 16 to 3.7 ms a step); None while NumPy is to do
+    it."""
     if x.dtype is not FLOAT:
         return None
     after, out = prod(x.shape[dim + 1 :]), table(how, back).out
@@ -125,11 +123,7 @@ def mixed(x: ndarray, dim: int, how: tuple, back: bool) -> ndarray | None:
     shape = (*x.shape[:dim], out, *x.shape[dim + 1 :])
     made = np.empty(shape, FLOAT) if few else memory.take(shape, FLOAT)
     tail = () if flat else (after,)
-    arguments = (
-        np.ascontiguousarray(x).reshape(many, -1, *tail),
-        *listed(how, back),
-        made.reshape(many, out, *tail),
-    )
+    arguments = (np.ascontiguousarray(x).reshape(many, -1, *tail), *listed(how, back), made.reshape(many, out, *tail))
     if max(x.size, made.size) < REDUCTION_PARALLEL_ELEMENTS:
         function(*arguments)
         return made

@@ -1,10 +1,9 @@
-"""Compiled loops over the rows of large float32 matrices: each row stays in the cache while it is
-read several times.
+"""Compiled loops over the rows of large float32 matrices: each row stays in the cache while it is read several times.
 
-Read by fast/softmax_norm.py with the first large tensor. Loops of softmax, layer norm and the like
-are written by fast/row_text.py. `exp`, `log`, `plus`, `largest`, `f32`
-are what loops find as globals (`scope` in loops/cache.py). Sums are of float32 in as many parts as
-a vector register holds."""
+Read by fast/softmax_norm.py with the first large tensor. Loops of softmax, layer norm and the like are written by
+fast/row_text.py. `exp`, `log`, `plus`, `largest`, `f32`
+are what loops find as globals (`scope` in loops/cache.py). Sums are of float32 in as many parts as a vector register
+holds."""
 
 from __future__ import annotations
 
@@ -81,8 +80,7 @@ def variances(x, correction, out):
 
 @loop
 def running_sums(x, out, total):
-    """Along the middle dimension of three, in float64, as NumPy does; total has a number for each
-    of the last."""
+    """Along the middle dimension of three, in float64, as NumPy does; total has a number for each of the last."""
     restrict()
     for i in range(x.shape[0]):
         for k in range(total.shape[0]):

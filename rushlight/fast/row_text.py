@@ -1,11 +1,10 @@
-"""The texts of loops for ops along a dimension, such as softmax and layer norm, written from their
-parts or from the rules of their derivatives (fast/formula.py). Each row is read several times while
-it is in the cache: once for the sums that depend on nothing, once for those that depend on these,
-and once for the results.
+"""The texts of loops for ops along a dimension, such as softmax and layer norm, written from their parts or from the
+rules of their derivatives (fast/formula.py). Each row is read several times while it is in the cache: once for the sums
+that depend on nothing, once for those that depend on these, and once for the results.
 
-A layout says where the numbers of a row are: side by side (ROWS), beside other rows (ACROSS), or in
-a channel or a group of channels of a batch (CHANNELS, GROUPS). A value is of one of four levels: a
-number for all, for each row, for each column (each channel of a group), or for each element."""
+A layout says where the numbers of a row are: side by side (ROWS), beside other rows (ACROSS), or in a channel or a
+group of channels of a batch (CHANNELS, GROUPS). A value is of one of four levels: a number for all, for each row, for
+each column (each channel of a group), or for each element."""
 
 from __future__ import annotations
 
@@ -26,12 +25,7 @@ from rushlight.ops.reduce import reduce
 NUMBER, ROW, COLUMN, ELEMENT = range(4)
 FLOAT = np.dtype(np.float32)
 TILE = 1024  # rows that lie beside each other and are gone through together
-START = {
-    reduce.sum.op: "f32(0)",
-    reduce.mean.op: "f32(0)",
-    reduce.amax.op: "f32(-inf)",
-    reduce.amin.op: "f32(inf)",
-}
+START = {reduce.sum.op: "f32(0)", reduce.mean.op: "f32(0)", reduce.amax.op: "f32(-inf)", reduce.amin.op: "f32(inf)"}
 EXTREMES = {reduce.amax.op: "largest", reduce.amin.op: "smallest"}
 OPERATORS: dict[Op | None, Callable] = {
     elementwise.add.op: operator.add,
@@ -44,11 +38,10 @@ COSTLY = (elementwise.exp.op,)  # computed once: kept in the result until that i
 
 
 class Layout(NamedTuple):
-    """`rows`: the lines before what is done for a row; `x` is the first array. `between` and
-    `columns` are the loops over a row; `unblocked` is in place of `between` where nothing is added up. `element`,
-    `row`, `column`: how a value of the level is read. `affine`: the level of weight and bias.
-    `wide`: whether sums of parts of a row are added up in float64. `tiled`: whether a loop goes
-    through many rows together. `more`: the parameters after the arrays."""
+    """`rows`: the lines before what is done for a row; `x` is the first array. `between` and `columns` are the loops
+    over a row; `unblocked` is in place of `between` where nothing is added up. `element`, `row`, `column`: how a value
+    of the level is read. `affine`: the level of weight and bias. `wide`: whether sums of parts of a row are added up in
+    float64. `tiled`: whether a loop goes through many rows together. `more`: the parameters after the arrays."""
 
     rows: str
     columns: str
@@ -104,8 +97,7 @@ for i in range(x.shape[0]):
     tiled=True,
     more="n",
 )
-# The columns of matrices. Here and below, a part of the work is the columns, channels or groups
-# from `first` to `end`.
+# The columns of matrices. Here and below, a part of the work is the columns, channels or groups from `first` to `end`.
 COLUMNS = ACROSS._replace(
     rows=f"""n, across = x.shape
 count = f32(n)
@@ -145,20 +137,13 @@ for i in range(first, end):
 )
 
 
-LAYOUTS = {
-    "rows": ROWS,
-    "blocks": BLOCKS,
-    "across": ACROSS,
-    "columns": COLUMNS,
-    "channels": CHANNELS,
-    "groups": GROUPS,
-}
+LAYOUTS = {"rows": ROWS, "blocks": BLOCKS, "across": ACROSS, "columns": COLUMNS, "channels": CHANNELS, "groups": GROUPS}
 
 
 @functools.cache
 def loop_of(name: str, of: str, layout: str) -> Any:
-    """The loop of an op, or of its derivatives by the inputs `of`: a function of the arrays of the
-    formula, its numbers, the results, and of what the layout needs."""
+    """The loop of an op, or of its derivatives by the inputs `of`: a function of the arrays of the formula, its
+    numbers, the results, and of what the layout needs."""
     from rushlight.loops.cache import compiled
 
     return compiled(loop_text(name, of, layout))
@@ -221,8 +206,8 @@ def unchanged(x: Any, *settings: Any) -> Any:
     return x
 
 
-# Names of rules: a row is a row in whatever shape, and what is added up over `others(x)`, the
-# samples and pixels, is one number for each channel.
+# Names of rules: a row is a row in whatever shape, and what is added up over `others(x)`, the samples and pixels, is
+# one number for each channel.
 NAMES: dict[str, Callable] = {
     **dict.fromkeys(("reshape", "flat", "per_channel", "in_groups"), unchanged),
     "others": lambda x: "others",
@@ -238,9 +223,7 @@ class Writer:
         self.layout, self.levels, self.results = layout, levels, results
         # the gradients of what is the same in all rows are added up over the rows
         columns = [f"{name}_grad" for name, level in levels.given.items() if level == COLUMN]
-        self.summed = {
-            name for name in columns if name in results and levels[results[name]] == ELEMENT
-        }
+        self.summed = {name for name in columns if name in results and levels[results[name]] == ELEMENT}
         self.order = needed(tuple(results.values()))
         self.users = Counter(a for s in self.order for a in s.steps)
         self.users.update(results.values())
@@ -265,9 +248,7 @@ class Writer:
         """The function `kernel`."""
         for s in symbols:
             [name], level = s.args, self.levels[s]
-            self.names[s] = Scalar(
-                f"f32({name})" if level == NUMBER else self.place(name, level), FLOAT
-            )
+            self.names[s] = Scalar(f"f32({name})" if level == NUMBER else self.place(name, level), FLOAT)
         for phase in range(max(self.depths.values()) + 1):
             self.rows(phase, symbols if phase == 0 else [])
             self.loop(phase)
@@ -288,8 +269,8 @@ class Writer:
         return "\n".join(lines).replace("x.shape", f"{first}.shape") + "\n"
 
     def split(self, value: Step) -> tuple[Step, list[Step]]:
-        """A product's factors for each element, multiplied, and the others: of groups, whose
-        columns are channels of many elements, these come after the sum over a channel."""
+        """A product's factors for each element, multiplied, and the others: of groups, whose columns are channels of
+        many elements, these come after the sum over a channel."""
         each: list[Step] = []
         others: list[Step] = []
         left = [value]
@@ -310,11 +291,7 @@ class Writer:
     def place(self, array: str, level: int) -> str:
         """Where an array has the number of an element, a column or a row."""
         return (
-            self.layout.row
-            if level == ROW
-            else self.layout.column
-            if level == COLUMN
-            else self.layout.element
+            self.layout.row if level == ROW else self.layout.column if level == COLUMN else self.layout.element
         ).format(array)
 
     def store(self, depth: int, place: str, value: str) -> None:
@@ -342,9 +319,7 @@ class Writer:
             return Scalar("f32(count)", FLOAT)
         if step.entry in START:
             total = self.sums[step]
-            return Scalar(
-                f"f32({total} / count)" if step.entry is reduce.mean.op else f"f32({total})", FLOAT
-            )
+            return Scalar(f"f32({total} / count)" if step.entry is reduce.mean.op else f"f32({total})", FLOAT)
         do = OPERATORS.get(step.entry) or SPECIAL.get(step.name) or function(step.name)
         return do(*[self.written(a) for a in step.args])
 
@@ -373,8 +348,7 @@ class Writer:
             self.lines.insert(start, "    " * self.depth + self.layout.columns)
 
     def is_named(self, step: Step) -> bool:
-        """Whether a value of a row is under a name: a sum, a result, and what is used more than
-        once or in a loop."""
+        """Whether a value of a row is under a name: a sum, a result, and what is used more than once or in a loop."""
         return (
             step.entry in START
             or step in self.results.values()
@@ -386,9 +360,7 @@ class Writer:
         """What a loop adds up, and the results that it writes."""
         sums = [s for s in self.order if s.entry in START and self.depths[s] == phase + 1]
         last = phase == max(self.depths.values())
-        return sums, {
-            name: s for name, s in self.results.items() if last and self.levels[s] == ELEMENT
-        }
+        return sums, {name: s for name, s in self.results.items() if last and self.levels[s] == ELEMENT}
 
     def uses(self, phase: int) -> Counter:
         """How often a loop uses each step that is not under a name."""
@@ -442,9 +414,7 @@ class Writer:
             self.lines.insert(start, "    " * self.depth + self.layout.columns)
         return totals
 
-    def elements(
-        self, depth: int, phase: int, totals: dict[tuple[Step, str], str], results: dict[str, Step]
-    ) -> None:
+    def elements(self, depth: int, phase: int, totals: dict[tuple[Step, str], str], results: dict[str, Step]) -> None:
         """What is done for each number of a row."""
         before = set(self.names)
         self.name_elements(depth, phase)
@@ -464,8 +434,7 @@ class Writer:
         self.names = {s: name for s, name in self.names.items() if s in before} | self.kept
 
     def name_elements(self, depth: int, phase: int) -> None:
-        """Name what a loop uses more than once; what is costly and used later stays in the
-        result."""
+        """Name what a loop uses more than once; what is costly and used later stays in the result."""
         uses = self.uses(phase)
         later = [self.uses(p) for p in range(phase + 1, max(self.depths.values()) + 1)]
         for s in self.order:
@@ -477,9 +446,7 @@ class Writer:
             self.names[s] = Scalar(name, FLOAT)
             if kept:
                 [place] = [
-                    self.place(result, ELEMENT)
-                    for result, made in self.results.items()
-                    if self.levels[made] == ELEMENT
+                    self.place(result, ELEMENT) for result, made in self.results.items() if self.levels[made] == ELEMENT
                 ]
                 self.store(depth, place, name)
                 self.kept[s] = Scalar(place, FLOAT)

@@ -1,9 +1,9 @@
-"""Elementwise ops as text: a rule of the table run on symbols that know their dtype and write down
-what is done to them.
+"""Elementwise ops as text: a rule of the table run on symbols that know their dtype and write down what is done to
+them.
 
-The text is what stands in the loop of a fused kernel. Constants of a rule take the dtype of what
-they meet, so that a float32 loop stays one; functions are those of the scalars world
-(loops/scalar_math.py), others are written out by their own rule."""
+The text is what stands in the loop of a fused kernel. Constants of a rule take the dtype of what they meet, so that a
+float32 loop stays one; functions are those of the scalars world (loops/scalar_math.py), others are written out by their
+own rule."""
 
 from __future__ import annotations
 
@@ -41,9 +41,7 @@ def infix(sign: str, rank: int, result: np.dtype | None = None) -> tuple[Callabl
         if sign == "/" and x.dtype == INT:
             raise NotFused
         right = y.within(rank + 1)
-        return Scalar(
-            f"{x.within(rank + (result is BOOL))} {sign} {right}", result or x.dtype, rank
-        )
+        return Scalar(f"{x.within(rank + (result is BOOL))} {sign} {right}", result or x.dtype, rank)
 
     return operator, lambda x, y: operator(y, x)
 
@@ -115,11 +113,7 @@ def constant(value: Any, dtype: np.dtype) -> Scalar:
 
 def int_or(value: Any) -> Any:
     """The value as a whole number; None if it has none, as -0.0."""
-    return (
-        int(value)
-        if value == value and abs(value) < 1e15 and (value or copysign(1, value) > 0)
-        else None
-    )
+    return int(value) if value == value and abs(value) < 1e15 and (value or copysign(1, value) > 0) else None
 
 
 def cast(x: Scalar, dtype: np.dtype) -> Scalar:
@@ -193,14 +187,11 @@ def where(c: Scalar, x: Any, y: Any) -> Scalar:
         raise NotFused
     if x.dtype not in REALS:
         raise NotFused
-    return Scalar(
-        f"where{'' if x.dtype == REALS[0] else '64'}({c.text}, {x.text}, {y.text})", x.dtype
-    )
+    return Scalar(f"where{'' if x.dtype == REALS[0] else '64'}({c.text}, {x.text}, {y.text})", x.dtype)
 
 
 def function(name: str) -> Callable:
-    """What a name in a rule means: a function of the scalars world, or the rule of that name
-    written out."""
+    """What a name in a rule means: a function of the scalars world, or the rule of that name written out."""
     if name in scalar_math.NAMES:
 
         def known(*args: Any) -> Scalar:
@@ -229,14 +220,11 @@ class World(dict):
 
 def softplus(x: Scalar, beta: float = 1.0, threshold: float = 20.0) -> Scalar:
     bx = x * beta
-    return where(
-        bx > threshold, x, call("log1p", call("exp", call("minimum", *meet(bx, threshold)))) / beta
-    )
+    return where(bx > threshold, x, call("log1p", call("exp", call("minimum", *meet(bx, threshold)))) / beta)
 
 
 def below(t: Scalar) -> tuple[Scalar, Scalar]:
-    """exp(-t^2 / 2), and the probability that a normal number is below -t; 0 <= t <= 20
-    (kernels/gelu.py)."""
+    """exp(-t^2 / 2), and the probability that a normal number is below -t; 0 <= t <= 20 (kernels/gelu.py)."""
     bell = call("exp", t * t * -0.5)
     over, under = ([c.item() for c in numbers] for numbers in (ABOVE, BELOW))
     return bell, bell * (polynomial(over, t) / polynomial(under, t))
@@ -332,8 +320,7 @@ def symbolic(op: Op) -> Callable:
 
 
 def on_symbols(rule: Callable) -> Callable:
-    """A rule with its names looked up as symbols; beforehand, as a code object finds globals in a
-    plain dict only."""
+    """A rule with its names looked up as symbols; beforehand, as a code object finds globals in a plain dict only."""
     world = World(__builtins__={})
     for name in rule.__code__.co_names:
         world[name]
@@ -341,8 +328,7 @@ def on_symbols(rule: Callable) -> Callable:
 
 
 def expression_of(op: Op, of: str, args: list) -> Scalar | None:
-    """The op on symbols and settings, or the derivative by an input; None if the result is one of
-    the arguments."""
+    """The op on symbols and settings, or the derivative by an input; None if the result is one of the arguments."""
     if not can_fuse(op):
         raise NotFused
     rule = op.rules[of] if of else None
@@ -353,8 +339,7 @@ def expression_of(op: Op, of: str, args: list) -> Scalar | None:
 
 
 def expression(op: Op, args: tuple, dtype: np.dtype) -> Scalar:
-    """The op on symbols and settings, in the dtype that the traced run gave. NotFused where that is
-    not possible."""
+    """The op on symbols and settings, in the dtype that the traced run gave. NotFused where that is not possible."""
     converts = op is TABLE["to"]
     if not (op.elementwise or converts) or not can_fuse(op) or dtype not in TYPES:
         raise NotFused

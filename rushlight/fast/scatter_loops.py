@@ -1,5 +1,5 @@
-"""Numbers that land on others by loops, which take 1 ns a number where NumPy takes 6 and give the
-bits of kernels/ufunc_at.py: both take one number after the other."""
+"""Numbers that land on others by loops, which take 1 ns a number where NumPy takes 6 and give the bits of
+kernels/ufunc_at.py: both take one number after the other."""
 
 from __future__ import annotations
 
@@ -15,12 +15,7 @@ from rushlight.fast.index import SCATTER_ELEMENTS, SCATTER_PASSES
 from rushlight.fast.policy import charge
 from rushlight.kernels.ufunc_at import all_below
 
-MET = {
-    "sum": "{0} + {1}",
-    "prod": "{0} * {1}",
-    "amax": "maximum{2}({0}, {1})",
-    "amin": "minimum{2}({0}, {1})",
-}
+MET = {"sum": "{0} + {1}", "prod": "{0} * {1}", "amax": "maximum{2}({0}, {1})", "amin": "minimum{2}({0}, {1})"}
 
 SLICES = """def kernel(r, index, g):
     restrict()
@@ -94,21 +89,13 @@ def by_loop(text: str, r: ndarray, index: ndarray, g: ndarray, dim: int, how: st
     """Whether a loop did it: in float32 and float64, of much, or once loops are loaded anyhow."""
     before, after = prod(r.shape[:dim]), prod(r.shape[dim + 1 :])
     many = index.size if text is SLICES else index.shape[dim]
-    fits = (
-        r.dtype is g.dtype
-        and r.dtype.char in "fd"
-        and r.flags.carray
-        and g.size == before * many * after > 0
-    )
+    fits = r.dtype is g.dtype and r.dtype.char in "fd" and r.flags.carray and g.size == before * many * after > 0
     if not fits or not charge(SCATTER_PASSES, g.size, SCATTER_ELEMENTS) or not has_numba():
         return False
     at = np.ascontiguousarray(index, np.int64)
     # the loop would write where nothing of r is
     if np.maximum.reduce(at.view(np.uint64), None) >= r.shape[dim]:
-        raise IndexError(
-            f"index out of range: an index is out of bounds for dimension {dim} with size "
-            f"{r.shape[dim]}"
-        )
+        raise IndexError(f"index out of range: an index is out of bounds for dimension {dim} with size {r.shape[dim]}")
     if text is EACH and after == 1:
         text = EACH_OF_ROWS
     loop_of(text, how, r.dtype.char == "d")(
@@ -124,6 +111,4 @@ def loop_of(text: str, how: str, wide: bool) -> Callable:
     """The loop for float32, or float64 (`wide`)."""
     from rushlight.loops.cache import compiled
 
-    return compiled(
-        text.format(met=MET[how].format("r[b, k, j]", "g[b, i, j]", "64" if wide else ""))
-    )
+    return compiled(text.format(met=MET[how].format("r[b, k, j]", "g[b, i, j]", "64" if wide else "")))

@@ -1,8 +1,7 @@
 """Sine and cosine of float64, for which NumPy calls libm number by number.
 
-A compiled loop takes their place, made of what loops/scalar_math.py has for numbers below NEAR:
-90,000 in 0.26 ms, by NumPy in 2. It says how large the largest was; where that is more, or nan,
-those are NumPy's."""
+A compiled loop takes their place, made of what loops/scalar_math.py has for numbers below NEAR: 90,000 in 0.26 ms, by
+NumPy in 2. It says how large the largest was; where that is more, or nan, those are NumPy's."""
 
 from __future__ import annotations
 
@@ -39,11 +38,7 @@ def loop(name: str) -> Callable:
 
 def of_angle(x: ndarray, ufunc: np.ufunc, out: ndarray | None) -> ndarray | None:
     """ufunc(x), which is sin or cos of float64; None while NumPy is to do it."""
-    if (
-        not x.flags.c_contiguous
-        or not charge(SIN_COS_PASSES, x.size, ELEMENTWISE_ELEMENTS)
-        or not has_numba()
-    ):
+    if not x.flags.c_contiguous or not charge(SIN_COS_PASSES, x.size, ELEMENTWISE_ELEMENTS) or not has_numba():
         return None
     made = memory.take(x.shape, DOUBLE)
     near(ufunc, x, made)

@@ -1,7 +1,6 @@
-"""Large float32 tensors through softmax, layer norm and batch norm, by the loops of
-fast/row_text.py and fast/row_loops.py: NumPy would pass over them six to ten times. A function
-here gives the result, or None where NumPy is to do it: other dtypes and layouts, other dimensions
-than the last, very long rows."""
+"""Large float32 tensors through softmax, layer norm and batch norm, by the loops of fast/row_text.py and
+fast/row_loops.py: NumPy would pass over them six to ten times. A function here gives the result, or None where NumPy is
+to do it: other dtypes and layouts, other dimensions than the last, very long rows."""
 
 from __future__ import annotations
 
@@ -15,11 +14,7 @@ from numpy import ndarray
 
 from rushlight.base.buffer_pool import memory
 from rushlight.core.table import TABLE, Op, parameters
-from rushlight.fast.index import (
-    REDUCTION_PARALLEL_ELEMENTS,
-    SHORT_ROWS_ELEMENTS,
-    VARIANCE_ELEMENTS,
-)
+from rushlight.fast.index import REDUCTION_PARALLEL_ELEMENTS, SHORT_ROWS_ELEMENTS, VARIANCE_ELEMENTS
 from rushlight.fast.reductions import FLOAT, loops, shared
 from rushlight.fast.row_text import loop_of
 from rushlight.kernels.layout import channels_last, like_images
@@ -34,8 +29,7 @@ Gradients = tuple[ndarray, ndarray, ndarray]  # of x, weight and bias
 
 
 def run(op: Any, of: str, kernel: Callable, *args: Any) -> Any:
-    """`kernel(*args)` by the loop for the op (`of`: "") or its derivative, where that takes these
-    arguments."""
+    """`kernel(*args)` by the loop for the op (`of`: "") or its derivative, where that takes these arguments."""
     if of:
         args = in_full(args[0], repeated=True), *args[1:]
     made = FUNCTIONS[op.name, of](*args)
@@ -43,18 +37,12 @@ def run(op: Any, of: str, kernel: Callable, *args: Any) -> Any:
 
 
 def in_full(g: Any, repeated: bool = False) -> Any:
-    """The gradient, or a list with its first gradient, laid out in memory if broadcasting has repeated it, as
-    that of a sum or a mean: a step through batch norm of 262,144 took 4.9 ms, it takes 1.3.
-    `repeated`: also where one number stands for all, which suits loops over elements, but not those
-    over rows."""
+    """The gradient, or a list with its first gradient, laid out in memory if broadcasting has repeated it, as that of a
+    sum or a mean: a step through batch norm of 262,144 took 4.9 ms, it takes 1.3. `repeated`: also where one number
+    stands for all, which suits loops over elements, but not those over rows."""
     if g.__class__ is list:
         return [in_full(g[0], repeated), *g[1:]]
-    if (
-        g.__class__ is ndarray
-        and not g.flags.forc
-        and 0 in g.strides
-        and (repeated or any(g.strides))
-    ):
+    if g.__class__ is ndarray and not g.flags.forc and 0 in g.strides and (repeated or any(g.strides)):
         return np.ascontiguousarray(g)
     return g
 
@@ -62,13 +50,7 @@ def in_full(g: Any, repeated: bool = False) -> Any:
 def matrix(a: ndarray, n: int) -> ndarray | None:
     """The array as rows of n numbers, if it lies so in memory."""
     flags = a.flags
-    fits = (
-        a.dtype is FLOAT
-        and 0 < n <= LONG
-        and flags.c_contiguous
-        and flags.aligned
-        and loops() is not None
-    )
+    fits = a.dtype is FLOAT and 0 < n <= LONG and flags.c_contiguous and flags.aligned and loops() is not None
     return a.reshape(-1, n) if fits else None
 
 
@@ -106,10 +88,7 @@ def along_rows(name: str, of: str) -> Callable:
 def across(name: str, of: str, dim: int, *arrays: ndarray) -> ndarray | None:
     """The same along another dimension than the last: vectors are of what lies after it."""
     shape = arrays[-1].shape
-    fits = (
-        all([a.dtype is FLOAT and a.shape == shape and a.flags.carray for a in arrays])
-        and loops() is not None
-    )
+    fits = all([a.dtype is FLOAT and a.shape == shape and a.flags.carray for a in arrays]) and loops() is not None
     if (
         not fits
         or not shape
@@ -126,8 +105,7 @@ def across(name: str, of: str, dim: int, *arrays: ndarray) -> ndarray | None:
 
 
 def laid_out(g: ndarray) -> ndarray:
-    """A gradient of few numbers, which may have been repeated by broadcasting, as that of a
-    mean."""
+    """A gradient of few numbers, which may have been repeated by broadcasting, as that of a mean."""
     return np.ascontiguousarray(g).reshape(g.shape)
 
 
@@ -155,36 +133,24 @@ def logsumexp_x(g: ndarray, x: ndarray, y: ndarray) -> ndarray | None:
 
 
 def columns(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray | None:
-    """The array as rows that a sum over the leading `axes` adds up, if more than `correction`
-    are."""
+    """The array as rows that a sum over the leading `axes` adds up, if more than `correction` are."""
     k = 0 if axes is None else len(axes)
-    rows = (
-        matrix(x, prod(x.shape[k:]))
-        if axes is not None and 0 < k < x.ndim and sorted(axes) == [*range(k)]
-        else None
-    )
+    rows = matrix(x, prod(x.shape[k:])) if axes is not None and 0 < k < x.ndim and sorted(axes) == [*range(k)] else None
     return rows if rows is not None and len(rows) > correction else None
 
 
 def trailing(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray | None:
-    """The array as rows that a sum over the last `axes` adds up, if these have more numbers than
-    `correction`."""
+    """The array as rows that a sum over the last `axes` adds up, if these have more numbers than `correction`."""
     k = x.ndim if axes is None else len(axes)
     n = prod(x.shape[x.ndim - k :])
-    fits = (
-        x.dtype is FLOAT
-        and x.flags.carray
-        and n >= SHORT
-        and n > correction
-        and loops() is not None
-    )
+    fits = x.dtype is FLOAT and x.flags.carray and n >= SHORT and n > correction and loops() is not None
     last = axes is None or sorted([d % x.ndim for d in axes]) == [*range(x.ndim - k, x.ndim)]
     return x.reshape(-1, n) if fits and last else None
 
 
 def var_of_few(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray | None:
-    """`var` of few elements over dimensions that lie side by side, in double precision: as one loop
-    along the middle dimension of three."""
+    """`var` of few elements over dimensions that lie side by side, in double precision: as one loop along the middle
+    dimension of three."""
     first, end = (0, x.ndim) if axes is None else (min(axes) % x.ndim, max(axes) % x.ndim + 1)
     n = prod(x.shape[first:end])
     if axes is not None and end - first != len(axes) or n <= correction or loops() is None:
@@ -201,16 +167,9 @@ def var(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray 
     rows, along = columns(x, axes, correction), trailing(x, axes, correction)
     if along is not None:
         out = np.empty(len(along), FLOAT)
-        shared(
-            loop_of("var_core", "", "blocks"), (along, float(correction), out), (1, 0, 1), x.size
-        )
+        shared(loop_of("var_core", "", "blocks"), (along, float(correction), out), (1, 0, 1), x.size)
         more_exact(out, along, correction)
-        return out.reshape(
-            [
-                1 if axes is None or d in axes or d - x.ndim in axes else n
-                for d, n in enumerate(x.shape)
-            ]
-        )
+        return out.reshape([1 if axes is None or d in axes or d - x.ndim in axes else n for d, n in enumerate(x.shape)])
     if rows is None:
         return None
     kept = (1,) * len(axes) + x.shape[len(axes) :]  # type: ignore[arg-type]
@@ -221,14 +180,9 @@ def var(x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray 
 
 
 def more_exact(out: ndarray, x: ndarray, correction: float) -> None:
-    """Variances of rows again, in double precision, where they may be mostly of what the mean is
-    off by."""
+    """Variances of rows again, in double precision, where they may be mostly of what the mean is off by."""
     n = x.shape[1]
-    again = (
-        np.flatnonzero(out <= x[:, 0] * x[:, 0] * (NOISE[4] * np.float32(n / (n - correction))))
-        if n > 1
-        else ()
-    )
+    again = np.flatnonzero(out <= x[:, 0] * x[:, 0] * (NOISE[4] * np.float32(n / (n - correction)))) if n > 1 else ()
     step = max(1, AT_ONCE // n)
     for k in range(0, len(again), step):
         wide = x[again[k : k + step]].astype(np.float64)
@@ -236,9 +190,7 @@ def more_exact(out: ndarray, x: ndarray, correction: float) -> None:
         out[again[k : k + step]] = np.square(wide).sum(1) / (n - correction)
 
 
-def var_x(
-    g: ndarray, x: ndarray, axes: tuple[int, ...] | None, correction: float
-) -> ndarray | None:
+def var_x(g: ndarray, x: ndarray, axes: tuple[int, ...] | None, correction: float) -> ndarray | None:
     rows, along = columns(x, axes, correction), trailing(x, axes, correction)
     n = len(along) if along is not None else 0 if rows is None else rows.shape[1]
     if g.size != n or g.dtype is not FLOAT:
@@ -272,9 +224,7 @@ def width(x: ndarray, dims: tuple[int, ...]) -> int:
     return x.shape[-1] if len(dims) == 1 else prod(x.shape[-len(dims) :])
 
 
-def layer_norm(
-    x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: tuple[int, ...], eps: float
-) -> Any:
+def layer_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: tuple[int, ...], eps: float) -> Any:
     n = width(x, dims)
     rows, w, b = matrix(x, n), factors(weight, n, 1), factors(bias, n, 0)
     if rows is None or w is None or b is None:
@@ -291,13 +241,7 @@ def layer_norm(
 
 
 def layer_norm_grads(
-    gs: list,
-    x: ndarray,
-    weight: ndarray | None,
-    mu: ndarray,
-    var: ndarray,
-    dims: tuple[int, ...],
-    eps: float,
+    gs: list, x: ndarray, weight: ndarray | None, mu: ndarray, var: ndarray, dims: tuple[int, ...], eps: float
 ) -> Gradients | None:
     """The gradients of x, weight and bias."""
     n = width(x, dims)
@@ -321,14 +265,12 @@ def have_gradients(moments: list[ndarray]) -> bool:
 
 
 def of_weight(gs: list) -> tuple[int, ...]:
-    """The shape of weight and bias, with 1 for the dimensions that they do not have: that of g,
-    less that of the mean."""
+    """The shape of weight and bias, with 1 for the dimensions that they do not have: that of g, less that of the
+    mean."""
     return tuple([size if kept == 1 else 1 for size, kept in zip(gs[0].shape, gs[1].shape)])
 
 
-def layer_norm_weight(
-    gs: list, x: ndarray, mu: ndarray, var: ndarray, eps: float
-) -> ndarray | None:
+def layer_norm_weight(gs: list, x: ndarray, mu: ndarray, var: ndarray, eps: float) -> ndarray | None:
     shape = of_weight(gs)
     n = x.size // mu.size
     g, rows = matrix(gs[0], n), matrix(x, n)
@@ -345,16 +287,11 @@ def layer_norm_weight(
 
 
 def batch(a: ndarray) -> ndarray | None:
-    """The array as samples of channels of numbers (N, C, L), copied if its channels lie innermost;
-    None for other layouts, and where L is too short for a loop."""
+    """The array as samples of channels of numbers (N, C, L), copied if its channels lie innermost; None for other
+    layouts, and where L is too short for a loop."""
     if channels_last(a):
         a = a.copy()
-    if (
-        a.ndim < 3
-        or a.dtype is not FLOAT
-        or not (a.flags.c_contiguous and a.flags.aligned)
-        or loops() is None
-    ):
+    if a.ndim < 3 or a.dtype is not FLOAT or not (a.flags.c_contiguous and a.flags.aligned) or loops() is None:
         return None
     n = prod(a.shape[2:])
     return a.reshape(*a.shape[:2], n) if SHORT <= n <= LONG else None
@@ -381,9 +318,7 @@ def shared_size(x: ndarray) -> int:
     return x.size if x.ndim > 2 else 0
 
 
-def batch_norm(
-    x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: tuple[int, ...], eps: float
-) -> Any:
+def batch_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: tuple[int, ...], eps: float) -> Any:
     given = samples(x)
     w, b = factors(weight, x.shape[1], 1), factors(bias, x.shape[1], 0)
     if given is None or w is None or b is None:
@@ -397,13 +332,7 @@ def batch_norm(
 
 
 def batch_norm_grads(
-    gs: list,
-    x: ndarray,
-    weight: ndarray | None,
-    mu: ndarray,
-    var: ndarray,
-    dims: tuple[int, ...],
-    eps: float,
+    gs: list, x: ndarray, weight: ndarray | None, mu: ndarray, var: ndarray, dims: tuple[int, ...], eps: float
 ) -> Gradients | None:
     """The gradients of x, weight and bias."""
     g, given, w = samples(gs[0]), samples(x), factors(weight, x.shape[1], 1)
@@ -437,18 +366,12 @@ def channel_sums(g: ndarray) -> ndarray | None:
     return out
 
 
-def group_norm(
-    x: ndarray, weight: ndarray | None, bias: ndarray | None, groups: int, eps: float
-) -> Any:
+def group_norm(x: ndarray, weight: ndarray | None, bias: ndarray | None, groups: int, eps: float) -> Any:
     given = batch(x)
     w, b = factors(weight, x.shape[1], 1), factors(bias, x.shape[1], 0)
     if given is None or w is None or b is None:
         return None
-    out, mu, var = (
-        room(x),
-        np.empty((len(x), groups, 1), FLOAT),
-        np.empty((len(x), groups, 1), FLOAT),
-    )
+    out, mu, var = room(x), np.empty((len(x), groups, 1), FLOAT), np.empty((len(x), groups, 1), FLOAT)
     arguments = given, w, b, eps, out.reshape(given.shape), mu.reshape(-1), var.reshape(-1)
     by_channels(loop_of("group_norm", "", "groups"), x.size, mu.size, *arguments, groups)
     return like_images(out, x), mu, var
@@ -472,13 +395,7 @@ def group_norm_grads(
 
 def batch_dots(g: ndarray, x: ndarray, mu: ndarray, dims: tuple[int, ...]) -> ndarray | None:
     a, b, n = batch(g), batch(x), g.ndim
-    if (
-        a is None
-        or b is None
-        or g.shape != x.shape
-        or mu.dtype is not FLOAT
-        or dims != (0, *range(2, n))
-    ):
+    if a is None or b is None or g.shape != x.shape or mu.dtype is not FLOAT or dims != (0, *range(2, n)):
         return None
     out = np.empty((1, x.shape[1], *(1,) * (n - 2)), FLOAT)
     loop = loop_of("batch_dots", "", "channels")
@@ -490,23 +407,15 @@ def frozen_batch_norm(
     x: ndarray, weight: ndarray | None, bias: ndarray | None, mu: ndarray, var: ndarray, eps: float
 ) -> ndarray | None:
     scale, b = frozen_scale(weight, var, eps), factors(bias, len(var), 0)
-    return (
-        None
-        if scale is None or b is None or mu.dtype is not FLOAT
-        else by_a_number_each(x, scale, b - mu * scale)
-    )
+    return None if scale is None or b is None or mu.dtype is not FLOAT else by_a_number_each(x, scale, b - mu * scale)
 
 
-def frozen_batch_norm_x(
-    g: ndarray, weight: ndarray | None, var: ndarray, eps: float
-) -> ndarray | None:
+def frozen_batch_norm_x(g: ndarray, weight: ndarray | None, var: ndarray, eps: float) -> ndarray | None:
     scale = frozen_scale(weight, var, eps)
     return None if scale is None else by_a_number_each(g, scale, repeated(len(var), 0.0))
 
 
-def frozen_batch_norm_weight(
-    g: ndarray, x: ndarray, mu: ndarray, var: ndarray, eps: float
-) -> ndarray | None:
+def frozen_batch_norm_weight(g: ndarray, x: ndarray, mu: ndarray, var: ndarray, eps: float) -> ndarray | None:
     a, b = batch(g), batch(x)
     if a is None or b is None or mu.dtype is not FLOAT or var.dtype is not FLOAT:
         return None
@@ -533,8 +442,7 @@ def by_a_number_each(x: ndarray, factor: ndarray, shift: ndarray) -> ndarray | N
     return like_images(out, x, asks=channels_last)
 
 
-# (op, "" for its forward or the input of a derivative) -> what is asked with the arguments of the
-# kernel or the rule
+# (op, "" for its forward or the input of a derivative) -> what is asked with the arguments of the kernel or the rule
 FUNCTIONS: dict[tuple[str, str], Callable] = {
     **{
         (function.op.name, of): along_rows(function.op.name, of)
@@ -563,8 +471,8 @@ FUNCTIONS: dict[tuple[str, str], Callable] = {
 
 
 def examples() -> dict[tuple[str, str], Callable[[], tuple]]:
-    """What makes arguments for each of FUNCTIONS: of the forward, or of the rule of a derivative.
-    Two rows, two channels."""
+    """What makes arguments for each of FUNCTIONS: of the forward, or of the rule of a derivative. Two rows, two
+    channels."""
 
     def numbers(*shape: int) -> ndarray:
         return (np.cos(np.arange(prod(shape)) * 1.7) + 0.1).astype(FLOAT).reshape(shape)
@@ -579,10 +487,7 @@ def examples() -> dict[tuple[str, str], Callable[[], tuple]]:
         "batch_dots": (y[::-1].copy(), y, numbers(1, 2, 1), (0, 2)),
         "frozen_batch_norm": (y, channel, channel, channel, channel * channel, 1e-5),
     }
-    return {
-        (name, of): partial(example, TABLE[name], of, given.get(name, (x, 1)))
-        for name, of in FUNCTIONS
-    }
+    return {(name, of): partial(example, TABLE[name], of, given.get(name, (x, 1))) for name, of in FUNCTIONS}
 
 
 def example(op: Op, of: str, given: tuple) -> tuple:

@@ -1,8 +1,7 @@
-"""torch.func: higher-order functions: the gradient or Jacobian of a function, or the same function
-for a batch.
+"""torch.func: higher-order functions: the gradient or Jacobian of a function, or the same function for a batch.
 
-`grad`, `vjp` and `jacrev` go backward, `jvp`, `linearize` and `jacfwd` forward, `vmap` maps; all
-nest in any order. `functional_call` and `stack_module_state` make functions of modules."""
+`grad`, `vjp` and `jacrev` go backward, `jvp`, `linearize` and `jacfwd` forward, `vmap` maps; all nest in any order.
+`functional_call` and `stack_module_state` make functions of modules."""
 
 from __future__ import annotations
 
@@ -23,27 +22,15 @@ _HOME = {
     **dict.fromkeys(("jvp", "linearize"), "func.jvp_transform"),
     **dict.fromkeys(("hessian", "jacfwd", "jacrev"), "func.jacobians"),
     **dict.fromkeys(
-        ("functional_call", "replace_all_batch_norm_modules_", "stack_module_state"),
-        "nn.utils.functional_call",
+        ("functional_call", "replace_all_batch_norm_modules_", "stack_module_state"), "nn.utils.functional_call"
     ),
     "vmap": "func.vmap_transform",
 }
 
 __all__ = [
-    "functional_call",
-    "functionalize",
-    "grad",
-    "grad_and_value",
-    "hessian",
-    "jacfwd",
-    "jacrev",
-    "jvp",
-    "linearize",
-    "replace_all_batch_norm_modules_",
-    "stack_module_state",
-    "vjp",
-    "vmap",
-]
+    "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
+    "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -24,42 +24,27 @@ def batched(
     """`grad` for a batch of gradients of each output: `vmap` of `grad`."""
     outs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
     ins = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-    rows = (
-        (grad_outputs,)
-        if isinstance(grad_outputs, Tensor)
-        else tuple(grad_outputs or (None,) * len(outs))
-    )
+    rows = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs or (None,) * len(outs))
     for i, (t, r) in enumerate(zip(outs, rows)):
         if r is not None and r._array.shape[1:] != t._array.shape:
             raise RuntimeError(
                 explain(
-                    "If `is_grads_batched=True`, we interpret the first dimension of each "
-                    "grad_output as the batch dimension. "
-                    "The sizes of the remaining dimensions are expected to match the shape of "
-                    "corresponding output, but a "
-                    f"mismatch was detected: grad_output[{i}] has a shape of {r.shape} and "
-                    f"output[{i}] has a shape of "
-                    f"{t.shape}.",
-                    "give gradients of shape (rows, *output.shape); func.vmap batches some of "
-                    "them only",
+                    "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
+                    "dimension. The sizes of the remaining dimensions are expected to match the shape of "
+                    f"corresponding output, but a mismatch was detected: grad_output[{i}] has a shape of {r.shape} "
+                    f"and output[{i}] has a shape of {t.shape}.",
+                    "give gradients of shape (rows, *output.shape); func.vmap batches some of them only",
                 )
             )
     used: list[int] = []
 
     def vjp(*given: Tensor) -> tuple[Tensor, ...]:
-        found = grad(
-            outs, ins, given, retain_graph, create_graph, True, allow_unused or materialize
-        )
+        found = grad(outs, ins, given, retain_graph, create_graph, True, allow_unused or materialize)
         used[:] = [i for i, g in enumerate(found) if g is not None]
         return tuple([found[i] for i in used])
 
-    found = vmap(vjp)(
-        *[first_gradient(t, r, i) if r is None else r for i, (t, r) in enumerate(zip(outs, rows))]
-    )
+    found = vmap(vjp)(*[first_gradient(t, r, i) if r is None else r for i, (t, r) in enumerate(zip(outs, rows))])
     results = dict(zip(used, found))
     return tuple(
-        [
-            results[i] if i in results else finished(None, t, AS_TENSORS, materialize)
-            for i, t in enumerate(ins)
-        ]
+        [results[i] if i in results else finished(None, t, AS_TENSORS, materialize) for i, t in enumerate(ins)]
     )

@@ -1,13 +1,12 @@
 """Batched tensors inside `vmap`, and how an op runs on them.
 
-A batched tensor is a Tensor whose `array` is a `Batch`. The Batch has the shape and dtype of ONE
-sample, and refers to the tensor of all samples: `value`, with the batch in dimension 0, which may
-itself be batched by an outer vmap. Kernels fail on a Batch. The code that would report this error
-runs the op on the values instead, by the batching rule of its family (func/batching_families.py);
-so programs without vmap have no overhead. Each level has its own graph: an op on batched tensors is
-recorded between the batched tensors, with the shapes of one sample; the ops of its batching rule
-are recorded between the values. Hence the gradient of one sample's loss is per sample, also for a
-weight that all samples share.
+A batched tensor is a Tensor whose `array` is a `Batch`. The Batch has the shape and dtype of ONE sample, and refers to
+the tensor of all samples: `value`, with the batch in dimension 0, which may itself be batched by an outer vmap. Kernels
+fail on a Batch. The code that would report this error runs the op on the values instead, by the batching rule of its
+family (func/batching_families.py); so programs without vmap have no overhead. Each level has its own graph: an op on
+batched tensors is recorded between the batched tensors, with the shapes of one sample; the ops of its batching rule are
+recorded between the values. Hence the gradient of one sample's loss is per sample, also for a weight that all samples
+share.
 """
 
 from __future__ import annotations
@@ -36,26 +35,20 @@ from rushlight.core.views import assign, detached, register
 from rushlight.func.observer_boundary import Boundary, tensors_of
 
 CONTROL_FLOW = (
-    "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. "
-    "We don't "
+    "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "
     "support that yet, please file an issue at https://github.com/pytorch/pytorch/issues ."
 )
 ITEM = (
-    "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling "
-    ".item() on a Tensor, "
-    "please try to rewrite what you're doing with other operations."
+    "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a "
+    "Tensor, please try to rewrite what you're doing with other operations."
 )
 IN_PLACE = (
-    "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor "
-    "`other` in "
-    "extra_args that has more elements than `self`. This happened due to `other` being vmapped "
-    "over but `self` not "
-    "being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace "
-    "arithmetic."
+    "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "
+    "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` not "
+    "being vmapped over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic."
 )
 NUMBERS = (
-    "vmap: {what} looks at the numbers of a batched tensor, of which one sample has shape "
-    "{shape}, and has no "
+    "vmap: {what} looks at the numbers of a batched tensor, of which one sample has shape {shape}, and has no "
     "batching rule\n  hint: compute it with other ops, or outside of vmap"
 )
 DYNAMIC = {"nonzero", "count_nonzero", "unique"}
@@ -64,23 +57,11 @@ DYNAMIC = {"nonzero", "count_nonzero", "unique"}
 class Level:
     """A running vmap.
 
-    `size`: the number of samples. `randomness`: what random ops do. `outer`: the vmap around it.
-    `open`: whether it still runs. `since`: the clock tick at its begin; nodes made later are in its
-    graph. `watch`: the watcher outside, which sees the ops on the values; a watcher entered inside
-    sees the ops on batched tensors."""
+    `size`: the number of samples. `randomness`: what random ops do. `outer`: the vmap around it. `open`: whether it
+    still runs. `since`: the clock tick at its begin; nodes made later are in its graph. `watch`: the watcher outside,
+    which sees the ops on the values; a watcher entered inside sees the ops on batched tensors."""
 
-    __slots__ = (
-        "size",
-        "randomness",
-        "outer",
-        "watch",
-        "depth",
-        "since",
-        "open",
-        "name",
-        "token",
-        "modes",
-    )
+    __slots__ = ("size", "randomness", "outer", "watch", "depth", "since", "open", "name", "token", "modes")
 
     def __init__(self, size: int, randomness: str, name: str):
         m = mode()
@@ -114,17 +95,13 @@ class Level:
 
     def records(self, *tensors: Any) -> bool:
         """Whether one of the batched tensors is recorded, inside or outside the vmap."""
-        return any(
-            [t._array.__class__ is Batch and recorded(t) for t in tensors if isinstance(t, Tensor)]
-        )
+        return any([t._array.__class__ is Batch and recorded(t) for t in tensors if isinstance(t, Tensor)])
 
 
 class Batch(Placeholder):
-    """The `array` of a batched tensor: has the shape of one sample's array, and raises if NumPy
-    computes with it.
+    """The `array` of a batched tensor: has the shape of one sample's array, and raises if NumPy computes with it.
 
-    `value`: the tensor of all samples, (B, *shape). (A tensor that all samples share is a plain
-    tensor.)"""
+    `value`: the tensor of all samples, (B, *shape). (A tensor that all samples share is a plain tensor.)"""
 
     __slots__ = ("__weakref__", "value", "level")  # the compiler's tracer needs weak references
     one_by_one: Callable  # runs a function that needs the numbers, sample by sample (one_by_one.py)
@@ -162,30 +139,24 @@ class Batch(Placeholder):
         if function in (np.zeros_like, np.empty_like) and isinstance(args[0], Batch):
             like, *dtype = args
             dtype = kwargs.get("dtype", dtype[0] if dtype else None) or like.dtype
-            whole = room_like(
-                like.value._array, dtype, np.zeros if function is np.zeros_like else np.empty
-            )
+            whole = room_like(like.value._array, dtype, np.zeros if function is np.zeros_like else np.empty)
             return Batch(created(from_array(whole)), like.level)
         if function in (np.shape, np.ndim, np.size):
             return getattr(self, function.__name__)
         raise self.touched(function.__name__)
 
     def spread(self, array: np.ndarray) -> Any:
-        """A new array repeated for each sample, as a Batch: a tensor created like a batched tensor
-        is batched, too."""
+        """A new array repeated for each sample, as a Batch: a tensor created like a batched tensor is batched, too."""
         shape = (self.level.size, *array.shape)
         value = self.value._array
         whole = np.empty(shape, array.dtype)
         whole[...] = array
-        return Batch(
-            created(from_array(value.spread(whole) if isinstance(value, Batch) else whole)),
-            self.level,
-        )
+        return Batch(created(from_array(value.spread(whole) if isinstance(value, Batch) else whole)), self.level)
 
     @staticmethod
     def written(to: Tensor, source: Tensor) -> None:
-        """Write `source` into `to`, at least one of them batched: writes into the values, in the
-        mode around the vmap."""
+        """Write `source` into `to`, at least one of them batched: writes into the values, in the mode around the
+        vmap."""
         batch: Any = to._array
         level, inner = (batch.level if batch.__class__ is Batch else None), innermost((source,))
         if level is None or (inner is not None and inner.depth > level.depth):
@@ -207,9 +178,8 @@ class Batch(Placeholder):
         if what in DYNAMIC:
             return Touched(
                 explain(
-                    "vmap: We do not support batching operators that can output dynamic shape. "
-                    "Attempted to "
-                    f"vmap over aten::{what}.",
+                    "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap "
+                    f"over aten::{what}.",
                     "use torch.where(), or call it outside of vmap",
                 ),
                 self,
@@ -220,9 +190,7 @@ class Batch(Placeholder):
         raise Touched(NUMBERS, self, ufunc.__name__)
 
     def __bool__(self) -> bool:
-        raise Touched(
-            explain(CONTROL_FLOW, "torch.where(condition, a, b) chooses for each sample"), self
-        )
+        raise Touched(explain(CONTROL_FLOW, "torch.where(condition, a, b) chooses for each sample"), self)
 
     def item(self) -> Any:
         raise Touched(explain(ITEM, "return the tensor, and call .item() outside of vmap"), self)
@@ -262,8 +230,8 @@ def wrap(value: Tensor, level: Level) -> Tensor:
 
 
 def spread_as(x: Tensor, like: Tensor) -> Tensor:
-    """x, repeated for the samples of each level at which `like` is batched and x is not: `like` can
-    be written into it."""
+    """x, repeated for the samples of each level at which `like` is batched and x is not: `like` can be written into
+    it."""
     batch, own = cast(Any, like._array), cast(Any, x._array)
     if batch.__class__ is not Batch:
         return x
@@ -306,11 +274,7 @@ def recorded_below(x: Tensor) -> bool:
 def refused(source: Batch) -> Touched:
     """The error for writing a batched tensor into a tensor that all samples share."""
     return Touched(
-        explain(
-            IN_PLACE,
-            "write x = x + y; or create the tensor with new_zeros() or zeros_like() of a mapped "
-            "tensor",
-        ),
+        explain(IN_PLACE, "write x = x + y; or create the tensor with new_zeros() or zeros_like() of a mapped tensor"),
         source,
     )
 
@@ -318,10 +282,9 @@ def refused(source: Batch) -> Touched:
 class Part:
     """An argument of an op at a level.
 
-    `value`: the tensor of all samples if `mapped`, else the tensor that all samples share. `ndim`:
-    the dimensions of one sample. `node`: the argument's node in the level's graph. A shared tensor
-    has one there only if its node was made inside the vmap; its node in an outer graph is used by
-    the ops on the values."""
+    `value`: the tensor of all samples if `mapped`, else the tensor that all samples share. `ndim`: the dimensions of
+    one sample. `node`: the argument's node in the level's graph. A shared tensor has one there only if its node was
+    made inside the vmap; its node in an outer graph is used by the ops on the values."""
 
     __slots__ = ("value", "mapped", "ndim", "_node", "level")
 
@@ -336,8 +299,8 @@ class Part:
             self._node = t._node if t._node is not None and t._node.seq > level.since else None
 
     def lined(self, ndim: int) -> Tensor:
-        """The value as (B, 1, ..., *shape) with `ndim` dimensions per sample, so that samples
-        broadcast from the right."""
+        """The value as (B, 1, ..., *shape) with `ndim` dimensions per sample, so that samples broadcast from the
+        right."""
         missing = ndim - self.ndim
         if not self.mapped or missing <= 0:
             return self.value
@@ -354,8 +317,7 @@ class Part:
 
 
 def innermost(args: Iterable) -> Level:
-    """The innermost level of the batched arguments, or None. RuntimeError if the vmap of that level
-    has returned."""
+    """The innermost level of the batched arguments, or None. RuntimeError if the vmap of that level has returned."""
     found: Any = None
     for t in tensors_of(args):
         array: Any = t._array
@@ -364,9 +326,8 @@ def innermost(args: Iterable) -> Level:
             if not level.open:
                 raise RuntimeError(
                     explain(
-                        "Either your tensor may have escaped from inside a function being vmapped "
-                        "and this is a user error (see "
-                        "https://pytorch.org/functorch/stable/ux_limitations.html)",
+                        "Either your tensor may have escaped from inside a function being vmapped and this is a user "
+                        "error (see https://pytorch.org/functorch/stable/ux_limitations.html)",
                         "return it from the mapped function instead",
                         vmap_of=level.name,
                     )
@@ -380,8 +341,7 @@ def innermost(args: Iterable) -> Level:
 
 RULES: list[
     Callable
-    # one function, op -> batching rule, registered by func/batching_families.py, which imports this
-    # module
+    # one function, op -> batching rule, registered by func/batching_families.py, which imports this module
 ] = []
 
 
@@ -392,25 +352,14 @@ def run(op: Op, args: tuple, level: Level | None = None) -> Any:
 
 @cache
 def runner(op: Op) -> Callable[[tuple, Level], Any]:
-    """The function (args, level) -> outputs of an op. It holds everything that is the same for each
-    call of the op.
-    """
-    n, rule, is_view, is_reduction = (
-        len(op.inputs),
-        RULES[0](op),
-        op.family is view,
-        op.family is reduction,
-    )
+    """The function (args, level) -> outputs of an op. It holds everything that is the same for each call of the op."""
+    n, rule, is_view, is_reduction = len(op.inputs), RULES[0](op), op.family is view, op.family is reduction
     ruled = [op.rules[name] is not None for name in op.inputs]
     result = result_type(op)
 
     def run(args: tuple, level: Level) -> Any:
         parts: list[Any] = [
-            None
-            if a is None
-            else [Part(t, level) for t in a]
-            if a.__class__ is tuple
-            else Part(a, level)
+            None if a is None else [Part(t, level) for t in a] if a.__class__ is tuple else Part(a, level)
             for a in args[:n]
         ]
         m = mode()
@@ -475,13 +424,8 @@ def record(op: Op, args: tuple, edges: tuple, outs: list[Tensor]) -> None:
         node.saved = saved
         outs[0]._node = node
         return
-    smooth = [
-        i for i, a in enumerate(arrays) if a.dtype.kind in "fcV" and i != op.options.get("fixed")
-    ]
-    node.saved = (
-        *saved,
-        tuple([(a.shape, a.dtype) if i in smooth else None for i, a in enumerate(arrays)]),
-    )
+    smooth = [i for i, a in enumerate(arrays) if a.dtype.kind in "fcV" and i != op.options.get("fixed")]
+    node.saved = (*saved, tuple([(a.shape, a.dtype) if i in smooth else None for i, a in enumerate(arrays)]))
     node.shape = None
     for i in smooth:
         outs[i]._node = Output(node, i, tick(), arrays[i].shape)
@@ -503,9 +447,8 @@ def slow(name: str) -> None:
     if name not in WARNED:
         WARNED.add(name)
         warn(
-            "There is a performance drop because we have not yet implemented the batching rule "
-            f"for {name}: it runs sample "
-            "by sample"
+            f"There is a performance drop because we have not yet implemented the batching rule for {name}: it runs "
+            "sample by sample"
         )
 
 

@@ -1,9 +1,8 @@
-"""How vmap runs an op on all samples at once: decided by its family, for general ops by the word
-`batched` in their entry.
+"""How vmap runs an op on all samples at once: decided by its family, for general ops by the word `batched` in their
+entry.
 
-A rule gets the op, the level, the inputs as `Part`s and the settings of one sample's call. It
-returns the outputs for all samples, with the batch in front. An op without a rule runs sample by
-sample, with a warning.
+A rule gets the op, the level, the inputs as `Part`s and the settings of one sample's call. It returns the outputs for
+all samples, with the batch in front. An op without a rule runs sample by sample, with a warning.
 """
 
 from __future__ import annotations
@@ -21,8 +20,7 @@ from rushlight.func.batching import Level, Part, rules, slow, wrap
 
 Parts = Sequence[Any]  # each a Part, a list of Parts, or None for a missing input
 SPECIAL: dict[Op, Callable] = {}  # rules of single ops: func/batching_rules.py and others
-# file of ops loaded on demand -> the file of their rules, which is loaded with the first of these
-# ops
+# file of ops loaded on demand -> the file of their rules, which is loaded with the first of these ops
 RULE_FILES = {
     "rushlight.ops.nn.attention": "rushlight.func.layer_rules",
     "rushlight.ops.nn.conv": "rushlight.func.layer_rules",
@@ -47,9 +45,7 @@ def rule(*functions: Any) -> Callable[[Callable], Callable]:
 
 @rules
 def rule_of(op: Op) -> Callable:
-    """(op, level, parts, settings) -> (the op's outputs for all samples, whether the batch is in
-    front).
-    """
+    """(op, level, parts, settings) -> (the op's outputs for all samples, whether the batch is in front)."""
     rule = chosen(op)
     if op.options.get("random"):  # a random op's rule returns both
         return rule
@@ -58,21 +54,16 @@ def rule_of(op: Op) -> Callable:
 
     def run(op: Op, level: Level, parts: Parts, settings: tuple) -> tuple[Any, bool]:
         for p in parts:
-            if p is not None and (
-                any([one.mapped for one in p]) if p.__class__ is list else p.mapped
-            ):
-                return (without_samples if folds and not level.size else rule)(
-                    op, level, parts, settings
-                ), True
+            if p is not None and (any([one.mapped for one in p]) if p.__class__ is list else p.mapped):
+                return (without_samples if folds and not level.size else rule)(op, level, parts, settings), True
         return call(op, [values(p) for p in parts], settings), False
 
     return run
 
 
 def chosen(op: Op) -> Callable:
-    """The op's own rule, else that of the word `batched=` in its entry, else that of its family,
-    else sample by sample.
-    """
+    """The op's own rule, else that of the word `batched=` in its entry, else that of its family, else sample by
+    sample."""
     home = op.forward.__module__
     if home in RULE_FILES:
         import_module(RULE_FILES[home])
@@ -81,8 +72,8 @@ def chosen(op: Op) -> Callable:
 
 
 def without_samples(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """Empty results for 0 samples; their shape is that of the op's result for one sample of zeros.
-    (A reshape of an empty batch could not infer -1.)
+    """Empty results for 0 samples; their shape is that of the op's result for one sample of zeros. (A reshape of an
+    empty batch could not infer -1.)
     """
     one = Level(1, level.randomness, level.name)
 
@@ -93,9 +84,7 @@ def without_samples(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
             return p and Part(p.value, one)
         x = p.value
         smooth = x.is_floating_point() or x.is_complex()
-        return Part(
-            wrap(x.sum(0, keepdim=True) if smooth else x.new_zeros((1, *x.shape[1:])), one), one
-        )
+        return Part(wrap(x.sum(0, keepdim=True) if smooth else x.new_zeros((1, *x.shape[1:])), one), one)
 
     made = chosen(op)(op, one, [zeros(p) for p in parts], settings)
     return made.narrow(0, 0, 0) if isinstance(made, Tensor) else [t.narrow(0, 0, 0) for t in made]
@@ -118,25 +107,22 @@ def call(op: Op, inputs: Sequence, settings: Sequence) -> Any:
 
 
 def align(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """Align samples for broadcasting: (B, *s) and (B, *t) become (B, 1, ..., *s) and (B, *t). For
-    elementwise ops, and ops that treat each element alike.
+    """Align samples for broadcasting: (B, *s) and (B, *t) become (B, 1, ..., *s) and (B, *t). For elementwise ops, and
+    ops that treat each element alike.
     """
     ndim = max([p.ndim for p in parts if p is not None])
     return call(op, [p and p.lined(ndim) for p in parts], settings)
 
 
 def reduction(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """Over the dimensions behind the batch; a sample of no dimensions is reduced over one of size
-    1."""
+    """Over the dimensions behind the batch; a sample of no dimensions is reduced over one of size 1."""
     (x,) = parts
     dim, keepdim = settings
     if not x.ndim:
         reduced_dims(dim, 0)
         return call(op, [x.value.unsqueeze(1)], ((1,), False))
     dims = None if dim is None else reduced_dims(dim, x.ndim, op.options.get("empty"))
-    return call(
-        op, [x.value], (tuple(d + 1 for d in (range(x.ndim) if dims is None else dims)), keepdim)
-    )
+    return call(op, [x.value], (tuple(d + 1 for d in (range(x.ndim) if dims is None else dims)), keepdim))
 
 
 # -- words -----------------------------------------------------------------------------------------
@@ -163,34 +149,23 @@ def whole(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 
 def shift(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """Settings that name dimensions, shapes, keys: a dimension is the next one; shapes and keys
-    begin with the batch.
+    """Settings that name dimensions, shapes, keys: a dimension is the next one; shapes and keys begin with the batch.
 
-    A sample that is a number is given one dimension of size 1, but not to ops of the word `insert`,
-    which insert dimensions."""
+    A sample that is a number is given one dimension of size 1, but not to ops of the word `insert`, which insert
+    dimensions."""
     names = op.inputs + op.settings
     ndim = max((p.ndim for p in flat(parts)), default=0)
     point = ndim == 0 and op.options.get("batched") != "insert"
     inputs = [
-        None
-        if p is None
-        else [one.whole(point) for one in p]
-        if isinstance(p, list)
-        else p.whole(point)
-        for p in parts
+        None if p is None else [one.whole(point) for one in p] if isinstance(p, list) else p.whole(point) for p in parts
     ]
-    moved = [
-        shifted(name, value, level.size, ndim)
-        for name, value in zip(names[len(op.inputs) :], settings)
-    ]
+    moved = [shifted(name, value, level.size, ndim) for name, value in zip(names[len(op.inputs) :], settings)]
     made = call(op, inputs, moved)
     return without_dim(made) if point else made
 
 
 def without_dim(made: Any) -> Any:
-    """Results for 0-d samples, which the op saw with a dimension of size 1: remove this
-    dimension.
-    """
+    """Results for 0-d samples, which the op saw with a dimension of size 1: remove this dimension."""
     if isinstance(made, (tuple, list)):
         return [without_dim(t) for t in made]
     return made.squeeze(1) if made._array.ndim == 2 and made._array.shape[1] == 1 else made
@@ -235,10 +210,8 @@ def dynamic(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """RuntimeError: numbers decide the shape of the result, which no batch could have."""
     raise RuntimeError(
         explain(
-            "vmap: We do not support batching operators that can output dynamic shape. "
-            "Attempted to "
-            "vmap "
-            f"over aten::{op.called}."
+            "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
+            f"aten::{op.called}."
         )
     )
 
@@ -258,17 +231,10 @@ def one_by_one(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     made = [call(op, [sample(p, i) for p in parts], settings) for i in range(level.size)]
     if not made:
         raise RuntimeError(
-            explain(
-                f"vmap: {op.called} runs sample by sample, so its output shape is unknown for "
-                "0 samples"
-            )
+            explain(f"vmap: {op.called} runs sample by sample, so its output shape is unknown for 0 samples")
         )
     stack = TENSORS["stack"]
-    return (
-        stack(made, 0)
-        if isinstance(made[0], Tensor)
-        else [stack(list(outs), 0) for outs in zip(*made)]
-    )
+    return stack(made, 0) if isinstance(made[0], Tensor) else [stack(list(outs), 0) for outs in zip(*made)]
 
 
 WORDS: dict[str, Callable] = {

@@ -1,8 +1,8 @@
 """Batching rules of x[key] with index tensors in the key, and of the ops for its derivatives.
 
-The key gets one more index tensor, 0 ... B - 1 for the batch, before all others. If index tensors
-are separated by slices, NumPy puts their dimensions first, (B, *I, *rest); if one sample's result
-has its I dimensions elsewhere, they are moved there.
+The key gets one more index tensor, 0 ... B - 1 for the batch, before all others. If index tensors are separated by
+slices, NumPy puts their dimensions first, (B, *I, *rest); if one sample's result has its I dimensions elsewhere, they
+are moved there.
 """
 
 from __future__ import annotations
@@ -21,18 +21,17 @@ from rushlight.ops.index import along_dim
 from rushlight.ops.index import index_tensors as index_ops
 
 DYNAMIC = (
-    "vmap: We do not support batching operators that can support dynamic shape. Attempting to "
-    "batch over indexing "
-    "with a boolean mask."
+    "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over "
+    "indexing with a boolean mask."
 )
 
 
 class Places:
     """The key of one sample with its index tensors, prepared for all samples.
 
-    `tensors`: 0 ... B - 1 and the index tensors, all of (B, *I); `key`: HERE for each; `ndim`: of
-    I; `at`: where a sample's result has I, among its other dimensions; `points`: the dimensions of
-    size 1 that masks without dimensions choose from."""
+    `tensors`: 0 ... B - 1 and the index tensors, all of (B, *I); `key`: HERE for each; `ndim`: of I; `at`: where a
+    sample's result has I, among its other dimensions; `points`: the dimensions of size 1 that masks without dimensions
+    choose from."""
 
     def __init__(self, x_ndim: int, parts: list[Part], key: tuple, level: Level):
         indices = [one for p in parts for one in as_positions(p, level)]
@@ -69,19 +68,15 @@ class Places:
         """(B, *I, *rest), as NumPy gives it, with I where a sample has it."""
         if not self.at:
             return t
-        return ops["movedim"](
-            t, tuple(range(1, 1 + self.ndim)), tuple(range(1 + self.at, 1 + self.at + self.ndim))
-        )
+        return ops["movedim"](t, tuple(range(1, 1 + self.ndim)), tuple(range(1 + self.at, 1 + self.at + self.ndim)))
 
     def source(self, t: Tensor) -> Tensor:
-        """The tensor to write, (B, *shape of a sample's result), in NumPy's order of dimensions:
-        the inverse of the move above.
+        """The tensor to write, (B, *shape of a sample's result), in NumPy's order of dimensions: the inverse of the
+        move above.
         """
         if not self.at:
             return t
-        return ops["movedim"](
-            t, tuple(range(1 + self.at, 1 + self.at + self.ndim)), tuple(range(1, 1 + self.ndim))
-        )
+        return ops["movedim"](t, tuple(range(1 + self.at, 1 + self.at + self.ndim)), tuple(range(1, 1 + self.ndim)))
 
 
 def indexed(key: Any) -> list[int]:
@@ -96,13 +91,11 @@ def side_by_side(key: Any) -> bool:
 
 
 def points_of(x_ndim: int, masks: list, key: tuple) -> list[int]:
-    """The positions of 0-d masks in a key: each indexes an inserted dimension of size 1. `masks`:
-    for each index tensor the number of dimensions of a mask, None if it is not a mask.
+    """The positions of 0-d masks in a key: each indexes an inserted dimension of size 1. `masks`: for each index tensor
+    the number of dimensions of a mask, None if it is not a mask.
     """
     found, points, dim = iter(masks), [], 0
-    taken = sum(m if m is not None else 1 for m in masks) + sum(
-        part.__class__ in (int, slice) for part in key
-    )
+    taken = sum(m if m is not None else 1 for m in masks) + sum(part.__class__ in (int, slice) for part in key)
     for part in key:
         mask = next(found) if part is HERE else None
         if mask == 0:
@@ -115,17 +108,12 @@ def points_of(x_ndim: int, masks: list, key: tuple) -> list[int]:
 
 
 def as_positions(p: Part, level: Level) -> list[Part]:
-    """A Part as a list of index tensors. A mask that all samples share becomes the indices of its
-    true elements.
-    """
+    """A Part as a list of index tensors. A mask that all samples share becomes the indices of its true elements."""
     if p.value._array.dtype.kind != "b":
         return [p]
     if p.mapped:
         raise RuntimeError(DYNAMIC)
-    return [
-        Part(created(from_array(places)), level)
-        for places in np.nonzero(np.atleast_1d(numbers(p.value)))
-    ]
+    return [Part(created(from_array(places)), level) for places in np.nonzero(np.atleast_1d(numbers(p.value)))]
 
 
 def result_ndim(x_ndim: int, places: Places) -> int:
@@ -152,9 +140,7 @@ def index_add_zeros(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     opened = [level.size, *size]
     for dim in places.points:
         opened.insert(1 + dim, 1)
-    return places.closed(
-        call(op, [places.source(g.whole()), places.tensors], (places.key, tuple(opened)))
-    )
+    return places.closed(call(op, [places.source(g.whole()), places.tensors], (places.key, tuple(opened))))
 
 
 @rule(index_ops.write_at)
@@ -162,9 +148,7 @@ def write_at(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     (x, y, tensors), (key, accumulate) = parts, settings
     places = Places(x.ndim, tensors, key, level)
     source = places.source(y.whole(result_ndim(x.ndim, places)))
-    return places.closed(
-        call(op, [places.opened(x.whole()), source, places.tensors], (places.key, accumulate))
-    )
+    return places.closed(call(op, [places.opened(x.whole()), source, places.tensors], (places.key, accumulate)))
 
 
 @rule(index_ops.clear)
@@ -183,15 +167,12 @@ def along(dim: int) -> tuple:
 
 @rule(along_dim.index_select)
 def index_select(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """With positions for all samples the next dimension's; with each sample's own as x[:,
-    index]."""
+    """With positions for all samples the next dimension's; with each sample's own as x[:, index]."""
     x, places = parts
     if not places.mapped and x.ndim:
         return call(op, [x.value, places.value], (settings[0] + 1,))
     if not x.ndim:  # a 0-d sample
-        return call(op, [x.whole(1), created(from_array(np.zeros(1, np.int64)))], (1,)).reshape(
-            (level.size,)
-        )
+        return call(op, [x.whole(1), created(from_array(np.zeros(1, np.int64)))], (1,)).reshape((level.size,))
     vector = places if places.ndim else Part(wrap(places.value.reshape((-1, 1)), level), level)
     return index(index_ops.index.op, level, [x, [vector]], along(settings[0]))
 
@@ -202,27 +183,11 @@ def index_add(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     if not places.mapped and x.ndim and source.ndim:
         return call(op, [x.whole(), places.value, source.whole()], (dim + 1,))
     column, one = (
-        Part(
-            wrap(
-                p.whole().reshape((level.size, -1) if not p.ndim else p.whole()._array.shape), level
-            ),
-            level,
-        )
+        Part(wrap(p.whole().reshape((level.size, -1) if not p.ndim else p.whole()._array.shape), level), level)
         for p in (places, x)
     )
     source = Part(
-        wrap(
-            source.whole().reshape(
-                (level.size, 1) if not source.ndim else source.whole()._array.shape
-            ),
-            level,
-        ),
-        level,
+        wrap(source.whole().reshape((level.size, 1) if not source.ndim else source.whole()._array.shape), level), level
     )
-    made = write_at(
-        index_ops.write_at.op,
-        level,
-        [one, source, [column]],
-        (*along(dim), op is along_dim.index_add.op),
-    )
+    made = write_at(index_ops.write_at.op, level, [one, source, [column]], (*along(dim), op is along_dim.index_add.op))
     return made if x.ndim else made.reshape((level.size,))

@@ -1,8 +1,7 @@
-"""Batching rules of single ops for which family and `batched=` do not suffice: shapes, products,
-indices, reductions.
+"""Batching rules of single ops for which family and `batched=` do not suffice: shapes, products, indices, reductions.
 
-As in func/batching_families.py: (op, level, parts, settings of one sample) -> the outputs for all
-samples, with the batch in front.
+As in func/batching_families.py: (op, level, parts, settings of one sample) -> the outputs for all samples, with the
+batch in front.
 """
 
 from __future__ import annotations
@@ -42,9 +41,7 @@ def reshape(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     (x,), (shape,) = parts, settings
     if -1 in shape and level.size == 0:
         known = prod(n for n in shape if n != -1)
-        shape = tuple(
-            prod(x.value._array.shape[1:]) // max(known, 1) if n == -1 else n for n in shape
-        )
+        shape = tuple(prod(x.value._array.shape[1:]) // max(known, 1) if n == -1 else n for n in shape)
     return call(op, [x.value], ((level.size, *shape),))
 
 
@@ -76,11 +73,7 @@ def squeeze(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     (x,) = parts
     dims = range(x.ndim) if settings[0] is None else settings[0] if x.ndim else ()
     gone = tuple(d + 1 for d in dims if x.value._array.shape[d + 1] == 1)
-    return (
-        call(op, [x.value], (gone,))
-        if gone
-        else ops["view_as_shape"](x.value, tuple(x.value._array.shape))
-    )
+    return call(op, [x.value], (gone,)) if gone else ops["view_as_shape"](x.value, tuple(x.value._array.shape))
 
 
 @rule(shape.cat)
@@ -105,9 +98,7 @@ def unflatten(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 def flatten(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """A number becomes a vector of one number."""
     (x,) = parts
-    return call(
-        op, [x.whole(not x.ndim)], [shifted("dim", dim, level.size, x.ndim) for dim in settings]
-    )
+    return call(op, [x.whole(not x.ndim)], [shifted("dim", dim, level.size, x.ndim) for dim in settings])
 
 
 @rule(shape.repeat)
@@ -152,9 +143,7 @@ def placed(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(shape.laid_out)
 def elsewhere_in_memory(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """A copy: the memory layout has no meaning inside vmap, since a sample has no memory of its
-    own.
-    """
+    """A copy: the memory layout has no meaning inside vmap, since a sample has no memory of its own."""
     return ops["clone"](parts[0].value)
 
 
@@ -163,8 +152,7 @@ def elsewhere_in_memory(op: Op, level: Level, parts: Parts, settings: tuple) -> 
 
 @rule(matmul.mm)
 def mm(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """Stacks of matrices broadcast; samples of x with one matrix y are one product: (B n, k) @ (k,
-    m)."""
+    """Stacks of matrices broadcast; samples of x with one matrix y are one product: (B n, k) @ (k, m)."""
     x, y = parts
     if min(x.ndim, y.ndim) < 2:
         return one_by_one(op, level, parts, settings)
@@ -185,8 +173,7 @@ def dot(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(matmul.mv)
 def mv(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """One product where all samples share the vector, or the matrix: (B n, k) @ (k,), (B, k) @ (k,
-    n)."""
+    """One product where all samples share the vector, or the matrix: (B n, k) @ (k,), (B, k) @ (k, n)."""
     x, y = parts
     if not y.mapped:
         return unfolded(call(op, [folded(x.value), y.value], ()), level.size)
@@ -202,19 +189,11 @@ def linear(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     """
     x, weight, bias = parts
     if not weight.mapped:
-        r = call(
-            op, [x.value, weight.value, None if bias is None or bias.mapped else bias.value], ()
-        )
-        return (
-            r
-            if bias is None or not bias.mapped
-            else r + bias.lined(x.ndim if x.mapped else max(x.ndim, 1))
-        )
+        r = call(op, [x.value, weight.value, None if bias is None or bias.mapped else bias.value], ())
+        return r if bias is None or not bias.mapped else r + bias.lined(x.ndim if x.mapped else max(x.ndim, 1))
     shape = x.whole()._array.shape
     rows = x.whole().reshape((level.size, prod(shape[1:-1]), shape[-1]))
-    r = ops["mm"](rows, ops["transpose"](weight.value, 1, 2)).reshape(
-        (*shape[:-1], weight.value._array.shape[1])
-    )
+    r = ops["mm"](rows, ops["transpose"](weight.value, 1, 2)).reshape((*shape[:-1], weight.value._array.shape[1]))
     return r if bias is None else r + bias.lined(x.ndim)
 
 
@@ -227,9 +206,7 @@ def gather(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     x, index = parts
     if index.ndim == x.ndim:
         return shift(op, level, parts, settings)
-    return call(op, [x.whole(1), index.whole(1)], (settings[0] + 1,)).reshape(
-        (level.size, *(1,) * index.ndim)
-    )
+    return call(op, [x.whole(1), index.whole(1)], (settings[0] + 1,)).reshape((level.size, *(1,) * index.ndim))
 
 
 @rule(along_dim.scatter, along_dim.scatter_add, along_dim.reduce_at)
@@ -238,16 +215,12 @@ def scatter(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     x, index, source = parts
     if source.ndim == 0 and index.ndim:
         shape = index.whole()._array.shape
-        spread = (
-            source.lined(index.ndim).expand(shape) if source.mapped else source.value.expand(shape)
-        )
+        spread = source.lined(index.ndim).expand(shape) if source.mapped else source.value.expand(shape)
         source = Part(wrap(spread, level), level)
     if x.ndim:
         return shift(op, level, [x, index, source], settings)
     dim, *more = settings  # a 0-d sample has one position
-    return call(op, [p.whole(1) for p in (x, index, source)], (dim + 1, *more)).reshape(
-        (level.size,)
-    )
+    return call(op, [p.whole(1) for p in (x, index, source)], (dim + 1, *more)).reshape((level.size,))
 
 
 @rule(along_dim.embedding)

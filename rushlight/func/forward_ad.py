@@ -1,10 +1,9 @@
-"""Forward mode: dual numbers x + e t. The tangents t = dx/de go through a program together with the
-values.
+"""Forward mode: dual numbers x + e t. The tangents t = dx/de go through a program together with the values.
 
-An open level is a `Watcher`: after each op it computes the tangents of the outputs and attaches
-them to the outputs. Levels nest: the parts of an inner level's dual number are dual numbers of the
-outer levels, x + e1 t1 + e2 (t2 + e1 t21). So a level computes tangents while only the outer levels
-watch, from inputs without the tangents of inner levels."""
+An open level is a `Watcher`: after each op it computes the tangents of the outputs and attaches them to the outputs.
+Levels nest: the parts of an inner level's dual number are dual numbers of the outer levels, x + e1 t1 + e2 (t2 + e1
+t21). So a level computes tangents while only the outer levels watch, from inputs without the tangents of inner
+levels."""
 
 from __future__ import annotations
 
@@ -22,27 +21,19 @@ from rushlight.core.views import Region, as_it_is, detached, living_views, regis
 from rushlight.func.batching import Batch, recorded, spread_as, wrap
 from rushlight.func.jvp_rules import derivative, differentiated, fitted, lying_as, zeros
 
-__all__ = [
-    "UnpackedDualTensor",
-    "dual_level",
-    "enter_dual_level",
-    "exit_dual_level",
-    "make_dual",
-    "unpack_dual",
-]
+__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
 
 class Tangents(dict):
-    """The tangents of one tensor: {level: tangent}. The tensor's node shares the dict, for rules
-    that read the output."""
+    """The tangents of one tensor: {level: tangent}. The tensor's node shares the dict, for rules that read the
+    output."""
 
     __slots__ = ("__weakref__",)
     __hash__ = object.__hash__  # type: ignore[assignment]
     __eq__ = object.__eq__
 
     def of(self, tangents: dict) -> Tangents:
-        """New `Tangents` with these items; each level removes its tangent when the level is
-        closed."""
+        """New `Tangents` with these items; each level removes its tangent when the level is closed."""
         made = Tangents(tangents)
         for level in made:
             level.held.add(made)
@@ -56,10 +47,9 @@ class Tangents(dict):
 class Level(Inner):
     """An open level of forward mode.
 
-    `outer`: the watcher around the level, called first. `number`: the number of levels around this
-    one. `linear`: tangents are recorded as functions of the inputs' tangents, also in `no_grad`.
-    `inference`: the number of `inference_mode` blocks around the level; ops inside further blocks
-    have no tangents."""
+    `outer`: the watcher around the level, called first. `number`: the number of levels around this one. `linear`:
+    tangents are recorded as functions of the inputs' tangents, also in `no_grad`. `inference`: the number of
+    `inference_mode` blocks around the level; ops inside further blocks have no tangents."""
 
     records = differentiates = True  # backward runs as ops, so that gradients have tangents, too
     snapshots = True  # the ops that compute tangents may save the inputs
@@ -91,8 +81,7 @@ class Level(Inner):
     # -- the tangents of a tensor ------------------------------------------------------------------
 
     def tangent(self, x: Tensor | None) -> Tensor | None:
-        """The tangent of x, or None. For a batched tensor of a vmap within this level, the batched
-        tangent."""
+        """The tangent of x, or None. For a batched tensor of a vmap within this level, the batched tangent."""
         if x is not None and self.within(x):
             batch: Any = x._array
             t = self.tangent(batch.value)
@@ -101,8 +90,8 @@ class Level(Inner):
         return None if tangents is None else tangents.get(self)
 
     def within(self, x: Any) -> bool:
-        """Whether x is a batched tensor of a vmap within this level: its tangent belongs to the
-        values of all samples."""
+        """Whether x is a batched tensor of a vmap within this level: its tangent belongs to the values of all
+        samples."""
         return isinstance(x._array, Batch) and x._array.level.depth > self.depth
 
     def give(self, x: Tensor, tangent: Tensor) -> None:
@@ -112,8 +101,7 @@ class Level(Inner):
         self.held.add(tangents)
 
     def below(self, x: Any) -> Any:
-        """x without the tangents of this level and of inner levels: x as the outer levels see
-        it."""
+        """x without the tangents of this level and of inner levels: x as the outer levels see it."""
         if isinstance(x, Tensor):
             if x._array.__class__ is Batch and self.within(x):
                 batch: Any = x._array
@@ -121,11 +109,7 @@ class Level(Inner):
                 made._node = x._node
                 return made
             tangents = x.__dict__.get(TANGENTS)
-            return (
-                without(x, {k: t for k, t in tangents.items() if k.number < self.number})
-                if tangents
-                else x
-            )
+            return without(x, {k: t for k, t in tangents.items() if k.number < self.number}) if tangents else x
         if x.__class__ is tuple or x.__class__ is list:
             return x.__class__([self.below(part) for part in x])
         return x
@@ -134,8 +118,7 @@ class Level(Inner):
         return Computing(self)
 
     def inside(self, m: Any) -> Any:
-        """The mode for computing tangents of ops that run in mode `m`: only the outer levels
-        watch."""
+        """The mode for computing tangents of ops that run in mode `m`: only the outer levels watch."""
         known, made = self.modes
         if known is not m:
             made = m.but(watch=self.outer, grad=m.grad or self.linear)
@@ -150,25 +133,14 @@ class Level(Inner):
 
     def on_op(self, op: Any, args: tuple, out: Any) -> None:
         super().on_op(op, args, out)
-        if (
-            not self.held
-            or isinstance(op, type)
-            or (self.blind() and op.family is not families.view)
-        ):
+        if not self.held or isinstance(op, type) or (self.blind() and op.family is not families.view):
             return
         tangents = [self.tangent(x) for x in differentiated(op, args)]
         if any([t is not None for t in tangents]):
             outs = list(out) if isinstance(out, (tuple, list)) else [out]
             remember(op, outs)
             with self.computing() as m:
-                found = derivative(
-                    op,
-                    self.below(args),
-                    self.below(outs),
-                    tangents,
-                    m.grad or self.linear,
-                    self.linear,
-                )
+                found = derivative(op, self.below(args), self.below(outs), tangents, m.grad or self.linear, self.linear)
             self.give_all(outs, found)
 
     def give_all(self, outs: Sequence, found: Sequence) -> None:
@@ -180,22 +152,17 @@ class Level(Inner):
     def on_function_start(self, node: Any, args: tuple) -> None:
         super().on_function_start(node, args)
         seen = not self.blind()
-        node.ctx._tangents[self] = [
-            self.tangent(a) if seen and isinstance(a, Tensor) else None for a in args
-        ]
+        node.ctx._tangents[self] = [self.tangent(a) if seen and isinstance(a, Tensor) else None for a in args]
 
     def on_function(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
-        """A user's Function has run: its `jvp` computes the tangents, from the inputs' tangents
-        before forward ran."""
+        """A user's Function has run: its `jvp` computes the tangents, from the inputs' tangents before forward ran."""
         super().on_function(node, args, out, saved)
         tangents = node.ctx._tangents.pop(self)
         if any([t is not None for t in tangents]):
             outs = list(out) if isinstance(out, (tuple, list)) else [out]
             remember_function(node, outs)
             with self.computing():
-                found = by_jvp(
-                    node, self.below(args), self.below(outs), tangents, self.below(saved)
-                )
+                found = by_jvp(node, self.below(args), self.below(outs), tangents, self.below(saved))
             self.give_all(outs, found)
             for made, t in zip(outs, found):
                 if any([made is a for a in args]) and living_views(made._root):  # `mark_dirty`
@@ -208,8 +175,8 @@ class Level(Inner):
         self.give_written(tensor, self.tangent(value))
 
     def give_written(self, tensor: Tensor, t: Tensor | None) -> None:
-        """New tangents of the tensor's base and of the views of the base, after a write of a value
-        with tangent `t` into the tensor."""
+        """New tangents of the tensor's base and of the views of the base, after a write of a value with tangent `t`
+        into the tensor."""
         root = tensor._root
         known = self.tangent(root)
         if t is None and known is None:
@@ -228,8 +195,7 @@ class Level(Inner):
 
 
 class Computing:
-    """`with level.computing() as m`: the mode in which a level computes tangents; `m` is the mode
-    before."""
+    """`with level.computing() as m`: the mode in which a level computes tangents; `m` is the mode before."""
 
     __slots__ = ("level", "token")
 
@@ -299,13 +265,10 @@ def written(x: Tensor, root: Tensor, t: Tensor | None, known: Tensor | None) -> 
 
 
 def copied(x: Tensor) -> Tensor:
-    """A copy of x with the same node (also of a batched tensor's values), and with copies of x's
-    tangents."""
+    """A copy of x with the same node (also of a batched tensor's values), and with copies of x's tangents."""
     made = as_it_is(x)
     if TANGENTS in x.__dict__:
-        made.__dict__[TANGENTS] = Tangents().of(
-            {k: copied(t) for k, t in x.__dict__[TANGENTS].items()}
-        )
+        made.__dict__[TANGENTS] = Tangents().of({k: copied(t) for k, t in x.__dict__[TANGENTS].items()})
     if isinstance(x._array, Batch):
         made._array = Batch(copied(x._array.value), x._array.level)
     return made
@@ -318,16 +281,12 @@ def remember(op: Any, outs: list) -> None:
 
 
 def remember_function(node: Any, outs: list) -> None:
-    keep_tangents(
-        node if any(isinstance(x, Tensor) and x._node is not None for x in outs) else None, outs
-    )
+    keep_tangents(node if any(isinstance(x, Tensor) and x._node is not None for x in outs) else None, outs)
 
 
 def keep_tangents(node: Any, outs: list) -> None:
     if node is not None and not node.leaf and (node.hooks is None or node.hooks.dual is None):
-        hooks_of(node).dual = partial(
-            dressed, [tangents_of(x) if isinstance(x, Tensor) else None for x in outs]
-        )
+        hooks_of(node).dual = partial(dressed, [tangents_of(x) if isinstance(x, Tensor) else None for x in outs])
 
 
 def dressed(tangents: list, t: Tensor, i: int) -> Tensor:
@@ -354,8 +313,8 @@ def by_jvp(node: Any, args: tuple, outs: list, tangents: list, saved: tuple) -> 
     if len(found) != len(outs):
         raise RuntimeError(
             explain(
-                "Function's jvp returned an invalid number of forward gradients (expected "
-                f"{len(outs)} but got {len(found)})",
+                f"Function's jvp returned an invalid number of forward gradients (expected {len(outs)} but got "
+                f"{len(found)})",
                 "return one tangent, or None, for each output",
                 op=node.name(),
             )
@@ -364,10 +323,7 @@ def by_jvp(node: Any, args: tuple, outs: list, tangents: list, saved: tuple) -> 
         if t is not None:
             if not isinstance(t, Tensor):
                 raise RuntimeError(
-                    explain(
-                        f"expected Variable or None (got {type(t).__name__}) for grad output 0.",
-                        op=node.name(),
-                    )
+                    explain(f"expected Variable or None (got {type(t).__name__}) for grad output 0.", op=node.name())
                 )
             check_size(x, t)
     return found
@@ -377,8 +333,7 @@ def by_jvp(node: Any, args: tuple, outs: list, tangents: list, saved: tuple) -> 
 
 
 class UnpackedDualTensor(NamedTuple):
-    """x + e t as (primal, tangent): the two parts of a dual number. `tangent` is None for a tensor
-    without a tangent.
+    """x + e t as (primal, tangent): the two parts of a dual number. `tangent` is None for a tensor without a tangent.
 
     >>> rushlight.autograd.forward_ad.unpack_dual(rushlight.ones(2))
     UnpackedDualTensor(primal=tensor([1., 1.]), tangent=None)
@@ -389,8 +344,7 @@ class UnpackedDualTensor(NamedTuple):
 
 
 def enter_dual_level() -> int:
-    """Open a level of forward mode. Returns its number: 0, or the number of the level around it
-    plus 1.
+    """Open a level of forward mode. Returns its number: 0, or the number of the level around it plus 1.
 
     >>> from rushlight.autograd import forward_ad as fwAD
     >>> fwAD.enter_dual_level()
@@ -418,9 +372,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     if level is not None and level != last.number:
         raise RuntimeError(
             explain(
-                "Trying to exit a forward AD level that was not the last one that was created. "
-                "This is "
-                "not supported.",
+                "Trying to exit a forward AD level that was not the last one that was created. This is not supported.",
                 f"exit level {last.number} first",
             )
         )
@@ -428,8 +380,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
 
 
 class dual_level(Setting):
-    """A level of forward mode: dual numbers can be made inside; at the end their tangents are
-    removed. Levels nest.
+    """A level of forward mode: dual numbers can be made inside; at the end their tangents are removed. Levels nest.
 
     >>> from rushlight.autograd import forward_ad as fwAD
     >>> with fwAD.dual_level():
@@ -457,12 +408,10 @@ def level_of(number: int | None) -> Level | None:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """x + e t: the dual number of a tensor and a tangent, on the tensor's memory. Ops on it compute
-    tangents, too.
+    """x + e t: the dual number of a tensor and a tangent, on the tensor's memory. Ops on it compute tangents, too.
 
-    RuntimeError outside a level, for shapes that differ, and for a tensor that already has a
-    tangent of this level; ValueError unless both are floating-point or complex. Differentiable in
-    reverse mode.
+    RuntimeError outside a level, for shapes that differ, and for a tensor that already has a tangent of this level;
+    ValueError unless both are floating-point or complex. Differentiable in reverse mode.
 
     >>> from rushlight.autograd import forward_ad as fwAD
     >>> with fwAD.dual_level():
@@ -474,8 +423,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if here is None:
         raise RuntimeError(
             explain(
-                "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
-                "enter_dual_level() first.",
+                "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() "
+                "first.",
                 "with forward_ad.dual_level(): ...",
             )
         )
@@ -497,25 +446,23 @@ def check_dual(level: Level, x: Tensor, tangent: Tensor) -> None:
     if level.tangent(x) is not None:
         raise RuntimeError(
             explain(
-                "Making a dual Tensor based on a Tensor that already has a forward gradient at "
-                "the same "
-                f"level {level.number} is not supported.",
+                "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level "
+                f"{level.number} is not supported.",
                 "unpack_dual() it first",
             )
         )
     if level.tangent(tangent) is not None:
         raise RuntimeError(
             explain(
-                "Setting a forward grad that itself has a forward gradient at the same level"
-                f"{level.number} is not supported.",
+                f"Setting a forward grad that itself has a forward gradient at the same level{level.number} is not "
+                "supported.",
                 "unpack_dual() it first",
             )
         )
 
 
 def dual(level: Level, x: Tensor, tangent: Tensor) -> Tensor:
-    """The dual number, not registered as a view of x: a write to it does not change the node of
-    x."""
+    """The dual number, not registered as a view of x: a write to it does not change the node of x."""
     made = without(x, x.__dict__.get(TANGENTS) or {})
     if x._node is not None:
         made = released(x.view_as(x))
@@ -530,10 +477,8 @@ def check_size(x: Tensor, tangent: Tensor) -> None:
     if x._array.shape != tangent._array.shape:
         raise RuntimeError(
             explain(
-                "Trying to set a forward gradient that has a different size than that of the "
-                "original Tensor, this is not "
-                f"supported. Tensor is of size {list(x.shape)} while the given forward gradient "
-                "is of size "
+                "Trying to set a forward gradient that has a different size than that of the original Tensor, this "
+                f"is not supported. Tensor is of size {list(x.shape)} while the given forward gradient is of size "
                 f"{list(tangent.shape)}.",
                 "pass a tangent of the tensor's shape",
             )
@@ -548,7 +493,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     ...     primal, tangent = fwAD.unpack_dual(fwAD.make_dual(rushlight.tensor(3.), rushlight.tensor(1.)).exp())
     >>> primal.equal(tangent)  # exp is its own derivative
     True
-    """  # noqa: E501
+    """
     here = level_of(level)
     if here is None:
         return UnpackedDualTensor(tensor, None)

@@ -37,14 +37,12 @@ def gradcheck(
     fast_mode: bool = False,
     masked: bool = False,
 ) -> bool:
-    """Compare the gradients of `func(*inputs)` with (f(x + eps) - f(x - eps)) / (2 eps), element by
-    element.
+    """Compare the gradients of `func(*inputs)` with (f(x + eps) - f(x - eps)) / (2 eps), element by element.
 
-    Inputs that require grad are varied; they should be float64 or complex128. For complex numbers x
-    = a + i b the gradient is d/da + i d/db of the real part of conj(v) f, for v = 1 and i.
-    `check_forward_ad` compares tangents, too; `check_backward_ad=False` skips gradients. Returns
-    True; on a mismatch raises GradcheckError (a RuntimeError), or returns False with
-    `raise_exception=False`. Of a sparse input all elements are varied; with `masked` those that are
+    Inputs that require grad are varied; they should be float64 or complex128. For complex numbers x = a + i b the
+    gradient is d/da + i d/db of the real part of conj(v) f, for v = 1 and i. `check_forward_ad` compares tangents, too;
+    `check_backward_ad=False` skips gradients. Returns True; on a mismatch raises GradcheckError (a RuntimeError), or
+    returns False with `raise_exception=False`. Of a sparse input all elements are varied; with `masked` those that are
     stored.
 
     >>> x = rushlight.tensor([0.5, 1.5], dtype=rushlight.float64, requires_grad=True)
@@ -58,16 +56,15 @@ def gradcheck(
     if not varied:
         raise ValueError(
             explain(
-                "gradcheck expects at least one input tensor to require gradient, but none of the "
-                "them have requires_grad=True."
+                "gradcheck expects at least one input tensor to require gradient, but none of the them have "
+                "requires_grad=True."
             )
         )
     for i, a in enumerate(args):
         if isinstance(a, Tensor) and a.requires_grad and a.dtype.to_real() is not dtypes.float64:
             warn(
-                f"Input #{i} requires gradient and is not a double precision floating point or "
-                "complex. This check will likely fail if all the inputs are not of double "
-                "precision floating point or complex. "
+                f"Input #{i} requires gradient and is not a double precision floating point or complex. This check "
+                "will likely fail if all the inputs are not of double precision floating point or complex. "
             )
     try:
         for k in range(len(outputs_of(func, args))):
@@ -83,8 +80,8 @@ def gradcheck(
 
 
 def of_dense(func: Callable, args: Sequence, masked: bool) -> tuple[Callable, list]:
-    """(the function, its arguments) with dense tensors in place of sparse ones: with all elements,
-    or with `masked` those that are stored."""
+    """(the function, its arguments) with dense tensors in place of sparse ones: with all elements, or with `masked`
+    those that are stored."""
 
     def stands_for(a: Any) -> Any:
         if not isinstance(a, Tensor) or a._dense:
@@ -107,10 +104,7 @@ def of_dense(func: Callable, args: Sequence, masked: bool) -> tuple[Callable, li
     def call(*given: Any) -> Any:
         made = func(*[sparse(a, g) for a, g in zip(args, given)])
         outs = made if isinstance(made, (tuple, list)) else (made,)
-        return [
-            t.to_dense(masked_grad=masked) if isinstance(t, Tensor) and not t._dense else t
-            for t in outs
-        ]
+        return [t.to_dense(masked_grad=masked) if isinstance(t, Tensor) and not t._dense else t for t in outs]
 
     return call, [stands_for(a) for a in args]
 
@@ -122,21 +116,10 @@ def outputs_of(func: Callable, args: Sequence) -> list[Tensor]:
     return [t for t in made if isinstance(t, Tensor) and t.requires_grad]
 
 
-def compare(
-    func: Callable,
-    args: Sequence,
-    varied: list[Tensor],
-    k: int,
-    eps: float,
-    atol: float,
-    rtol: float,
-) -> None:
-    """Compare d(output k)/d(input) for every element of output k and every element of every
-    input."""
+def compare(func: Callable, args: Sequence, varied: list[Tensor], k: int, eps: float, atol: float, rtol: float) -> None:
+    """Compare d(output k)/d(input) for every element of output k and every element of every input."""
     out = outputs_of(func, args)[k]
-    slopes = [
-        [slope(func, args, x, k, place, unit, eps) for place, unit in directions(x)] for x in varied
-    ]
+    slopes = [[slope(func, args, x, k, place, unit, eps) for place, unit in directions(x)] for x in varied]
     for place in np.ndindex(out._array.shape):
         for unit in (1.0, 1j) if out.is_complex() else (1.0,):
             v = np.zeros_like(out._array)
@@ -158,13 +141,7 @@ def compare(
 
 
 def compare_tangents(
-    func: Callable,
-    args: Sequence,
-    varied: list[Tensor],
-    k: int,
-    eps: float,
-    atol: float,
-    rtol: float,
+    func: Callable, args: Sequence, varied: list[Tensor], k: int, eps: float, atol: float, rtol: float
 ) -> None:
     """Compare the tangent of output k along every element of every input."""
     for i, x in enumerate(varied):
@@ -195,11 +172,8 @@ def directions(x: Tensor) -> Iterator[tuple[tuple, complex]]:
             yield place, unit
 
 
-def slope(
-    func: Callable, args: Sequence, x: Tensor, k: int, place: tuple, unit: complex, eps: float
-) -> np.ndarray:
-    """(f(x + eps unit) - f(x - eps unit)) / (2 eps) for output k, varying one element of x in
-    place."""
+def slope(func: Callable, args: Sequence, x: Tensor, k: int, place: tuple, unit: complex, eps: float) -> np.ndarray:
+    """(f(x + eps unit) - f(x - eps unit)) / (2 eps) for output k, varying one element of x in place."""
     kept, ends = x._array[place].copy(), []
     for sign in (1, -1):
         x._array[place] = kept + sign * eps * unit
@@ -235,8 +209,7 @@ def gradgradcheck(
     fast_mode: bool = False,
     masked: bool = False,
 ) -> bool:
-    """`gradcheck` of the gradient: compares second derivatives with finite differences of first
-    derivatives.
+    """`gradcheck` of the gradient: compares second derivatives with finite differences of first derivatives.
 
     >>> x = rushlight.tensor([0.5, 1.5], dtype=rushlight.float64, requires_grad=True)
     >>> rushlight.autograd.gradgradcheck(rushlight.sin, (x,))
@@ -253,19 +226,10 @@ def gradgradcheck(
     def first_gradients(*everything: Any) -> tuple:
         inner = everything[:n]
         varied = [a for a in inner if isinstance(a, Tensor) and a.requires_grad]
-        grads = grad(
-            outputs_of(func, inner), varied, everything[n:], create_graph=True, allow_unused=True
-        )
+        grads = grad(outputs_of(func, inner), varied, everything[n:], create_graph=True, allow_unused=True)
         return tuple(g for g in grads if g is not None)
 
-    return gradcheck(
-        first_gradients,
-        args + seeds,
-        eps=eps,
-        atol=atol,
-        rtol=rtol,
-        raise_exception=raise_exception,
-    )
+    return gradcheck(first_gradients, args + seeds, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception)
 
 
 def drawn_like(out: Tensor) -> Tensor:

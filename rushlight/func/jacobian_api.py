@@ -1,9 +1,9 @@
 """Derivatives of functions: Jacobians, Hessians, and their products with vectors.
 
-For y = f(x): J[i, j] = d y_i / d x_j; vjp gives v' J, jvp gives J v. For f that returns one number:
-H[i, j] = d^2 y / d x_i d x_j; vhp gives v' H, hvp gives H v. Inputs, outputs and results are
-tensors or tuples of tensors. Without `create_graph` the results are outside the graph. `strict`:
-RuntimeError if an output does not depend on an input, instead of zeros."""
+For y = f(x): J[i, j] = d y_i / d x_j; vjp gives v' J, jvp gives J v. For f that returns one number: H[i, j] = d^2 y / d
+x_i d x_j; vhp gives v' H, hvp gives H v. Inputs, outputs and results are tensors or tuples of tensors. Without
+`create_graph` the results are outside the graph. `strict`: RuntimeError if an output does not depend on an input,
+instead of zeros."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 def vjp(
     func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """(f(x), v' J): the gradient of the outputs weighted by `v`. `v` may be left out if the output
-    is one number.
+    """(f(x), v' J): the gradient of the outputs weighted by `v`. `v` may be left out if the output is one number.
 
     RuntimeError if `v` does not fit the outputs.
 
@@ -65,12 +64,11 @@ def jacobian(
     vectorize: bool = False,
     strategy: str = "reverse-mode",
 ) -> Any:
-    """J[i, j] = d y_i / d x_j: for an output and an input a tensor of shape output.shape +
-    input.shape.
+    """J[i, j] = d y_i / d x_j: for an output and an input a tensor of shape output.shape + input.shape.
 
-    A tuple of inputs gives a tuple per output, a tuple of outputs a tuple of these. `vectorize`:
-    all rows at once, by `func.vmap`; with `strategy="forward-mode"`, all columns. AssertionError
-    for another strategy, NotImplementedError or RuntimeError for incompatible arguments.
+    A tuple of inputs gives a tuple per output, a tuple of outputs a tuple of these. `vectorize`: all rows at once, by
+    `func.vmap`; with `strategy="forward-mode"`, all columns. AssertionError for another strategy, NotImplementedError
+    or RuntimeError for incompatible arguments.
 
     >>> rushlight.autograd.functional.jacobian(lambda x: x * x, rushlight.tensor([1.0, 2.0]))
     tensor([[2., 0.],
@@ -101,24 +99,22 @@ def check_strategy(strategy: str, vectorize: bool, create_graph: bool, strict: b
     if forward and create_graph:
         raise NotImplementedError(
             explain(
-                f'{name}`create_graph=True` and `strategy="forward-mode"` are not supported '
-                "together (yet).",
+                f'{name}`create_graph=True` and `strategy="forward-mode"` are not supported together (yet).',
                 'strategy="reverse-mode", or func.jacfwd',
             )
         )
     if forward and strict:
         raise RuntimeError(
             explain(
-                f'{name}`strict=True` and `strategy="forward-mode"` are not supported together '
-                "(yet).",
+                f'{name}`strict=True` and `strategy="forward-mode"` are not supported together (yet).',
                 "set strict=False",
             )
         )
     if forward and not vectorize:
         raise NotImplementedError(
             explain(
-                "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only "
-                "implemented for `vectorize=True`.",
+                "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for "
+                "`vectorize=True`.",
                 "set vectorize=True",
             )
         )
@@ -142,36 +138,22 @@ def forward(func: Callable, inputs: Any) -> Any:
 
     found = jacfwd(checked, tuple(range(len(xs))))(*xs)
     several = isinstance(found[0], tuple)  # several outputs: each has a tuple of inputs
-    table = [
-        packed(row, isinstance(inputs, tuple), True) for row in (found if several else (found,))
-    ]
+    table = [packed(row, isinstance(inputs, tuple), True) for row in (found if several else (found,))]
     return tuple(table) if several else table[0]
 
 
 def rows_of(y: Tensor, xs: Tensors, create_graph: bool, strict: bool, vectorize: bool) -> Tensors:
     """The derivatives of each element of y by each input, of shape y.shape + x.shape."""
     if vectorize and y.numel():
-        found = along_basis(
-            lambda v: derivative((y,), xs, (v,), create_graph, False, "jacobian"), [y], None
-        )
+        found = along_basis(lambda v: derivative((y,), xs, (v,), create_graph, False, "jacobian"), [y], None)
         return tuple([J.reshape((*y.shape, *x.shape)) for J, x in zip(found, xs)])
     rows = []
     for seed in np.eye(y.numel(), dtype=y._array.dtype):
         seeds = (created(from_array(seed.reshape(y._array.shape))),)
         rows.append(derivative((y,), xs, seeds, create_graph, strict, "jacobian"))
     if not rows:
-        return tuple(
-            [
-                created(from_array(np.zeros(y._array.shape + x._array.shape, x._array.dtype)))
-                for x in xs
-            ]
-        )
-    return tuple(
-        [
-            reshape(stack(column, 0), (*y._array.shape, *x._array.shape))
-            for column, x in zip(zip(*rows), xs)
-        ]
-    )
+        return tuple([created(from_array(np.zeros(y._array.shape + x._array.shape, x._array.dtype))) for x in xs])
+    return tuple([reshape(stack(column, 0), (*y._array.shape, *x._array.shape)) for column, x in zip(zip(*rows), xs)])
 
 
 def hessian(
@@ -182,14 +164,12 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
-    """H[i, j] = d^2 y / d x_i d x_j, of shape input.shape + input.shape; tuples of tuples for a
-    tuple of inputs.
+    """H[i, j] = d^2 y / d x_i d x_j, of shape input.shape + input.shape; tuples of tuples for a tuple of inputs.
 
-    RuntimeError unless `func` returns one number. `vectorize` and `outer_jacobian_strategy` as in
-    `jacobian`, for the derivative of the gradient.
+    RuntimeError unless `func` returns one number. `vectorize` and `outer_jacobian_strategy` as in `jacobian`, for the
+    derivative of the gradient.
 
-    >>> rushlight.autograd.functional.hessian(lambda x: (x ** 3).sum(), rushlight.tensor([1.0,
-    ...     2.0]))
+    >>> rushlight.autograd.functional.hessian(lambda x: (x ** 3).sum(), rushlight.tensor([1.0, 2.0]))
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
@@ -230,8 +210,7 @@ def vhp(
 def hvp(
     func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """(f(x), H v), H[i, j] = d^2 f / d x_i d x_j. Equals `vhp`, since H is symmetric, except at
-    kinks of f.
+    """(f(x), H v), H[i, j] = d^2 f / d x_i d x_j. Equals `vhp`, since H is symmetric, except at kinks of f.
 
     >>> x, v = rushlight.tensor([1.0, 2.0]), rushlight.tensor([1.0, 1.0])
     >>> rushlight.autograd.functional.hvp(lambda x: (x ** 3).sum(), x, v)
@@ -245,11 +224,8 @@ def hvp(
 # -- shared helpers --------------------------------------------------------------------------------
 
 
-def gradients_of(
-    func: Callable, inputs: Any, v: Any, create_graph: bool, strict: bool, who: str
-) -> tuple:
-    """(inputs, outputs, (whether inputs, outputs were tuples), `v` as a tuple, recorded
-    gradients)."""
+def gradients_of(func: Callable, inputs: Any, v: Any, create_graph: bool, strict: bool, who: str) -> tuple:
+    """(inputs, outputs, (whether inputs, outputs were tuples), `v` as a tuple, recorded gradients)."""
     xs, ys, tuples = run(func, inputs, create_graph, who)
     y = one_number(ys[0] if len(ys) == 1 else ys, who)
     vs = fitting(v, xs, who)
@@ -260,19 +236,11 @@ def gradients_of(
     return xs, ys, tuples, vs, gradients
 
 
-def run(
-    func: Callable, inputs: Any, create_graph: bool, name: str
-) -> tuple[Tensors, Tensors, tuple[bool, bool]]:
-    """(inputs that require grad, outputs, (whether the inputs, whether the outputs were a
-    tuple))."""
+def run(func: Callable, inputs: Any, create_graph: bool, name: str) -> tuple[Tensors, Tensors, tuple[bool, bool]]:
+    """(inputs that require grad, outputs, (whether the inputs, whether the outputs were a tuple))."""
     given = as_tuple(inputs, "inputs given to", name)
     with enable_grad():
-        xs = tuple(
-            [
-                x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_()
-                for x in given
-            ]
-        )
+        xs = tuple([x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in given])
         outputs = func(*xs)
     ys = as_tuple(outputs, "outputs of the user-provided function given to", name)
     return xs, ys, (isinstance(inputs, tuple), isinstance(outputs, tuple))
@@ -284,17 +252,15 @@ def as_tuple(value: Any, what: str, name: str) -> Tensors:
         if not isinstance(part, Tensor):
             raise TypeError(
                 explain(
-                    f"The {what} {name} must be either a Tensor or a tuple of Tensors but the "
-                    "given value "
-                    f"has type {type(part).__name__}"
+                    f"The {what} {name} must be either a Tensor or a tuple of Tensors but the given value has type "
+                    f"{type(part).__name__}"
                 )
             )
     return found
 
 
 def packed(values: Tensors, several: bool, create_graph: bool) -> Any:
-    """`values` as a tuple if `several`, else its one tensor; outside the graph unless
-    `create_graph`."""
+    """`values` as a tuple if `several`, else its one tensor; outside the graph unless `create_graph`."""
     found = values if create_graph else tuple([t.detach() for t in values])
     return found if several else found[0]
 
@@ -305,8 +271,7 @@ def fitting(v: Any, to: Tensors, name: str) -> Tensors:
         if len(to) != 1 or to[0].numel() != 1:
             raise RuntimeError(
                 explain(
-                    f"{name}: the vector v can only be None if what it is multiplied with is one "
-                    "number",
+                    f"{name}: the vector v can only be None if what it is multiplied with is one number",
                     "pass v with the same shapes",
                     shapes=[tuple(t.shape) for t in to],
                 )
@@ -316,8 +281,7 @@ def fitting(v: Any, to: Tensors, name: str) -> Tensors:
     if [t.shape for t in vs] != [t.shape for t in to]:
         raise RuntimeError(
             explain(
-                f"{name}: v has shapes {[tuple(t.shape) for t in vs]}, but needs "
-                f"{[tuple(t.shape) for t in to]}",
+                f"{name}: v has shapes {[tuple(t.shape) for t in vs]}, but needs {[tuple(t.shape) for t in to]}",
                 "pass one vector for each, of the same shape",
             )
         )
@@ -329,40 +293,26 @@ def one_number(y: Any, name: str) -> Tensor:
         shown = tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__
         raise RuntimeError(
             explain(
-                f"The function given to {name} should return a single element Tensor, not {shown}",
-                "reduce it: .sum()",
+                f"The function given to {name} should return a single element Tensor, not {shown}", "reduce it: .sum()"
             )
         )
     return y
 
 
-def derivative(
-    ys: Tensors, xs: Tensors, vs: Tensors, create_graph: bool, strict: bool, name: str
-) -> Tensors:
-    """v' J for each input. Zeros for an input that no output depends on; with `strict`
-    RuntimeError."""
+def derivative(ys: Tensors, xs: Tensors, vs: Tensors, create_graph: bool, strict: bool, name: str) -> Tensors:
+    """v' J for each input. Zeros for an input that no output depends on; with `strict` RuntimeError."""
     chosen = [i for i, y in enumerate(ys) if y.requires_grad]
     if not chosen:
         grads: Any = (None,) * len(xs)
     else:
-        grads = grad(
-            [ys[i] for i in chosen],
-            xs,
-            [vs[i] for i in chosen],
-            True,
-            create_graph,
-            allow_unused=True,
-        )
+        grads = grad([ys[i] for i in chosen], xs, [vs[i] for i in chosen], True, create_graph, allow_unused=True)
     if strict:
         check_depends(ys, chosen, grads, name)
     return tuple([zeros_like(x) if g is None else g for x, g in zip(xs, grads)])
 
 
-def pushed(
-    ys: Tensors, xs: Tensors, vs: Tensors, create_graph: bool, strict: bool, name: str
-) -> Tensors:
-    """J v, as the derivative of w' J by w: w' J is linear in w.
-    http://j-towns.github.io/2017/06/12/A-new-trick.html"""
+def pushed(ys: Tensors, xs: Tensors, vs: Tensors, create_graph: bool, strict: bool, name: str) -> Tensors:
+    """J v, as the derivative of w' J by w: w' J is linear in w. http://j-towns.github.io/2017/06/12/A-new-trick.html"""
     with enable_grad():
         weights = tuple([zeros_like(y).requires_grad_() for y in ys])
         products = derivative(ys, xs, weights, True, strict, name)
@@ -376,10 +326,8 @@ def check_depends(ys: Tensors, chosen: list[int], grads: Any, name: str) -> None
         which = next(i for i in range(len(ys)) if i not in chosen)
         raise RuntimeError(
             explain(
-                f"Output {which} of the user-provided function does not require gradients. The "
-                "outputs "
-                "must be computed in a differentiable manner from the input when running in strict "
-                "mode.",
+                f"Output {which} of the user-provided function does not require gradients. The outputs must be "
+                "computed in a differentiable manner from the input when running in strict mode.",
                 zeros,
                 op=name,
             )
@@ -387,9 +335,8 @@ def check_depends(ys: Tensors, chosen: list[int], grads: Any, name: str) -> None
     if not all(depends):
         raise RuntimeError(
             explain(
-                "Output 0 of the user-provided function is independent of input "
-                f"{depends.index(False)}. "
-                "This is not allowed in strict mode.",
+                f"Output 0 of the user-provided function is independent of input {depends.index(False)}. This is not "
+                "allowed in strict mode.",
                 zeros,
                 op=name,
             )
@@ -397,18 +344,12 @@ def check_depends(ys: Tensors, chosen: list[int], grads: Any, name: str) -> None
 
 
 def check_curved(gradients: Tensors, name: str) -> None:
-    """RuntimeError for a constant gradient: strict mode requires a second derivative that depends
-    on the input.
-    """
-    if (
-        flat := next((i for i, g in enumerate(gradients) if not g.requires_grad), None)
-    ) is not None:
+    """RuntimeError for a constant gradient: strict mode requires a second derivative that depends on the input."""
+    if (flat := next((i for i, g in enumerate(gradients) if not g.requires_grad), None)) is not None:
         raise RuntimeError(
             explain(
-                "While computing the hessian, found that the jacobian of the user-provided "
-                "function "
-                f"with respect to input {flat} is independent of the input. This is not allowed in "
-                "strict mode.",
+                "While computing the hessian, found that the jacobian of the user-provided function with respect to "
+                f"input {flat} is independent of the input. This is not allowed in strict mode.",
                 "strict=False returns zeros",
                 op=name,
             )

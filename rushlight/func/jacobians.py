@@ -25,13 +25,11 @@ def jacrev(
     chunk_size: int | None = None,
     _preallocate_and_copy: bool = False,
 ) -> Callable:
-    """f -> J, J[i, j] = d f_i / d x_j, by reverse mode: a row per element of the output. Fast if
-    outputs are few.
+    """f -> J, J[i, j] = d f_i / d x_j, by reverse mode: a row per element of the output. Fast if outputs are few.
 
-    For an output and an input, J has shape output.shape + input.shape. A tree of outputs gives a
-    tree of Jacobians; a tree of inputs, or a tuple `argnums`, gives for each output a tree of
-    Jacobians. `has_aux`: f returns (output, aux). `chunk_size`: the number of rows computed at a
-    time; default: all.
+    For an output and an input, J has shape output.shape + input.shape. A tree of outputs gives a tree of Jacobians; a
+    tree of inputs, or a tuple `argnums`, gives for each output a tree of Jacobians. `has_aux`: f returns (output, aux).
+    `chunk_size`: the number of rows computed at a time; default: all.
 
     >>> from rushlight.func import jacrev
     >>> jacrev(lambda x: x * x)(rushlight.tensor([1., 2.]))
@@ -50,25 +48,18 @@ def jacrev(
         check_real("jacrev", "outputs", ys)
         rows = along_basis(lambda *parts: pull(tree_unflatten(parts, form)), ys, chunk_size)
         by_input, inputs_form = tree_flatten(rows)  # each (elements of all outputs, *input.shape)
-        table = [
-            [part.reshape((*y.shape, *part.shape[1:])) for part, y in zip(apart(J, ys), ys)]
-            for J in by_input
-        ]
+        table = [[part.reshape((*y.shape, *part.shape[1:])) for part, y in zip(apart(J, ys), ys)] for J in by_input]
         found = together([list(row) for row in zip(*table)], form, inputs_form, argnums)
         return (found, aux[0]) if has_aux else found
 
     return jacobian
 
 
-def jacfwd(
-    func: Callable, argnums: ArgNums = 0, has_aux: bool = False, *, randomness: str = "error"
-) -> Callable:
-    """f -> J, J[i, j] = d f_i / d x_j, by forward mode: a column per element of the input. Fast if
-    inputs are few.
+def jacfwd(func: Callable, argnums: ArgNums = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable:
+    """f -> J, J[i, j] = d f_i / d x_j, by forward mode: a column per element of the input. Fast if inputs are few.
 
-    The results have the structure of those of `jacrev`. f runs once, inside `vmap`: all samples
-    share the arguments, and each sample has one unit vector as the tangent. `randomness`: as in
-    `vmap`.
+    The results have the structure of those of `jacrev`. f runs once, inside `vmap`: all samples share the arguments,
+    and each sample has one unit vector as the tangent. `randomness`: as in `vmap`.
 
     >>> from rushlight.func import jacfwd
     >>> jacfwd(lambda x: x * x)(rushlight.tensor([1., 2.]))
@@ -82,9 +73,7 @@ def jacfwd(
         aux: list = []  # the leaves of aux, and its tree
 
         def push(*tangents: Tensor) -> Any:
-            value, along, *more = jvp(
-                call, given, tree_unflatten(tangents, inputs_form), has_aux=has_aux
-            )
+            value, along, *more = jvp(call, given, tree_unflatten(tangents, inputs_form), has_aux=has_aux)
             check_real("jacfwd", "outputs", tree_flatten(value)[0])
             aux[:] = tree_flatten(more)
             return along, [t for t in aux[0] if isinstance(t, Tensor)]
@@ -94,19 +83,14 @@ def jacfwd(
         columns, tensors = along_basis(push, xs, None, randomness)
         by_output, form = tree_flatten(columns)  # each (elements of all inputs, *output.shape)
         table = [
-            [
-                part.movedim(0, -1).reshape((*part.shape[1:], *x.shape))
-                for part, x in zip(apart(J, xs), xs)
-            ]
+            [part.movedim(0, -1).reshape((*part.shape[1:], *x.shape)) for part, x in zip(apart(J, xs), xs)]
             for J in by_output
         ]
         found = together(table, form, inputs_form, argnums)
         if not has_aux:
             return found
         first = iter([settled(t[0]) for t in tensors])  # aux is the same for each unit vector
-        return found, tree_unflatten(
-            [next(first) if isinstance(t, Tensor) else t for t in aux[0]], aux[1]
-        )[0]
+        return found, tree_unflatten([next(first) if isinstance(t, Tensor) else t for t in aux[0]], aux[1])[0]
 
     return jacobian
 
@@ -122,9 +106,7 @@ def hessian(func: Callable, argnums: ArgNums = 0) -> Callable:
     return jacfwd(jacrev(func, argnums), argnums)
 
 
-def of_chosen(
-    func: Callable, args: tuple, kwargs: dict, argnums: ArgNums
-) -> tuple[Callable, tuple]:
+def of_chosen(func: Callable, args: tuple, kwargs: dict, argnums: ArgNums) -> tuple[Callable, tuple]:
     """(a function of the arguments `argnums` only, these arguments)."""
     chosen = numbers_of(argnums, len(args))
 
@@ -137,18 +119,13 @@ def of_chosen(
     return call, tuple([args[n] for n in chosen])
 
 
-def along_basis(
-    function: Callable, like: Sequence[Tensor], chunk_size: int | None, randomness: str = "error"
-) -> Any:
-    """The results of a linear function for every unit vector of the tensors `like` together,
-    stacked in dimension 0."""
+def along_basis(function: Callable, like: Sequence[Tensor], chunk_size: int | None, randomness: str = "error") -> Any:
+    """The results of a linear function for every unit vector of the tensors `like` together, stacked in dimension 0."""
     total = sum([t.numel() for t in like])
     if total == 1 and len(like) == 1:  # one unit vector: without vmap, whose ops cost more
         return tree_map(lambda row: row.unsqueeze(0), function(ones_like(like[0])))
     unit = eye(total, dtype=like[0].dtype) if len({t.dtype for t in like}) == 1 else eye(total)
-    basis = [
-        part.reshape(total, *t.shape).to(t.dtype) for part, t in zip(apart(unit, like, 1), like)
-    ]
+    basis = [part.reshape(total, *t.shape).to(t.dtype) for part, t in zip(apart(unit, like, 1), like)]
     # a loop without vmap, which also works for ops without a batching rule
     if chunk_size == 1 and total:
         rows = [tree_flatten(function(*row)) for row in zip(*basis)]
@@ -162,23 +139,18 @@ def check_real(name: str, what: str, parts: Sequence) -> None:
         if isinstance(part, Tensor) and part.is_complex():
             raise RuntimeError(
                 explain(
-                    f"{name}: Expected all {what} to be real but received complex tensor at "
-                    "flattened "
-                    f"input idx: {i}",
+                    f"{name}: Expected all {what} to be real but received complex tensor at flattened input idx: {i}",
                     "torch.view_as_real() has both parts",
                 )
             )
 
 
 def apart(J: Tensor, like: Sequence[Tensor], dim: int = 0) -> Sequence[Tensor]:
-    """Split a dimension that runs over the elements of all tensors `like` into a part for each
-    tensor."""
+    """Split a dimension that runs over the elements of all tensors `like` into a part for each tensor."""
     return J.split([t.numel() for t in like], dim) if len(like) > 1 else (J,)
 
 
-def together(
-    table: list[list[Tensor]], form: TreeSpec, inputs_form: TreeSpec, argnums: ArgNums
-) -> Any:
+def together(table: list[list[Tensor]], form: TreeSpec, inputs_form: TreeSpec, argnums: ArgNums) -> Any:
     """The blocks of a Jacobian, table[output][input], as a tree of outputs of trees of inputs."""
     rows = [tree_unflatten(row, inputs_form) for row in table]
     return tree_unflatten([row if isinstance(argnums, tuple) else row[0] for row in rows], form)

@@ -1,9 +1,9 @@
 """The forward-mode derivative of an op, J t, from its backward rules, g -> J' g.
 
 J' g is linear in g, so the derivative of g -> J' g in the direction t is J t
-(http://j-towns.github.io/2017/06/12/A-new-trick.html). Three short cuts: J of an elementwise op is
-diagonal, so the rule with t in place of g gives J t; the tangent of a view is the same view of the
-tangent; an op that its entry declares `linear` in an input is its own derivative."""
+(http://j-towns.github.io/2017/06/12/A-new-trick.html). Three short cuts: J of an elementwise op is diagonal, so the
+rule with t in place of g gives J t; the tangent of a view is the same view of the tangent; an op that its entry
+declares `linear` in an input is its own derivative."""
 
 from __future__ import annotations
 
@@ -30,20 +30,17 @@ Given = Sequence[Tensor | None]
 
 @cache
 def places(op: Any) -> tuple[int | None, ...]:
-    """For each edge of the op's nodes, the position of its input among the arguments; None for an
-    input without a rule."""
+    """For each edge of the op's nodes, the position of its input among the arguments; None for an input without a
+    rule."""
     return tuple([op.inputs.index(name) if op.rules[name] else None for name in ruled_inputs(op)])
 
 
 @cache
 def linear_edges(op: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """(edges of inputs in each of which the op is linear, edges of inputs in which the op is
-    jointly linear)."""
+    """(edges of inputs in each of which the op is linear, edges of inputs in which the op is jointly linear)."""
     separately = op.inputs if op.family is families.view else op.options.get("linear", "").split()
     edges = ruled_inputs(op)
-    return tuple(map(edges.index, separately)), tuple(
-        map(edges.index, op.options.get("jointly", "").split())
-    )
+    return tuple(map(edges.index, separately)), tuple(map(edges.index, op.options.get("jointly", "").split()))
 
 
 def differentiated(op: Any, args: tuple) -> Sequence:
@@ -53,13 +50,11 @@ def differentiated(op: Any, args: tuple) -> Sequence:
     return [None if at is None else args[at] for at in places(op)]
 
 
-def derivative(
-    op: Any, args: tuple, outs: list, tangents: Given, record: bool, linear: bool = False
-) -> Sequence:
+def derivative(op: Any, args: tuple, outs: list, tangents: Given, record: bool, linear: bool = False) -> Sequence:
     """The tangent of each output; None for a constant output.
 
-    `record`: whether the tangents are recorded. `linear`: the tangents are transposed later, and
-    must be exact for that."""
+    `record`: whether the tangents are recorded. `linear`: the tangents are transposed later, and must be exact for
+    that."""
     found: Sequence = [None] * len(outs)
     separately, jointly = linear_edges(op)
     left = list(tangents)
@@ -71,11 +66,7 @@ def derivative(
         for i in jointly:
             at: Any = places(op)[i]
             given[at], left[i] = zeros(args[at]) if left[i] is None else left[i], None
-        found = (
-            [by_gather(op, given)]
-            if linear and may_overwrite(op, args)
-            else as_list(TENSORS[op.name](*given))
-        )
+        found = [by_gather(op, given)] if linear and may_overwrite(op, args) else as_list(TENSORS[op.name](*given))
     for i in separately:
         if (t := left[i]) is not None:
             left[i] = None
@@ -93,8 +84,8 @@ def derivative(
 def may_overwrite(op: Any, args: tuple) -> bool:
     """Whether the op writes at indices that may repeat, so that only the last write counts.
 
-    The op's backward rule gives every written value a gradient, as torch's does; so the rule is not
-    the exact transpose."""
+    The op's backward rule gives every written value a gradient, as torch's does; so the rule is not the exact
+    transpose."""
     if op is write_at.op:
         *_, accumulate = args
         return not accumulate
@@ -102,8 +93,8 @@ def may_overwrite(op: Any, args: tuple) -> bool:
 
 
 def with_exact_transpose(op: Any, args: tuple) -> tuple:
-    """The arguments for which the op's backward rule is exact: that of `embedding` leaves the row
-    `padding_idx` out (in a batch: `without_gradient`), whose tangent counts all the same."""
+    """The arguments for which the op's backward rule is exact: that of `embedding` leaves the row `padding_idx` out (in
+    a batch: `without_gradient`), whose tangent counts all the same."""
     if op is embedding.op:
         return (*args[:-1], None)
     return (args[0], zeros(args[1])) if op is without_gradient.op else args
@@ -126,8 +117,8 @@ def by_gather(op: Any, given: list) -> Tensor:
 
 
 def linearly(op: Any, args: tuple, at: Any, t: Tensor) -> list:
-    """The tangents of an op that is linear in the input at position `at`: the op on the tangent,
-    with added terms (a bias) left out."""
+    """The tangents of an op that is linear in the input at position `at`: the op on the tangent, with added terms (a
+    bias) left out."""
     given = list(args)
     for name in op.options.get("added", "").split():
         given[op.inputs.index(name)] = None
@@ -144,8 +135,8 @@ def added(found: Sequence, more: Sequence) -> list:
 
 
 def diagonally(op: Any, args: tuple, outs: list, tangents: Given, record: bool) -> list:
-    """The tangent of an elementwise op: the sum of its rules, each with the input's tangent in
-    place of the gradient."""
+    """The tangent of an elementwise op: the sum of its rules, each with the input's tangent in place of the
+    gradient."""
     out, total = outs[0], None
     for i, t in enumerate(tangents):
         if t is not None:
@@ -156,14 +147,9 @@ def diagonally(op: Any, args: tuple, outs: list, tangents: Given, record: bool) 
 
 
 def transposed(op: Any, args: tuple, outs: list, tangents: Given, record: bool) -> list:
-    """The tangents of any op: the derivative of g -> J' g by g, in the direction of the inputs'
-    tangents."""
+    """The tangents of any op: the derivative of g -> J' g by g, in the direction of the inputs' tangents."""
     node = node_like(op, args, outs, tuple([None if t is None else True for t in tangents]))
-    smooth = [
-        i
-        for i, x in enumerate(outs)
-        if x._array.dtype.kind in "fcV" and i != op.options.get("fixed")
-    ]
+    smooth = [i for i, x in enumerate(outs) if x._array.dtype.kind in "fcV" and i != op.options.get("fixed")]
     gs = {i: start(outs[i]) for i in smooth}
     with within(grad=True):
         token = transposing.set(True)
@@ -179,20 +165,13 @@ def transposed(op: Any, args: tuple, outs: list, tangents: Given, record: bool) 
         pairs = [(h, t) for h, t in pairs if h._node is not None]
         found = (
             grad(
-                [h for h, _ in pairs],
-                list(gs.values()),
-                [t for _, t in pairs],
-                create_graph=record,
-                allow_unused=True,
+                [h for h, _ in pairs], list(gs.values()), [t for _, t in pairs], create_graph=record, allow_unused=True
             )
             if pairs
             else (None,) * len(gs)
         )
     by_place = dict(zip(gs, found))
-    return [
-        (zeros(x) if by_place[i] is None else by_place[i]) if i in by_place else None
-        for i, x in enumerate(outs)
-    ]
+    return [(zeros(x) if by_place[i] is None else by_place[i]) if i in by_place else None for i, x in enumerate(outs)]
 
 
 def start(out: Tensor) -> Tensor:
@@ -210,13 +189,7 @@ def several(op: Any) -> bool:
 def node_like(op: Any, args: tuple, outs: list, edges: tuple) -> Any:
     """A node of the op outside any graph, with the saved values that the rules of `edges` need."""
     node: Any = object.__new__(with_hooks(op.node_class))
-    node.extra, node.edges, node.seq, node.where, node.shape = (
-        Hooks(),
-        edges,
-        0,
-        None,
-        outs[0]._array.shape,
-    )
+    node.extra, node.edges, node.seq, node.where, node.shape = Hooks(), edges, 0, None, outs[0]._array.shape
     # rules that read an output get the output itself, with its node
     node.extra.dual = lambda t, i: outs[i]
     arrays = [x._array for x in outs]
@@ -229,9 +202,7 @@ def node_like(op: Any, args: tuple, outs: list, edges: tuple) -> Any:
     if several(op):
         node.saved += (
             [
-                (a.shape, a.dtype)
-                if a.dtype.kind in "fcV" and i != op.options.get("fixed")
-                else None
+                (a.shape, a.dtype) if a.dtype.kind in "fcV" and i != op.options.get("fixed") else None
                 for i, a in enumerate(arrays)
             ],
         )
@@ -243,8 +214,7 @@ def zeros(x: Tensor) -> Tensor:
 
 
 def lying_as(t: Tensor, x: Tensor) -> Tensor:
-    """The tangent t with the strides of x, so that as_strided views of both mean the same
-    elements."""
+    """The tangent t with the strides of x, so that as_strided views of both mean the same elements."""
     return t if t.stride() == x.stride() else t._placed(x.stride())  # type: ignore[attr-defined]
 
 

@@ -12,28 +12,18 @@ from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import zeros_like
 from rushlight.func.batching import recorded
 from rushlight.func.forward_ad import Level, check_dual, dual
-from rushlight.func.transform_inputs import (
-    Variables,
-    outputs_of,
-    pulled,
-    same_form,
-    settled,
-    split,
-)
+from rushlight.func.transform_inputs import Variables, outputs_of, pulled, same_form, settled, split
 
 JVP = "jvp(f, primals, tangents)"
 LINEARIZE = "linearize(f, *primals)"
 
 
-def jvp(
-    func: Callable, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
-) -> Any:
-    """(f(*primals), J t): the value, and the derivative of f in the direction of the tangents, by
-    dual numbers.
+def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
+    """(f(*primals), J t): the value, and the derivative of f in the direction of the tangents, by dual numbers.
 
-    `primals` and `tangents` are tuples of trees of tensors, with the same structure and shapes.
-    `strict`: RuntimeError if an output does not depend on the inputs, instead of zeros. `has_aux`:
-    f returns (output, aux), and aux is the third result.
+    `primals` and `tangents` are tuples of trees of tensors, with the same structure and shapes. `strict`: RuntimeError
+    if an output does not depend on the inputs, instead of zeros. `has_aux`: f returns (output, aux), and aux is the
+    third result.
 
     >>> from rushlight.func import jvp
     >>> jvp(rushlight.sin, (rushlight.tensor([0., 1.]),), (rushlight.tensor([1., 2.]),))
@@ -42,8 +32,7 @@ def jvp(
     if not isinstance(primals, tuple):
         raise RuntimeError(
             explain(
-                f"{JVP}: Expected primals to be a tuple. E.g. it should be valid to call "
-                "f(*primals).",
+                f"{JVP}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).",
                 "(x,) for one argument",
             )
         )
@@ -52,27 +41,22 @@ def jvp(
         tangents,
         inputs_form,
         lambda given, wanted: (
-            f"{JVP}: Expected primals and tangents to have the same "
-            "python structure. For example, if primals is a tuple of 3 tensors, tangents also "
-            "must be. Got primals "
-            f"with structure {wanted} and tangents with structure {given}"
+            f"{JVP}: Expected primals and tangents to have the same python structure. For example, if primals is a "
+            f"tuple of 3 tensors, tangents also must be. Got primals with structure {wanted} and tangents with "
+            f"structure {given}"
         ),
     )
     if not xs:
         raise RuntimeError(explain(f"{JVP}: Expected primals to contain at least one Tensor."))
     for what, parts in (("primals", xs), ("tangents", ts)):
         if not all([isinstance(part, Tensor) for part in parts]):
-            raise RuntimeError(
-                explain(f"{JVP}: Expected {what} to only contain Tensors.", "torch.tensor(1.0)")
-            )
-    ys, found, form, aux = on_duals(
-        Level(inference=abs(mode().inference)), func, xs, ts, inputs_form, has_aux, JVP
-    )
+            raise RuntimeError(explain(f"{JVP}: Expected {what} to only contain Tensors.", "torch.tensor(1.0)"))
+    ys, found, form, aux = on_duals(Level(inference=abs(mode().inference)), func, xs, ts, inputs_form, has_aux, JVP)
     if strict and any(t is None for t in found):
         raise RuntimeError(
             explain(
-                "jvp(f, primals, tangents, strict=True): The output of f is independent of the "
-                "inputs. This is not allowed with strict=True.",
+                "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not "
+                "allowed with strict=True.",
                 "strict=False returns zeros",
             )
         )
@@ -81,16 +65,9 @@ def jvp(
 
 
 def on_duals(
-    level: Level,
-    func: Callable,
-    xs: list[Tensor],
-    ts: list[Tensor],
-    inputs_form: TreeSpec,
-    has_aux: bool,
-    who: str,
+    level: Level, func: Callable, xs: list[Tensor], ts: list[Tensor], inputs_form: TreeSpec, has_aux: bool, who: str
 ) -> tuple[list[Tensor], list[Tensor | None], TreeSpec, Any]:
-    """Run the function on x + e t. Returns (leaves of the output, their tangents, the output's
-    tree, aux)."""
+    """Run the function on x + e t. Returns (leaves of the output, their tangents, the output's tree, aux)."""
     with level:
         for x, t in zip(xs, ts):
             check_dual(level, x, t)
@@ -114,12 +91,10 @@ def or_zeros(tangents: Sequence[Tensor | None], ys: Sequence[Tensor]) -> list[Te
 
 
 def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
-    """(f(*primals), t -> J t): the value, and the derivative of f at the primals as a linear
-    function; f runs once.
+    """(f(*primals), t -> J t): the value, and the derivative of f at the primals as a linear function; f runs once.
 
-    f runs on dual numbers whose tangents t are variables, so the output's tangents J t are recorded
-    as functions of t. Their gradient gives v' J, and the derivative of v' J by v gives J t for any
-    t.
+    f runs on dual numbers whose tangents t are variables, so the output's tangents J t are recorded as functions of t.
+    Their gradient gives v' J, and the derivative of v' J by v gives J t for any t.
 
     >>> from rushlight.func import linearize
     >>> y, push = linearize(rushlight.sin, rushlight.tensor([0., 1.]))
@@ -141,17 +116,14 @@ def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
         ts = same_form(
             tangents,
             inputs_form,
-            lambda given, wanted: (
-                f"Expected the tangents {given} to have the same argspec as the primals {wanted}"
-            ),
+            lambda given, wanted: f"Expected the tangents {given} to have the same argspec as the primals {wanted}",
         )
         for i, (x, t) in enumerate(zip(xs, ts)):
             if x.shape != t.shape:
                 raise RuntimeError(
                     explain(
-                        f"tangent:{i} with shape {t.shape} in flattened pytree doesn't match the "
-                        "shape "
-                        f"{x.shape} of the corresponding primal."
+                        f"tangent:{i} with shape {t.shape} in flattened pytree doesn't match the shape {x.shape} of "
+                        "the corresponding primal."
                     )
                 )
         create = mode().grad and (together or any([recorded(t) for t in ts]))

@@ -1,6 +1,4 @@
-"""Batching rules of the ops of neural networks: normalization, convolution, attention, losses,
-dropout.
-"""
+"""Batching rules of the ops of neural networks: normalization, convolution, attention, losses, dropout."""
 
 from __future__ import annotations
 
@@ -33,32 +31,22 @@ def layer_norm(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 @rule(normalization.group_norm)
 def group_norm(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """Normalize as (B N, C, ...); then apply weight and bias, which may differ from sample to
-    sample.
-    """
+    """Normalize as (B N, C, ...); then apply weight and bias, which may differ from sample to sample."""
     x, weight, bias = parts
     out, mu, var = unfolded(call(op, [folded(x.whole()), None, None], settings), level.size)
-    weight, bias = (
-        p and p.whole().reshape((level.size, 1, -1, *(1,) * (x.ndim - 2))) for p in (weight, bias)
-    )
+    weight, bias = (p and p.whole().reshape((level.size, 1, -1, *(1,) * (x.ndim - 2))) for p in (weight, bias))
     out = out if weight is None else out * weight
     return [out if bias is None else out + bias, mu, var]
 
 
 @rule(normalization.batch_norm, normalization.frozen_batch_norm)
 def batch_norm(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """The channels of all samples side by side: x (N, B C, ...), scales (B C,), statistics (1, B C,
-    1, ...).
-    """
+    """The channels of all samples side by side: x (N, B C, ...), scales (B C,), statistics (1, B C, 1, ...)."""
     x, *scales = parts
     b = level.size
     flat_scales = [p and p.whole().reshape((-1,)) for p in scales]
     made = call(op, [channels_together(x.whole()), *flat_scales], settings)
-    return (
-        [channels_apart(t, b) for t in made]
-        if isinstance(made, (tuple, list))
-        else channels_apart(made, b)
-    )
+    return [channels_apart(t, b) for t in made] if isinstance(made, (tuple, list)) else channels_apart(made, b)
 
 
 def channels_together(x: Tensor) -> Tensor:
@@ -75,16 +63,12 @@ def channels_apart(x: Tensor, b: int) -> Tensor:
 
 @rule(conv.convolution)
 def convolution(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """With a shared weight, the batch is folded into N; with one weight for each sample, the
-    channels form B groups.
-    """
+    """With a shared weight, the batch is folded into N; with one weight for each sample, the channels form B groups."""
     x, weight, bias = parts
     r = grouped(op, level, x, weight, settings, (None,))
     if bias is None:
         return r
-    return r + bias.whole().reshape(
-        (-1, 1, bias.value._array.shape[-1]) + (1,) * (r._array.ndim - 3)
-    )
+    return r + bias.whole().reshape((-1, 1, bias.value._array.shape[-1]) + (1,) * (r._array.ndim - 3))
 
 
 @rule(conv.conv_input_grad)
@@ -94,23 +78,17 @@ def conv_input_grad(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
 
 
 def grouped(op: Op, level: Level, x: Part, weight: Part, settings: tuple, more: tuple) -> Any:
-    """x (B, N, C, ...) with weight (B, O, ...): (N, B C, ...) with (B O, ...) in B times as many
-    groups."""
+    """x (B, N, C, ...) with weight (B, O, ...): (N, B C, ...) with (B O, ...) in B times as many groups."""
     if not weight.mapped:
         return unfolded(call(op, [folded(x.whole()), weight.value, *more], settings), level.size)
     *rest, groups = settings
-    made = call(
-        op,
-        [channels_together(x.whole()), folded(weight.value), *more],
-        (*rest, groups * level.size),
-    )
+    made = call(op, [channels_together(x.whole()), folded(weight.value), *more], (*rest, groups * level.size))
     return channels_apart(made, level.size)
 
 
 @rule(conv.conv_weight_grad)
 def conv_weight_grad(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """Of x (B, N, O, ...) and y (B, N, C, ...): the weights of B times as many groups, (B O, C /
-    groups, ...)."""
+    """Of x (B, N, O, ...) and y (B, N, C, ...): the weights of B times as many groups, (B O, C / groups, ...)."""
     *rest, groups = settings
     made = call(op, [channels_together(p.whole()) for p in parts], (*rest, groups * level.size))
     return unfolded(made, level.size)
@@ -118,15 +96,11 @@ def conv_weight_grad(op: Op, level: Level, parts: Parts, settings: tuple) -> Any
 
 @rule(attention_ops.attention, attention_ops.attention_back)
 def attention(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """q, k, v, the mask (which may have fewer dimensions) and the outputs of `attention` get the
-    batch as a leading dimension.
+    """q, k, v, the mask (which may have fewer dimensions) and the outputs of `attention` get the batch as a leading
+    dimension.
     """
     (tensors,) = parts
-    return call(
-        op,
-        [[p.whole(tensors[0].ndim if i == 3 else None) for i, p in enumerate(tensors)]],
-        settings,
-    )
+    return call(op, [[p.whole(tensors[0].ndim if i == 3 else None) for i, p in enumerate(tensors)]], settings)
 
 
 # -- losses ----------------------------------------------------------------------------------------
@@ -147,28 +121,18 @@ def nll_loss(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     return total / weights_of(op, level, x.whole(), target, weight, ignored)
 
 
-def fold_classes(
-    op: Op, level: Level, x: Tensor, target: Part, weight: Part | None, ignored: int
-) -> Tensor:
+def fold_classes(op: Op, level: Level, x: Tensor, target: Part, weight: Part | None, ignored: int) -> Tensor:
     """-weight x[target] for each element: (B, N, *d), or (B,) where a sample is one target."""
-    made = call(
-        op,
-        [rows(x, target), rows(target.whole(), target), weight and weight.value],
-        (ignored, "none"),
-    )
+    made = call(op, [rows(x, target), rows(target.whole(), target), weight and weight.value], (ignored, "none"))
     return unfolded(made, level.size) if target.ndim else made
 
 
 def rows(t: Tensor, target: Part) -> Tensor:
-    """(B, N, ...) -> (B N, ...). If a sample is one target with its C numbers, (B, ...) already
-    consists of rows.
-    """
+    """(B, N, ...) -> (B N, ...). If a sample is one target with its C numbers, (B, ...) already consists of rows."""
     return folded(t) if target.ndim else t
 
 
-def weights_of(
-    op: Op, level: Level, like: Tensor, target: Part, weight: Part | None, ignored: int
-) -> Tensor:
+def weights_of(op: Op, level: Level, like: Tensor, target: Part, weight: Part | None, ignored: int) -> Tensor:
     """The sum of the weights of each sample's targets, as the loss of -1: (B,)."""
     each: Any = fold_classes(op, level, ops["zeros_like"](like) - 1, target, weight, ignored)
     return each.reshape((level.size, -1)).sum(1)
@@ -191,9 +155,7 @@ def nll_loss_grad(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
         each = each.reshape((level.size,) + (1,) * (len(shape) - 1)).expand(shape)
     size = (level.size * size[0], *size[1:]) if target.ndim else (level.size, *size)
     made = call(
-        op,
-        [rows(each, target), rows(target.whole(), target), weight and weight.value],
-        (size, ignored, "none"),
+        op, [rows(each, target), rows(target.whole(), target), weight and weight.value], (size, ignored, "none")
     )
     return unfolded(made, level.size) if target.ndim else made
 

@@ -1,5 +1,4 @@
-"""Separates the watchers of a vmap: inner watchers see the ops on batched tensors, outer ones the
-ops on the values."""
+"""Separates the watchers of a vmap: inner watchers see the ops on batched tensors, outer ones the ops on the values."""
 
 from __future__ import annotations
 
@@ -11,16 +10,12 @@ from rushlight.core.tensor import Tensor
 
 
 class Boundary(Inner):
-    """Forwards events to the watchers around a vmap, except events on its batched tensors: those
-    watchers see the ops on the values instead."""
+    """Forwards events to the watchers around a vmap, except events on its batched tensors: those watchers see the ops
+    on the values instead."""
 
     def __init__(self, level: Any, outer: Watcher):
         self.level, self.outer = level, outer
-        self.records, self.differentiates, self.snapshots = (
-            outer.records,
-            outer.differentiates,
-            outer.snapshots,
-        )
+        self.records, self.differentiates, self.snapshots = outer.records, outer.differentiates, outer.snapshots
 
     def passes(self, *things: Any) -> bool:
         return not any([getattr(t._array, "level", None) is self.level for t in tensors_of(things)])

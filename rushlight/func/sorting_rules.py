@@ -1,5 +1,4 @@
-"""Batching rules of medians, searches in sorted sequences, and tests of membership
-(ops/reduce/sorting.py)."""
+"""Batching rules of medians, searches in sorted sequences, and tests of membership (ops/reduce/sorting.py)."""
 
 from __future__ import annotations
 
@@ -24,9 +23,7 @@ def places(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     if not x.mapped and x.ndim == 1 and not (sorter and sorter.mapped):
         return call(op, [x.value, values.value, sorter and sorter.value], settings)
     rows = values.whole() if x.ndim > 1 else values.whole().reshape((level.size, -1))
-    return call(op, [x.whole(), rows, sorter and sorter.whole()], settings).reshape(
-        values.whole()._array.shape
-    )
+    return call(op, [x.whole(), rows, sorter and sorter.whole()], settings).reshape(values.whole()._array.shape)
 
 
 @rule(sorting.among)

@@ -13,8 +13,7 @@ from rushlight.ops.shape import as_strided
 
 @rule(as_strided.lie)
 def lie(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
-    """The steps of a sample behind that from one sample to the next; the first begins where the
-    values do."""
+    """The steps of a sample behind that from one sample to the next; the first begins where the values do."""
     value, (size, stride, start, own) = parts[0].value, settings
     step = value.stride(0)
     return call(op, [value], ((level.size, *size), (step, *stride), start, (step, *own)))
@@ -25,9 +24,7 @@ def unlie(op: Op, level: Level, parts: Parts, settings: tuple) -> Any:
     shape, size, stride, start, own = settings
     step = beyond((shape, own, 0), (size, stride, start))
     return call(
-        op,
-        [parts[0].whole()],
-        ((level.size, *shape), (level.size, *size), (step, *stride), start, (step, *own)),
+        op, [parts[0].whole()], ((level.size, *shape), (level.size, *size), (step, *stride), start, (step, *own))
     )
 
 

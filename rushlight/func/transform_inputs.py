@@ -1,10 +1,8 @@
-"""Shared by all transforms that differentiate a function: inputs as variables, and results without
-dead variables.
+"""Shared by all transforms that differentiate a function: inputs as variables, and results without dead variables.
 
-A variable is a new tensor on the input's memory, with a node of its own (`Start`), whose edge leads
-to the input's node. So nested derivatives do not mix. When a transform ends, a walk through a
-result's graph tells whether the result still depends on a leaf or on a variable of an outer
-transform."""
+A variable is a new tensor on the input's memory, with a node of its own (`Start`), whose edge leads to the input's
+node. So nested derivatives do not mix. When a transform ends, a walk through a result's graph tells whether the result
+still depends on a leaf or on a variable of an outer transform."""
 
 from __future__ import annotations
 
@@ -13,14 +11,7 @@ from typing import Any
 
 from rushlight.base import dtypes
 from rushlight.base.errors import explain
-from rushlight.base.pytree import (
-    TreeSpec,
-    tree_flatten,
-    tree_leaves,
-    tree_map,
-    tree_map_only,
-    tree_structure,
-)
+from rushlight.base.pytree import TreeSpec, tree_flatten, tree_leaves, tree_map, tree_map_only, tree_structure
 from rushlight.core.backward import grad
 from rushlight.core.mode import mode, taken, within
 from rushlight.core.node import Node, Start
@@ -33,8 +24,8 @@ ArgNums = int | tuple[int, ...]
 
 
 class Variables(within):
-    """The variables of one derivative, open while the function runs. Ops inside are recorded, also
-    in `no_grad` and `inference_mode`."""
+    """The variables of one derivative, open while the function runs. Ops inside are recorded, also in `no_grad` and
+    `inference_mode`."""
 
     def __init__(self) -> None:
         super().__init__(grad=True, inference=-abs(mode().inference))
@@ -53,8 +44,7 @@ class Variables(within):
             one.open = False
 
     def fresh(self, x: Any) -> Tensor:
-        """A variable on the memory of x. ValueError unless x is a tensor, RuntimeError for
-        integers."""
+        """A variable on the memory of x. ValueError unless x is a tensor, RuntimeError for integers."""
         if not isinstance(x, Tensor):
             raise ValueError(
                 explain(
@@ -80,14 +70,13 @@ class Variables(within):
         return tree_map(self.fresh, tree)
 
     def reached(self, results: Iterable[Tensor]) -> bool:
-        """Whether the results, or the values of batched results, depend on leaves or on variables
-        of outer transforms."""
+        """Whether the results, or the values of batched results, depend on leaves or on variables of outer
+        transforms."""
         return any([leads_out(one, self.starts) for t in results for one in at_each_level(t)])
 
 
 def at_each_level(t: Tensor) -> Iterator[Tensor]:
-    """The tensor; for a batched tensor also its values, level by level, which have nodes in the
-    outer graphs."""
+    """The tensor; for a batched tensor also its values, level by level, which have nodes in the outer graphs."""
     yield t
     while t._dense and isinstance(t._array, Batch):
         t = t._array.value
@@ -136,11 +125,7 @@ def all_settled(tree: Any) -> Any:
 
 
 def pulled(
-    ys: Sequence[Tensor],
-    xs: Sequence[Tensor],
-    vs: Sequence[Tensor],
-    retain: bool,
-    create_graph: bool,
+    ys: Sequence[Tensor], xs: Sequence[Tensor], vs: Sequence[Tensor], retain: bool, create_graph: bool
 ) -> list[Tensor]:
     """v' J for each x; zeros for an x that no y depends on."""
     pairs = [(y, v) for y, v in zip(ys, vs) if y._node is not None]
@@ -161,11 +146,8 @@ def pulled(
 
 
 def numbers_of(argnums: Any, count: int) -> tuple[int, ...]:
-    """The positions of the arguments `argnums`, all >= 0. RuntimeError for invalid or repeated
-    positions."""
-    if not isinstance(argnums, (int, tuple)) or not all(
-        isinstance(n, int) for n in tree_leaves(argnums)
-    ):
+    """The positions of the arguments `argnums`, all >= 0. RuntimeError for invalid or repeated positions."""
+    if not isinstance(argnums, (int, tuple)) or not all(isinstance(n, int) for n in tree_leaves(argnums)):
         kind = type(argnums) if not isinstance(argnums, tuple) else tuple(map(type, argnums))
         raise RuntimeError(explain(f"argnums must be int or Tuple[int, ...], got: {kind}"))
     wanted = argnums if isinstance(argnums, tuple) else (argnums,)
@@ -186,39 +168,30 @@ def numbers_of(argnums: Any, count: int) -> tuple[int, ...]:
 
 
 def split(made: Any, has_aux: bool, who: str) -> tuple[Any, Any]:
-    """(output, aux) from the result of a function. RuntimeError if `has_aux` and the result is not
-    a pair.
-    """
+    """(output, aux) from the result of a function. RuntimeError if `has_aux` and the result is not a pair."""
     if not has_aux:
         return made, None
     if not (isinstance(made, tuple) and len(made) == 2):
         raise RuntimeError(
             explain(
-                f"{who}: output of function f should be a tuple: (output, aux) if has_aux is True",
-                "return output, aux",
+                f"{who}: output of function f should be a tuple: (output, aux) if has_aux is True", "return output, aux"
             )
         )
     return made
 
 
 def outputs_of(made: Any, who: str) -> tuple[list[Tensor], TreeSpec]:
-    """(tensors of the output, its tree). RuntimeError for an empty output, or leaves that are not
-    tensors.
-    """
+    """(tensors of the output, its tree). RuntimeError for an empty output, or leaves that are not tensors."""
     ys, spec = tree_flatten(made)
     if not ys or made is None:
         raise RuntimeError(
-            explain(
-                f"{who}: Expected f to be a function that has non-empty output (got output = "
-                f"{made})"
-            )
+            explain(f"{who}: Expected f to be a function that has non-empty output (got output = {made})")
         )
     for y in ys:
         if not isinstance(y, Tensor):
             raise RuntimeError(
                 explain(
-                    f"{who}: expected f(*primals) to return only tensors, got unsupported type "
-                    f"{type(y)}",
+                    f"{who}: expected f(*primals) to return only tensors, got unsupported type {type(y)}",
                     "return numbers and text as aux, with has_aux=True",
                 )
             )
@@ -229,7 +202,5 @@ def same_form(given: Any, wanted: TreeSpec, words: Callable[[TreeSpec, TreeSpec]
     """The leaves of the tree `given`. RuntimeError unless it has the structure `wanted`."""
     form = tree_structure(given)
     if form != wanted:
-        raise RuntimeError(
-            explain(words(form, wanted), "pass the same containers, with a tensor for each leaf")
-        )
+        raise RuntimeError(explain(words(form, wanted), "pass the same containers, with a tensor for each leaf"))
     return tree_leaves(given)

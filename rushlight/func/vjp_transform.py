@@ -36,15 +36,12 @@ def grad(func: Callable[Concatenate[A, P], Tensor]) -> Callable[Concatenate[A, P
 @overload
 def grad(func: Callable, argnums: ArgNums = 0, has_aux: bool = False) -> Callable: ...
 def grad(func: Callable, argnums: ArgNums = 0, has_aux: bool = False) -> Callable:
-    """f -> f': a function of the same arguments that returns the gradient of f, which returns one
-    number.
+    """f -> f': a function of the same arguments that returns the gradient of f, which returns one number.
 
-    `argnums`: the position of the argument, a tensor or a tree of tensors, by which f is
-    differentiated; a tuple gives a tuple of gradients. `has_aux`: f returns (number, aux), and f'
-    returns (gradient, aux).
+    `argnums`: the position of the argument, a tensor or a tree of tensors, by which f is differentiated; a tuple gives
+    a tuple of gradients. `has_aux`: f returns (number, aux), and f' returns (gradient, aux).
 
-    RuntimeError unless f returns one floating-point number as a tensor. Transforms nest:
-    grad(grad(f)).
+    RuntimeError unless f returns one floating-point number as a tensor. Transforms nest: grad(grad(f)).
 
     >>> from rushlight.func import grad
     >>> grad(grad(rushlight.sin))(rushlight.tensor(1.))
@@ -78,9 +75,7 @@ def grad_and_value(func: Callable, argnums: ArgNums = 0, has_aux: bool = False) 
             value, aux = split(func(*inside, **kwargs), has_aux, GRAD)
             y = one_number(value)
             xs, form = tree_flatten(tuple([inside[n] for n in chosen]))
-            found = pulled(
-                [y], xs, [ones_like(y)], False, variables.outside and variables.reached([y])
-            )
+            found = pulled([y], xs, [ones_like(y)], False, variables.outside and variables.reached([y]))
         gradients = tree_unflatten(map(settled, found), form)
         gradients = gradients if isinstance(argnums, tuple) else gradients[0]
         return gradients, (settled(value), all_settled(aux)) if has_aux else settled(value)
@@ -91,15 +86,12 @@ def grad_and_value(func: Callable, argnums: ArgNums = 0, has_aux: bool = False) 
 def one_number(value: Any) -> Tensor:
     """`value` unchanged. RuntimeError unless it is a real tensor without dimensions."""
     if not isinstance(value, Tensor):
-        raise RuntimeError(
-            explain(f"{GRAD}: Expected f(*args) to return a Tensor, got {type(value)}")
-        )
+        raise RuntimeError(explain(f"{GRAD}: Expected f(*args) to return a Tensor, got {type(value)}"))
     if value.dim() != 0:
         raise RuntimeError(
             explain(
-                f"{GRAD}: Expected f(*args) to return a scalar Tensor, got tensor with "
-                f"{value.dim()} "
-                "dims. Maybe you wanted to use the vjp or jacrev APIs instead?",
+                f"{GRAD}: Expected f(*args) to return a scalar Tensor, got tensor with {value.dim()} dims. Maybe you "
+                "wanted to use the vjp or jacrev APIs instead?",
                 "reduce it: .sum(), .mean()",
                 shape=tuple(value.shape),
             )
@@ -107,8 +99,7 @@ def one_number(value: Any) -> Tensor:
     if value.is_complex():
         raise RuntimeError(
             explain(
-                "grad can be implicitly created only for real scalar outputs but got "
-                f"{value.dtype}",
+                f"grad can be implicitly created only for real scalar outputs but got {value.dtype}",
                 "take .abs() or .real first, or use vjp",
             )
         )
@@ -116,12 +107,11 @@ def one_number(value: Any) -> Tensor:
 
 
 def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
-    """(f(*primals), v -> v' J): the value, and a function from v, structured like the value, to the
-    gradients of primals.
+    """(f(*primals), v -> v' J): the value, and a function from v, structured like the value, to the gradients of
+    primals.
 
-    Primals and outputs are trees of tensors. The function returns a tuple with a gradient for each
-    primal, and may be called repeatedly. `has_aux`: f returns (output, aux), and aux is the third
-    result.
+    Primals and outputs are trees of tensors. The function returns a tuple with a gradient for each primal, and may be
+    called repeatedly. `has_aux`: f returns (output, aux), and aux is the third result.
 
     >>> from rushlight.func import vjp
     >>> y, pull = vjp(rushlight.sin, rushlight.tensor([0., 1.]))
@@ -141,16 +131,11 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
             cotangents,
             form,
             lambda given, wanted: (
-                "Expected pytree structure of cotangents to be the same as "
-                f"pytree structure of outputs to the function. cotangents: {given}, primal "
-                f"output: {wanted}"
+                "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
+                f"function. cotangents: {given}, primal output: {wanted}"
             ),
         )
-        create = (
-            mode().grad and (together or any([recorded(v) for v in vs]))
-            if create_graph is None
-            else create_graph
-        )
+        create = mode().grad and (together or any([recorded(v) for v in vs])) if create_graph is None else create_graph
         before = taken.set(variables)
         try:
             found = pulled(ys, xs, vs, retain_graph, create)
@@ -163,8 +148,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
 
 
 def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
-    """The function itself. In torch, the function without in-place ops in its graph; the results
-    are the same.
+    """The function itself. In torch, the function without in-place ops in its graph; the results are the same.
 
     ValueError unless `remove` is 'mutations' or 'mutations_and_views'.
 

@@ -1,5 +1,4 @@
-"""The fallback of vmap for functions that need the numbers of their tensors: run each sample, stack
-the results.
+"""The fallback of vmap for functions that need the numbers of their tensors: run each sample, stack the results.
 
 The gradient (v' J of each sample) runs by the same fallback, so gradients nest.
 """
@@ -55,8 +54,8 @@ class OneByOne(Node):
 
 
 def one_by_one(function: Callable, args: tuple, kwargs: dict) -> Any:
-    """Run the function on each sample of the innermost level among its arguments; returns the
-    stacked results, batched."""
+    """Run the function on each sample of the innermost level among its arguments; returns the stacked results,
+    batched."""
     leaves, spec = tree_flatten((args, kwargs))
     level = innermost(leaves)
     slow(getattr(function, "__name__", "a function"))
@@ -77,44 +76,29 @@ def one_by_one(function: Callable, args: tuple, kwargs: dict) -> Any:
 
 
 def stacked(call: Callable, leaves: list, level: Level) -> tuple[list, TreeSpec]:
-    """(stacked results of all samples, tree of the results). RuntimeError without samples, or if
-    shapes differ."""
+    """(stacked results of all samples, tree of the results). RuntimeError without samples, or if shapes differ."""
     parts = [Part(a, level) if isinstance(a, Tensor) else a for a in leaves]
     made = [
-        call(
-            [
-                a if not isinstance(a, Part) else a.value.select(0, i) if a.mapped else a.value
-                for a in parts
-            ]
-        )
+        call([a if not isinstance(a, Part) else a.value.select(0, i) if a.mapped else a.value for a in parts])
         for i in range(level.size)
     ]
     if not made:
         raise RuntimeError(
-            explain(
-                "vmap: this function runs sample by sample, so its output shape is unknown for 0 "
-                "samples"
-            )
+            explain("vmap: this function runs sample by sample, so its output shape is unknown for 0 samples")
         )
     columns = list(zip(*(flat for flat, _ in made)))
-    if any(
-        isinstance(t, Tensor) and t._array.shape != ts[0]._array.shape for ts in columns for t in ts
-    ):
+    if any(isinstance(t, Tensor) and t._array.shape != ts[0]._array.shape for ts in columns for t in ts):
         raise RuntimeError(
             explain(
-                "vmap: We do not support batching operators that can output dynamic shape: the "
-                "results "
-                "of the samples differ in shape"
+                "vmap: We do not support batching operators that can output dynamic shape: the results of the samples "
+                "differ in shape"
             )
         )
-    return [
-        TENSORS["stack"](list(ts), 0) if isinstance(ts[0], Tensor) else ts[0] for ts in columns
-    ], made[0][1]
+    return [TENSORS["stack"](list(ts), 0) if isinstance(ts[0], Tensor) else ts[0] for ts in columns], made[0][1]
 
 
 def push(call: Callable, leaves: list, outs: list, level: Level) -> None:
-    """Compute the outputs' tangents, sample by sample, at each level of forward mode opened inside
-    the vmap."""
+    """Compute the outputs' tangents, sample by sample, at each level of forward mode opened inside the vmap."""
     forward = innermost_watcher(forward_ad.Level, mode().watch)
     while forward is not None and forward.depth >= level.depth:
         tangents = [forward.tangent(a) if isinstance(a, Tensor) else None for a in leaves]
@@ -131,9 +115,7 @@ def push(call: Callable, leaves: list, outs: list, level: Level) -> None:
         forward = innermost_watcher(forward_ad.Level, forward.outer)
 
 
-def pushed(
-    call: Callable, varied: list[int], smooth: list[int], leaves: list, tangents: list
-) -> tuple:
+def pushed(call: Callable, varied: list[int], smooth: list[int], leaves: list, tangents: list) -> tuple:
     """The tangents of the outputs `smooth`, from the tangents of the inputs `varied`."""
 
     def outputs(*xs: Tensor) -> tuple:
@@ -164,12 +146,7 @@ def record(call: Callable, leaves: list, outs: list, level: Level) -> None:
         return
     node = OneByOne()
     node.call, node.varied, node.smooth, node.saved = call, varied, smooth, tuple(leaves)
-    node.edges, node.seq, node.shape, node.where = (
-        tuple(nodes[i] for i in varied),
-        tick(),
-        None,
-        None,
-    )
+    node.edges, node.seq, node.shape, node.where = tuple(nodes[i] for i in varied), tick(), None, None
     for i in smooth:
         outs[i]._node = Output(node, i, tick(), outs[i]._array.shape)
 

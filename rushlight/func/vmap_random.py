@@ -1,5 +1,4 @@
-"""Random numbers inside vmap: a generator that draws different numbers per sample, the same for
-all, or raises."""
+"""Random numbers inside vmap: a generator that draws different numbers per sample, the same for all, or raises."""
 
 from __future__ import annotations
 
@@ -14,16 +13,13 @@ from rushlight.core.tensor import Tensor, from_array
 from rushlight.func.batching import Batch, Level, wrap
 
 ERROR = (
-    "vmap: called random operation while in randomness error mode. Please either use the 'same' "
-    "or 'different' "
+    "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
     "randomness flags on vmap or perform the randomness operation out of vmap"
 )
 SAME = (
-    "Vmap does not currently support same randomness with a batched tensor input. Please file "
-    "an issue with functorch"
+    "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch"
 )
-# Method of a generator -> indices of its arguments that get a batch dimension: the shape, or
-# arrays. Default: (0,).
+# Method of a generator -> indices of its arguments that get a batch dimension: the shape, or arrays. Default: (0,).
 PLACES = {"randint": (2,), "bernoulli_scalar": (1,), "binomial": (0, 1)}
 
 
@@ -39,17 +35,13 @@ class Draws:
             if self.level.randomness == "error":
                 raise RuntimeError(explain(ERROR))
             method = getattr(self.generator, name)
-            return (self.same if self.level.randomness == "same" else self.different)(
-                name, method, args, kwargs
-            )
+            return (self.same if self.level.randomness == "same" else self.different)(name, method, args, kwargs)
 
         return draw
 
     def same(self, name: str, method: Callable, args: tuple, kwargs: dict) -> Any:
         if any(self.mapped(a) for a in args):
-            raise RuntimeError(
-                explain(SAME, "draw outside of vmap, or pass randomness='different'")
-            )
+            raise RuntimeError(explain(SAME, "draw outside of vmap, or pass randomness='different'"))
         return method(*args, **kwargs)
 
     def different(self, name: str, method: Callable, args: tuple, kwargs: dict) -> Any:
@@ -63,9 +55,7 @@ class Draws:
             made = from_array(rows).reshape(*weights.shape[:2], -1)._array
         else:
             places = PLACES.get(name, (0,))
-            made = method(
-                *[self.spread(a) if i in places else a for i, a in enumerate(args)], **kwargs
-            )
+            made = method(*[self.spread(a) if i in places else a for i, a in enumerate(args)], **kwargs)
         return Batch(from_array(made), self.level)
 
     def mapped(self, a: Any) -> bool:
@@ -85,8 +75,7 @@ class Draws:
 def drawn(level: Level, x: Tensor, draw: Callable) -> Tensor | None:
     """`draw(values of x)`, which draws for all samples at once in memory order, as torch does.
 
-    None if x is not batched at this level, or the level does not draw different numbers per sample.
-    """
+    None if x is not batched at this level, or the level does not draw different numbers per sample."""
     array: Any = x._array
     if level.randomness != "different" or not isinstance(array, Batch) or array.level is not level:
         return None

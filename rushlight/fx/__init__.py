@@ -34,24 +34,15 @@ def wrap(fn_or_name: str | Callable) -> Any:
 
     >>> rushlight.fx.wrap("len")  # at the top of a module: a trace has a call of len, and asks no proxy for its length
     'len'
-    """  # noqa: E501
+    """
     name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
     WRAPPED[id(sys._getframe(1).f_globals), name] = None
     return fn_or_name
 
 
 __all__ = [
-    "Graph",
-    "GraphModule",
-    "Interpreter",
-    "Node",
-    "Proxy",
-    "Tracer",
-    "Transformer",
-    "map_arg",
-    "replace_pattern",
-    "symbolic_trace",
-    "wrap",
-]
+    "Graph", "GraphModule", "Interpreter", "Node", "Proxy", "Tracer", "Transformer", "map_arg", "replace_pattern",
+    "symbolic_trace", "wrap",
+]  # fmt: skip
 
 _tell(__name__)

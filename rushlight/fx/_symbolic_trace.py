@@ -17,12 +17,5 @@ def is_fx_tracing() -> bool:
 is_fx_symbolic_tracing = is_fx_tracing
 
 __all__ = [
-    "Graph",
-    "GraphModule",
-    "Proxy",
-    "Tracer",
-    "is_fx_symbolic_tracing",
-    "is_fx_tracing",
-    "symbolic_trace",
-    "wrap",
-]
+    "Graph", "GraphModule", "Proxy", "Tracer", "is_fx_symbolic_tracing", "is_fx_tracing", "symbolic_trace", "wrap",
+]  # fmt: skip

@@ -1,6 +1,4 @@
-"""The functions that a trace records when an argument is a proxy, and the places where users find
-them.
-"""
+"""The functions that a trace records when an argument is a proxy, and the places where users find them."""
 
 from __future__ import annotations
 
@@ -29,9 +27,7 @@ HOMES = {
 }
 # (id of a module's globals, name) of functions that stay whole, by `wrap`
 WRAPPED: dict[tuple[int, str], None] = {}
-WHOLE = (
-    "functions that stay whole"  # the key in the namespace of a graph's code that lists such names
-)
+WHOLE = "functions that stay whole"  # the key in the namespace of a graph's code that lists such names
 PATCHING = threading.RLock()  # one trace at a time
 
 
@@ -77,9 +73,7 @@ Take = Callable[[str, Any, tuple, dict], Any]
 
 
 def recording(f: Any, take: Take, kind: str = "call_function", target: Any = None) -> Any:
-    """The function or method with a wrapper: if an argument is a proxy, the call is recorded
-    instead of run.
-    """
+    """The function or method with a wrapper: if an argument is a proxy, the call is recorded instead of run."""
 
     @wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -91,8 +85,8 @@ def recording(f: Any, take: Take, kind: str = "call_function", target: Any = Non
 
 @contextmanager
 def recorded(take: Take, also: list[dict]) -> Iterator[None]:
-    """A context in which torch's functions, those of `math`, and methods of tensors accept proxies:
-    in torch's namespaces, and in the traced modules.
+    """A context in which torch's functions, those of `math`, and methods of tensors accept proxies: in torch's
+    namespaces, and in the traced modules.
     """
     originals = {id(f): f for _, _, f in known()}
     places = list(known())
@@ -100,21 +94,13 @@ def recorded(take: Take, also: list[dict]) -> Iterator[None]:
         places += [
             (namespace, name, f)
             for name, f in namespace.items()
-            if id(f) in originals
-            or (id(namespace), name) in WRAPPED
-            or name in namespace.get(WHOLE, ())
+            if id(f) in originals or (id(namespace), name) in WRAPPED or name in namespace.get(WHOLE, ())
         ]
-    places += [
-        (vars(math), name, f)
-        for name, f in vars(math).items()
-        if isinstance(f, BuiltinFunctionType)
-    ]
+    places += [(vars(math), name, f) for name, f in vars(math).items() if isinstance(f, BuiltinFunctionType)]
     made: dict[int, Any] = {}
     getitem = Tensor.__getitem__
     methods = [
-        (name, f)
-        for name, f in vars(Tensor).items()
-        if isinstance(f, FunctionType) and not name.startswith("_")
+        (name, f) for name, f in vars(Tensor).items() if isinstance(f, FunctionType) and not name.startswith("_")
     ]
     with PATCHING:
         try:
@@ -136,14 +122,10 @@ def recorded(take: Take, also: list[dict]) -> Iterator[None]:
 
 @contextmanager
 def recorded_in_layers(take: Take) -> Iterator[None]:
-    """Within `recorded`: the same in the files of rushlight's layers, for a tracer that enters
-    layers.
-    """
+    """Within `recorded`: the same in the files of rushlight's layers, for a tracer that enters layers."""
     originals = {id(private(f)): f for _, _, f in known()}
     files = [
-        vars(module)
-        for name, module in sys.modules.items()
-        if name.startswith(("rushlight.nn.", "rushlight.ops."))
+        vars(module) for name, module in sys.modules.items() if name.startswith(("rushlight.nn.", "rushlight.ops."))
     ]
     places = [
         (file, name, f, originals[id(private(f))])

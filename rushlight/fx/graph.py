@@ -40,8 +40,8 @@ PREFIX = {operator.neg: "-", operator.pos: "+", operator.invert: "~"}
 
 
 class Graph:
-    """Nodes in the order of execution. A Tracer makes them from operations on proxies; a graph can
-    also be changed by hand:
+    """Nodes in the order of execution. A Tracer makes them from operations on proxies; a graph can also be changed by
+    hand:
 
     >>> import operator
     >>> graph = rushlight.fx.Graph()
@@ -56,9 +56,7 @@ class Graph:
     3
     """
 
-    def __init__(
-        self, owning_module: Any = None, tracer_cls: Any = None, tracer_extras: Any = None
-    ):
+    def __init__(self, owning_module: Any = None, tracer_cls: Any = None, tracer_extras: Any = None):
         self.owning_module, self._names = owning_module, set[str]()
         self._root = Node(self, "", "root", "", (), {})
         self._at = self._root  # new nodes are inserted before this node
@@ -85,31 +83,16 @@ class Graph:
     ) -> Node:
         """A new node where nodes are being inserted."""
         if op not in OPCODES:
-            raise AssertionError(
-                f"{op!r} is not an op of a graph; the ops are {', '.join(OPCODES)}"
-            )
+            raise AssertionError(f"{op!r} is not an op of a graph; the ops are {', '.join(OPCODES)}")
         wanted = name or self._target_to_str(target)
-        node = Node(
-            self,
-            self._name(wanted, target),
-            op,
-            target,
-            tuple(args or ()),
-            dict(kwargs or {}),
-            type_expr,
-        )
+        node = Node(self, self._name(wanted, target), op, target, tuple(args or ()), dict(kwargs or {}), type_expr)
         self._at.prepend(node)
         return node
 
-    def placeholder(
-        self, name: str, type_expr: Any = None, default_value: Any = None, **more: Any
-    ) -> Node:
+    def placeholder(self, name: str, type_expr: Any = None, default_value: Any = None, **more: Any) -> Node:
         """An argument of the function."""
         return self.create_node(
-            "placeholder",
-            name,
-            () if default_value is None else (default_value,),
-            type_expr=type_expr,
+            "placeholder", name, () if default_value is None else (default_value,), type_expr=type_expr
         )
 
     def get_attr(self, qualified_name: str, type_expr: Any = None) -> Node:
@@ -128,21 +111,13 @@ class Graph:
         return self.create_node("call_function", the_function, args, kwargs, name, type_expr)
 
     def call_method(
-        self,
-        method_name: str,
-        args: tuple | None = None,
-        kwargs: dict | None = None,
-        type_expr: Any = None,
+        self, method_name: str, args: tuple | None = None, kwargs: dict | None = None, type_expr: Any = None
     ) -> Node:
         """A call of a method of the first argument."""
         return self.create_node("call_method", method_name, args, kwargs, type_expr=type_expr)
 
     def call_module(
-        self,
-        module_name: str,
-        args: tuple | None = None,
-        kwargs: dict | None = None,
-        type_expr: Any = None,
+        self, module_name: str, args: tuple | None = None, kwargs: dict | None = None, type_expr: Any = None
     ) -> Node:
         """A call of a submodule."""
         return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
@@ -152,8 +127,7 @@ class Graph:
         return self.create_node("output", "output", (result,), type_expr=type_expr)
 
     def node_copy(self, node: Node, arg_transform: Callable[[Node], Any] = lambda x: x) -> Node:
-        """A copy of a node, perhaps of another graph, whose arguments are `arg_transform` of that
-        one's."""
+        """A copy of a node, perhaps of another graph, whose arguments are `arg_transform` of that one's."""
         made = self.create_node(
             node.op,
             node.target,
@@ -165,11 +139,9 @@ class Graph:
         made.meta = dict(node.meta)
         return made
 
-    def graph_copy(
-        self, g: Graph, val_map: dict[Node, Node], return_output_node: bool = False
-    ) -> Any:
-        """Copy all nodes of another graph to this one, and fill `val_map`. Returns the copied
-        graph's result as nodes of this graph.
+    def graph_copy(self, g: Graph, val_map: dict[Node, Node], return_output_node: bool = False) -> Any:
+        """Copy all nodes of another graph to this one, and fill `val_map`. Returns the copied graph's result as nodes
+        of this graph.
         """
         for node in g.nodes:
             if node.op == "output":
@@ -184,9 +156,7 @@ class Graph:
         if to_erase.users:
             raise RuntimeError(
                 explain(
-                    f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} "
-                    "users in "
-                    "the graph: "
+                    f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in the graph: "
                     f"{to_erase.users}!"
                 )
             )
@@ -220,24 +190,18 @@ class Graph:
         return dead > 0
 
     def lint(self) -> None:
-        """RuntimeError for arguments that come later or from another graph, and for duplicate
-        names.
-        """
+        """RuntimeError for arguments that come later or from another graph, and for duplicate names."""
         seen: set[Node] = set()
         names: set[str] = set()
         for node in self.nodes:
             for used in node.all_input_nodes:
                 if used.graph is not self:
-                    raise RuntimeError(
-                        explain(f"Argument '{used}' of Node '{node}' does not belong to this Graph")
-                    )
+                    raise RuntimeError(explain(f"Argument '{used}' of Node '{node}' does not belong to this Graph"))
                 if used not in seen:
                     raise RuntimeError(
                         explain(
-                            f"Argument '{used}' of Node '{node}' was used before it has been "
-                            "defined! "
-                            "Please "
-                            f"check that Nodes in the graph are topologically ordered\n{self}"
+                            f"Argument '{used}' of Node '{node}' was used before it has been defined! Please check "
+                            f"that Nodes in the graph are topologically ordered\n{self}"
                         )
                     )
             if node.name in names:
@@ -250,17 +214,10 @@ class Graph:
     def _target_to_str(self, target: Any) -> str:
         name = target if isinstance(target, str) else target.__name__
         name = name[2:-2] if name.startswith("__") and name.endswith("__") else name
-        return (
-            re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
-            if not isinstance(target, str)
-            else name
-        )
+        return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower() if not isinstance(target, str) else name
 
     def _name(self, wanted: str, target: Any) -> str:
-        name = (
-            re.sub("[^0-9a-zA-Z_]+", "_", wanted).rstrip("_" if callable(target) else "")
-            or "_unnamed"
-        )
+        name = re.sub("[^0-9a-zA-Z_]+", "_", wanted).rstrip("_" if callable(target) else "") or "_unnamed"
         name = "_" + name if name[0].isdigit() else name
         stem, _, number = name.rpartition("_")
         stem, n = (stem, int(number)) if stem and number.isdigit() else (name, 0)
@@ -286,9 +243,7 @@ class Graph:
         print("\n".join("  ".join(cell.ljust(w) for cell, w in zip(row, widths)) for row in rows))
 
     def code(self, names: dict[str, Any]) -> str:
-        """The function as Python text; `names` is filled with the objects that the text refers
-        to.
-        """
+        """The function as Python text; `names` is filled with the objects that the text refers to."""
         arguments, body, gives = ["self"], [], ""
         # who uses each value last
         last = {used: node for node in self.nodes for used in node.all_input_nodes}
@@ -296,34 +251,19 @@ class Graph:
             if node.op == "placeholder":
                 said = f" : {type_said(node.type).strip()}" if plain_type(node.type) else ""
                 arguments.append(
-                    f"{node.target}{said}"
-                    + (f" = {self._written(node.args[0], names)}" if node.args else "")
+                    f"{node.target}{said}" + (f" = {self._written(node.args[0], names)}" if node.args else "")
                 )
-                line = (
-                    "" if node.name == node.target.lstrip("*") else f"{node.name} = {node.target}"
-                )
+                line = "" if node.name == node.target.lstrip("*") else f"{node.name} = {node.target}"
             elif node.op == "output":
                 line = f"return {self._written(node.args[0], names)}"
                 gives = f" -> {type_said(node.type).strip()}" if plain_type(node.type) else ""
             else:
                 line = f"{node.name} = {self._call(node, names)}"
-            done = (
-                []
-                if node.op == "output"
-                else [u.name for u in node.all_input_nodes if last[u] is node]
-            )
-            done += (
-                [node.name] if node not in last and node.op not in ("output", "placeholder") else []
-            )
+            done = [] if node.op == "output" else [u.name for u in node.all_input_nodes if last[u] is node]
+            done += [node.name] if node not in last and node.op not in ("output", "placeholder") else []
             if line:
-                body.append(
-                    line + (";  " + "".join(f"{name} = " for name in done) + "None") * bool(done)
-                )
-        return (
-            f"\n\n\ndef forward({', '.join(arguments)}){gives}:\n    "
-            + "\n    ".join(body or ["pass"])
-            + "\n    "
-        )
+                body.append(line + (";  " + "".join(f"{name} = " for name in done) + "None") * bool(done))
+        return f"\n\n\ndef forward({', '.join(arguments)}){gives}:\n    " + "\n    ".join(body or ["pass"]) + "\n    "
 
     def _written(self, a: Any, names: dict[str, Any]) -> str:
         if isinstance(a, Node):
@@ -336,11 +276,7 @@ class Graph:
                 return f"({parts})"
             return f"{self._global(type(a).__name__, type(a), names)}({parts})"
         if isinstance(a, dict):
-            return (
-                "{"
-                + ", ".join(f"{key!r}: {self._written(value, names)}" for key, value in a.items())
-                + "}"
-            )
+            return "{" + ", ".join(f"{key!r}: {self._written(value, names)}" for key, value in a.items()) + "}"
         if isinstance(a, slice):
             return f"slice({', '.join(self._written(x, names) for x in (a.start, a.stop, a.step))})"
         if (
@@ -361,9 +297,7 @@ class Graph:
 
     def _call(self, node: Node, names: dict[str, Any]) -> str:
         written = [self._written(a, names) for a in node.args]
-        given = written + [
-            f"{key} = {self._written(value, names)}" for key, value in node.kwargs.items()
-        ]
+        given = written + [f"{key} = {self._written(value, names)}" for key, value in node.kwargs.items()]
         if node.op == "get_attr":
             return attribute(str(node.target))
         if node.op == "call_module":
@@ -384,23 +318,18 @@ class Graph:
         function = (
             path
             if path.startswith("torch.")
-            else self._global(
-                "_" * (home == "operator") + path.removeprefix("builtins."), node.target, names
-            )
+            else self._global("_" * (home == "operator") + path.removeprefix("builtins."), node.target, names)
         )
         return f"{function}({', '.join(given)})"
 
 
 def plain_type(annotation: Any) -> bool:
     """Whether the text can name the annotation: a tensor or a builtin type."""
-    return (
-        annotation is Tensor or isinstance(annotation, type) and annotation.__module__ == "builtins"
-    )
+    return annotation is Tensor or isinstance(annotation, type) and annotation.__module__ == "builtins"
 
 
 class Nodes:
-    """The nodes of a graph, to be walked in order or, by `reversed`, backwards, while it
-    changes."""
+    """The nodes of a graph, to be walked in order or, by `reversed`, backwards, while it changes."""
 
     def __init__(self, graph: Graph):
         self.graph = graph
@@ -427,11 +356,7 @@ def attribute(path: str) -> str:
     """self.a.b; with getattr for parts that are not identifiers."""
     text = "self"
     for part in path.split("."):
-        text = (
-            f"{text}.{part}"
-            if part.isidentifier() and not keyword.iskeyword(part)
-            else f'getattr({text}, "{part}")'
-        )
+        text = f"{text}.{part}" if part.isidentifier() and not keyword.iskeyword(part) else f'getattr({text}, "{part}")'
     return text
 
 

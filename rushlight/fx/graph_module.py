@@ -41,8 +41,8 @@ def put(root: Module, path: str, value: Any) -> None:
 
 
 class GraphModule(Module):
-    """A module whose forward is a graph, with the submodules, parameters and buffers of `root`, a
-    module or a dict by path, that the graph names. `recompile()` after a change of the graph.
+    """A module whose forward is a graph, with the submodules, parameters and buffers of `root`, a module or a dict by
+    path, that the graph names. `recompile()` after a change of the graph.
 
     >>> f = rushlight.fx.symbolic_trace(lambda x: rushlight.relu(x) + 1)
     >>> print(f.code.strip())
@@ -54,19 +54,13 @@ class GraphModule(Module):
     tensor([1., 3.])
     """
 
-    def __init__(
-        self, root: Module | dict[str, Any], graph: Graph, class_name: str = "GraphModule"
-    ):
+    def __init__(self, root: Module | dict[str, Any], graph: Graph, class_name: str = "GraphModule"):
         super().__init__()
         self.__dict__["_class_name"] = class_name
         self.training = getattr(root, "training", True)
         for node in graph.nodes:
             if node.op in ("get_attr", "call_module"):
-                put(
-                    self,
-                    node.target,
-                    root[node.target] if isinstance(root, dict) else found(root, node.target),
-                )
+                put(self, node.target, root[node.target] if isinstance(root, dict) else found(root, node.target))
         self.graph = graph
 
     @property
@@ -88,10 +82,7 @@ class GraphModule(Module):
         """Write the forward anew, after the graph."""
         names: dict[str, Any] = {}
         self.__dict__["_code"] = self._graph.code(names)
-        self.__dict__["_names"], self.__dict__["_run"] = (
-            names,
-            compiled(self._code, names, self._class_name),
-        )
+        self.__dict__["_names"], self.__dict__["_run"] = names, compiled(self._code, names, self._class_name)
         return self._code
 
     @property
@@ -150,14 +141,8 @@ class GraphModule(Module):
         return made
 
     def __reduce_ex__(self, protocol: Any) -> tuple:
-        """The code, the objects in it, and the parts that it names. Loading traces the code again,
-        as in torch.
-        """
-        parts = {
-            n.target: found(self, n.target)
-            for n in self._graph.nodes
-            if n.op in ("get_attr", "call_module")
-        }
+        """The code, the objects in it, and the parts that it names. Loading traces the code again, as in torch."""
+        parts = {n.target: found(self, n.target) for n in self._graph.nodes if n.op in ("get_attr", "call_module")}
         return loaded, (self._code, self._names, parts, self._class_name, self.training)
 
 
@@ -169,9 +154,7 @@ class Whole(Tracer):
 
 
 def compiled(code: str, names: dict[str, Any], title: str) -> Callable:
-    """The function for a graph's code. The namespace lists functions that a trace records as one
-    node (`WHOLE`).
-    """
+    """The function for a graph's code. The namespace lists functions that a trace records as one node (`WHOLE`)."""
     whole = {
         name
         for name, f in names.items()
@@ -181,9 +164,7 @@ def compiled(code: str, names: dict[str, Any], title: str) -> Callable:
     return define(code, "forward", space, f"{title}, traced", prefix="<")
 
 
-def loaded(
-    code: str, names: dict[str, Any], parts: dict[str, Any], title: str, training: bool
-) -> GraphModule:
+def loaded(code: str, names: dict[str, Any], parts: dict[str, Any], title: str, training: bool) -> GraphModule:
     """A GraphModule from the parts that `__reduce_ex__` returned."""
     root = Module()
     for path, part in parts.items():
@@ -203,19 +184,12 @@ class Interpreter:
     tensor([2., 2.])
     """
 
-    def __init__(
-        self, module: Module, garbage_collect_values: bool = True, graph: Graph | None = None
-    ):
+    def __init__(self, module: Module, garbage_collect_values: bool = True, graph: Graph | None = None):
         self.module, self.graph = module, module.graph if graph is None else graph
         self.garbage_collect_values = garbage_collect_values
         self.env: dict[Node, Any] = {}
 
-    def run(
-        self,
-        *args: Any,
-        initial_env: dict[Node, Any] | None = None,
-        enable_io_processing: bool = True,
-    ) -> Any:
+    def run(self, *args: Any, initial_env: dict[Node, Any] | None = None, enable_io_processing: bool = True) -> Any:
         """The graph's result for these arguments."""
         self.env, self.args_iter = dict(initial_env or {}), iter(args)
         last = {used: node for node in self.graph.nodes for used in node.all_input_nodes}
@@ -252,10 +226,7 @@ class Interpreter:
         given = next(self.args_iter, self)
         if given is self and not args:
             raise RuntimeError(
-                explain(
-                    f"Expected positional argument for parameter {target}, but one was not "
-                    "passed in!"
-                )
+                explain(f"Expected positional argument for parameter {target}, but one was not passed in!")
             )
         return args[0] if given is self else given
 
@@ -281,8 +252,7 @@ class Interpreter:
 
 
 class Transformer(Interpreter):
-    """Makes a new GraphModule by running the graph on proxies with overridden methods:
-    `transform()`.
+    """Makes a new GraphModule by running the graph on proxies with overridden methods: `transform()`.
 
     >>> class Doubled(rushlight.fx.Transformer):
     ...     def call_method(self, target, args, kwargs):
@@ -319,15 +289,11 @@ class Transformer(Interpreter):
         return GraphModule(self.module, self.new_graph)
 
 
-def symbolic_trace(
-    root: Module | Callable, concrete_args: dict[str, Any] | None = None
-) -> GraphModule:
-    """The module or function as a GraphModule: its graph of calls, and the Python text for the
-    graph.
+def symbolic_trace(root: Module | Callable, concrete_args: dict[str, Any] | None = None) -> GraphModule:
+    """The module or function as a GraphModule: its graph of calls, and the Python text for the graph.
 
-    The function is called once, with proxies for its arguments. Control flow that depends on their
-    values, such as `if x.sum() > 0`, is an error. `concrete_args`: values for arguments that
-    control flow depends on.
+    The function is called once, with proxies for its arguments. Control flow that depends on their values, such as `if
+    x.sum() > 0`, is an error. `concrete_args`: values for arguments that control flow depends on.
 
     >>> f = rushlight.fx.symbolic_trace(lambda x: x.clamp(min=0.0) * 2)
     >>> [node.op for node in f.graph.nodes]
@@ -335,9 +301,7 @@ def symbolic_trace(
     """
     tracer = Tracer()
     graph = tracer.trace(root, concrete_args)
-    return GraphModule(
-        tracer.root, graph, root._get_name() if isinstance(root, Module) else root.__name__
-    )
+    return GraphModule(tracer.root, graph, root._get_name() if isinstance(root, Module) else root.__name__)
 
 
 __all__ = ["GraphModule", "Interpreter", "Transformer", "symbolic_trace"]

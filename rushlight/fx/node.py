@@ -1,6 +1,4 @@
-"""One step of a traced program: the called function, its arguments, and the nodes that use the
-result.
-"""
+"""One step of a traced program: the called function, its arguments, and the nodes that use the result."""
 
 from __future__ import annotations
 
@@ -59,25 +57,16 @@ def shown(a: Any) -> str:
 class Node:
     """One step of a graph: out = target(*args, **kwargs).
 
-    `op`: placeholder, get_attr, call_function, call_method, call_module or output. `target`: the
-    function, or the name of an attribute, method or module. `args` and `kwargs`: nodes stand for
-    values. `users`: the nodes that use this one. `meta`: a dict for notes.
+    `op`: placeholder, get_attr, call_function, call_method, call_module or output. `target`: the function, or the name
+    of an attribute, method or module. `args` and `kwargs`: nodes stand for values. `users`: the nodes that use this
+    one. `meta`: a dict for notes.
 
     >>> f = rushlight.fx.symbolic_trace(lambda x: x.relu())
     >>> [(node.op, node.target) for node in f.graph.nodes]
     [('placeholder', 'x'), ('call_method', 'relu'), ('output', 'output')]
     """
 
-    def __init__(
-        self,
-        graph: Any,
-        name: str,
-        op: str,
-        target: Any,
-        args: tuple,
-        kwargs: dict,
-        type_expr: Any = None,
-    ):
+    def __init__(self, graph: Any, name: str, op: str, target: Any, args: tuple, kwargs: dict, type_expr: Any = None):
         self.graph, self.name, self.op, self.target, self.type = graph, name, op, target, type_expr
         self.users: dict[Node, None] = {}
         self.meta: dict[str, Any] = {}
@@ -112,9 +101,7 @@ class Node:
     def kwargs(self, value: dict) -> None:
         self._uses(self._args, dict(value))
 
-    next = property(
-        lambda self: self._next, doc="The node after it; the graph's root after the last."
-    )
+    next = property(lambda self: self._next, doc="The node after it; the graph's root after the last.")
     prev = property(lambda self: self._prev, doc="The node before it.")
 
     @property
@@ -171,9 +158,7 @@ class Node:
         return changed
 
     def is_impure(self, impure_random: bool = True) -> bool:
-        """Whether dead code elimination must keep the node: placeholders, outputs and in-place
-        writes.
-        """
+        """Whether dead code elimination must keep the node: placeholders, outputs and in-place writes."""
         return (
             self.op in ("placeholder", "output")
             or self.op == "call_method"
@@ -183,24 +168,17 @@ class Node:
         )
 
     def format_node(
-        self,
-        placeholder_names: list[str] | None = None,
-        maybe_return_typename: list[str] | None = None,
+        self, placeholder_names: list[str] | None = None, maybe_return_typename: list[str] | None = None
     ) -> str:
         """Its line in the graph's text."""
         if self.op == "output":
             return f"return {self._said()}"
         head = (
-            f"%{self.name} : {type_said(self.type)}[num_users={len(self.users)}] = "
-            f"{self.op}[target={self._pretty()}]"
+            f"%{self.name} : {type_said(self.type)}[num_users={len(self.users)}] = {self.op}[target={self._pretty()}]"
         )
         if self.op == "placeholder":
             return head + (f"(default={self._args[0]})" if self._args else "")
-        return (
-            head
-            if self.op == "get_attr"
-            else f"{head}(args = {shown(self._args)}, kwargs = {shown(self._kwargs)})"
-        )
+        return head if self.op == "get_attr" else f"{head}(args = {shown(self._args)}, kwargs = {shown(self._kwargs)})"
 
     def _pretty(self) -> str:
         return self.target if isinstance(self.target, str) else path_of(self.target)

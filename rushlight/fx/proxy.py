@@ -1,6 +1,4 @@
-"""A proxy stands for a value while a program is traced: operations on the proxy become nodes of the
-graph.
-"""
+"""A proxy stands for a value while a program is traced: operations on the proxy become nodes of the graph."""
 
 from __future__ import annotations
 
@@ -23,8 +21,7 @@ class TraceError(ValueError):
 class Proxy:
     """A value that is not known during tracing.
 
-    Operators, methods, attributes and torch's functions of it are taken down, without a tracer in
-    the node's own graph.
+    Operators, methods, attributes and torch's functions of it are taken down, without a tracer in the node's own graph.
 
     >>> graph = rushlight.fx.Graph()
     >>> x = rushlight.fx.Proxy(graph.placeholder("x"))
@@ -34,23 +31,13 @@ class Proxy:
     """
 
     def __init__(self, node: Node, tracer: Any = None):
-        self.node, self.tracer = (
-            node,
-            __getattr__("GraphAppendingTracer")(node.graph) if tracer is None else tracer,
-        )
+        self.node, self.tracer = node, __getattr__("GraphAppendingTracer")(node.graph) if tracer is None else tracer
 
     @classmethod
-    def __torch_function__(
-        cls, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None
-    ) -> Any:
+    def __torch_function__(cls, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         """Record a torch function, also outside of a running trace."""
         method = vars(Tensor).get(func.__name__) is func
-        return take(
-            "call_method" if method else "call_function",
-            func.__name__ if method else func,
-            args,
-            kwargs or {},
-        )
+        return take("call_method" if method else "call_function", func.__name__ if method else func, args, kwargs or {})
 
     def __repr__(self) -> str:
         return f"Proxy({self.node.name})"
@@ -65,40 +52,28 @@ class Proxy:
 
     def __iter__(self) -> Iterator:
         frame = sys._getframe(1)
-        step = next(
-            (i for i in dis.get_instructions(frame.f_code) if i.offset == frame.f_lasti), None
-        )
+        step = next((i for i in dis.get_instructions(frame.f_code) if i.offset == frame.f_lasti), None)
         if step is not None and step.opname == "UNPACK_SEQUENCE":
             return iter([operator.getitem(self, i) for i in range(step.argval)])
         raise TraceError(
             explain(
-                "Proxy object cannot be iterated. This can be attempted when the Proxy is "
-                "used in a "
-                "loop or as a "
+                "Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop or as a "
                 "*args or **kwargs function argument; index it instead, or unpack it: a, b = x"
             )
         )
 
     def __bool__(self) -> bool:
-        raise TraceError(
-            explain("symbolically traced variables cannot be used as inputs to control flow")
-        )
+        raise TraceError(explain("symbolically traced variables cannot be used as inputs to control flow"))
 
     def __len__(self) -> int:
-        raise RuntimeError(
-            explain("'len' is not supported in symbolic tracing by default; x.shape[0] is")
-        )
+        raise RuntimeError(explain("'len' is not supported in symbolic tracing by default; x.shape[0] is"))
 
     def __contains__(self, item: Any) -> bool:
         raise TraceError(explain("'in' cannot be traced: the result depends on a value"))
 
     def __index__(self) -> int:
         raise TraceError(
-            explain(
-                "a value that is unknown during tracing cannot be used as a number, such as "
-                "an index "
-                "or size"
-            )
+            explain("a value that is unknown during tracing cannot be used as a number, such as an index or size")
         )
 
     __hash__ = object.__hash__
@@ -115,9 +90,7 @@ class Attribute(Proxy):
     def node(self) -> Node:  # type: ignore[override]
         """Made when it is used as a value."""
         if self._node is None:
-            self._node = self.tracer.create_proxy(
-                "call_function", getattr, (self.root, self.attr), {}
-            ).node
+            self._node = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {}).node
         return self._node
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

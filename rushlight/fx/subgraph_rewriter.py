@@ -1,6 +1,4 @@
-"""Pattern replacement: each part of a traced program that matches a pattern is replaced by another
-program.
-"""
+"""Pattern replacement: each part of a traced program that matches a pattern is replaced by another program."""
 
 from __future__ import annotations
 
@@ -28,14 +26,13 @@ class Match(NamedTuple):
 def replace_pattern(
     gm: GraphModule, pattern: Callable | GraphModule, replacement: Callable | GraphModule
 ) -> list[Match]:
-    """Replace each part of the program that matches `pattern` by `replacement`; both are functions
-    of the same arguments.
+    """Replace each part of the program that matches `pattern` by `replacement`; both are functions of the same
+    arguments.
 
     Inner nodes of a match must not be used outside. If matches overlap, the first is replaced.
 
     >>> traced = rushlight.fx.symbolic_trace(lambda x: rushlight.relu(x) + rushlight.relu(x * 2))
-    >>> matches = rushlight.fx.replace_pattern(traced, lambda x: rushlight.relu(x),
-    ...     lambda x: rushlight.tanh(x))
+    >>> matches = rushlight.fx.replace_pattern(traced, lambda x: rushlight.relu(x), lambda x: rushlight.tanh(x))
     >>> len(matches), [node.name for node in traced.graph.nodes]
     (2, ['x', 'mul', 'tanh', 'tanh_1', 'add', 'output'])
     """
@@ -79,17 +76,14 @@ def matches_of(sought: Graph, graph: Graph) -> Iterator[Found]:
     partial: list[Found] = [{}]
     for anchor in anchors_of(sought):
         partial = [
-            more
-            for so_far in partial
-            for node in graph.nodes
-            if (more := matched(anchor, node, so_far)) is not None
+            more for so_far in partial for node in graph.nodes if (more := matched(anchor, node, so_far)) is not None
         ]
     yield from (match for match in partial if is_closed(match, returned(sought)))
 
 
 def matched(sought: Any, value: Any, so_far: Found) -> Found | None:
-    """The extended assignment if `value` matches the pattern's node `sought`, else None.
-    Placeholders of the pattern match anything.
+    """The extended assignment if `value` matches the pattern's node `sought`, else None. Placeholders of the pattern
+    match anything.
     """
     if not isinstance(sought, Node):
         return matched_parts(sought, value, so_far)
@@ -121,8 +115,8 @@ def matched_parts(sought: Any, value: Any, so_far: Found) -> Found | None:
 
 
 def alike(sought: Node, node: Node) -> bool:
-    """Whether two nodes are the same operation, apart from their arguments. get_attr nodes match
-    whatever the tensor is.
+    """Whether two nodes are the same operation, apart from their arguments. get_attr nodes match whatever the tensor
+    is.
     """
     if sought.op != node.op:
         return False
@@ -158,9 +152,7 @@ def apart(matches: Iterator[Found]) -> list[Found]:
 # -- replacing ------------------------------------------------------------------------------
 
 
-def put_in_place(
-    graph: Graph, sought: Graph, new: Graph, match: Found, changed: dict[Any, Any]
-) -> None:
+def put_in_place(graph: Graph, sought: Graph, new: Graph, match: Found, changed: dict[Any, Any]) -> None:
     """Copy `new` before the first user of the pattern's result, and remove the matched nodes."""
     old, wanted = placeholders(sought), placeholders(new)
     if len(old) != len(wanted):
@@ -178,9 +170,7 @@ def put_in_place(
     first = next(node for node in graph.nodes if node in users)
     with graph.inserting_before(first):
         made = graph.graph_copy(new, {w: match[o] for w, o in zip(wanted, old)})
-    for node, copied in zip(
-        results, made if isinstance(made, (list, tuple)) else [made], strict=True
-    ):
+    for node, copied in zip(results, made if isinstance(made, (list, tuple)) else [made], strict=True):
         node.replace_all_uses_with(copied)
         changed[node] = copied
     for pattern_node in reversed(sought.nodes):
@@ -189,8 +179,8 @@ def put_in_place(
 
 
 def bring_parts(gm: GraphModule, replacement: Module) -> None:
-    """Copy the replacement's modules and tensors to the program, unless their path exists there.
-    RuntimeError for a path that exists in neither.
+    """Copy the replacement's modules and tensors to the program, unless their path exists there. RuntimeError for a
+    path that exists in neither.
     """
     gm.delete_all_unused_submodules()
     for node in gm.graph.nodes:
@@ -199,8 +189,8 @@ def bring_parts(gm: GraphModule, replacement: Module) -> None:
             if part is None:
                 raise RuntimeError(
                     explain(
-                        f"the replacement calls {node.target}, which exists neither in the "
-                        "replacement nor in the program"
+                        f"the replacement calls {node.target}, which exists neither in the replacement nor in the "
+                        "program"
                     )
                 )
             if isinstance(part, Module):

@@ -1,6 +1,4 @@
-"""Tracing: a function or module is called with proxies, and operations on the proxies become a
-graph.
-"""
+"""Tracing: a function or module is called with proxies, and operations on the proxies become a graph."""
 
 from __future__ import annotations
 
@@ -28,20 +26,7 @@ from rushlight.nn.parameter import Parameter
 from rushlight.ops.tensor import torch_function
 from rushlight.ops.tensor.control_flow import _assert
 
-PLAIN = (
-    bool,
-    int,
-    float,
-    complex,
-    str,
-    bytes,
-    type(None),
-    type(Ellipsis),
-    dtypes.dtype,
-    device,
-    Layout,
-    memory_format,
-)
+PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), dtypes.dtype, device, Layout, memory_format)
 
 
 def _assert_is_none(value: Any, message: str) -> None:
@@ -55,8 +40,8 @@ def is_layer(m: Any) -> bool:
 
 
 def is_traced(module: str) -> bool:
-    """Whether calls in a Python module's functions become nodes: a program's, and those in the
-    networks of rushlight.vision."""
+    """Whether calls in a Python module's functions become nodes: a program's, and those in the networks of
+    rushlight.vision."""
     return not module.startswith("rushlight") or module.startswith("rushlight.vision.models")
 
 
@@ -74,8 +59,7 @@ def marked() -> Iterator[None]:
 
 
 class Tracer:
-    """graph = Tracer().trace(module or function). To change how, override `is_leaf_module` or
-    `call_module`.
+    """graph = Tracer().trace(module or function). To change how, override `is_leaf_module` or `call_module`.
 
     >>> graph = rushlight.fx.Tracer().trace(lambda x: x.relu() + 1)
     >>> [node.name for node in graph.nodes]
@@ -85,18 +69,11 @@ class Tracer:
     graph: Graph
     root: Module
 
-    def __init__(
-        self,
-        autowrap_modules: Any = (),
-        autowrap_functions: Any = (),
-        param_shapes_constant: bool = False,
-    ):
+    def __init__(self, autowrap_modules: Any = (), autowrap_functions: Any = (), param_shapes_constant: bool = False):
         self.paths: dict[Module, str] = {}
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
-        """Whether calls of the module are recorded as one node: true for modules of torch.nn,
-        except Sequential.
-        """
+        """Whether calls of the module are recorded as one node: true for modules of torch.nn, except Sequential."""
         return is_layer(m)
 
     def path_of_module(self, mod: Module) -> str:
@@ -114,31 +91,17 @@ class Tracer:
         return self.create_proxy("call_module", path, args, kwargs)
 
     def create_node(
-        self,
-        kind: str,
-        target: Any,
-        args: tuple,
-        kwargs: dict,
-        name: str | None = None,
-        type_expr: Any = None,
+        self, kind: str, target: Any, args: tuple, kwargs: dict, name: str | None = None, type_expr: Any = None
     ) -> Node:
         """A node of the graph."""
         return self.graph.create_node(kind, target, args, kwargs, name, type_expr)
 
     def create_proxy(
-        self,
-        kind: str,
-        target: Any,
-        args: tuple,
-        kwargs: dict,
-        name: str | None = None,
-        type_expr: Any = None,
+        self, kind: str, target: Any, args: tuple, kwargs: dict, name: str | None = None, type_expr: Any = None
     ) -> Proxy:
         """A new node, and the proxy of its value."""
         return self.proxy(
-            self.create_node(
-                kind, target, self.create_arg(args), self.create_arg(kwargs), name, type_expr
-            )
+            self.create_node(kind, target, self.create_arg(args), self.create_arg(kwargs), name, type_expr)
         )
 
     def proxy(self, node: Node) -> Proxy:
@@ -146,8 +109,8 @@ class Tracer:
         return Proxy(node, self)
 
     def create_arg(self, a: Any) -> Any:
-        """An argument as graphs hold it: a node for a proxy, parameter or tensor.
-        NotImplementedError for other values that are not plain.
+        """An argument as graphs hold it: a node for a proxy, parameter or tensor. NotImplementedError for other values
+        that are not plain.
         """
         if isinstance(a, Proxy):
             return a.node
@@ -170,9 +133,7 @@ class Tracer:
 
     def _name_of(self, a: Tensor) -> str:
         """The place of a parameter or buffer in the root; another tensor gets one."""
-        held = (
-            self.root.named_parameters() if isinstance(a, Parameter) else self.root.named_buffers()
-        )
+        held = self.root.named_parameters() if isinstance(a, Parameter) else self.root.named_buffers()
         for name, tensor in held:
             if tensor is a:
                 return name
@@ -186,15 +147,10 @@ class Tracer:
         return f"_tensor_constant{n}"
 
     def trace(
-        self,
-        root: Module | Callable,
-        concrete_args: dict[str, Any] | None = None,
-        *,
-        function: Callable | None = None,
+        self, root: Module | Callable, concrete_args: dict[str, Any] | None = None, *, function: Callable | None = None
     ) -> Graph:
-        """The graph of the module `root`, or of a function. TraceError if the program needs a value
-        that is not known.
-        """
+        """The graph of the module `root`, or of a function. TraceError if the program needs a value that is not
+        known."""
         self.root = root if isinstance(root, Module) else Module()
         self.paths = {module: name for name, module in self.root.named_modules()}
         self.graph = Graph(tracer_cls=type(self))
@@ -218,35 +174,20 @@ class Tracer:
         self.create_node("output", "output", (self.create_arg(result),), {}, None, said)
         return self.graph
 
-    def _argument(
-        self, parameter: inspect.Parameter, concrete: dict[str, Any]
-    ) -> tuple[Any, str | None]:
+    def _argument(self, parameter: inspect.Parameter, concrete: dict[str, Any]) -> tuple[Any, str | None]:
         """The value of a function's argument in the trace, and its name for a keyword argument."""
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise TraceError(
-                explain(
-                    f"*{parameter.name}: the number of arguments must be known; name each argument"
-                )
-            )
-        name, default = (
-            parameter.name,
-            () if parameter.default is parameter.empty else (parameter.default,),
-        )
+            raise TraceError(explain(f"*{parameter.name}: the number of arguments must be known; name each argument"))
+        name, default = parameter.name, () if parameter.default is parameter.empty else (parameter.default,)
         by_name = name if parameter.kind is parameter.KEYWORD_ONLY else None
         if name not in concrete:
             said = None if parameter.annotation is parameter.empty else parameter.annotation
-            return self.proxy(
-                self.create_node("placeholder", name, default, {}, None, said)
-            ), by_name
-        self._check_concrete(
-            name, self.create_node("placeholder", f"{name}_1", default, {}), concrete[name]
-        )
+            return self.proxy(self.create_node("placeholder", name, default, {}, None, said)), by_name
+        self._check_concrete(name, self.create_node("placeholder", f"{name}_1", default, {}), concrete[name])
         return concrete[name], by_name
 
     def _check_concrete(self, name: str, node: Node, value: Any) -> None:
-        """Add nodes that check that an argument equals its traced value. Warns if no check is
-        possible.
-        """
+        """Add nodes that check that an argument equals its traced value. Warns if no check is possible."""
         message = f"{name} has been specialized to have value {value} but got another value"
         if value is None:
             self.create_node("call_function", _assert_is_none, (node, message), {})
@@ -255,10 +196,8 @@ class Tracer:
             self.create_node("call_function", _assert, (same, message), {})
         else:
             warn(
-                f"Was not able to add assertion to guarantee correct input {name} to specialized "
-                "function. It is up to the "
-                "user to make sure that your inputs match the inputs you specialized the function "
-                "with."
+                f"Was not able to add assertion to guarantee correct input {name} to specialized function. It is up "
+                "to the user to make sure that your inputs match the inputs you specialized the function with."
             )
 
     @contextmanager
@@ -282,8 +221,7 @@ class GraphAppendingTracer(Tracer):
     """Records operations on the proxies of a graph that is built by hand.
 
     graph = fx.Graph()
-    x = fx.Proxy(graph.placeholder("x"), fx.proxy.GraphAppendingTracer(graph))
-    graph.output((torch.relu(x) + 1).node)
+    x = fx.Proxy(graph.placeholder("x"), fx.proxy.GraphAppendingTracer(graph)) graph.output((torch.relu(x) + 1).node)
     module = fx.GraphModule(torch.nn.Module(), graph)
     """
 

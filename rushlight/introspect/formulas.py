@@ -21,8 +21,7 @@ from rushlight.base.errors import explain
 from rushlight.core.table import parameters
 from rushlight.core.worlds import rebind
 
-# How strongly an operator holds its operands together, as in Python; whatever is not listed needs
-# no brackets.
+# How strongly an operator holds its operands together, as in Python; whatever is not listed needs no brackets.
 STRENGTH = {
     "if": 0,
     "==": 1,
@@ -51,8 +50,7 @@ UNARY, POWER, ATOM = 8, 9, 10
 
 
 class Formula:
-    """An expression: `head` is its kind, `parts` are its operands. Operators and calls make larger
-    expressions.
+    """An expression: `head` is its kind, `parts` are its operands. Operators and calls make larger expressions.
 
     `str()` is Python text with as few brackets as possible; `.latex` is for a page.
     """
@@ -154,9 +152,8 @@ def total(x: Any, dim: Any, *keepdim: Any) -> Formula:
     return Formula("call", Formula("name", "sum"), (x, dim, *keepdim), {})
 
 
-# A world: functions of rules with a shorter text. `rows` makes one dimension of all leading ones,
-# and `unrows` restores them. A formula shows the case of two dimensions, in which both change
-# nothing.
+# A world: functions of rules with a shorter text. `rows` makes one dimension of all leading ones, and `unrows` restores
+# them. A formula shows the case of two dimensions, in which both change nothing.
 SHORT: dict[str, Callable[..., Any]] = {
     "mm": lambda x, y: x @ y,
     "rows": lambda x: Formula("matrix", x),
@@ -166,19 +163,16 @@ SHORT: dict[str, Callable[..., Any]] = {
 FORMULAS: dict[str, Any] = World(
     {"__builtins__": builtins}
     | SHORT
-    | {
-        name: getattr(builtins, name)
-        for name in ("enumerate", "list", "range", "slice", "tuple", "zip")
-    }
+    | {name: getattr(builtins, name) for name in ("enumerate", "list", "range", "slice", "tuple", "zip")}
 )
 
 
 def formula(rule: Callable, symbols: Mapping[str, Any] = {}) -> Formula:
-    """The formula of a rule, or of an op's forward. Parameters are symbols with their own names, or
-    the objects in `symbols`.
+    """The formula of a rule, or of an op's forward. Parameters are symbols with their own names, or the objects in
+    `symbols`.
 
-    A conditional expression that tests a setting is followed both ways. TypeError for code that
-    needs numbers, such as a loop over a tensor. Helpers marked `@shared` print as calls.
+    A conditional expression that tests a setting is followed both ways. TypeError for code that needs numbers, such as
+    a loop over a tensor. Helpers marked `@shared` print as calls.
     """
     given = [symbols.get(name, Formula("name", name)) for name in parameters(rule)]
     inside = rebind(rule, FORMULAS)
@@ -197,9 +191,7 @@ WAYS: ContextVar[Iterator[bool]] = ContextVar("ways", default=iter(()))  # noqa:
 
 
 def branches(run: Callable[[], Any], ways: tuple[bool, ...]) -> Any:
-    """The formula of a run in which the first `if`s took the branches `ways`, and each later `if`
-    took both.
-    """
+    """The formula of a run in which the first `if`s took the branches `ways`, and each later `if` took both."""
     token = WAYS.set(iter(ways))
     try:
         return run()
@@ -224,9 +216,7 @@ NUMBERS: list[Callable[[Any, Any, Any], Any]] = [
     lambda pi, log, sqrt: sqrt(2 / pi),
 ]
 CONSTANTS = {
-    f"{number(pi, log, sqrt):.14g}": number(
-        *[Formula("name", name) for name in ("pi", "log", "sqrt")]
-    )
+    f"{number(pi, log, sqrt):.14g}": number(*[Formula("name", name) for name in ("pi", "log", "sqrt")])
     for number in NUMBERS
 }
 
@@ -274,9 +264,7 @@ def pieces(f: Formula) -> tuple[str, int]:
 
 
 def sides(head: str, strength: int) -> tuple[int, int]:
-    """The minimum binding strengths of an operator's operands: operators group from the left,
-    powers from the right.
-    """
+    """The minimum binding strengths of an operator's operands: operators group from the left, powers from the right."""
     if head == "**":
         return POWER + 1, UNARY
     return strength + (strength == STRENGTH["=="]), strength + 1
@@ -302,9 +290,7 @@ def plain(value: Any) -> tuple[str, int]:
 
 GREEK = {"alpha", "beta", "gamma", "delta", "epsilon", "lambda", "mu", "pi", "sigma", "tau"}
 # A world: names in formulas -> LaTeX.
-NAMED = {
-    name: f"\\{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "log", "min", "max")
-} | {
+NAMED = {name: f"\\{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "log", "min", "max")} | {
     "asin": "\\arcsin",
     "acos": "\\arccos",
     "atan": "\\arctan",
@@ -327,9 +313,7 @@ NOTATION: dict[str, Callable[..., str]] = {
     "floor": lambda x: f"\\left\\lfloor {latex(x)} \\right\\rfloor",
     "ceil": lambda x: f"\\left\\lceil {latex(x)} \\right\\rceil",
     "conj": lambda x: f"\\overline{{{latex(x)}}}",
-    "where": lambda condition, yes, no: (
-        f"\\begin{{cases}} {cases(yes, condition, no)} \\end{{cases}}"
-    ),
+    "where": lambda condition, yes, no: f"\\begin{{cases}} {cases(yes, condition, no)} \\end{{cases}}",
 }
 SIGNS = {
     "==": "=",
@@ -345,10 +329,7 @@ SIGNS = {
     ">>": "\\gg",
 }
 PREFIX = {"negative": "-", "~": "\\lnot "}
-WRAPPED = {
-    "/": ("\\frac{{{}}}{{{}}}", POWER),
-    "//": ("\\left\\lfloor \\frac{{{}}}{{{}}} \\right\\rfloor", ATOM),
-}
+WRAPPED = {"/": ("\\frac{{{}}}{{{}}}", POWER), "//": ("\\left\\lfloor \\frac{{{}}}{{{}}} \\right\\rfloor", ATOM)}
 
 
 def latex(value: Any, least: int = 0) -> str:
@@ -384,10 +365,7 @@ def latex_pieces(f: Formula) -> tuple[str, int]:
     if head == "*":
         return latex_product(f), strength
     left, right = sides(head, strength)
-    return (
-        f"{latex(parts[0], left)} {SIGNS.get(head, head)} {unsigned(latex(parts[1], right))}",
-        strength,
-    )
+    return (f"{latex(parts[0], left)} {SIGNS.get(head, head)} {unsigned(latex(parts[1], right))}", strength)
 
 
 def unsigned(written: str) -> str:
@@ -396,8 +374,8 @@ def unsigned(written: str) -> str:
 
 
 def latex_product(f: Formula) -> str:
-    """Factors side by side, equal factors as a power. A dot precedes numbers and brackets that do
-    not come first: x (y) would read as a call.
+    """Factors side by side, equal factors as a power. A dot precedes numbers and brackets that do not come first: x (y)
+    would read as a call.
     """
     first, factors = f.parts[0], [f.parts[1]]
     while isinstance(first, Formula) and first.head == "*":
@@ -409,11 +387,7 @@ def latex_product(f: Formula) -> str:
     for _, same in groupby(reversed(factors), text):
         one, *more = same
         count = 1 + len(more)
-        shown = (
-            latex(one, POWER if written else STRENGTH["*"])
-            if count == 1
-            else f"{latex(one, ATOM)}^{{{count}}}"
-        )
+        shown = latex(one, POWER if written else STRENGTH["*"]) if count == 1 else f"{latex(one, ATOM)}^{{{count}}}"
         shown = unsigned(shown) if written else shown
         dot = "\\cdot" if shown[0].isdigit() or shown.startswith("\\left(") else "\\,"
         written = f"{written} {dot} {shown}" if written else shown
@@ -430,13 +404,8 @@ def latex_call(function: Formula, args: tuple, kwargs: dict) -> tuple[str, int]:
     name = function.parts[0] if function.head == "name" else ""
     if name in NOTATION and not kwargs:
         return NOTATION[name](*args), POWER
-    inside = [
-        *map(latex, args),
-        *(f"{latex_name(key)} = {latex(value)}" for key, value in kwargs.items()),
-    ]
-    written = NAMED.get(name) or (
-        f"\\operatorname{{{escaped(name)}}}" if name else latex(function, ATOM)
-    )
+    inside = [*map(latex, args), *(f"{latex_name(key)} = {latex(value)}" for key, value in kwargs.items())]
+    written = NAMED.get(name) or (f"\\operatorname{{{escaped(name)}}}" if name else latex(function, ATOM))
     if function.head == "attribute":
         value, method = function.parts
         written = f"{latex(value, ATOM)}.\\operatorname{{{escaped(method)}}}"

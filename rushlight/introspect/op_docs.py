@@ -1,5 +1,4 @@
-"""Documentation of a function as text: `rushlight.docs.mul` shows its formula and the rule of each
-gradient.
+"""Documentation of a function as text: `rushlight.docs.mul` shows its formula and the rule of each gradient.
 
 `print`, or just the name at the prompt, gives text; a notebook shows the formulas as mathematics.
 
@@ -45,9 +44,9 @@ MAX_CODE_LINES = 30  # lines of code that are shown
 
 
 class Doc:
-    """One function. `formula`: its formula as text, None if it has no plain formula. `rules`:
-    {input: its gradient}, where g is the output's gradient. `latex`: all as equations. `source`:
-    its entry in the table, or its code. `text`: all of these.
+    """One function. `formula`: its formula as text, None if it has no plain formula. `rules`: {input: its gradient},
+    where g is the output's gradient. `latex`: all as equations. `source`: its entry in the table, or its code. `text`:
+    all of these.
     """
 
     def __init__(self, name: str, function: Callable):
@@ -56,14 +55,12 @@ class Doc:
 
     @property
     def equations(self) -> dict[str, Any]:
-        """{'out' or an input: formula}; for a gradient its rule. Words in place of a formula if
-        there is no plain formula.
+        """{'out' or an input: formula}; for a gradient its rule. Words in place of a formula if there is no plain
+        formula.
         """
         if self.op is None:
             return {}
-        ruled = {
-            public(self.op, name): rule for name, rule in self.op.rules.items() if rule is not None
-        }
+        ruled = {public(self.op, name): rule for name, rule in self.op.rules.items() if rule is not None}
         return {"out": expression(self.op, self.op.forward)} | {
             n: expression(self.op, rule) for n, rule in ruled.items()
         }
@@ -90,33 +87,24 @@ class Doc:
 
     @property
     def source(self) -> str:
-        """The entry in the table, or the code of a function composed of ops; '' for anything
-        else.
-        """
+        """The entry in the table, or the code of a function composed of ops; '' for anything else."""
         with suppress(OSError, TypeError):  # functions made in a loop have no source
-            return inspect.cleandoc(
-                "\n" + inspect.getsource(inspect.unwrap(self.function))
-            ).rstrip()
+            return inspect.cleandoc("\n" + inspect.getsource(inspect.unwrap(self.function))).rstrip()
         return ""
 
     @property
     def call(self) -> str:
-        """The text of an eager call of the op, then the text of its backward on arrays; '' if the
-        function is not an op.
+        """The text of an eager call of the op, then the text of its backward on arrays; '' if the function is not an
+        op.
 
-        Ops of one or two inputs, element by element, and reductions share the function of their
-        family."""
+        Ops of one or two inputs, element by element, and reductions share the function of their family."""
         op = self.op or TABLE.get(self.name)
         if op is None:
             return ""
         texts = [call_text(op)]
         if any(op.rules.values()):
             how = {"kept": False, "several": False, **getattr(op.make_node, "keywords", {})}
-            rules = {
-                name: str(expression(op, rule))
-                for name, rule in op.rules.items()
-                if rule is not None
-            }
+            rules = {name: str(expression(op, rule)) for name, rule in op.rules.items() if rule is not None}
             comments = [f"# rule_{name}: {text.splitlines()[0]}" for name, text in rules.items()]
             texts.append("\n".join([*comments, backward_source(op, AS_ARRAYS, **how)]))
         return "\n\n".join(texts)
@@ -130,18 +118,12 @@ class Doc:
     @property
     def text(self) -> str:
         """Call, documentation, and source."""
-        parts = [
-            f"{self.name}{inspect.signature(self.function)}",
-            (inspect.getdoc(self.function) or "").rstrip(),
-        ]
+        parts = [f"{self.name}{inspect.signature(self.function)}", (inspect.getdoc(self.function) or "").rstrip()]
         source = self.source
         if source and self.op is not None:
             parts.append(f"Its entry in the table, {self.place}:\n\n{indented(source)}")
         elif source:
-            parts.append(
-                "Made of ops, whose gradients are its own, in "
-                f"{self.place}:\n\n{indented(shortened(source))}"
-            )
+            parts.append(f"Made of ops, whose gradients are its own, in {self.place}:\n\n{indented(shortened(source))}")
         return "\n\n".join(filter(None, parts))
 
     def __repr__(self) -> str:
@@ -149,7 +131,7 @@ class Doc:
 
     def _repr_html_(self) -> str:
         shown = f"$$\\displaystyle {escape(self.latex)}$$" if self.latex else ""
-        return f"<div><b><code>{escape(self.name)}</code></b>{shown}<pre>{escape(self.text)}</pre></div>"  # noqa: E501
+        return f"<div><b><code>{escape(self.name)}</code></b>{shown}<pre>{escape(self.text)}</pre></div>"
 
 
 def shortened(source: str) -> str:
@@ -157,9 +139,7 @@ def shortened(source: str) -> str:
     quote = '"""'
     head, _, rest = source.partition(quote)
     lines = (head.rstrip() + rest.partition(quote)[2] if rest else source).splitlines()
-    return "\n".join(
-        lines if len(lines) <= MAX_CODE_LINES else [*lines[:MAX_CODE_LINES], "    ..."]
-    )
+    return "\n".join(lines if len(lines) <= MAX_CODE_LINES else [*lines[:MAX_CODE_LINES], "    ..."])
 
 
 def indented(text: str) -> str:
@@ -167,8 +147,7 @@ def indented(text: str) -> str:
 
 
 def call_text(op: Op) -> str:
-    """The text of the eager call: written out for this op, or the function that its family
-    makes."""
+    """The text of the eager call: written out for this op, or the function that its family makes."""
     family = op.family
     if family is elementwise and not op.settings and len(op.inputs) <= 2:
         family = families.unary if len(op.inputs) == 1 else families.binary
@@ -176,9 +155,7 @@ def call_text(op: Op) -> str:
         family = families.general
     if family in (families.general, families.view):
         return source(op, view=family is families.view)
-    call = next(
-        c for c in family.__code__.co_consts if isinstance(c, CodeType) and c.co_name == "call"
-    )
+    call = next(c for c in family.__code__.co_consts if isinstance(c, CodeType) and c.co_name == "call")
     return inspect.cleandoc("\n" + inspect.getsource(call)) + "\n"
 
 
@@ -207,21 +184,14 @@ def found(space: str, name: str, known: dict[str, Callable]) -> Doc:
 def functions() -> dict[str, Callable]:
     """All documented functions, by their public names; those of namespaces with a prefix."""
     lazy.complete()
-    methods = {
-        name: f
-        for name, f in vars(Tensor).items()
-        if inspect.isfunction(f) and not name.startswith("_")
-    }
+    methods = {name: f for name, f in vars(Tensor).items() if inspect.isfunction(f) and not name.startswith("_")}
     layers = {
         name: private(f)
         for name, f in vars(functional).items()
         if inspect.isfunction(private(f)) and not name.startswith("_")
     }
     return (
-        methods
-        | layers
-        | factories.FUNCTIONS
-        | {name: f for name, f in offered().items() if not name.startswith("_")}
+        methods | layers | factories.FUNCTIONS | {name: f for name, f in offered().items() if not name.startswith("_")}
     )
 
 
@@ -230,9 +200,7 @@ def __getattr__(name: str) -> Doc | Space:
         raise AttributeError(f"module 'rushlight.docs' has no attribute '{name}'")
     known = functions()
     if name in NAMESPACES:
-        inside = {
-            full[len(name) + 1 :]: f for full, f in known.items() if full.startswith(name + "_")
-        }
+        inside = {full[len(name) + 1 :]: f for full, f in known.items() if full.startswith(name + "_")}
         return Space(f"rushlight.docs.{name}", inside)
     return found("rushlight.docs", name, known)
 

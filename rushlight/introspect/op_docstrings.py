@@ -29,9 +29,7 @@ from rushlight.introspect.formulas import Formula, formula
 from rushlight.ops.doc_text import NO_TEXT, Text
 
 wrap = TextWrapper(88, break_long_words=False, break_on_hyphens=False).fill
-indented = TextWrapper(
-    88, initial_indent="    ", subsequent_indent="        ", break_on_hyphens=False
-).fill
+indented = TextWrapper(88, initial_indent="    ", subsequent_indent="        ", break_on_hyphens=False).fill
 
 
 # -- signatures ------------------------------------------------------------------------------------
@@ -52,20 +50,14 @@ def signature(op: Op, writes: bool = False) -> Signature:
     found = [
         Parameter(
             public(op, name),
-            Parameter.VAR_POSITIONAL
-            if name == op.options.get("variadic")
-            else Parameter.POSITIONAL_OR_KEYWORD,
+            Parameter.VAR_POSITIONAL if name == op.options.get("variadic") else Parameter.POSITIONAL_OR_KEYWORD,
             default=op.defaults.get(name, Parameter.empty),
         )
         for name in in_order(op)
     ]
     kind = family(op)
-    more = (["dtype"] if kind == "reduction" else []) + (
-        ["out"] if kind != "view" and not writes else []
-    )
-    return Signature(
-        found + [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in more]
-    )
+    more = (["dtype"] if kind == "reduction" else []) + (["out"] if kind != "view" and not writes else [])
+    return Signature(found + [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in more])
 
 
 def family(op: Op) -> str:
@@ -81,10 +73,7 @@ def text(op: Op, writes: bool = False) -> str:
     known = text_of_subject(op)
     head, says = known.formula or headline(op), sentence(op)
     if writes:
-        head, says = (
-            f"input = {call_text(op)}",
-            f"`{op.name}`, written back into the tensor, which is returned.",
-        )
+        head, says = f"input = {call_text(op)}", f"`{op.name}`, written back into the tensor, which is returned."
     facts = [shapes(op, known), dtypes(op, known), *([] if writes else [other_names(op)])]
     paragraphs = [
         head,
@@ -115,9 +104,7 @@ def texts_in(folder: str) -> dict[str, Text]:
 
 
 def opening(kernel: Any) -> str:
-    """The first paragraph of a kernel's docstring, and the next one if the first ends in a
-    colon.
-    """
+    """The first paragraph of a kernel's docstring, and the next one if the first ends in a colon."""
     if not hasattr(kernel, "__code__"):
         return ""
     first, *more = (kernel.__doc__ or "").split("\n\n")
@@ -133,10 +120,7 @@ def headline(op: Op) -> str:
 
 def call_text(op: Op) -> str:
     """The op as users call it: name(input, dim)."""
-    given = ", ".join(
-        ("*" if name == op.options.get("variadic") else "") + public(op, name)
-        for name in in_order(op)
-    )
+    given = ", ".join(("*" if name == op.options.get("variadic") else "") + public(op, name) for name in in_order(op))
     return f"{title(op)}({given})"
 
 
@@ -146,13 +130,9 @@ def title(op: Op) -> str:
 
 
 def expression(op: Op, function: Callable) -> Any:
-    """The formula of a rule or the forward, in the public names; a sentence if it cannot be run on
-    symbols.
-    """
+    """The formula of a rule or the forward, in the public names; a sentence if it cannot be run on symbols."""
     try:
-        return as_called(
-            formula(function, {name: symbol(op, name) for name in parameters(function)})
-        )
+        return as_called(formula(function, {name: symbol(op, name) for name in parameters(function)}))
     except TypeError:
         return f"a program, in {op.forward.__module__}"
 
@@ -167,11 +147,7 @@ def as_called(value: Any) -> Any:
     op = TABLE.get(parts[0].parts[0]) if head == "call" and parts[0].head == "name" else None
     if op is not None and "order" in op.options:
         names = op.inputs + op.settings
-        parts[1] = tuple(
-            parts[1][names.index(name)]
-            for name in in_order(op)
-            if names.index(name) < len(parts[1])
-        )
+        parts[1] = tuple(parts[1][names.index(name)] for name in in_order(op) if names.index(name) < len(parts[1]))
     return Formula(head, *parts)
 
 
@@ -193,8 +169,7 @@ def shapes(op: Op, known: Text) -> str:
         "elementwise": f"Shapes: {listed(list(op.inputs), op)} broadcast to out's."
         if len(op.inputs) > 1
         else "Shape: the input's.",
-        "reduction": "Shape: the input's without `dim`, which is a number, several, or None for "
-        "all; with `keepdim` "
+        "reduction": "Shape: the input's without `dim`, which is a number, several, or None for all; with `keepdim` "
         "those dimensions stay, with length 1.",
         "view": "A view: out shares the input's memory"
         + (" where it can, and is a copy else." if op.options.get("copies") else "."),
@@ -227,8 +202,7 @@ def other_names(op: Op) -> str:
     names = [name for name in op.options.get("alias", "").split() if name != title(op)]
     writing = getattr(getattr(Tensor, f"{op.name}_", None), "op", None) is op
     return " ".join(
-        ([f"Also called {' and '.join(names)}."] if names else [])
-        + ([f"In place: {op.name}_."] if writing else [])
+        ([f"Also called {' and '.join(names)}."] if names else []) + ([f"In place: {op.name}_."] if writing else [])
     )
 
 
@@ -249,19 +223,14 @@ def raises(op: Op, known: Text, writes: bool) -> str:
     if family(op) == "reduction" or any(name in ROLES and "dim" in name for name in op.settings):
         found.append("IndexError for a dimension that is not there")
     if writes:
-        found.append(
-            "RuntimeError if out's shape or dtype is not the tensor's, or if it is a leaf that "
-            "requires grad"
-        )
+        found.append("RuntimeError if out's shape or dtype is not the tensor's, or if it is a leaf that requires grad")
     return "; ".join(found + ([known.errors] if known.errors else [])) + "."
 
 
 def listed(names: list[str], op: Op, word: str = "and") -> str:
     """Parameters in a sentence: `input`, `other` and `weight`."""
     shown = [
-        "one of `tensors`" if name == "tensors" else f"`{public(op, name)}`"
-        for name in in_order(op)
-        if name in names
+        "one of `tensors`" if name == "tensors" else f"`{public(op, name)}`" for name in in_order(op) if name in names
     ]
     return f" {word} ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
 
@@ -284,9 +253,7 @@ def gradients(op: Op) -> list[str]:
         return ["It has no gradient."]
     kept = ", both with the reduced dimensions kept" if family(op) == "reduction" else ""
     lines = [f"    d {public(op, name)}: {made[name]}" for name in made]
-    asked = {name for rule in op.rules.values() if rule for name in parameters(rule)} - set(
-        op.settings
-    )
+    asked = {name for rule in op.rules.values() if rule for name in parameters(rule)} - set(op.settings)
     asked -= {"gs"} if "outputs" in op.options else set()
     notes = [f"{name}: {GIVEN[name]}" for name in GIVEN if name in asked]
     notes += [note for name in dict.fromkeys(called(list(made.values()))) for note in helper(name)]
@@ -305,9 +272,7 @@ def called(value: Any) -> Iterator[str]:
 
 
 def helper(name: str) -> list[str]:
-    """The definition of a helper in a formula, if the package has no public function of this
-    name.
-    """
+    """The definition of a helper in a formula, if the package has no public function of this name."""
     kernel = ARRAYS.get(name)
     if (
         kernel is None
@@ -338,9 +303,7 @@ def example_in_place(op: Op, known: Text) -> str:
     if not op.elementwise or any(name not in op.defaults for name in op.settings):
         return ""
     first, *others = data(op, known)
-    return run(
-        f"x = rushlight.tensor({first})\nx.{op.name}_({', '.join(f'rushlight.tensor({x})' for x in others)})"  # noqa: E501
-    )
+    return run(f"x = rushlight.tensor({first})\nx.{op.name}_({', '.join(f'rushlight.tensor({x})' for x in others)})")
 
 
 def path(op: Op) -> str:
@@ -356,11 +319,7 @@ def data(op: Op, known: Text) -> list[str]:
     if known.data:
         return list(known.data)
     one = "[0.25, 0.5, 0.75]" if op.result == FLOATING else "[-1.5, 0., 2.]"
-    return (
-        [one]
-        if len(op.inputs) == 1
-        else ["[1., 2., 3.]", "[3., 2., 1.]", "[0.5, 0.5, 0.5]"][: len(op.inputs)]
-    )
+    return [one] if len(op.inputs) == 1 else ["[1., 2., 3.]", "[3., 2., 1.]", "[0.5, 0.5, 0.5]"][: len(op.inputs)]
 
 
 # Values of settings in examples, by the setting's name.
@@ -404,9 +363,7 @@ def run(code: str) -> str:
         shown = Context().run(evaluated, before, last, names)  # whatever mode the reader is in
     except Exception:  # SciPy is not there, or the op refuses the family's numbers
         return ""
-    return "\n".join(
-        [f">>> {line}" for line in (*before, last)] + ([shown] if shown != "None" else [])
-    )
+    return "\n".join([f">>> {line}" for line in (*before, last)] + ([shown] if shown != "None" else []))
 
 
 def evaluated(before: list[str], last: str, names: dict) -> str:

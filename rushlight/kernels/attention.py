@@ -1,8 +1,7 @@
-"""Attention without all scores in memory: as many at a time as the cache holds, which the way back
-computes again.
+"""Attention without all scores in memory: as many at a time as the cache holds, which the way back computes again.
 
-tensors: q (..., L, E), k (..., S, E), v (..., S, F) with the same leading dimensions, and a mask of
-numbers to add, or none. A query that may look at nothing gets 0."""
+tensors: q (..., L, E), k (..., S, E), v (..., S, F) with the same leading dimensions, and a mask of numbers to add, or
+none. A query that may look at nothing gets 0."""
 
 from __future__ import annotations
 
@@ -29,9 +28,7 @@ def attention(tensors: Sequence[ndarray], causal: bool, scale: float) -> tuple[n
     """softmax(q k^T scale + mask) v, and for each query log sum exp of its scores."""
     q, k, v, *rest = tensors
     mask = rest[0] if rest else None
-    rows = (
-        q.shape[-1] == v.shape[-1] and q.strides[-1] == k.strides[-1] == v.strides[-1] == q.itemsize
-    )
+    rows = q.shape[-1] == v.shape[-1] and q.strides[-1] == k.strides[-1] == v.strides[-1] == q.itemsize
     out = room((*q.shape[:-1], v.shape[-1]), q if rows else None, v.dtype)
     lse = np.empty(q.shape[:-1], wide_dtype(q.dtype))
     attend(q, k, v, mask, out, lse, causal, scale)
@@ -40,14 +37,7 @@ def attention(tensors: Sequence[ndarray], causal: bool, scale: float) -> tuple[n
 
 @site
 def attend(
-    q: ndarray,
-    k: ndarray,
-    v: ndarray,
-    mask: ndarray | None,
-    out: ndarray,
-    lse: ndarray,
-    causal: bool,
-    scale: float,
+    q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None, out: ndarray, lse: ndarray, causal: bool, scale: float
 ) -> None:
     """`attention` into out and lse."""
     for _, (a, b, c, m, to, total, _, first) in blocks(q, k, v, mask, out, lse, out):
@@ -67,11 +57,10 @@ def attend(
 
 
 def attention_back(tensors: Sequence[ndarray], causal: bool, scale: float) -> list[ndarray]:
-    """The gradients of q, k and v. tensors: the arguments and the results of `attention`, then the
-    gradient of its first result.
+    """The gradients of q, k and v. tensors: the arguments and the results of `attention`, then the gradient of its
+    first result.
 
-    p = exp(scores - lse), dv = p^T g, ds = p (g v^T - sum(g out)), dq = ds k scale, dk = ds^T q
-    scale."""
+    p = exp(scores - lse), dv = p^T g, ds = p (g v^T - sum(g out)), dq = ds k scale, dk = ds^T q scale."""
     *given, out, lse, g = tensors
     if is_half(g):  # the differences would have few digits; the rounded result has too few, too
         wide = [single(a) for a in given]
@@ -116,8 +105,7 @@ def attend_back(
 
 
 def room(shape: tuple, like: ndarray | None, dtype: np.dtype) -> ndarray:
-    """An array of this shape, laid out as `like`: a row of all heads in one piece, or head after
-    head."""
+    """An array of this shape, laid out as `like`: a row of all heads in one piece, or head after head."""
     take = np.empty if prod(shape) < REUSED_ELEMENTS else memory.take
     if like is not None and len(shape) == 4 and like.strides[1] < like.strides[2]:
         return take((shape[0], shape[2], shape[1], shape[3]), dtype).transpose(0, 2, 1, 3)
@@ -125,14 +113,8 @@ def room(shape: tuple, like: ndarray | None, dtype: np.dtype) -> ndarray:
 
 
 def rooms(q: ndarray, k: ndarray, v: ndarray) -> list[ndarray]:
-    """Arrays for the gradients; side by side where q, k and v are parts of one, which then need not
-    be put together."""
-    if (
-        q.ndim == 4
-        and q.strides == k.strides == v.strides
-        and q.shape == k.shape == v.shape
-        and q.dtype is v.dtype
-    ):
+    """Arrays for the gradients; side by side where q, k and v are parts of one, which then need not be put together."""
+    if q.ndim == 4 and q.strides == k.strides == v.strides and q.shape == k.shape == v.shape and q.dtype is v.dtype:
         samples, heads, length, width = q.shape
         if q.strides[2] == 3 * heads * q.strides[1] and q.strides[1] == width * q.itemsize:
             whole = memory.take((samples, length, 3, heads, width), q.dtype)
@@ -146,17 +128,14 @@ def rooms(q: ndarray, k: ndarray, v: ndarray) -> list[ndarray]:
 def blocks(
     q: ndarray, k: ndarray, v: ndarray, mask: ndarray | None, out: ndarray, lse: ndarray, g: ndarray
 ) -> Iterator[tuple]:
-    """((samples, queries), (q, k, v, mask, out, lse, g, the first query's number)) for parts of at
-    most BLOCK_SCORES scores."""
+    """((samples, queries), (q, k, v, mask, out, lse, g, the first query's number)) for parts of at most BLOCK_SCORES
+    scores."""
     lead, (L, S) = q.shape[:-2], (q.shape[-2], k.shape[-2])
     wide = wide_dtype(q.dtype)
     if q.dtype is not wide:
         q, k, v, g = (a.astype(wide) for a in (q, k, v, g))
     if prod(lead) * L * S <= BLOCK_SCORES:
-        yield (
-            (...,),
-            (q, k, v, None if mask is None else mask.astype(wide, copy=False), out, lse, g, 0),
-        )
+        yield ((...,), (q, k, v, None if mask is None else mask.astype(wide, copy=False), out, lse, g, 0))
         return
     of_sample = prod(lead[1:]) * S
     rows = max(1, BLOCK_SCORES // max(1, of_sample))
@@ -170,22 +149,12 @@ def blocks(
             part = (own, *(slice(None),) * (len(lead) - 1), to)
             yield (
                 part,
-                (
-                    q[part],
-                    k[own],
-                    v[own],
-                    None if mask is None else mask[part],
-                    out[part],
-                    lse[part],
-                    g[part],
-                    i,
-                ),
+                (q[part], k[own], v[own], None if mask is None else mask[part], out[part], lse[part], g[part], i),
             )
 
 
 def scores(q: ndarray, k: ndarray, mask: ndarray | None, first: int | None) -> ndarray:
-    """q k^T + mask, and -inf for keys beyond the query's number, which counts from `first`, unless
-    that is None."""
+    """q k^T + mask, and -inf for keys beyond the query's number, which counts from `first`, unless that is None."""
     s = np.matmul(q, k.swapaxes(-1, -2))
     if first is not None:
         rows, columns = s.shape[-2:]

@@ -1,20 +1,16 @@
-"""Convolution (torch's: a correlation) and its two gradients with NumPy alone, in any number of
-spatial dimensions.
+"""Convolution (torch's: a correlation) and its two gradients with NumPy alone, in any number of spatial dimensions.
 
     out[n, o, p] = sum over c, k of x[n, c, p stride - padding + k dilation] w[o, c, k]
 
-The formula is linear in x and in w, so `conv`, `conv_input_grad` and `conv_weight_grad` are each
-the derivative of the other two. All three are products with columns (im2col), made in blocks of
-`BLOCK_BYTES`.
+The formula is linear in x and in w, so `conv`, `conv_input_grad` and `conv_weight_grad` are each the derivative of the
+other two. All three are products with columns (im2col), made in blocks of `BLOCK_BYTES`.
 
-Where it pays, the columns hold windows in all dimensions but the first: windows one row apart are
-the same columns one row apart. Each row of the kernel is then a product with another slice of the
-columns, and fewer numbers are copied.
+Where it pays, the columns hold windows in all dimensions but the first: windows one row apart are the same columns one
+row apart. Each row of the kernel is then a product with another slice of the columns, and fewer numbers are copied.
 
-Arrays are NumPy's, x (N, C, *size), w (O, C / groups, *kernel). stride, padding and dilation are
-tuples with a number for each spatial dimension. float16 and bfloat16 are computed in float32,
-integers wrap around, bool is refused as by torch. Each op makes a `Plan`, then computes it by
-im2col or by a faster way (rushlight/fast/conv).
+Arrays are NumPy's, x (N, C, *size), w (O, C / groups, *kernel). stride, padding and dilation are tuples with a number
+for each spatial dimension. float16 and bfloat16 are computed in float32, integers wrap around, bool is refused as by
+torch. Each op makes a `Plan`, then computes it by im2col or by a faster way (rushlight/fast/conv).
 """
 
 from __future__ import annotations
@@ -29,14 +25,7 @@ from numpy import ndarray
 
 from rushlight.base.faster import site
 from rushlight.kernels.float16 import converted, is_half, single
-from rushlight.kernels.im2col import (
-    Ints,
-    add_windows,
-    check_windows,
-    copy_windows,
-    wide_dtype,
-    window_counts,
-)
+from rushlight.kernels.im2col import Ints, add_windows, check_windows, copy_windows, wide_dtype, window_counts
 from rushlight.kernels.layout import like_images
 from rushlight.kernels.matmul import stacked
 
@@ -45,9 +34,7 @@ BLOCK_BYTES = 1 << 19
 
 
 class Plan:
-    """The geometry of one convolution or gradient. `plan` keeps one object for each, so that caches
-    go by identity.
-    """
+    """The geometry of one convolution or gradient. `plan` keeps one object for each, so that caches go by identity."""
 
     def __init__(
         self,
@@ -65,9 +52,9 @@ class Plan:
         out: Ints,
     ):
         # "conv", "conv_input_grad" or "conv_weight_grad"; in which it is computed
-        self.op, self.dtype = (op, dtype)
+        self.op, self.dtype = op, dtype
         # in a group
-        self.images, self.groups, self.channels, self.filters = (images, groups, channels, filters)
+        self.images, self.groups, self.channels, self.filters = images, groups, channels, filters
         self.kernel, self.stride, self.padding, self.dilation = kernel, stride, padding, dilation
         self.size, self.out = size, out  # spatial, of the input and of the result of `conv`
         self.taps = prod(kernel)  # positions in the kernel
@@ -92,41 +79,20 @@ def plan(
     """The plan for shapes x and w and the dtypes of the two operands; the errors of `conv`."""
     out = result_size(x, w, stride, padding, dilation, groups)
     check_dtypes(op, dtype, other, len(out))
-    return Plan(
-        op,
-        wide_dtype(dtype),
-        x[0],
-        groups,
-        w[1],
-        w[0] // groups,
-        w[2:],
-        stride,
-        padding,
-        dilation,
-        x[2:],
-        out,
-    )
+    return Plan(op, wide_dtype(dtype), x[0], groups, w[1], w[0] // groups, w[2:], stride, padding, dilation, x[2:], out)
 
 
 def conv(
-    x: ndarray,
-    w: ndarray,
-    stride: Ints,
-    padding: Ints,
-    dilation: Ints,
-    groups: int,
-    bias: ndarray | None = None,
+    x: ndarray, w: ndarray, stride: Ints, padding: Ints, dilation: Ints, groups: int, bias: ndarray | None = None
 ) -> ndarray:
-    """out[n, o, p] = bias[o] + sum over c, k of x[n, c, p stride - padding + k dilation] w[o, c,
-    k].
+    """out[n, o, p] = bias[o] + sum over c, k of x[n, c, p stride - padding + k dilation] w[o, c, k].
 
     x (N, C, *size), w (O, C / groups, *kernel), bias (O,) -> (N, O, *out), out = (size + 2 padding
-    - dilation (kernel - 1) - 1) // stride + 1. The output channels are in `groups` groups, as the
-    input's are; each group of filters sees its own channels. RuntimeError, in torch's words, where
-    channels, groups or sizes do not fit; NotImplementedError for bool.
+    - dilation (kernel - 1) - 1) // stride + 1. The output channels are in `groups` groups, as the input's are; each
+    group of filters sees its own channels. RuntimeError, in torch's words, where channels, groups or sizes do not fit;
+    NotImplementedError for bool.
 
-        >>> conv(np.ones((1, 1, 3, 3)), np.ones((1, 1, 2, 2)), (1, 1), (0, 0), (1, 1), 1)[0,
-        ...     0].tolist()
+        >>> conv(np.ones((1, 1, 3, 3)), np.ones((1, 1, 2, 2)), (1, 1), (0, 0), (1, 1), 1)[0, 0].tolist()
         [[4.0, 4.0], [4.0, 4.0]]
     """
     p = plan("conv", x.dtype, w.dtype, x.shape, w.shape, stride, padding, dilation, groups)
@@ -145,23 +111,14 @@ def with_bias(r: ndarray, bias: ndarray | None) -> ndarray:
 
 
 def conv_input_grad(
-    g: ndarray,
-    w: ndarray,
-    size: Ints,
-    stride: Ints,
-    padding: Ints,
-    dilation: Ints,
-    groups: int,
+    g: ndarray, w: ndarray, size: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
 ) -> ndarray:
-    """The derivative of `conv` for x, transposed: out[n, c, p stride - padding + k dilation] +=
-    g[n, o, p] w[o, c, k].
+    """The derivative of `conv` for x, transposed: out[n, c, p stride - padding + k dilation] += g[n, o, p] w[o, c, k].
 
-    g (N, O, *out), w (O, C / groups, *kernel) -> (N, C, *size). It is torch's transposed
-    convolution of input g. Errors are those of `conv`, and RuntimeError where g is not of the shape
-    that `conv` gives.
+    g (N, O, *out), w (O, C / groups, *kernel) -> (N, C, *size). It is torch's transposed convolution of input g. Errors
+    are those of `conv`, and RuntimeError where g is not of the shape that `conv` gives.
 
-        >>> conv_input_grad(np.ones((1, 1, 2)), np.ones((1, 1, 2)), (3,), (1,), (0,), (1,),
-        ...     1).tolist()
+        >>> conv_input_grad(np.ones((1, 1, 2)), np.ones((1, 1, 2)), (3,), (1,), (0,), (1,), 1).tolist()
         [[[1.0, 2.0, 1.0]]]
     """
     g, shape = of_half(g, w), (g.shape[0], w.shape[1] * groups, *size)
@@ -173,30 +130,21 @@ def conv_input_grad(
 
 
 def conv_weight_grad(
-    g: ndarray,
-    x: ndarray,
-    kernel: Ints,
-    stride: Ints,
-    padding: Ints,
-    dilation: Ints,
-    groups: int,
+    g: ndarray, x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
 ) -> ndarray:
     """The derivative of `conv` for w, transposed:
 
         out[o, c, k] = sum over n, p of g[n, o, p] x[n, c, p stride - padding + k dilation].
 
-    g (N, O, *out), x (N, C, *size) -> (O, C / groups, *kernel). Errors are those of `conv`, and
-    RuntimeError where g is not of the shape that `conv` gives.
+    g (N, O, *out), x (N, C, *size) -> (O, C / groups, *kernel). Errors are those of `conv`, and RuntimeError where g is
+    not of the shape that `conv` gives.
 
-        >>> conv_weight_grad(np.ones((1, 1, 2)), np.array([[[1.0, 2.0, 3.0]]]), (2,), (1,), (0,),
-        ...     (1,), 1).tolist()
+        >>> conv_weight_grad(np.ones((1, 1, 2)), np.array([[[1.0, 2.0, 3.0]]]), (2,), (1,), (0,), (1,), 1).tolist()
         [[[3.0, 5.0]]]
     """
     g, x = of_half(g, x), of_half(x, g)  # either may be the gradient
     shape = (g.shape[1], x.shape[1] // max(groups, 1), *kernel)
-    p = plan(
-        "conv_weight_grad", g.dtype, x.dtype, x.shape, shape, stride, padding, dilation, groups
-    )
+    p = plan("conv_weight_grad", g.dtype, x.dtype, x.shape, shape, stride, padding, dilation, groups)
     check_grad(g, p.out, x.shape, shape)
     if not (g.size and x.size):
         return np.zeros(shape, g.dtype)
@@ -231,11 +179,10 @@ def conv_weight_grad_of_plan(p: Plan, g: ndarray, x: ndarray) -> ndarray:
 class Columns(NamedTuple):
     """How the columns of a plan are made, and which of them each product takes.
 
-    The columns of an image are (G, S, J, L): S sets for each group, J rows of filter weights (c
-    channels times what is copied of the kernel) and L positions. Each part, a (set, slice of L), is
-    multiplied with the filters of one row of the kernel: row k begins k dilation = q stride + s
-    rows down, so it is in set s, q rows of windows further. Where no rows are shared there is one
-    set and one part, with the whole kernel in J.
+    The columns of an image are (G, S, J, L): S sets for each group, J rows of filter weights (c channels times what is
+    copied of the kernel) and L positions. Each part, a (set, slice of L), is multiplied with the filters of one row of
+    the kernel: row k begins k dilation = q stride + s rows down, so it is in set s, q rows of windows further. Where no
+    rows are shared there is one set and one part, with the whole kernel in J.
     """
 
     window: Ints  # what is copied of the kernel; in the first dimension S where rows are shared
@@ -249,9 +196,8 @@ class Columns(NamedTuple):
 
 @lru_cache(maxsize=512)
 def columns_of(p: Plan, top: int = 0, bottom: int | None = None) -> Columns:
-    """The columns of the rows of the result from `top` to `bottom`: less padding before the first,
-    and fewer windows.
-    """
+    """The columns of the rows of the result from `top` to `bottom`: less padding before the first, and fewer
+    windows."""
     out = (p.out[0] if bottom is None else bottom - top, *p.out[1:])
     step, width = p.stride[0], prod(out[1:])
     # rows of columns that sharing need not copy
@@ -322,9 +268,8 @@ def conv_weight_grad_im2col(p: Plan, g: ndarray, x: ndarray) -> ndarray:
 
 
 def blocks(p: Plan, itemsize: int) -> Iterator[tuple[slice, slice, Columns]]:
-    """(images, positions of the result, their columns), each with about `BLOCK_BYTES` bytes of
-    columns: several images, or some rows of one that needs far more. Neighbouring rows share
-    columns, so a block has at least 4 kernels of rows.
+    """(images, positions of the result, their columns), each with about `BLOCK_BYTES` bytes of columns: several images,
+    or some rows of one that needs far more. Neighbouring rows share columns, so a block has at least 4 kernels of rows.
     """
     whole = columns_of(p)
     size = itemsize * prod(whole.shape)
@@ -343,9 +288,7 @@ def blocks(p: Plan, itemsize: int) -> Iterator[tuple[slice, slice, Columns]]:
 
 
 def column_blocks(x: ndarray, p: Plan) -> Iterator[tuple[slice, slice, tuple, ndarray]]:
-    """(images, positions, parts, columns (n, G, S, J, L)) of each block; the next block overwrites
-    the columns.
-    """
+    """(images, positions, parts, columns (n, G, S, J, L)) of each block; the next block overwrites the columns."""
     x = x.reshape(len(x), p.groups, p.channels, *p.size)
     buffer = filled_by = None
     for images, positions, c in blocks(p, x.itemsize):
@@ -359,12 +302,8 @@ def column_blocks(x: ndarray, p: Plan) -> Iterator[tuple[slice, slice, tuple, nd
         yield images, positions, c.parts, columns.reshape(len(columns), *c.shape)
 
 
-def first_columns(
-    buffer: ndarray | None, images: int, c: Columns, dtype: np.dtype
-) -> tuple[ndarray, ndarray]:
-    """A buffer and its beginning as columns; the buffer given, if there is one: the first block is
-    the largest.
-    """
+def first_columns(buffer: ndarray | None, images: int, c: Columns, dtype: np.dtype) -> tuple[ndarray, ndarray]:
+    """A buffer and its beginning as columns; the buffer given, if there is one: the first block is the largest."""
     if buffer is None:
         buffer = np.empty(images * prod(c.shape), dtype)
     return buffer, buffer[: images * prod(c.shape)].reshape(images, *c.shape)
@@ -379,9 +318,7 @@ def spatial(columns: ndarray, p: Plan, c: Columns) -> ndarray:
 
 
 def split_filters(w: ndarray, p: Plan) -> ndarray:
-    """w (O, c, *kernel) -> (parts, G, o, c K): the filters of each product, as a matrix for each
-    group.
-    """
+    """w (O, c, *kernel) -> (parts, G, o, c K): the filters of each product, as a matrix for each group."""
     parts = len(columns_of(p).parts)
     w = w.reshape(p.groups, p.filters, p.channels, parts, -1).transpose(3, 0, 1, 2, 4)
     return np.ascontiguousarray(w).reshape(parts, p.groups, p.filters, -1)
@@ -394,8 +331,8 @@ def join_filters(w: ndarray, p: Plan) -> ndarray:
 
 
 def mirrored(w: ndarray, p: Plan) -> ndarray:
-    """w (G o, c, *kernel) -> (G c, o, *kernel), the kernel turned around: a convolution of g with
-    it gives x's gradient.
+    """w (G o, c, *kernel) -> (G c, o, *kernel), the kernel turned around: a convolution of g with it gives x's
+    gradient.
     """
     w = w.reshape(p.groups, p.filters, p.channels, *p.kernel).swapaxes(1, 2)
     return np.flip(w, tuple(range(3, w.ndim))).reshape(-1, p.filters, *p.kernel)
@@ -423,32 +360,28 @@ def mirrored_plan(p: Plan) -> Plan:
 
 
 def result_size(x: Ints, w: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Ints:
-    """The spatial size of `conv` for shapes x and w; RuntimeError, in torch's words, where they do
-    not fit.
-    """
+    """The spatial size of `conv` for shapes x and w; RuntimeError, in torch's words, where they do not fit."""
     op, size, kernel = f"conv{len(w) - 2}d", x[2:], w[2:]
     if len(x) != len(w):
         raise RuntimeError(
-            f"{op}: an input of shape {list(x)} does not fit a weight of shape {list(w)}: "
-            f"expected {len(w)} dimensions, (N, C, *size)"
+            f"{op}: an input of shape {list(x)} does not fit a weight of shape {list(w)}: expected {len(w)} "
+            "dimensions, (N, C, *size)"
         )
     check_windows(op, kernel, stride, padding, dilation)
     check_channels(op, x, w, groups)
     if not prod(size):
         raise RuntimeError(
-            "Only zero batch or zero channel inputs are supported, but got input shape: "
-            f"{list(x)}. {op}: drop the empty input"
+            f"Only zero batch or zero channel inputs are supported, but got input shape: {list(x)}. {op}: drop the "
+            "empty input"
         )
     out = window_counts(size, kernel, stride, padding, dilation)
     if min(out) < 1:
         padded = " x ".join([str(s + 2 * p) for s, p in zip(size, padding)])
         dilated = " x ".join([str(d * (k - 1) + 1) for k, d in zip(kernel, dilation)])
         raise RuntimeError(
-            f"Calculated padded input size per channel: ({padded}). Kernel size: ({dilated}). "
-            "Kernel "
-            f"size can't be greater than actual input size. {op}: input {list(x)}, weight "
-            f"{list(w)}; "
-            "pad the input or take a smaller kernel or dilation"
+            f"Calculated padded input size per channel: ({padded}). Kernel size: ({dilated}). Kernel size can't be "
+            f"greater than actual input size. {op}: input {list(x)}, weight {list(w)}; pad the input or take a "
+            "smaller kernel or dilation"
         )
     return out
 
@@ -458,27 +391,23 @@ def check_channels(op: str, x: Ints, w: Ints, groups: int) -> None:
         raise RuntimeError(f"non-positive groups is not supported. {op}: got groups={groups}")
     if w[0] < groups:
         raise RuntimeError(
-            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but "
-            "got "
-            f"weight of size {list(w)} instead. {op}: each group needs an output channel"
+            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size "
+            f"{list(w)} instead. {op}: each group needs an output channel"
         )
     if w[0] % groups:
         raise RuntimeError(
-            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, "
-            "but "
-            f"got weight of size {list(w)} instead. {op}: take a multiple of groups as output "
-            "channels"
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of "
+            f"size {list(w)} instead. {op}: take a multiple of groups as output channels"
         )
     if x[1] != w[1] * groups:
         raise RuntimeError(
-            f"Given groups={groups}, weight of size {list(w)}, expected input{list(x)} to have "
-            f"{w[1] * groups} channels, but got {x[1]} channels instead. {op}: the weight is "
-            "(out channels, in channels / groups, *kernel); hint: "
+            f"Given groups={groups}, weight of size {list(w)}, expected input{list(x)} to have {w[1] * groups} "
+            f"channels, but got {x[1]} channels instead. {op}: the weight is (out channels, in channels / groups, "
+            "*kernel); hint: "
             + (
                 f"the channels are last: x.movedim(-1, {1 - len(x)})"
                 if x[-1] == w[1] * groups
-                else f"use in_channels={x[1]}, or an input with {w[1] * groups} channels "
-                "(dimension 1)"
+                else f"use in_channels={x[1]}, or an input with {w[1] * groups} channels (dimension 1)"
             )
         )
 
@@ -487,9 +416,8 @@ def check_grad(g: ndarray, size: Ints, x: Ints, w: Ints) -> None:
     expected = (x[0], w[0], *size)
     if g.shape != expected:
         raise RuntimeError(
-            f"conv{len(size)}d: the gradient has shape {list(g.shape)}, but an input {list(x)} "
-            "and a "
-            f"weight {list(w)} give {list(expected)} with this stride, padding and dilation"
+            f"conv{len(size)}d: the gradient has shape {list(g.shape)}, but an input {list(x)} and a weight {list(w)} "
+            f"give {list(expected)} with this stride, padding and dilation"
         )
 
 
@@ -506,6 +434,5 @@ def check_dtypes(op: str, a: np.dtype, b: np.dtype, n: int) -> None:
             "conv_weight_grad": ("gradient", "input"),
         }[op]
         raise RuntimeError(
-            f"conv{n}d: expected one dtype, but the {first} is {a} and the {second} {b}; "
-            "convert one with .to(dtype)"
+            f"conv{n}d: expected one dtype, but the {first} is {a} and the {second} {b}; convert one with .to(dtype)"
         )

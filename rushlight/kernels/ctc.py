@@ -1,10 +1,9 @@
-"""Connectionist temporal classification: the sum over all alignments, by the forward and backward
-recursions.
+"""Connectionist temporal classification: the sum over all alignments, by the forward and backward recursions.
 
 A label sequence l_1 ... l_S is read as b l_1 b l_2 b ... l_S b, with a blank b around each: L = 2 S
 + 1 states. In a step an alignment stays, goes on by one state, or by two where that passes over a
-blank between different labels. Everything is in logarithms; all samples go together, those that are
-shorter than others wait. x (T, N, C), L the longest sequence's.
+blank between different labels. Everything is in logarithms; all samples go together, those that are shorter than others
+wait. x (T, N, C), L the longest sequence's.
 
 A. Graves and others, Connectionist Temporal Classification, ICML 2006,
 https://www.cs.toronto.edu/~graves/icml_2006.pdf"""
@@ -20,8 +19,7 @@ Lengths = tuple[int, ...]
 def ctc(
     x: ndarray, targets: ndarray, input_lengths: Lengths, target_lengths: Lengths, blank: int
 ) -> tuple[ndarray, ndarray]:
-    """-log of the probability of each sample's labels (N,), and alpha (T, N, L), that of their
-    beginnings."""
+    """-log of the probability of each sample's labels (N,), and alpha (T, N, L), that of their beginnings."""
     states, skips = states_of(targets, target_lengths, blank, x.shape[2])
     seen, skips = at_states(x, states), skips.astype(x.dtype)
     alpha = np.full(seen.shape, -np.inf, x.dtype)
@@ -35,9 +33,7 @@ def ctc(
     end = 2 * np.array(target_lengths, np.int64)
     done = alpha[last, n, end]
     done = np.where(end > 0, logs_added(done, alpha[last, n, end - 1]), done)
-    return np.where(last >= 0, -done, np.where(end > 0, np.inf, 0)).astype(
-        x.dtype, copy=False
-    ), alpha
+    return np.where(last >= 0, -done, np.where(end > 0, np.inf, 0)).astype(x.dtype, copy=False), alpha
 
 
 def ctc_slope(
@@ -49,8 +45,7 @@ def ctc_slope(
     target_lengths: Lengths,
     blank: int,
 ) -> ndarray:
-    """exp(x) - the probability that an alignment has class c at time t (T, N, C); nan where there
-    is no alignment."""
+    """exp(x) - the probability that an alignment has class c at time t (T, N, C); nan where there is no alignment."""
     states, skips = states_of(targets, target_lengths, blank, x.shape[2])
     seen = at_states(x, states)
     beta = ends(seen, skips.astype(x.dtype), input_lengths, target_lengths)
@@ -65,21 +60,16 @@ def ctc_slope(
     return r
 
 
-def states_of(
-    targets: ndarray, lengths: Lengths, blank: int, classes: int
-) -> tuple[ndarray, ndarray]:
-    """The class of each state (N, L), and 0 where it may be reached from two states before, else
-    -inf."""
+def states_of(targets: ndarray, lengths: Lengths, blank: int, classes: int) -> tuple[ndarray, ndarray]:
+    """The class of each state (N, L), and 0 where it may be reached from two states before, else -inf."""
     longest = max(lengths, default=0)
     labels = np.full((len(lengths), longest), blank, np.int64)
     kept = np.arange(longest) < np.array(lengths, np.int64)[:, None]
     labels[kept] = targets[:, :longest][kept] if targets.ndim == 2 else targets
     if labels.size and not 0 <= labels.min() <= labels.max() < classes:
         raise RuntimeError(
-            f"targets must be in label range: classes from 0 to {classes - 1}, but they go from "
-            f"{labels.min()} to {labels.max()}; hint: log_probs must have a class more than there "
-            "are "
-            "labels, the blank"
+            f"targets must be in label range: classes from 0 to {classes - 1}, but they go from {labels.min()} to "
+            f"{labels.max()}; hint: log_probs must have a class more than there are labels, the blank"
         )
     states = np.full((len(lengths), 2 * longest + 1), blank, np.int64)
     states[:, 1::2] = labels
@@ -94,9 +84,8 @@ def at_states(x: ndarray, states: ndarray) -> ndarray:
 
 
 def step(before: ndarray, skips: ndarray, room: ndarray) -> ndarray:
-    """log of the sum over the states (N, L) that lead to each: itself, the one before, and the one
-    before that; room (3, N, L). The largest is taken off first; where all are -inf, the least
-    number."""
+    """log of the sum over the states (N, L) that lead to each: itself, the one before, and the one before that; room
+    (3, N, L). The largest is taken off first; where all are -inf, the least number."""
     room[0] = before
     room[1, :, 0], room[2, :, :2] = -np.inf, -np.inf
     room[1, :, 1:] = before[:, :-1]
@@ -111,14 +100,11 @@ LEAST = {np.dtype(t): np.finfo(t).min for t in (np.float32, np.float64)}
 
 
 def ends(seen: ndarray, skips: ndarray, input_lengths: Lengths, target_lengths: Lengths) -> ndarray:
-    """beta (T, N, L): log of the probability of all that follows a state at a time; that of the
-    state is not in it."""
+    """beta (T, N, L): log of the probability of all that follows a state at a time; that of the state is not in it."""
     beta = np.full(seen.shape, -np.inf, seen.dtype)
     steps, end = np.array(input_lengths, np.int64), 2 * np.array(target_lengths, np.int64)
     state = np.arange(seen.shape[2])
-    last = np.where((state == end[:, None]) | (state == end[:, None] - 1), 0, -np.inf).astype(
-        seen.dtype
-    )
+    last = np.where((state == end[:, None]) | (state == end[:, None] - 1), 0, -np.inf).astype(seen.dtype)
     back = skips[:, ::-1]  # state s is left by skipping if s + 2 may be reached so
     leave = np.full_like(back, -np.inf)
     leave[:, 2:] = back[:, :-2]

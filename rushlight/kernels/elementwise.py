@@ -60,20 +60,8 @@ abs, neg, pos = np.absolute, np.negative, np.positive
 asin, acos, atan, atan2 = np.arcsin, np.arccos, np.arctan, np.arctan2
 asinh, acosh, atanh = np.arcsinh, np.arccosh, np.arctanh
 mul, sub, div = multiply, subtract, divide
-eq, ne, lt, le, gt, ge = (
-    np.equal,
-    np.not_equal,
-    np.less,
-    np.less_equal,
-    np.greater,
-    np.greater_equal,
-)
-bitwise_and, bitwise_or, bitwise_xor, bitwise_not = (
-    np.bitwise_and,
-    np.bitwise_or,
-    np.bitwise_xor,
-    np.invert,
-)
+eq, ne, lt, le, gt, ge = np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal
+bitwise_and, bitwise_or, bitwise_xor, bitwise_not = np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert
 bitwise_left_shift, bitwise_right_shift = np.left_shift, np.right_shift
 
 
@@ -129,10 +117,9 @@ CHOSEN = {np.dtype(t): np.dtype(f"i{np.dtype(t).itemsize}") for t in "efdbhilqBH
 
 
 def where(condition: ndarray, x: Any, y: Any) -> ndarray:
-    """x where the condition is true, y elsewhere: the bits of x times 1 or 0. NumPy branches at
-    each number, which costs 13 ns where the condition is as good as random: 51,200 of float32 took
-    0.65 ms, they take 0.05, and 0.025 beside 0. A mask of 64 x 64 that meets 48 such parts is cast
-    once: 0.65 of the time of casting it with each."""
+    """x where the condition is true, y elsewhere: the bits of x times 1 or 0. NumPy branches at each number, which
+    costs 13 ns where the condition is as good as random: 51,200 of float32 took 0.65 ms, they take 0.05, and 0.025
+    beside 0. A mask of 64 x 64 that meets 48 such parts is cast once: 0.65 of the time of casting it with each."""
     if condition.__class__ is bool_ and (number := one_of(condition, x, y)) is not None:
         return number
     if (
@@ -168,25 +155,21 @@ def where(condition: ndarray, x: Any, y: Any) -> ndarray:
 
 
 def one_of(condition: np.bool_, x: Any, y: Any) -> Any:
-    """What np.where makes of numbers, as a number: rules of 0-d tensors ask for it. It takes 0.3
-    us, np.where 1.5, and its 0-d array makes all that follows twice as long (relu backward 0.6 us,
-    not 2.2). None where the dtype must be asked for."""
+    """What np.where makes of numbers, as a number: rules of 0-d tensors ask for it. It takes 0.3 us, np.where 1.5, and
+    its 0-d array makes all that follows twice as long (relu backward 0.6 us, not 2.2). None where the dtype must be
+    asked for."""
     found, other = (x, y) if condition else (y, x)
     if found.__class__ is other.__class__ and isinstance(found, np.generic):
         return found
     # a number takes the dtype that it meets
     if isinstance(found, np.inexact) and other.__class__ in (int, float):
         return found
-    return (
-        other.__class__(found)
-        if isinstance(other, np.inexact) and found.__class__ in (int, float)
-        else None
-    )
+    return other.__class__(found) if isinstance(other, np.inexact) and found.__class__ in (int, float) else None
 
 
 def as_bits(condition: ndarray, x: Any, y: Any) -> tuple[np.dtype, ndarray, ndarray] | None:
-    """The dtype that x and y have, and both as whole numbers of its size; None where it is another,
-    or there are few."""
+    """The dtype that x and y have, and both as whole numbers of its size; None where it is another, or there are
+    few."""
     like = x if x.__class__ is ndarray else y
     if (
         condition.__class__ is not ndarray
@@ -211,22 +194,15 @@ try:  # the ufunc behind ndarray.clip, which takes 0.6 us longer
 except ImportError:  # a NumPy that keeps it elsewhere
     clip = ndarray.clip
 
-ENDS = {
-    np.dtype(t): (np.asarray(-np.inf, t), np.asarray(np.inf, t))
-    for t in (np.float16, np.float32, np.float64)
-}
+ENDS = {np.dtype(t): (np.asarray(-np.inf, t), np.asarray(np.inf, t)) for t in (np.float16, np.float32, np.float64)}
 
 
 def bound(ufunc: np.ufunc, low: bool) -> Callable:
-    """maximum or minimum; beside a number, np.clip does it in 0.4 of the time. Of zeros that differ
-    in sign, x stays."""
+    """maximum or minimum; beside a number, np.clip does it in 0.4 of the time. Of zeros that differ in sign, x
+    stays."""
 
     def kernel(x: ndarray, y: ndarray) -> ndarray:
-        ends = (
-            ENDS.get(x.dtype)
-            if y.__class__ is ndarray and x.__class__ is ndarray and x.ndim > y.ndim == 0
-            else None
-        )
+        ends = ENDS.get(x.dtype) if y.__class__ is ndarray and x.__class__ is ndarray and x.ndim > y.ndim == 0 else None
         if ends is None:
             return ufunc(y, x)
         return clip(x, y, ends[1]) if low else clip(x, ends[0], y)
@@ -244,8 +220,7 @@ def clamp_both(x: ndarray, low: Any, high: Any) -> ndarray:
 
 
 def pow(x: ndarray, y: ndarray) -> ndarray:
-    """x^y; by products for the exponents people write (np.power takes 20 times as long as a
-    product)."""
+    """x^y; by products for the exponents people write (np.power takes 20 times as long as a product)."""
     if x.dtype.kind == "b":
         if y.ndim:  # True ** False, of numbers, is an answer of torch's
             raise TypeError("not supported for bool")
@@ -275,12 +250,9 @@ SIMPLE_POWERS: dict[complex, Callable] = {
 
 
 def inverse_power(x: ndarray, y: ndarray) -> ndarray:
-    """x^y of integers where some y are negative: 1 / x^|y| in whole numbers, 0 but for x = 1 and
-    -1."""
+    """x^y of integers where some y are negative: 1 / x^|y| in whole numbers, 0 but for x = 1 and -1."""
     if y.ndim == 0 and not y.flags.writeable:  # a Python number, not a tensor
-        raise ValueError(
-            "Integers to negative integer powers are not allowed: convert them first, x.float()"
-        )
+        raise ValueError("Integers to negative integer powers are not allowed: convert them first, x.float()")
     safe = np.power(x, np.maximum(y, 0))
     inverse = np.where(x == 1, 1, np.where(x == -1, np.where(y % 2 == 0, 1, -1), 0))
     return np.where(y < 0, inverse, safe).astype(x.dtype)
@@ -299,8 +271,7 @@ def sign(x: ndarray) -> ndarray:
     """-1, 0 or 1; 0 for nan."""
     if x.dtype.kind == "c":
         raise NotImplementedError(
-            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use "
-            "torch.sgn instead."
+            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
         )
     if x.dtype.kind == "b":
         return x.copy()
@@ -483,16 +454,13 @@ def scipy_function(name: str) -> Callable:
 
 
 def of_reals(function: Callable) -> Callable:
-    """The function for real numbers: what comes out has the first array's dtype, half types go by
-    single precision."""
+    """The function for real numbers: what comes out has the first array's dtype, half types go by single precision."""
 
     def kernel(x: ndarray, *others: ndarray) -> ndarray:
         if x.dtype.kind == "c":
             raise TypeError("not supported for complex numbers")
         if x.dtype.kind == "V" or x.dtype.itemsize == 2:
-            return kernel(x.astype(np.float32), *[y.astype(np.float32) for y in others]).astype(
-                x.dtype
-            )
+            return kernel(x.astype(np.float32), *[y.astype(np.float32) for y in others]).astype(x.dtype)
         return np.asarray(function(x, *others)).astype(x.dtype, copy=False)
 
     return kernel

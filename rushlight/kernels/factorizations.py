@@ -1,7 +1,6 @@
 """Factors of matrices, or of stacks of matrices (..., m, n), by NumPy or by SciPy's LAPACK.
 
-`info` is LAPACK's code for each matrix: 0, or where the factorization stopped, counted from 1.
-"""
+`info` is LAPACK's code for each matrix: 0, or where the factorization stopped, counted from 1."""
 
 from __future__ import annotations
 
@@ -21,9 +20,7 @@ INT32 = np.int32
 
 def lapack(name: str, x: ndarray) -> Callable:
     """LAPACK's function of this name for the dtype of x."""
-    found: Callable = scipy_part("linalg", "this factorization needs").get_lapack_funcs(
-        (name,), dtype=x.dtype
-    )[0]
+    found: Callable = scipy_part("linalg", "this factorization needs").get_lapack_funcs((name,), dtype=x.dtype)[0]
     return found
 
 
@@ -38,8 +35,8 @@ def adjoint(x: ndarray) -> ndarray:
 
 @cache
 def notices_failures() -> bool:
-    """Whether NumPy raises LinAlgError. It reads the processor's floating-point flags, which
-    WebAssembly lacks; there a failed matrix is nan."""
+    """Whether NumPy raises LinAlgError. It reads the processor's floating-point flags, which WebAssembly lacks; there a
+    failed matrix is nan."""
     try:
         np.linalg.inv(np.zeros((1, 1)))
     except np.linalg.LinAlgError:
@@ -48,16 +45,14 @@ def notices_failures() -> bool:
 
 
 def checked(r: ndarray, *given: ndarray) -> ndarray:
-    """r, the result of NumPy for the given arrays. LinAlgError where NumPy should have raised
-    it."""
+    """r, the result of NumPy for the given arrays. LinAlgError where NumPy should have raised it."""
     if not notices_failures() and np.isnan(r).any() and all(np.isfinite(g).all() for g in given):
         raise np.linalg.LinAlgError("Singular matrix")
     return r
 
 
 def first_lost(x: ndarray) -> int:
-    """The order of the first leading minor of a matrix that has no Cholesky factor, by NumPy
-    alone."""
+    """The order of the first leading minor of a matrix that has no Cholesky factor, by NumPy alone."""
     orders = range(1, len(x) + 1)
     return next((k for k in orders if np.isnan(np.linalg.cholesky(x[:k, :k])).any()), 0)
 
@@ -84,8 +79,7 @@ Triangle = Literal["L", "U"]
 
 
 def linalg_eigh(x: ndarray, UPLO: Triangle = "L") -> tuple[ndarray, ndarray]:
-    """Eigenvalues, rising, and eigenvectors as columns, of a Hermitian matrix of which one triangle
-    is read."""
+    """Eigenvalues, rising, and eigenvectors as columns, of a Hermitian matrix of which one triangle is read."""
     if not x.size:
         return np.zeros(x.shape[:-1], x.real.dtype), x.copy()
     with converging("linalg.eigh"):
@@ -137,8 +131,8 @@ class converging:
     def __exit__(self, kind: type | None, error: BaseException | None, _: object) -> None:
         if isinstance(error, np.linalg.LinAlgError):
             raise LinAlgError(
-                f"{self.name}: The algorithm failed to converge because the input matrix is "
-                "ill-conditioned or has too many repeated eigenvalues."
+                f"{self.name}: The algorithm failed to converge because the input matrix is ill-conditioned or has "
+                "too many repeated eigenvalues."
             ) from None
 
 
@@ -146,15 +140,12 @@ def check_singular(x: ndarray) -> None:
     """LinAlgError for what a singular value decomposition would never end on."""
     if not np.isfinite(x).all():
         raise LinAlgError(
-            "linalg.svd: The algorithm failed to converge because the input matrix contained "
-            "non-finite "
-            "values."
+            "linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values."
         )
 
 
 def linalg_svd(x: ndarray, full_matrices: bool = True) -> tuple[ndarray, ndarray, ndarray]:
-    """U, S, Vh with U diag(S) Vh = x, the singular values falling; U and Vh square if
-    `full_matrices`."""
+    """U, S, Vh with U diag(S) Vh = x, the singular values falling; U and Vh square if `full_matrices`."""
     *batch, m, n = x.shape
     k = min(m, n)
     if not x.size:
@@ -186,15 +177,13 @@ def linalg_qr(x: ndarray, mode: str = "reduced") -> tuple[ndarray, ndarray]:
 
 
 def geqrf(x: ndarray) -> tuple[ndarray, ndarray]:
-    """R above the diagonal, below it the vectors of Householder's reflections; and their factors
-    tau."""
+    """R above the diagonal, below it the vectors of Householder's reflections; and their factors tau."""
     h, tau = np.linalg.qr(x, "raw")
     return h.mT, tau
 
 
 def reflected(x: ndarray, tau: ndarray) -> ndarray:
-    """The first columns of the product of Householder's reflections I - tau_i v_i v_i^H; v_i is
-    below x_ii = 1."""
+    """The first columns of the product of Householder's reflections I - tau_i v_i v_i^H; v_i is below x_ii = 1."""
     form, r = lapack("ungqr" if x.dtype.kind == "c" else "orgqr", x), x.copy()
     if x.size and not tau.shape[-1]:
         r[...] = np.eye(*x.shape[-2:])
@@ -205,8 +194,7 @@ def reflected(x: ndarray, tau: ndarray) -> ndarray:
 
 
 def lu_core(x: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-    """L below the diagonal, where it is 1, and U above; the rows exchanged, counted from 1;
-    info."""
+    """L below the diagonal, where it is 1, and U above; the rows exchanged, counted from 1; info."""
     getrf, factor, info = lapack("getrf", x), x.copy(), codes(x)
     pivots = np.zeros((*info.shape, min(x.shape[-2:])), INT32)
     if x.size:
@@ -216,15 +204,11 @@ def lu_core(x: ndarray) -> tuple[ndarray, ndarray, ndarray]:
 
 
 def order_of(pivots: ndarray, n: int) -> ndarray:
-    """The order of rows that exchanging row i with row pivots[i] gives, for i = 0, 1, ...: x[order]
-    = L U."""
+    """The order of rows that exchanging row i with row pivots[i] gives, for i = 0, 1, ...: x[order] = L U."""
     if pivots.size and not 1 <= pivots.min() <= pivots.max() <= n:
         raise RuntimeError(
-            "pivots must all be greater or equal to 1 and smaller or equal to LU.size(-2): "
-            "between 1 and "
-            f"LU.size(-2). They are {pivots.min()} to {pivots.max()}, for {n} rows; hint: pass "
-            "those of "
-            "lu_factor"
+            "pivots must all be greater or equal to 1 and smaller or equal to LU.size(-2): between 1 and "
+            f"LU.size(-2). They are {pivots.min()} to {pivots.max()}, for {n} rows; hint: pass those of lu_factor"
         )
     order = np.broadcast_to(np.arange(n), (*pivots.shape[:-1], n)).copy()
     for i in range(pivots.shape[-1]):

@@ -1,5 +1,4 @@
-"""Fourier transforms by SciPy's pocketfft, which runs 2 to 6 times as fast as NumPy's; without
-SciPy by NumPy's."""
+"""Fourier transforms by SciPy's pocketfft, which runs 2 to 6 times as fast as NumPy's; without SciPy by NumPy's."""
 
 from __future__ import annotations
 
@@ -10,17 +9,13 @@ from numpy import conj, ndarray
 
 from rushlight.base.dependencies import scipy_part
 
-# SciPy's word for a division by n^power of a transform that it would leave as it is (True) or
-# divide by n (False).
-NORM = {
-    True: {0: "backward", 0.5: "ortho", 1: "forward"},
-    False: {0: "forward", 0.5: "ortho", 1: "backward"},
-}
+# SciPy's word for a division by n^power of a transform that it would leave as it is (True) or divide by n (False).
+NORM = {True: {0: "backward", 0.5: "ortho", 1: "forward"}, False: {0: "forward", 0.5: "ortho", 1: "backward"}}
 
 
 def fft_of(x: ndarray) -> Any:
-    """SciPy's module, imported when first used, or NumPy's. TypeError for half types: transforms of
-    them would mean little."""
+    """SciPy's module, imported when first used, or NumPy's. TypeError for half types: transforms of them would mean
+    little."""
     if x.dtype.kind == "V" or x.dtype.itemsize == 2:
         name = "Half" if x.dtype.kind == "f" else "BFloat16"
         raise TypeError(f"Unsupported dtype {name}; hint: convert to single precision: x.float()")
@@ -31,8 +26,7 @@ def fft_of(x: ndarray) -> Any:
 
 
 def c2c(x: ndarray, dims: tuple[int, ...], forward: bool, power: float) -> ndarray:
-    """sum over j of x_j exp(-+ 2 pi i jk / n) / n^power along each of `dims`; a real x takes half
-    the time."""
+    """sum over j of x_j exp(-+ 2 pi i jk / n) / n^power along each of `dims`; a real x takes half the time."""
     fft = fft_of(x)
     return (fft.fftn if forward else fft.ifftn)(x, None, dims, NORM[forward][power])
 
@@ -44,7 +38,6 @@ def r2c(x: ndarray, dim: int, forward: bool, power: float) -> ndarray:
 
 
 def c2r(x: ndarray, dim: int, n: int, forward: bool, power: float) -> ndarray:
-    """The n real numbers that `c2c` gives for n // 2 + 1 complex ones whose conjugates are the
-    rest."""
+    """The n real numbers that `c2c` gives for n // 2 + 1 complex ones whose conjugates are the rest."""
     fft = fft_of(x)
     return (fft.hfft if forward else fft.irfft)(x, n, dim, NORM[forward][power])

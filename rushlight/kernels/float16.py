@@ -1,5 +1,4 @@
-"""float16 and bfloat16 to float32 and back, and what works element by element by way of float32, as
-in torch."""
+"""float16 and bfloat16 to float32 and back, and what works element by element by way of float32, as in torch."""
 
 from __future__ import annotations
 
@@ -18,8 +17,7 @@ APART = {"nextafter", "nan_to_num", "abs", "where"}
 
 
 def is_half(a: Any) -> bool:
-    """An object that only looks like an array (base/placeholder.py) may come, too: its conversion
-    raises the error."""
+    """An object that only looks like an array (base/placeholder.py) may come, too: its conversion raises the error."""
     d = getattr(a, "dtype", None)
     return d is HALF or (d is not None and d.kind == "V")
 
@@ -40,8 +38,8 @@ def single(x: ndarray) -> ndarray:
 
 
 def singly(name: str, kernel: Callable, args: tuple) -> Any:
-    """The kernel of an op that works element by element, in float32; its result, if that is
-    float32, in the half precision of the arguments."""
+    """The kernel of an op that works element by element, in float32; its result, if that is float32, in the half
+    precision of the arguments."""
     dtypes = {a.dtype for a in args if is_half(a)}
     if len(dtypes) != 1 or name in APART:
         return kernel(*args)
@@ -52,9 +50,8 @@ def singly(name: str, kernel: Callable, args: tuple) -> Any:
 
 
 def in_single(name: str, kernel: Callable, place: int = 0) -> Callable:
-    """The kernel of an elementwise op of several steps, or its rule, which takes 16-bit floats to
-    float32 and rounds the result once, as torch does. `place`: that of an argument which has the
-    dtype of the result."""
+    """The kernel of an elementwise op of several steps, or its rule, which takes 16-bit floats to float32 and rounds
+    the result once, as torch does. `place`: that of an argument which has the dtype of the result."""
     if name in APART:
         return kernel
 

@@ -1,5 +1,5 @@
-"""Silence where NumPy would warn, for kernels of a few calls: entering and leaving np.errstate
-takes 0.85 us, this 0.2."""
+"""Silence where NumPy would warn, for kernels of a few calls: entering and leaving np.errstate takes 0.85 us, this
+0.2."""
 
 from __future__ import annotations
 

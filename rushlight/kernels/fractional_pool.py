@@ -22,20 +22,16 @@ def check_windows(size: Ints, kernel: Ints, out: Ints) -> None:
     for name, n, k, o in zip(NAMES[len(size)], size, kernel, out):
         if o + k - 1 > n - room:
             raise RuntimeError(
-                f"fractional_max_pool{len(size)}d(): pool {name} {k} too large relative to input "
-                f"{name} "
-                f"{n}; hint: kernel_size + output_size may be at most {n + 1 - room}"
+                f"fractional_max_pool{len(size)}d(): pool {name} {k} too large relative to input {name} {n}; hint: "
+                f"kernel_size + output_size may be at most {n + 1 - room}"
             )
 
 
-def fractional_max_pool(
-    x: ndarray, samples: ndarray, kernel: Ints, out: Ints
-) -> tuple[ndarray, ndarray]:
+def fractional_max_pool(x: ndarray, samples: ndarray, kernel: Ints, out: Ints) -> tuple[ndarray, ndarray]:
     """The maximum of each window, and where it stands in its plane, flat.
 
-    x (N, C, *size), samples (N, C, dimensions) uniform in [0, 1) -> values and int64 indices (N, C,
-    *out). Of equal elements the first is taken, of several NaN the last. RuntimeError where the
-    windows do not fit."""
+    x (N, C, *size), samples (N, C, dimensions) uniform in [0, 1) -> values and int64 indices (N, C, *out). Of equal
+    elements the first is taken, of several NaN the last. RuntimeError where the windows do not fit."""
     size = x.shape[2:]
     check_windows(size, kernel, out)
     planes = x.reshape(x.shape[0] * x.shape[1], prod(size))
@@ -49,8 +45,7 @@ def fractional_max_pool(
 
 
 def window_starts(u: ndarray, size: int, kernel: int, out: int) -> ndarray:
-    """Where the windows begin (P, out): floor((i + u) alpha) - floor(u alpha), the last one at the
-    end."""
+    """Where the windows begin (P, out): floor((i + u) alpha) - floor(u alpha), the last one at the end."""
     r = np.empty((len(u), out), np.int64)
     if out > 1:
         alpha = u.dtype.type(size - kernel) / u.dtype.type(out - 1)
@@ -61,8 +56,7 @@ def window_starts(u: ndarray, size: int, kernel: int, out: int) -> ndarray:
 
 
 def best(x: ndarray, starts: list[ndarray], size: Ints, kernel: Ints) -> tuple[ndarray, ndarray]:
-    """Maxima and places of x (P, S), tap by tap over all windows; `starts` (P, out) for each
-    dimension."""
+    """Maxima and places of x (P, S), tap by tap over all windows; `starts` (P, out) for each dimension."""
     n = len(size)
     values, indices = None, None
     for tap in product(*map(range, kernel)):
@@ -71,9 +65,7 @@ def best(x: ndarray, starts: list[ndarray], size: Ints, kernel: Ints) -> tuple[n
             at = starts[d] + tap[d]
             along = (slice(None), *[slice(None) if i == d else None for i in range(n)])
             place = place * size[d] + at[along]
-        found = np.take_along_axis(x, place.reshape(len(x), prod(place.shape[1:])), 1).reshape(
-            place.shape
-        )
+        found = np.take_along_axis(x, place.reshape(len(x), prod(place.shape[1:])), 1).reshape(place.shape)
         if values is None or indices is None:
             values, indices = found, place
         else:

@@ -4,9 +4,9 @@ SciPy's erf is exact to the last bit of a double and takes its time; here the pr
 
     P(normal < -t) = exp(-t^2 / 2) p(t) / q(t),   t >= 0,
 
-with p / q of degrees 4 and 5 fitted to exp(t^2 / 2) erfc(t / sqrt 2) / 2 on [0, 15], 6e-9 relative.
-So gelu is exact to 8e-7 relative down to x = -5, where 1 + erf has lost most digits. Blocks stay in
-the cache: 25 passes of 0.25 ns a number."""
+with p / q of degrees 4 and 5 fitted to exp(t^2 / 2) erfc(t / sqrt 2) / 2 on [0, 15], 6e-9 relative. So gelu is exact to
+8e-7 relative down to x = -5, where 1 + erf has lost most digits. Blocks stay in the cache: 25 passes of 0.25 ns a
+number."""
 
 from __future__ import annotations
 
@@ -15,28 +15,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy import ndarray
 
-(
-    ABOVE,
-    BELOW,
-    (FAR, MINUS_HALF, HALF, ONE, TWO, BELL),
-) = (  # 0-d arrays: as operands faster than numbers
+(ABOVE, BELOW, (FAR, MINUS_HALF, HALF, ONE, TWO, BELL)) = (  # 0-d arrays: as operands faster than numbers
     [np.array(c, np.float32) for c in numbers]
     for numbers in (
-        (
-            0.004153184245125227,
-            0.040880884058504485,
-            0.1839685127879024,
-            0.43928273702254306,
-            0.5000000031459944,
-        ),
-        (
-            0.010410377399733656,
-            0.10247929618867067,
-            0.4714070174095352,
-            1.205545924584169,
-            1.6764504807714553,
-            1.0,
-        ),
+        (0.004153184245125227, 0.040880884058504485, 0.1839685127879024, 0.43928273702254306, 0.5000000031459944),
+        (0.010410377399733656, 0.10247929618867067, 0.4714070174095352, 1.205545924584169, 1.6764504807714553, 1.0),
         (20.0, -0.5, 0.5, 1.0, 2.0, 0.3989422804014327),
     )
 )
@@ -45,8 +28,7 @@ BLOCK_ELEMENTS = 1 << 14  # computed at a time: all steps of the formula stay in
 
 
 def by_blocks(fill: Callable[[ndarray, ndarray], None]) -> Callable[[ndarray], ndarray]:
-    """A function of float32 arrays, or of what is narrower, that computes block by block, in the
-    order of memory."""
+    """A function of float32 arrays, or of what is narrower, that computes block by block, in the order of memory."""
 
     def run(x: ndarray) -> ndarray:
         if not x.flags.c_contiguous:
@@ -74,8 +56,7 @@ def horner(coefficients: list[ndarray], t: ndarray) -> ndarray:
 
 
 def tail(x: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-    """t = |x|, large ones brought to 20; exp(-t^2 / 2), then 0; the probability that a normal
-    number is below -t."""
+    """t = |x|, large ones brought to 20; exp(-t^2 / 2), then 0; the probability that a normal number is below -t."""
     t = np.abs(x)
     if not t.max() < OVERFLOWS:
         np.minimum(t, FAR, out=t)
@@ -90,8 +71,7 @@ def tail(x: ndarray) -> tuple[ndarray, ndarray, ndarray]:
 
 @by_blocks
 def gelu32(x: ndarray, out: ndarray) -> None:
-    """(x + |x|) / 2 - |x| P(normal < -|x|); np.maximum(x, 0) would take three times as long as the
-    sum."""
+    """(x + |x|) / 2 - |x| P(normal < -|x|); np.maximum(x, 0) would take three times as long as the sum."""
     t, _, h = tail(x)
     h *= t
     np.abs(x, out=out)

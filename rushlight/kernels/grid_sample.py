@@ -1,9 +1,7 @@
-"""Sampling images at points: the positions of points, the elements near each, and weighted sums of
-the elements.
+"""Sampling images at points: the positions of points, the elements near each, and weighted sums of the elements.
 
-Points x (N, P, n) come with the last dimension of the image first: (x, y) or (x, y, z), -1 to 1
-from edge to edge, or between the centres of the corner elements if `align`. A point has K taps,
-numbered with x fastest."""
+Points x (N, P, n) come with the last dimension of the image first: (x, y) or (x, y, z), -1 to 1 from edge to edge, or
+between the centres of the corner elements if `align`. A point has K taps, numbered with x fastest."""
 
 from __future__ import annotations
 
@@ -22,14 +20,12 @@ OFFSETS = {"nearest": (0,), "bilinear": (0, 1), "bicubic": (-1, 0, 1, 2)}
 
 
 def grid_position(x: ndarray, size: Ints, padding: str, align: bool) -> ndarray:
-    """Points in elements: 0 is the centre of the first. `padding` brings those outside in; 'zeros'
-    does not."""
+    """Points in elements: 0 is the centre of the first. `padding` brings those outside in; 'zeros' does not."""
     return plainly(x, size, align)[1] if padding == "zeros" else placed(x, size, padding, align)[0]
 
 
 def grid_slope(x: ndarray, size: Ints, padding: str, align: bool) -> ndarray:
-    """The derivative of `grid_position`: constant, but for its sign, and 0 where a point was
-    brought to the edge."""
+    """The derivative of `grid_position`: constant, but for its sign, and 0 where a point was brought to the edge."""
     return (
         np.broadcast_to(plainly(x, size, align)[0], x.shape)
         if padding == "zeros"
@@ -74,9 +70,7 @@ def placed(x: ndarray, size: Ints, padding: str, align: bool) -> tuple[ndarray, 
 
 def clipped(position: ndarray, sizes: ndarray) -> ndarray:
     """Positions brought to the nearest edge; nan becomes 0, as in torch."""
-    return np.where(position > 0, np.where(position < sizes - 1, position, sizes - 1), 0).astype(
-        position.dtype
-    )
+    return np.where(position > 0, np.where(position < sizes - 1, position, sizes - 1), 0).astype(position.dtype)
 
 
 def reflected(position: ndarray, sizes: ndarray, align: bool) -> tuple[ndarray, ndarray]:
@@ -91,22 +85,15 @@ def reflected(position: ndarray, sizes: ndarray, align: bool) -> tuple[ndarray, 
     return np.where(span > 0, inside, 0), np.where(span > 0, np.where(odd, -sign, sign), 0)
 
 
-def grid_taps(
-    x: ndarray, size: Ints, mode: str, padding: str, align: bool
-) -> tuple[ndarray, ndarray, ndarray]:
-    """Of positions x (N, P, n): how far each is past its tap 0 (N, P, n), where its taps stand in
-    the flat image (N, K, P) int64, and 1 for those inside it, else 0 (N, K, P)."""
+def grid_taps(x: ndarray, size: Ints, mode: str, padding: str, align: bool) -> tuple[ndarray, ndarray, ndarray]:
+    """Of positions x (N, P, n): how far each is past its tap 0 (N, P, n), where its taps stand in the flat image (N, K,
+    P) int64, and 1 for those inside it, else 0 (N, K, P)."""
     low = np.rint(x) if mode == "nearest" else np.floor(x)
     batch, points, _ = x.shape
     lengths = np.array(size, x.dtype)[:, None, None]
-    place = (
-        np.ascontiguousarray(low.swapaxes(1, 2))[:, :, None]
-        + np.array(OFFSETS[mode], x.dtype)[:, None]
-    )
+    place = np.ascontiguousarray(low.swapaxes(1, 2))[:, :, None] + np.array(OFFSETS[mode], x.dtype)[:, None]
     if mode == "bicubic" and padding != "zeros":
-        place = clipped(
-            reflected(place, lengths, align)[0] if padding == "reflection" else place, lengths
-        )
+        place = clipped(reflected(place, lengths, align)[0] if padding == "reflection" else place, lengths)
     # (N, n, taps of a dimension, P)
     valid = (place >= 0) & (place <= lengths - lengths.dtype.type(1))
     steps = np.where(valid, place, place.dtype.type(0)).astype(np.int64)
@@ -132,8 +119,8 @@ def bilinear(x: ndarray, inside: ndarray) -> ndarray:
 
 
 def flat_places(at: ndarray, channels: int, size: int) -> ndarray | None:
-    """Where taps stand in all images together, (N, C, K, P), if they are few: three calls of NumPy,
-    not as many for each."""
+    """Where taps stand in all images together, (N, C, K, P), if they are few: three calls of NumPy, not as many for
+    each."""
     if at.size * channels > AT_ONCE_ELEMENTS:
         return None
     return at[:, None] + (np.arange(len(at) * channels) * size).reshape(len(at), channels, 1, 1)
@@ -141,8 +128,7 @@ def flat_places(at: ndarray, channels: int, size: int) -> ndarray | None:
 
 @site
 def sampled(x: ndarray, weight: ndarray, at: ndarray) -> ndarray:
-    """out[n, c, p] = sum over k of weight[n, k, p] x[n, c, at[n, k, p]]; x (N, C, S) -> (N, C,
-    P)."""
+    """out[n, c, p] = sum over k of weight[n, k, p] x[n, c, at[n, k, p]]; x (N, C, S) -> (N, C, P)."""
     flat = flat_places(at, *x.shape[1:])
     if flat is not None:
         return np.add.reduce(x.reshape(-1).take(as_intp(flat)) * weight[:, None], 2)
@@ -157,8 +143,7 @@ def sampled(x: ndarray, weight: ndarray, at: ndarray) -> ndarray:
 
 @site
 def sampled_back(g: ndarray, weight: ndarray, at: ndarray, size: int) -> ndarray:
-    """out[n, c, at[n, k, p]] += weight[n, k, p] g[n, c, p]; g (N, C, P) -> (N, C, size), added up
-    in float64."""
+    """out[n, c, at[n, k, p]] += weight[n, k, p] g[n, c, p]; g (N, C, P) -> (N, C, size), added up in float64."""
     shape = (*g.shape[:2], size)
     flat = flat_places(at, *shape[1:])
     if flat is not None:
@@ -175,8 +160,7 @@ def sampled_back(g: ndarray, weight: ndarray, at: ndarray, size: int) -> ndarray
 
 @site
 def sampled_slope(g: ndarray, x: ndarray, at: ndarray) -> ndarray:
-    """out[n, k, p] = sum over c of g[n, c, p] x[n, c, at[n, k, p]]; g (N, C, P), x (N, C, S) -> (N,
-    K, P)."""
+    """out[n, k, p] = sum over c of g[n, c, p] x[n, c, at[n, k, p]]; g (N, C, P), x (N, C, S) -> (N, K, P)."""
     flat = flat_places(at, *x.shape[1:])
     if flat is not None:
         return np.add.reduce(x.reshape(-1).take(as_intp(flat)) * g[:, :, None], 1)

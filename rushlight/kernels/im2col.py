@@ -1,10 +1,10 @@
-"""Windows that slide over the last, spatial dimensions: their number, copies of windows, sums of
-windows, unfold and fold.
+"""Windows that slide over the last, spatial dimensions: their number, copies of windows, sums of windows, unfold and
+fold.
 
-Everything here rests on one fact. Tap k of window o sits at input position `o * stride - padding +
-k * dilation`, so one tap over all windows is a strided slice of the input, and the windows for
-which it falls outside the input (on padding) are a prefix and a suffix. So nothing is ever padded:
-a tap is a pair of slices, and what they leave out is padding."""
+Everything here rests on one fact. Tap k of window o sits at input position `o * stride - padding + k * dilation`, so
+one tap over all windows is a strided slice of the input, and the windows for which it falls outside the input (on
+padding) are a prefix and a suffix. So nothing is ever padded: a tap is a pair of slices, and what they leave out is
+padding."""
 
 from __future__ import annotations
 
@@ -23,19 +23,15 @@ Pairs = list[tuple[slice, slice]]
 
 
 class Tap(NamedTuple):
-    """One position in the kernel, as subscripts: of columns (..., *kernel, *out), windows,
-    input."""
+    """One position in the kernel, as subscripts: of columns (..., *kernel, *out), windows, input."""
 
     column: tuple
     out: tuple
     input: tuple
 
 
-def reach(
-    size: int, kernel: int, stride: int, padding: int, dilation: int, out: int
-) -> list[tuple]:
-    """(k, slice of the windows, slice of the input) for each tap k that meets the input, in one
-    dimension."""
+def reach(size: int, kernel: int, stride: int, padding: int, dilation: int, out: int) -> list[tuple]:
+    """(k, slice of the windows, slice of the input) for each tap k that meets the input, in one dimension."""
     met = []
     for k in range(kernel):
         offset = k * dilation - padding
@@ -43,16 +39,12 @@ def reach(
         last = min(out - 1, (size - 1 - offset) // stride)
         if first <= last:
             start = first * stride + offset
-            met.append(
-                (k, slice(first, last + 1), slice(start, last * stride + offset + 1, stride))
-            )
+            met.append((k, slice(first, last + 1), slice(start, last * stride + offset + 1, stride)))
     return met
 
 
 @lru_cache(maxsize=128)
-def taps(
-    size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints
-) -> tuple[Tap, ...]:
+def taps(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints) -> tuple[Tap, ...]:
     """The taps that meet the input, in row-major order of the kernel."""
     met = []
     for dims in product(*map(reach, size, kernel, stride, padding, dilation, out)):
@@ -62,36 +54,25 @@ def taps(
 
 
 @lru_cache(maxsize=1024)
-def window_count(
-    size: int, kernel: int, stride: int, padding: int, dilation: int, ceil: bool = False
-) -> int:
-    """(size + 2 padding - dilation (kernel - 1) - 1) / stride + 1, rounded down, or up if `ceil`;
-    may be 0 or less.
+def window_count(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil: bool = False) -> int:
+    """(size + 2 padding - dilation (kernel - 1) - 1) / stride + 1, rounded down, or up if `ceil`; may be 0 or less.
 
-    Rounded up, the last window must begin inside the input or the left padding (torch's rule).
-    """
+    Rounded up, the last window must begin inside the input or the left padding (torch's rule)."""
     room = size + 2 * padding - dilation * (kernel - 1) - 1
     count = (room + (stride - 1 if ceil else 0)) // stride + 1
     return count - 1 if ceil and (count - 1) * stride >= size + padding else count
 
 
-def window_counts(
-    size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil: bool = False
-) -> Ints:
-    return tuple(
-        [window_count(*dims, ceil) for dims in zip(size, kernel, stride, padding, dilation)]
-    )
+def window_counts(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil: bool = False) -> Ints:
+    return tuple([window_count(*dims, ceil) for dims in zip(size, kernel, stride, padding, dilation)])
 
 
 def in_3d(numbers: Ints, fill: int) -> Ints:
-    """One number for each of three spatial dimensions; missing dimensions come first and get
-    `fill`."""
+    """One number for each of three spatial dimensions; missing dimensions come first and get `fill`."""
     return (fill,) * (3 - len(numbers)) + tuple(numbers)
 
 
-def valid_windows(
-    size: int, kernel: int, stride: int, padding: int, dilation: int, out: int
-) -> list[slice]:
+def valid_windows(size: int, kernel: int, stride: int, padding: int, dilation: int, out: int) -> list[slice]:
     """Each window's elements that are not padding, in one dimension."""
     windows = []
     for start in range(-padding, out * stride - padding, stride):
@@ -106,8 +87,7 @@ def adaptive_windows(size: int, out: int) -> list[slice]:
 
 
 def copy_windows(x: ndarray, columns: ndarray, stride: Ints, padding: Ints, dilation: Ints) -> None:
-    """columns (..., *kernel, *out) = the windows of x (..., *size). What lies on padding is left as
-    it is."""
+    """columns (..., *kernel, *out) = the windows of x (..., *size). What lies on padding is left as it is."""
     n = len(stride)
     size, kernel, out = x.shape[-n:], columns.shape[-2 * n : -n], columns.shape[-n:]
     # 1 to 5 times as fast as tap by tap
@@ -125,8 +105,7 @@ def inside(size: int, kernel: int, stride: int, padding: int, dilation: int, out
 
 
 def all_windows(x: ndarray, kernel: Ints, out: Ints, stride: Ints, dilation: Ints) -> ndarray:
-    """The windows of x (..., *size) as a view (..., *kernel, *out) of overlapping memory, not to be
-    written to."""
+    """The windows of x (..., *size) as a view (..., *kernel, *out) of overlapping memory, not to be written to."""
     n = len(stride)
     steps = x.strides[-n:]
     strides = [*x.strides[:-n], *map(mul, steps, dilation), *map(mul, steps, stride)]
@@ -134,8 +113,7 @@ def all_windows(x: ndarray, kernel: Ints, out: Ints, stride: Ints, dilation: Int
 
 
 def add_windows(x: ndarray, columns: ndarray, stride: Ints, padding: Ints, dilation: Ints) -> None:
-    """x (..., *size) += columns (..., *kernel, *out), each at the place it came from:
-    `copy_windows` transposed."""
+    """x (..., *size) += columns (..., *kernel, *out), each at the place it came from: `copy_windows` transposed."""
     n = len(stride)
     kernel, out = columns.shape[-2 * n : -n], columns.shape[-n:]
     for tap in taps(x.shape[-n:], kernel, stride, padding, dilation, out):
@@ -150,17 +128,12 @@ def wide_dtype(dtype: np.dtype) -> np.dtype:
 
 def check_windows(op: str, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> None:
     """Kernel, stride and dilation are positive, padding is not negative."""
-    facts = {
-        "kernel_size": (kernel, 1),
-        "stride": (stride, 1),
-        "padding": (padding, 0),
-        "dilation": (dilation, 1),
-    }
+    facts = {"kernel_size": (kernel, 1), "stride": (stride, 1), "padding": (padding, 0), "dilation": (dilation, 1)}
     for name, (values, least) in facts.items():
         if len(values) != len(kernel):
             raise RuntimeError(
-                f"{op}: {name} has {len(values)} values for {len(kernel)} spatial dimensions; "
-                f"give one number or {len(kernel)}"
+                f"{op}: {name} has {len(values)} values for {len(kernel)} spatial dimensions; give one number or "
+                f"{len(kernel)}"
             )
         if min(values) < least:
             rule = "should be greater than zero" if least else "should not be negative"
@@ -168,15 +141,12 @@ def check_windows(op: str, kernel: Ints, stride: Ints, padding: Ints, dilation: 
 
 
 def unfold(x: ndarray, kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> ndarray:
-    """Windows as columns: out[n, (c, i, j), (p, q)] = x[n, c, p s - pad + i d, q s - pad + j d], 0
-    on padding.
+    """Windows as columns: out[n, (c, i, j), (p, q)] = x[n, c, p s - pad + i d, q s - pad + j d], 0 on padding.
 
-    x (N, C, H, W) -> (N, C kh kw, L), the L windows in row-major order; any dtype; any number of
-    spatial dimensions, of which torch has two. `fold` is its derivative. RuntimeError where no
-    window fits.
+    x (N, C, H, W) -> (N, C kh kw, L), the L windows in row-major order; any dtype; any number of spatial dimensions, of
+    which torch has two. `fold` is its derivative. RuntimeError where no window fits.
 
-        >>> unfold(np.arange(9.0).reshape(1, 1, 3, 3), (2, 2), (1, 1), (0, 0), (1, 1))[0, :,
-        ...     0].tolist()
+        >>> unfold(np.arange(9.0).reshape(1, 1, 3, 3), (2, 2), (1, 1), (0, 0), (1, 1))[0, :, 0].tolist()
         [0.0, 1.0, 3.0, 4.0]
     """
     check_windows("unfold", kernel, stride, padding, dilation)
@@ -184,25 +154,20 @@ def unfold(x: ndarray, kernel: Ints, dilation: Ints, padding: Ints, stride: Ints
     out = window_counts(tuple(size), kernel, stride, padding, dilation)
     if min(out) < 1:
         raise RuntimeError(
-            f"Given input with spatial size {tuple(size)}, kernel_size={kernel}, "
-            f"dilation={dilation}, "
-            f"padding={padding}, calculated shape of the array of sliding blocks as {out}, but its "
-            "components must be at least one. unfold: pad the input or take a smaller kernel"
+            f"Given input with spatial size {tuple(size)}, kernel_size={kernel}, dilation={dilation}, "
+            f"padding={padding}, calculated shape of the array of sliding blocks as {out}, but its components must be "
+            "at least one. unfold: pad the input or take a smaller kernel"
         )
     columns = np.zeros((images, channels, *kernel, *out), x.dtype)
     copy_windows(x, columns, stride, padding, dilation)
     return columns.reshape(images, channels * prod(kernel), prod(out))
 
 
-def fold(
-    columns: ndarray, output_size: Ints, kernel: Ints, dilation: Ints, padding: Ints, stride: Ints
-) -> ndarray:
-    """The windows added up where they overlap: out[n, c, h, w] = sum of the columns that `unfold`
-    copies from there.
+def fold(columns: ndarray, output_size: Ints, kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> ndarray:
+    """The windows added up where they overlap: out[n, c, h, w] = sum of the columns that `unfold` copies from there.
 
-    columns (N, C kh kw, L) -> (N, C, *output_size); any dtype. `unfold` is its derivative.
-    RuntimeError where the rows are no multiple of the kernel's size, or L is not the number of
-    windows in `output_size`.
+    columns (N, C kh kw, L) -> (N, C, *output_size); any dtype. `unfold` is its derivative. RuntimeError where the rows
+    are no multiple of the kernel's size, or L is not the number of windows in `output_size`.
 
         >>> fold(np.ones((1, 4, 4)), (3, 3), (2, 2), (1, 1), (0, 0), (1, 1))[0, 0].tolist()
         [[1.0, 2.0, 1.0], [2.0, 4.0, 2.0], [1.0, 2.0, 1.0]]
@@ -211,21 +176,16 @@ def fold(
     images, rows, length = columns.shape
     if rows % prod(kernel):
         raise RuntimeError(
-            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, "
-            "but "
-            f"got input.size(1)={rows} and kernel_size={kernel}. fold: it should be channels * "
-            f"{prod(kernel)}"
+            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
+            f"input.size(1)={rows} and kernel_size={kernel}. fold: it should be channels * {prod(kernel)}"
         )
     out = window_counts(output_size, kernel, stride, padding, dilation)
     if min(out) < 1 or prod(out) != length:
         raise RuntimeError(
-            f"Given output_size={output_size}, kernel_size={kernel}, dilation={dilation}, "
-            f"padding={padding}, "
-            f"stride={stride}, expected size of input's dimension 2 to match the calculated "
-            "number of sliding blocks "
-            f"{' * '.join(map(str, out))} = {prod(out)}, but got input.size(2)={length}. fold: "
-            "give it the output_size "
-            "and the window that unfold had"
+            f"Given output_size={output_size}, kernel_size={kernel}, dilation={dilation}, padding={padding}, "
+            f"stride={stride}, expected size of input's dimension 2 to match the calculated number of sliding blocks "
+            f"{' * '.join(map(str, out))} = {prod(out)}, but got input.size(2)={length}. fold: give it the "
+            "output_size and the window that unfold had"
         )
     x = np.zeros((images, rows // prod(kernel), *output_size), wide_dtype(columns.dtype))
     add_windows(x, columns.reshape(*x.shape[:2], *kernel, *out), stride, padding, dilation)
@@ -235,13 +195,10 @@ def fold(
 def check_indices(op: str, indices: ndarray, size: Ints) -> None:
     volume = prod(size)
     if indices.dtype != np.int64:
-        raise IndexError(
-            f"{op}: indices should be int64, but got {indices.dtype}; convert with .long()"
-        )
+        raise IndexError(f"{op}: indices should be int64, but got {indices.dtype}; convert with .long()")
     # a negative one is huge as unsigned
     if indices.size and indices.view(np.uint64).max() >= volume:
         raise IndexError(
-            f"{op}: indices from {indices.min()} to {indices.max()}, but a plane of size "
-            f"{tuple(size)} "
-            f"has the places 0 to {volume - 1}"
+            f"{op}: indices from {indices.min()} to {indices.max()}, but a plane of size {tuple(size)} has the places "
+            f"0 to {volume - 1}"
         )

@@ -39,16 +39,11 @@ HERE = Here()
 
 
 def mask_alone(shape: tuple, place: tuple) -> ndarray | None:
-    """The numbers of the elements, or rows, at which a mask is true that is all of a key; None for
-    other keys."""
+    """The numbers of the elements, or rows, at which a mask is true that is all of a key; None for other keys."""
     mask, *rest = place
-    fits = (
-        mask.__class__ is ndarray and mask.dtype == bool and mask.ndim and rest in ([], [Ellipsis])
-    )
+    fits = mask.__class__ is ndarray and mask.dtype == bool and mask.ndim and rest in ([], [Ellipsis])
     return (
-        np.flatnonzero(mask)
-        if fits and mask.shape == shape[: mask.ndim] and mask.size >= FLAT_MASK_ELEMENTS
-        else None
+        np.flatnonzero(mask) if fits and mask.shape == shape[: mask.ndim] and mask.size >= FLAT_MASK_ELEMENTS else None
     )
 
 
@@ -58,8 +53,8 @@ def rows_of(x: ndarray, dims: int) -> ndarray:
 
 
 def nonzero(x: ndarray) -> tuple[ndarray, ...]:
-    """np.nonzero by a flat search, since NumPy looks up the place of every element: 51,200 of a
-    matrix in 0.2 ms, not 1.9."""
+    """np.nonzero by a flat search, since NumPy looks up the place of every element: 51,200 of a matrix in 0.2 ms, not
+    1.9."""
     if x.ndim < 2 or x.size < FLAT_MASK_ELEMENTS:
         return np.nonzero(x if x.ndim else x.reshape(1))[: x.ndim or 1]
     left, found = np.flatnonzero(x if x.dtype == bool else x != 0), []
@@ -90,8 +85,7 @@ def index(x: ndarray, tensors: Sequence[ndarray], key: tuple) -> ndarray:
 
 
 def check_empty_masks(shape: tuple, place: tuple) -> None:
-    """IndexError, in NumPy's words, for a mask without elements whose shape does not fit: NumPy
-    takes it."""
+    """IndexError, in NumPy's words, for a mask without elements whose shape does not fit: NumPy takes it."""
     axis = 0
     for part in place:
         if part is None or part is Ellipsis:
@@ -102,33 +96,25 @@ def check_empty_masks(shape: tuple, place: tuple) -> None:
         for n in part.shape:
             if n == 0 and shape[axis] != n:
                 raise IndexError(
-                    f"boolean index did not match indexed array along axis {axis}; size of axis is "
-                    f"{shape[axis]} but size of corresponding boolean axis is {n}"
+                    f"boolean index did not match indexed array along axis {axis}; size of axis is {shape[axis]} but "
+                    f"size of corresponding boolean axis is {n}"
                 )
             axis += 1
 
 
 def in_order_of(r: ndarray, x: ndarray, place: tuple) -> ndarray:
-    """r = x[place] as torch lays it out: in the order of x's dimensions that are not indexed, then
-    of the indices."""
+    """r = x[place] as torch lays it out: in the order of x's dimensions that are not indexed, then of the indices."""
     if not builtins_all(part.__class__ is not ndarray or part.ndim for part in place):
         return r  # x[True]: a mask without dimensions indexes no dimension of x
     at = next((i for i, part in enumerate(place) if part is Ellipsis), len(place))
     first, last = (
-        [
-            i
-            for part in some
-            for i in (part.nonzero() if getattr(part, "dtype", None) is MASK else [part])
-        ]
+        [i for part in some for i in (part.nonzero() if getattr(part, "dtype", None) is MASK else [part])]
         for some in (place[:at], place[at + 1 :])
     )
     parts: list[Any] = [*first, *[slice(None)] * (x.ndim - len(first) - len(last)), *last]
     if not builtins_all(part.__class__ is ndarray or part == slice(None) for part in parts):
         return r
-    own, indices = (
-        x.strides,
-        np.broadcast_arrays(*[part for part in parts if part.__class__ is ndarray]),
-    )
+    own, indices = x.strides, np.broadcast_arrays(*[part for part in parts if part.__class__ is ndarray])
     dims, n = [d for d, part in enumerate(parts) if part.__class__ is ndarray], indices[0].ndim
     before = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0  # apart, indices come first
     kept = [own[d] for d in range(x.ndim) if d not in dims]
@@ -146,16 +132,13 @@ def all_of(key: Sequence) -> bool:
 
 
 def index_add_zeros(g: ndarray, tensors: Sequence[ndarray], key: tuple, shape: tuple) -> ndarray:
-    """Zeros of `shape`, g added at `key`: what index undoes; a position that stands twice gets
-    both."""
+    """Zeros of `shape`, g added at `key`: what index undoes; a position that stands twice gets both."""
     r = np.zeros(shape, g.dtype)
     place = merged(key, tensors)
     at = mask_alone(shape, place)
     if at is not None:
         rows_of(r, place[0].ndim)[at] = g
-    elif builtins_all(
-        getattr(p, "dtype", np.dtype(bool)).kind == "b" for p in place if isinstance(p, ndarray)
-    ):
+    elif builtins_all(getattr(p, "dtype", np.dtype(bool)).kind == "b" for p in place if isinstance(p, ndarray)):
         r[place] = g  # masks name no place twice
     else:
         add_to(r, place, g)
@@ -194,15 +177,12 @@ def joined(indices: Sequence[ndarray], shape: tuple) -> ndarray:
 
 
 def from_start(index: ndarray, n: int, dim: int) -> ndarray:
-    """An index of a dimension of size n, the negative ones counted from the start. IndexError for
-    what is not there, which among the places of all dimensions would be another one."""
+    """An index of a dimension of size n, the negative ones counted from the start. IndexError for what is not there,
+    which among the places of all dimensions would be another one."""
     if index.size:
         least, most = int(np.minimum.reduce(index, None)), int(np.maximum.reduce(index, None))
         if most >= n or least < -n:
-            raise IndexError(
-                f"index {most if most >= n else least} is out of bounds for dimension {dim} with "
-                f"size {n}"
-            )
+            raise IndexError(f"index {most if most >= n else least} is out of bounds for dimension {dim} with size {n}")
         if least < 0:
             return np.where(index < 0, index + n, index)
     return index
@@ -219,27 +199,17 @@ def add_rows(r: ndarray, index: ndarray, g: ndarray) -> None:
     land_slices(r, index.reshape(-1), g.reshape((index.size, *r.shape[1:])), 0)
 
 
-def index_put(
-    x: ndarray, value: ndarray, tensors: Sequence[ndarray], key: tuple, accumulate: bool = False
-) -> ndarray:
+def index_put(x: ndarray, value: ndarray, tensors: Sequence[ndarray], key: tuple, accumulate: bool = False) -> ndarray:
     """x with `value` written, or added, at `key`."""
     place = merged(key, tensors)
     alone = mask_alone(x.shape, place) is not None
-    if (
-        alone
-        and not accumulate
-        and value.ndim == 0
-        and place[0].ndim == x.ndim
-        and value.dtype == x.dtype
-    ):
+    if alone and not accumulate and value.ndim == 0 and place[0].ndim == x.ndim and value.dtype == x.dtype:
         return where(place[0], value, x)
     r = put_into(x.copy(), value, tensors, key, accumulate)
     return r if x.flags.c_contiguous else led(r, x)
 
 
-def put_into(
-    r: ndarray, value: ndarray, tensors: Sequence[ndarray], key: tuple, accumulate: bool = False
-) -> ndarray:
+def put_into(r: ndarray, value: ndarray, tensors: Sequence[ndarray], key: tuple, accumulate: bool = False) -> ndarray:
     """`value` written into r, or added, at `key`."""
     place = merged(key, tensors)
     if 0 in [p.size for p in tensors]:
@@ -268,8 +238,7 @@ def gather(x: ndarray, index: ndarray, dim: int) -> ndarray:
         return np.empty(index.shape, x.dtype)
     if (index.ndim or 1) != (x.ndim or 1):
         raise RuntimeError(
-            "Index tensor must have the same number of dimensions as input tensor: "
-            f"{index.ndim} and {x.ndim}"
+            f"Index tensor must have the same number of dimensions as input tensor: {index.ndim} and {x.ndim}"
         )
     if x.ndim == 0 or index.ndim == 0:
         check_index(index, x.size, "gather", dim, RuntimeError)
@@ -277,9 +246,8 @@ def gather(x: ndarray, index: ndarray, dim: int) -> ndarray:
     for d, (n, k) in enumerate(zip(x.shape, index.shape)):
         if d != dim and k > n:
             raise RuntimeError(
-                f"Size does not match at dimension {d} expected index {list(index.shape)} to be "
-                "no larger "
-                f"than self {list(x.shape)} apart from dimension {dim}"
+                f"Size does not match at dimension {d} expected index {list(index.shape)} to be no larger than self "
+                f"{list(x.shape)} apart from dimension {dim}"
             )
     line = line_of(index, x.shape, dim)
     if line is None:
@@ -335,8 +303,7 @@ def parts_of(source: ndarray, shape: tuple[int, ...]) -> ndarray:
 
 
 def scatter(x: ndarray, index: ndarray, source: ndarray, dim: int) -> ndarray:
-    """x with source[i][j] written at [index[i][j]][j] for dim 0, and so on; a number is written
-    everywhere."""
+    """x with source[i][j] written at [index[i][j]][j] for dim 0, and so on; a number is written everywhere."""
     return scatter_into(np.array(x, order="C"), index, source, dim)
 
 

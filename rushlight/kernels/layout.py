@@ -20,22 +20,18 @@ SHORT_ROW_ELEMENTS, SHORT_ROWS_ELEMENTS = 4, 1 << 13
 
 
 def plain(a: ndarray) -> ndarray:
-    """The array in C order. So torch lays out results where NumPy keeps the order of the input's
-    dimensions in memory: `view` must work on them, and dropout draws in the order in which elements
-    lie."""
+    """The array in C order. So torch lays out results where NumPy keeps the order of the input's dimensions in memory:
+    `view` must work on them, and dropout draws in the order in which elements lie."""
     return a if a.flags.c_contiguous else copied(a)
 
 
 def copied(a: ndarray) -> ndarray:
-    """A copy in C order. Large transposed ones in squares that the cache holds: 1000 x 4096 take
-    2.7 ms, at once 3.9; where elements of a row fall on the same places of the cache, by columns
-    that fill a cache line: 2048 x 1024 take 1.4 ms, in squares 4.7, at once 8.8. With few numbers
-    in the last dimension, each of its places by itself: pixels from channels take 0.45 ms, at once
-    1.4."""
+    """A copy in C order. Large transposed ones in squares that the cache holds: 1000 x 4096 take 2.7 ms, at once 3.9;
+    where elements of a row fall on the same places of the cache, by columns that fill a cache line: 2048 x 1024 take
+    1.4 ms, in squares 4.7, at once 8.8. With few numbers in the last dimension, each of its places by itself: pixels
+    from channels take 0.45 ms, at once 1.4."""
     near = a.strides.index(a.itemsize) if a.itemsize in a.strides else -1
-    few = (
-        a.shape[-1] <= SHORT_ROW_ELEMENTS and a.size >= SHORT_ROWS_ELEMENTS if a.ndim > 1 else False
-    )
+    few = a.shape[-1] <= SHORT_ROW_ELEMENTS and a.size >= SHORT_ROWS_ELEMENTS if a.ndim > 1 else False
     if near in (-1, a.ndim - 1) or not few and min(a.shape[near], a.shape[-1]) < 2 * SQUARE_ROWS:
         return a.copy()
     out = memory.take(a.shape, a.dtype)
@@ -55,14 +51,10 @@ def copied(a: ndarray) -> ndarray:
 
 
 def led(r: ndarray, *operands: ndarray) -> ndarray:
-    """r in the order of its op's operands, as torch lays out what it makes element by element:
-    NumPy takes C order where operands lie in different orders, and puts repeated dimensions
-    innermost. Dropout after `conv(x).transpose(1, 2) + y` draws as elements lie."""
-    if (
-        r.ndim < 2
-        or not r.size
-        or all([a.strides == r.strides and a.shape == r.shape for a in operands])
-    ):
+    """r in the order of its op's operands, as torch lays out what it makes element by element: NumPy takes C order
+    where operands lie in different orders, and puts repeated dimensions innermost. Dropout after `conv(x).transpose(1,
+    2) + y` draws as elements lie."""
+    if r.ndim < 2 or not r.size or all([a.strides == r.strides and a.shape == r.shape for a in operands]):
         return r
     return with_strides(r, strides_like(*operands, shape=r.shape))
 
@@ -86,17 +78,14 @@ def suggested(a: ndarray) -> ndarray:
 
 
 def channels_last(a: ndarray) -> bool:
-    """Whether these are images whose channels, dimension 1, lie innermost, and not in C order as
-    well."""
-    return (
-        a.ndim in (4, 5) and not a.flags.c_contiguous and np.moveaxis(a, 1, -1).flags.c_contiguous
-    )
+    """Whether these are images whose channels, dimension 1, lie innermost, and not in C order as well."""
+    return a.ndim in (4, 5) and not a.flags.c_contiguous and np.moveaxis(a, 1, -1).flags.c_contiguous
 
 
 def suggests_last(a: ndarray) -> bool:
-    """Whether the steps grow outwards from the channels, those of dimensions of size 1 as well;
-    parts of images have gaps. What makes images goes by this: torch takes one whose step is too
-    small (a view of attention's heads) for one in C order."""
+    """Whether the steps grow outwards from the channels, those of dimensions of size 1 as well; parts of images have
+    gaps. What makes images goes by this: torch takes one whose step is too small (a view of attention's heads) for one
+    in C order."""
     if a.ndim not in (4, 5) or a.flags.c_contiguous or not (a.size and a.strides[1]):
         return False
     least, strides = 0, steps_of(a)
@@ -107,11 +96,8 @@ def suggests_last(a: ndarray) -> bool:
     return True
 
 
-def like_images(
-    r: ndarray, *images: ndarray, asks: Callable[[ndarray], bool] = suggests_last
-) -> ndarray:
-    """r with its channels innermost if an image has its channels innermost: torch lays out results
-    as images."""
+def like_images(r: ndarray, *images: ndarray, asks: Callable[[ndarray], bool] = suggests_last) -> ndarray:
+    """r with its channels innermost if an image has its channels innermost: torch lays out results as images."""
     for x in images:
         if not x.flags.c_contiguous and asks(x):
             return with_strides(r, strides_in(r.shape, (0, *range(2, r.ndim), 1)))
@@ -119,8 +105,7 @@ def like_images(
 
 
 def room(shape: tuple[int, ...], x: ndarray) -> ndarray:
-    """An array for what is made of x: of its dtype, laid out as `like_images` would, without a
-    copy."""
+    """An array for what is made of x: of its dtype, laid out as `like_images` would, without a copy."""
     if x.flags.c_contiguous or not suggests_last(x):
         return np.empty(shape, x.dtype)
     return np.moveaxis(np.empty((shape[0], *shape[2:], shape[1]), x.dtype), -1, 1)
@@ -134,11 +119,10 @@ class Memory:
 
 
 def lie(x: ndarray, size: tuple, stride: tuple, start: int, own: tuple = ()) -> ndarray:
-    """The memory of x with this size and these steps, beginning `start` elements after x's first
-    one.
+    """The memory of x with this size and these steps, beginning `start` elements after x's first one.
 
-    `own`, the strides of x, is for the gradient. RuntimeError for an x that lies otherwise: its
-    places would be others (but for one place for all: the compiler's stand-in)."""
+    `own`, the strides of x, is for the gradient. RuntimeError for an x that lies otherwise: its places would be others
+    (but for one place for all: the compiler's stand-in)."""
     item, (address, readonly) = x.itemsize, x.__array_interface__["data"]
     if 0 in size:
         return np.empty(size, x.dtype)
@@ -148,8 +132,7 @@ def lie(x: ndarray, size: tuple, stride: tuple, start: int, own: tuple = ()) -> 
         and any([n > 1 and step != item * steps for n, step, steps in zip(x.shape, x.strides, own)])
     ):
         raise RuntimeError(
-            f"as_strided: a tensor of shape {x.shape} has strides of {x.strides} bytes, not {own} "
-            "elements"
+            f"as_strided: a tensor of shape {x.shape} has strides of {x.strides} bytes, not {own} elements"
         )
     view = np.asarray(
         Memory(
@@ -180,11 +163,9 @@ def places(size: tuple, stride: tuple, start: int) -> ndarray:
     return found
 
 
-def memory_of(
-    shape: tuple, own: tuple, size: tuple, stride: tuple, start: int
-) -> tuple[ndarray, ndarray, ndarray]:
-    """Places of x's elements and of the view's, counted from the lowest of both; how many elements
-    of x share a place."""
+def memory_of(shape: tuple, own: tuple, size: tuple, stride: tuple, start: int) -> tuple[ndarray, ndarray, ndarray]:
+    """Places of x's elements and of the view's, counted from the lowest of both; how many elements of x share a
+    place."""
     mine, theirs = places(shape, own, 0), places(size, stride, start)
     low = min([p.min() for p in (mine, theirs) if p.size], default=0)
     high = max([p.max() for p in (mine, theirs) if p.size], default=-1)
@@ -192,8 +173,7 @@ def memory_of(
 
 
 def unlie(g: ndarray, shape: tuple, size: tuple, stride: tuple, start: int, own: tuple) -> ndarray:
-    """The gradient of what as_strided looked at: added up by place in memory, shared by elements at
-    one place."""
+    """The gradient of what as_strided looked at: added up by place in memory, shared by elements at one place."""
     mine, theirs, count = memory_of(shape, own, size, stride, start)
     memory = np.zeros(count.shape, g.dtype)
     np.add.at(memory, theirs, g)
@@ -209,8 +189,7 @@ def lie_again(x: ndarray, size: tuple, stride: tuple, start: int, own: tuple) ->
 
 
 def placed(x: ndarray, strides: tuple) -> ndarray:
-    """A copy with these strides in elements, so that views mean the same places as they do in an
-    array that lies so."""
+    """A copy with these strides in elements, so that views mean the same places as they do in an array that lies so."""
     if 0 in x.shape:
         return x.copy()
     room = np.empty(1 + sum((n - 1) * step for n, step in zip(x.shape, strides)), x.dtype)
@@ -220,11 +199,10 @@ def placed(x: ndarray, strides: tuple) -> ndarray:
 
 
 def without_repeats(a: ndarray, r: ndarray) -> tuple[ndarray, ndarray] | None:
-    """For an expanded array `a`: (the part of `a` that holds each element once, the part of `r` to
-    write there).
+    """For an expanded array `a`: (the part of `a` that holds each element once, the part of `r` to write there).
 
-    None if r has different elements for repeats of one element of `a`, if elements overlap
-    otherwise (windows), or if the memory is read-only."""
+    None if r has different elements for repeats of one element of `a`, if elements overlap otherwise (windows), or if
+    the memory is read-only."""
     repeated = [n > 1 and not step for n, step in zip(a.shape, a.strides)]
     r = np.broadcast_to(r, a.shape)
     if (
@@ -240,6 +218,4 @@ def without_repeats(a: ndarray, r: ndarray) -> tuple[ndarray, ndarray] | None:
         if step < reached:  # elements overlap
             return None
         reached += step * (n - 1)
-    return np.asarray(
-        Memory(once, once.__array_interface__ | {"data": (address(once), False)})
-    ).view(a.dtype), r[first]
+    return np.asarray(Memory(once, once.__array_interface__ | {"data": (address(once), False)})).view(a.dtype), r[first]

@@ -1,5 +1,4 @@
-"""Losses: what each element loses, and the negative log-likelihood of classes with its
-derivative."""
+"""Losses: what each element loses, and the negative log-likelihood of classes with its derivative."""
 
 from __future__ import annotations
 
@@ -45,8 +44,8 @@ def binary_cross_entropy(x: ndarray, y: ndarray) -> ndarray:
 
 
 def binary_cross_entropy_with_logits(x: ndarray, y: ndarray) -> ndarray:
-    """(1 - y) max(x, 0) - y min(x, 0) + log(1 + exp(-|x|)): nothing overflows or cancels; inf where
-    x is inf and y is 0."""
+    """(1 - y) max(x, 0) - y min(x, 0) + log(1 + exp(-|x|)): nothing overflows or cancels; inf where x is inf and y is
+    0."""
     low, high = np.minimum(x, 0), np.maximum(x, 0)
     return np.log1p(np.exp(low - high)) + high * (1 - y) - low * y
 
@@ -69,8 +68,8 @@ def places(t: ndarray) -> tuple:
 
 @lru_cache(maxsize=64)
 def grid(shape: tuple[int, ...]) -> list[ndarray]:
-    """Places along each dimension, which broadcast to the shape; shared, so not to be written to.
-    30 us of 100 that the loss of 2 images of 8 x 8 takes."""
+    """Places along each dimension, which broadcast to the shape; shared, so not to be written to. 30 us of 100 that the
+    loss of 2 images of 8 x 8 takes."""
     axes = np.ogrid[tuple(slice(n) for n in shape)]
     for axis in axes:
         axis.flags.writeable = False
@@ -80,16 +79,14 @@ def grid(shape: tuple[int, ...]) -> list[ndarray]:
 def kept_classes(
     target: ndarray, weight: ndarray | None, classes: int, ignore_index: int, dtype: np.dtype
 ) -> tuple[ndarray, ndarray | None, ndarray | None]:
-    """(classes to look up, weights, whether each is ignored). Ignored classes have the weight 0.
-    None in place of weights that are all 1, and where no class can be ignored.
+    """(classes to look up, weights, whether each is ignored). Ignored classes have the weight 0. None in place of
+    weights that are all 1, and where no class can be ignored.
 
-    RuntimeError unless classes are int64 or uint8, IndexError unless those not ignored are in
-    range(classes)."""
+    RuntimeError unless classes are int64 or uint8, IndexError unless those not ignored are in range(classes)."""
     if target.dtype != np.int64 and target.dtype != np.uint8:
         raise RuntimeError(
-            "expected target dtype to be Long or Byte, but got "
-            f"{dtypes.of(target.dtype).scalar_type}; hint: "
-            "convert it with .long()"
+            f"expected target dtype to be Long or Byte, but got {dtypes.of(target.dtype).scalar_type}; hint: convert "
+            "it with .long()"
         )
     t = target if target.dtype == np.int64 else target.astype(np.int64)
     if (all_below(t, classes) if t.size else classes > 0) and not 0 <= ignore_index < classes:
@@ -114,20 +111,12 @@ def single_or_none(weight: ndarray | None) -> ndarray | None:
     return None if weight is None else single(weight)
 
 
-def nll_loss(
-    x: ndarray, target: ndarray, weight: ndarray | None, ignore_index: int, reduction: str
-) -> ndarray:
+def nll_loss(x: ndarray, target: ndarray, weight: ndarray | None, ignore_index: int, reduction: str) -> ndarray:
     """-weight[t] x[n, t]; its sum, or its mean over the weights."""
     # in float32, as torch does: sums in bfloat16 stop at 256
     if reduction != "none" and is_half(x):
         return np.asarray(
-            nll_loss(
-                single(x),
-                target,
-                weight if weight is None else single(weight),
-                ignore_index,
-                reduction,
-            )
+            nll_loss(single(x), target, weight if weight is None else single(weight), ignore_index, reduction)
         ).astype(x.dtype)
     classes = x.shape[min(x.ndim - 1, 1)]
     t, counts, ignored = kept_classes(target, weight, classes, ignore_index, x.dtype)
@@ -148,23 +137,13 @@ def times(x: ndarray, counts: ndarray, ignored: ndarray | None) -> ndarray:
 
 
 def nll_loss_grad(
-    g: ndarray,
-    target: ndarray,
-    weight: ndarray | None,
-    size: tuple,
-    ignore_index: int,
-    reduction: str,
+    g: ndarray, target: ndarray, weight: ndarray | None, size: tuple, ignore_index: int, reduction: str
 ) -> ndarray:
     """The derivative of `nll_loss`: -weight[t] g at [n, t], 0 elsewhere."""
     if reduction == "mean" and is_half(g):  # which has no 70,000 to divide by
         return converted(
             nll_loss_grad(
-                single(g),
-                target,
-                weight if weight is None else single(weight),
-                size,
-                ignore_index,
-                reduction,
+                single(g), target, weight if weight is None else single(weight), size, ignore_index, reduction
             ),
             g.dtype,
         )

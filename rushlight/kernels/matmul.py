@@ -1,5 +1,5 @@
-"""Matrix products by NumPy, which calls BLAS. fast/matmul.py has faster ways of large products, and
-of products of a few rows and a transpose."""
+"""Matrix products by NumPy, which calls BLAS. fast/matmul.py has faster ways of large products, and of products of a
+few rows and a transpose."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ def mm(x: ndarray, y: ndarray) -> ndarray:
             return converted(mm(single(x), single(y)), x.dtype)
         if x.dtype.kind == "b" and x.size:
             raise NotImplementedError(
-                "\"addmm_impl_cpu_\" not implemented for 'Bool'; hint: convert: x.float() @ "
-                "y.float()"
+                "\"addmm_impl_cpu_\" not implemented for 'Bool'; hint: convert: x.float() @ y.float()"
             )
     try:
         if x.ndim == 2 and y.ndim <= 2:
@@ -50,20 +49,20 @@ def mismatch(x: ndarray, y: ndarray) -> RuntimeError:
         m, n = x.shape[-k], y.shape[-k]
         if m != n and 1 not in (m, n):
             return RuntimeError(
-                f"The size of tensor a ({m}) must match the size of tensor b ({n}) at "
-                f"non-singleton dimension {ndim - k}; hint: all dimensions but the last two count "
-                f"matrices, and these are {m} and {n}: make them equal, or one of them 1"
+                f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton dimension "
+                f"{ndim - k}; hint: all dimensions but the last two count matrices, and these are {m} and {n}: make "
+                "them equal, or one of them 1"
             )
     left, right = (f"{prod(a.shape[:-1])}x{a.shape[-1]}" for a in (x, y))
     return RuntimeError(
-        f"mat1 and mat2 shapes cannot be multiplied ({left} and {right}); hint: the inner "
-        f"sizes differ ({x.shape[-1]} and {y.shape[-2]})" + turned(x, y)
+        f"mat1 and mat2 shapes cannot be multiplied ({left} and {right}); hint: the inner sizes differ ({x.shape[-1]} "
+        f"and {y.shape[-2]})" + turned(x, y)
     )
 
 
 def turned(x: ndarray, y: ndarray) -> str:
-    """The end of the hint, from a colon on: the second factor transposed, or its rows as vectors.
-    "" if neither fits."""
+    """The end of the hint, from a colon on: the second factor transposed, or its rows as vectors. "" if neither
+    fits."""
     if x.shape[-1] != y.shape[-1]:
         return ""
     if x.ndim == 3 and y.ndim == 2 and x.shape[0] == y.shape[0]:
@@ -72,11 +71,8 @@ def turned(x: ndarray, y: ndarray) -> str:
 
 
 @site
-def large(
-    x: ndarray, y: ndarray, bias: ndarray | None = None, out: ndarray | None = None
-) -> ndarray:
-    """x y + bias, of more than LARGE_PRODUCTS multiplications; of two matrices, or of stacks of
-    them without bias."""
+def large(x: ndarray, y: ndarray, bias: ndarray | None = None, out: ndarray | None = None) -> ndarray:
+    """x y + bias, of more than LARGE_PRODUCTS multiplications; of two matrices, or of stacks of them without bias."""
     if x.ndim > 2:
         return np.matmul(x, y, out=out)
     r = of_matrices(x, y, out)
@@ -84,8 +80,7 @@ def large(
 
 
 def stacked(x: ndarray, y: ndarray, out: ndarray | None = None) -> ndarray:
-    """np.matmul of stacks of matrices; outer products, which take it four times as long, by
-    multiplying."""
+    """np.matmul of stacks of matrices; outer products, which take it four times as long, by multiplying."""
     return (np.multiply if x.shape[-1] == 1 else np.matmul)(x, y, out=out)
 
 
@@ -109,11 +104,7 @@ def of_matrices(x: ndarray, y: ndarray, out: ndarray | None = None) -> ndarray:
 def has_few_rows(x: ndarray, y: ndarray) -> bool:
     """Whether y^T x^T is faster than x y, for a transpose y."""
     rows = len(x)
-    return (
-        2 < rows < TRANSPOSE_ROWS
-        and rows * y.shape[1] > TRANSPOSE_RESULTS
-        and x.dtype is FLOAT is y.dtype
-    )
+    return 2 < rows < TRANSPOSE_ROWS and rows * y.shape[1] > TRANSPOSE_RESULTS and x.dtype is FLOAT is y.dtype
 
 
 @site
@@ -131,9 +122,8 @@ def dot(x: ndarray, y: ndarray) -> ndarray:
         )
     if x.size != y.size:
         raise ValueError(
-            f"inconsistent tensor size, expected tensor [{x.size}] and src [{y.size}] to have the "
-            "same "
-            f"number of elements, but got {x.size} and {y.size} elements respectively"
+            f"inconsistent tensor size, expected tensor [{x.size}] and src [{y.size}] to have the same number of "
+            f"elements, but got {x.size} and {y.size} elements respectively"
         )
     return mm(x, y)
 
@@ -143,9 +133,8 @@ def mv(x: ndarray, y: ndarray) -> ndarray:
         raise ValueError(f"vector + matrix @ vector expected, got {y.ndim}, {x.ndim}, {y.ndim}")
     if x.shape[1] != y.size:
         raise ValueError(
-            f"size mismatch, got input ({len(x)}), mat ({len(x)}x{x.shape[1]}), vec ({y.size}); "
-            "hint: the "
-            "vector must have as many elements as the matrix has columns"
+            f"size mismatch, got input ({len(x)}), mat ({len(x)}x{x.shape[1]}), vec ({y.size}); hint: the vector must "
+            "have as many elements as the matrix has columns"
         )
     return mm(x, y)
 
@@ -155,15 +144,13 @@ def linear(x: ndarray, weight: ndarray, bias: ndarray | None) -> ndarray:
     if x.shape[-1:] != weight.shape[-1:]:
         if not x.ndim:
             raise ValueError(
-                "both arguments to linear need to be at least 1D, but they are 0D and "
-                f"{weight.ndim}D; hint: "
+                f"both arguments to linear need to be at least 1D, but they are 0D and {weight.ndim}D; hint: "
                 "x.reshape(1)"
             )
         n, wanted = x.shape[-1], weight.shape[-1]
         raise ValueError(
-            f"mat1 and mat2 shapes cannot be multiplied ({x.size // max(n, 1)}x{n} and "
-            f"{wanted}x{weight.shape[0]}): the input has {n} features, "
-            f"the weight takes {wanted}; hint: "
+            f"mat1 and mat2 shapes cannot be multiplied ({x.size // max(n, 1)}x{n} and {wanted}x{weight.shape[0]}): "
+            f"the input has {n} features, the weight takes {wanted}; hint: "
             + (
                 f"{n} samples of one feature? x.unsqueeze(1)"
                 if x.ndim == 1 and wanted == 1

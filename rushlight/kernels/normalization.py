@@ -1,5 +1,4 @@
-"""(x - mean) / sqrt(var + eps), then times weight, plus bias. Mean and var come out too, dimensions
-kept."""
+"""(x - mean) / sqrt(var + eps), then times weight, plus bias. Mean and var come out too, dimensions kept."""
 
 from __future__ import annotations
 
@@ -11,13 +10,7 @@ from numpy import ndarray
 
 from rushlight.kernels.im2col import wide_dtype
 from rushlight.kernels.layout import like_images, plain, suggested
-from rushlight.kernels.summation import (
-    BLAS_ELEMENTS,
-    IN_TURN_ELEMENTS,
-    add_reduce,
-    added,
-    along_rows,
-)
+from rushlight.kernels.summation import BLAS_ELEMENTS, IN_TURN_ELEMENTS, add_reduce, added, along_rows
 
 Dims = tuple[int, ...]
 BLOCK_ELEMENTS = 1 << 16  # elements that are normalized in one go
@@ -33,12 +26,7 @@ def moments(x: ndarray, dims: Dims) -> tuple[ndarray, ndarray, ndarray]:
 
 
 def scaled(
-    d: ndarray,
-    var: ndarray,
-    eps: float,
-    weight: ndarray | None,
-    bias: ndarray | None,
-    dtype: np.dtype,
+    d: ndarray, var: ndarray, eps: float, weight: ndarray | None, bias: ndarray | None, dtype: np.dtype
 ) -> ndarray:
     """d / sqrt(var + eps) * weight + bias, written into d."""
     rstd = var + eps
@@ -71,24 +59,19 @@ def layer_norm(
 
 
 def sums_of_rows(x: ndarray, *how: Any) -> ndarray:
-    """As `added` adds up rows, whatever their number and order in memory: a row has the same bits
-    alone and among many."""
+    """As `added` adds up rows, whatever their number and order in memory: a row has the same bits alone and among
+    many."""
     return along_rows(plain(x))[..., None]
 
 
 def by_rows(
     x: ndarray, weight: ndarray | None, bias: ndarray | None, dims: Dims, eps: float
 ) -> tuple[ndarray, ndarray, ndarray]:
-    """`layer_norm`, so many rows at a time that they stay in the cache: of 16 MB, 1.5 to 3 times as
-    fast."""
+    """`layer_norm`, so many rows at a time that they stay in the cache: of 16 MB, 1.5 to 3 times as fast."""
     n = prod([x.shape[d] for d in dims])
     rows = np.ascontiguousarray(x, wide_dtype(x.dtype)).reshape(-1, n)
     weight, bias = (None if a is None else a.reshape(n) for a in (weight, bias))
-    out, mu, var = (
-        np.empty_like(rows),
-        np.empty((len(rows), 1), rows.dtype),
-        np.empty((len(rows), 1), rows.dtype),
-    )
+    out, mu, var = np.empty_like(rows), np.empty((len(rows), 1), rows.dtype), np.empty((len(rows), 1), rows.dtype)
     step = max(1, BLOCK_ELEMENTS // n)
     squares = np.empty((step, n), rows.dtype)
     for start in range(0, len(rows), step):
@@ -119,11 +102,7 @@ def batch_norm(
         var /= n
     else:
         d, mu, var = moments(x, dims)
-    return (
-        scaled(d, var, eps, per_channel(weight, x.ndim), per_channel(bias, x.ndim), x.dtype),
-        mu,
-        var,
-    )
+    return (scaled(d, var, eps, per_channel(weight, x.ndim), per_channel(bias, x.ndim), x.dtype), mu, var)
 
 
 def group_norm(
@@ -131,9 +110,7 @@ def group_norm(
 ) -> tuple[ndarray, ndarray, ndarray]:
     """Normalized over each group of channels of a sample; weight and bias (C,)."""
     wide = plain(x).astype(wide_dtype(x.dtype), copy=False)
-    out, mu, var = layer_norm(
-        wide.reshape(len(x), groups, prod(x.shape[1:]) // groups), None, None, (2,), eps
-    )
+    out, mu, var = layer_norm(wide.reshape(len(x), groups, prod(x.shape[1:]) // groups), None, None, (2,), eps)
     out = out.reshape(x.shape)
     if weight is not None:
         out *= per_channel(weight, x.ndim)

@@ -48,8 +48,7 @@ def start(p: float) -> dict[str, float]:
 
 @site
 def euclidean(x: ndarray, y: ndarray) -> ndarray:
-    """The distances between rows of x (..., m, n) and rows of y (..., k, n), a few rows of x at a
-    time."""
+    """The distances between rows of x (..., m, n) and rows of y (..., k, n), a few rows of x at a time."""
     batch, n = np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-1]
     r = np.zeros((*batch, x.shape[-2], y.shape[-2]), x.dtype)
     rows = max(1, DIFFERENCES_ELEMENTS * r.shape[-2] // max(1, r.size * n))
@@ -60,6 +59,6 @@ def euclidean(x: ndarray, y: ndarray) -> ndarray:
 
 
 def apart(x: ndarray, pairs: ndarray) -> ndarray:
-    """The distances of pairs i < j of rows, numbered i n + j. Of all n^2, half of which nobody
-    wants: 256 rows of 1024 numbers in 9 ms, their differences pair by pair in 158."""
+    """The distances of pairs i < j of rows, numbered i n + j. Of all n^2, half of which nobody wants: 256 rows of 1024
+    numbers in 9 ms, their differences pair by pair in 158."""
     return euclidean(x, x).reshape(-1)[pairs]

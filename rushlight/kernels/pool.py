@@ -1,12 +1,11 @@
 """Pooling over windows and its derivatives, in any number of spatial dimensions.
 
-Maxima come with their places, flat over the spatial input as torch's `return_indices` gives them;
-their derivative puts the gradient there (`scatter_spatial`), and the derivative of that takes it
-back (`gather_spatial`). Averages are linear and go dimension by dimension; their gradient is the
-same sums transposed.
+Maxima come with their places, flat over the spatial input as torch's `return_indices` gives them; their derivative puts
+the gradient there (`scatter_spatial`), and the derivative of that takes it back (`gather_spatial`). Averages are linear
+and go dimension by dimension; their gradient is the same sums transposed.
 
-Arrays are NumPy's, x (N, C, *size); kernel, stride, padding, dilation are tuples with a number for
-each spatial dimension. float16 and bfloat16 are added up in float32."""
+Arrays are NumPy's, x (N, C, *size); kernel, stride, padding, dilation are tuples with a number for each spatial
+dimension. float16 and bfloat16 are added up in float32."""
 
 from __future__ import annotations
 
@@ -42,16 +41,13 @@ BLOCK_BYTES = 1 << 18
 def max_pool(
     x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
 ) -> tuple[ndarray, ndarray]:
-    """out[n, c, p] = max over k of x[n, c, p stride - padding + k dilation], and where it stands in
-    x[n, c], flat.
+    """out[n, c, p] = max over k of x[n, c, p stride - padding + k dilation], and where it stands in x[n, c], flat.
 
-    x (N, C, *size), real, not bool -> values and int64 indices (N, C, *out). Of equal elements the
-    first is taken, of several NaN the last, as torch does; padding is never taken. RuntimeError, in
-    torch's words, where no window fits or the padding is more than half the kernel;
-    NotImplementedError for bool and complex.
+    x (N, C, *size), real, not bool -> values and int64 indices (N, C, *out). Of equal elements the first is taken, of
+    several NaN the last, as torch does; padding is never taken. RuntimeError, in torch's words, where no window fits or
+    the padding is more than half the kernel; NotImplementedError for bool and complex.
 
-        >>> values, indices = max_pool(np.arange(16.0).reshape(1, 1, 4, 4), (2, 2), (2, 2), (0, 0),
-        ...     (1, 1), False)
+        >>> values, indices = max_pool(np.arange(16.0).reshape(1, 1, 4, 4), (2, 2), (2, 2), (0, 0), (1, 1), False)
         >>> values[0, 0].tolist(), indices[0, 0].tolist()
         ([[5.0, 7.0], [13.0, 15.0]], [[5, 7], [13, 15]])
     """
@@ -62,15 +58,11 @@ def max_pool(
     planes = x.reshape(-1, *size).astype(wide_dtype(x.dtype), copy=False)
     values, indices = best_of_windows(planes, kernel, stride, padding, dilation, out)
     shape = (*x.shape[:2], *out)
-    return like_images(values.reshape(shape).astype(x.dtype, copy=False), x), like_images(
-        indices.reshape(shape), x
-    )
+    return like_images(values.reshape(shape).astype(x.dtype, copy=False), x), like_images(indices.reshape(shape), x)
 
 
 @site
-def max_values(
-    x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
-) -> ndarray:
+def max_values(x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> ndarray:
     """`max_pool` without the places."""
     return max_pool(x, kernel, stride, padding, dilation, ceil_mode)[0]
 
@@ -96,8 +88,7 @@ def best_of_parts(x: ndarray, out: Ints) -> tuple[ndarray, ndarray]:
 def best_of_taps(
     x: ndarray, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints
 ) -> tuple[ndarray, ndarray]:
-    """Maxima and places of x (P, *size), tap by tap over all windows at once; twice as fast as
-    torch's loop."""
+    """Maxima and places of x (P, *size), tap by tap over all windows at once; twice as fast as torch's loop."""
     size = x.shape[1:]
     met = taps(size, kernel, stride, padding, dilation, out)
     first, offsets, base = places(size, kernel, stride, padding, dilation, out)
@@ -112,8 +103,7 @@ def best_of_taps(
 
 
 def climb(x: ndarray, best: ndarray, first: ndarray, met: tuple[Tap, ...]) -> ndarray:
-    """Fill `best` (P, *out) with the maxima of x (P, *size); -> the number of the tap each came
-    from."""
+    """Fill `best` (P, *out) with the maxima of x (P, *size); -> the number of the tap each came from."""
     code = np.repeat(first[None], len(x), 0)
     best.fill(-np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min)
     for t, tap in enumerate(met):
@@ -134,25 +124,22 @@ def climb(x: ndarray, best: ndarray, first: ndarray, met: tuple[Tap, ...]) -> nd
 def places(
     size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints
 ) -> tuple[ndarray, ndarray, ndarray]:
-    """The number of each window's first tap that is not padding (*out), and flat positions in the
-    input: of the taps from their window's origin (T,), and of the origins (*out)."""
+    """The number of each window's first tap that is not padding (*out), and flat positions in the input: of the taps
+    from their window's origin (T,), and of the origins (*out)."""
     met = taps(size, kernel, stride, padding, dilation, out)
     first = np.zeros(out, np.min_scalar_type(len(met)))
     for t in range(len(met) - 1, -1, -1):
         first[met[t].out] = t
     pitch = [prod(size[i + 1 :]) for i in range(len(size))]
     at = [tap.column[1 : len(size) + 1] for tap in met]
-    offsets = np.array(
-        [sum(k * d * q for k, d, q in zip(ks, dilation, pitch)) for ks in at], np.int64
-    )
+    offsets = np.array([sum(k * d * q for k, d, q in zip(ks, dilation, pitch)) for ks in at], np.int64)
     origins = [(np.arange(o) * s - p) * q for o, s, p, q in zip(out, stride, padding, pitch)]
     base: ndarray = reduce(np.add, np.ix_(*origins))
     return first, offsets, base
 
 
 def best_of_each(x: ndarray, windows: tuple[list[slice], ...]) -> tuple[ndarray, ndarray]:
-    """Maxima and places of x (P, *size), window by window; `windows` has the slices of each
-    dimension."""
+    """Maxima and places of x (P, *size), window by window; `windows` has the slices of each dimension."""
     out = tuple(map(len, windows))
     values, indices = np.empty((len(x), *out), x.dtype), np.empty((len(x), *out), np.int64)
     flat = np.arange(prod(x.shape[1:])).reshape(x.shape[1:])
@@ -174,12 +161,11 @@ def best_of_rows(x: ndarray) -> tuple[ndarray, ndarray]:
 
 
 def adaptive_max_pool(x: ndarray, output_size: Ints) -> tuple[ndarray, ndarray]:
-    """The maximum of each of `output_size` nearly equal parts; part p goes from floor(p in / out)
-    to ceil((p + 1) in / out).
+    """The maximum of each of `output_size` nearly equal parts; part p goes from floor(p in / out) to ceil((p + 1) in /
+    out).
 
-    x (N, C, *size), real, not bool -> values and int64 indices, flat over the spatial input, (N, C,
-    *output_size). Ties and NaN as in `max_pool`. RuntimeError for a negative output size or an
-    empty spatial input.
+    x (N, C, *size), real, not bool -> values and int64 indices, flat over the spatial input, (N, C, *output_size). Ties
+    and NaN as in `max_pool`. RuntimeError for a negative output size or an empty spatial input.
 
         >>> adaptive_max_pool(np.arange(5.0).reshape(1, 1, 5), (2,))[1].tolist()
         [[[2, 4]]]
@@ -188,21 +174,12 @@ def adaptive_max_pool(x: ndarray, output_size: Ints) -> tuple[ndarray, ndarray]:
     check_adaptive(op, x.shape, output_size)
     kernel = even_parts(size, output_size)
     if kernel is not None and x.shape[1]:
-        first, at = max_pool(
-            x if x.ndim == 4 else plain(x),
-            kernel,
-            kernel,
-            (0,) * len(size),
-            (1,) * len(size),
-            False,
-        )
+        first, at = max_pool(x if x.ndim == 4 else plain(x), kernel, kernel, (0,) * len(size), (1,) * len(size), False)
         return flat_like(first, x), flat_like(at, x)
     planes = x.reshape(-1, *size).astype(wide_dtype(x.dtype), copy=False)
     values, indices = best_of_parts(planes, output_size)
     shape = (*x.shape[:2], *output_size)
-    return flat_like(values.reshape(shape).astype(x.dtype, copy=False), x), flat_like(
-        indices.reshape(shape), x
-    )
+    return flat_like(values.reshape(shape).astype(x.dtype, copy=False), x), flat_like(indices.reshape(shape), x)
 
 
 @lru_cache(maxsize=256)
@@ -214,8 +191,7 @@ def even_parts(size: Ints, out: Ints) -> Ints | None:
 
 
 def flat_like(r: ndarray, x: ndarray) -> ndarray:
-    """r laid out as x: lines as images of one row. Volumes stay in C order, in which torch
-    averages."""
+    """r laid out as x: lines as images of one row. Volumes stay in C order, in which torch averages."""
     if x.ndim == 3 and not x.flags.c_contiguous:
         return like_images(r[:, :, None], x[:, :, None])[:, :, 0]
     return like_images(r, x) if x.ndim == 4 else r
@@ -224,9 +200,8 @@ def flat_like(r: ndarray, x: ndarray) -> ndarray:
 def scatter_spatial(g: ndarray, indices: ndarray, size: Ints) -> ndarray:
     """out[n, c, i] = sum of g[n, c, p] over all p with indices[n, c, p] = i, i flat over `size`.
 
-    g and int64 indices (N, C, *out) -> (N, C, *size), zero where no index points. It is the
-    derivative of `max_pool` and of `gather_spatial`, and `gather_spatial` is its own. IndexError
-    for an index outside.
+    g and int64 indices (N, C, *out) -> (N, C, *size), zero where no index points. It is the derivative of `max_pool`
+    and of `gather_spatial`, and `gather_spatial` is its own. IndexError for an index outside.
 
         >>> scatter_spatial(np.ones((1, 1, 2)), np.array([[[3, 3]]]), (4,)).tolist()
         [[[0.0, 0.0, 0.0, 2.0]]]
@@ -243,11 +218,7 @@ def added_at(g: ndarray, indices: ndarray, size: Ints) -> ndarray:
     """The sums of g (N, C, *out), each number added to its place in turn."""
     check_indices("scatter_spatial", indices, size)
     total = np.zeros(g.shape[0] * g.shape[1] * prod(size), wide_dtype(g.dtype))
-    np.add.at(
-        total,
-        flat_indices(indices, size).reshape(-1),
-        g.reshape(-1).astype(total.dtype, copy=False),
-    )
+    np.add.at(total, flat_indices(indices, size).reshape(-1), g.reshape(-1).astype(total.dtype, copy=False))
     return total.astype(g.dtype, copy=False).reshape(*g.shape[:2], *size)
 
 
@@ -259,8 +230,8 @@ def scattered(g: ndarray, indices: ndarray, size: Ints) -> ndarray:
 def gather_spatial(x: ndarray, indices: ndarray) -> ndarray:
     """out[n, c, p] = x[n, c, indices[n, c, p]], x flat over its spatial dimensions.
 
-    x (N, C, *size), int64 indices (N, C, *out) -> (N, C, *out). `scatter_spatial` is its
-    derivative. IndexError for an index outside.
+    x (N, C, *size), int64 indices (N, C, *out) -> (N, C, *out). `scatter_spatial` is its derivative. IndexError for an
+    index outside.
 
         >>> gather_spatial(np.array([[[5.0, 6.0, 7.0]]]), np.array([[[2, 0, 2]]])).tolist()
         [[[7.0, 5.0, 7.0]]]
@@ -287,11 +258,10 @@ def avg_pool(
 ) -> ndarray:
     """out[n, c, p] = 1 / d sum over k of x[n, c, p stride - padding + k], padding being 0.
 
-    d is the window's number of elements, those of the padding among them if `count_include_pad` (of
-    what `ceil_mode` adds beyond it, never), or `divisor_override`. x (N, C, *size), float or
-    integer (truncated) -> (N, C, *out). Linear: `avg_pool_grad` is its transpose, its derivative.
-    RuntimeError, in torch's words, where no window fits, the padding is more than half the kernel,
-    or the divisor is 0; NotImplementedError for bool and complex.
+    d is the window's number of elements, those of the padding among them if `count_include_pad` (of what `ceil_mode`
+    adds beyond it, never), or `divisor_override`. x (N, C, *size), float or integer (truncated) -> (N, C, *out).
+    Linear: `avg_pool_grad` is its transpose, its derivative. RuntimeError, in torch's words, where no window fits, the
+    padding is more than half the kernel, or the divisor is 0; NotImplementedError for bool and complex.
 
         >>> avg_pool(np.ones((1, 1, 3)), (2,), (2,), (1,), False, True, None).tolist()
         [[[0.5, 1.0]]]
@@ -300,12 +270,7 @@ def avg_pool(
     ones = (1,) * len(kernel)
     out = pooled_size(op, x.shape[1:], kernel, stride, padding, ones, ceil_mode)
     size = x.shape[2:]
-    if (
-        kernel == size
-        and not any(padding)
-        and divisor_override is None
-        and x.dtype.kind not in "iu"
-    ):
+    if kernel == size and not any(padding) and divisor_override is None and x.dtype.kind not in "iu":
         return whole_planes(x)
     divisor = window_sizes(size, kernel, stride, padding, out, count_include_pad, divisor_override)
     sums = window_sums(x, out, tap_pairs, size, kernel, stride, padding, out)
@@ -324,16 +289,14 @@ def avg_pool_grad(
 ) -> ndarray:
     """`avg_pool` transposed: out[n, c, p stride - padding + k] += g[n, c, p] / d.
 
-    g (N, C, *out) -> (N, C, *size). `avg_pool` is its derivative. RuntimeError where g is not of
-    the shape that `avg_pool` gives, or as there.
+    g (N, C, *out) -> (N, C, *size). `avg_pool` is its derivative. RuntimeError where g is not of the shape that
+    `avg_pool` gives, or as there.
 
         >>> avg_pool_grad(np.ones((1, 1, 2)), (4,), (2,), (2,), (0,), False, True, None).tolist()
         [[[0.5, 0.5, 0.5, 0.5]]]
     """
     op = f"avg_pool{len(kernel)}d"
-    out = pooled_size(
-        op, (g.shape[1], *size), kernel, stride, padding, (1,) * len(kernel), ceil_mode
-    )
+    out = pooled_size(op, (g.shape[1], *size), kernel, stride, padding, (1,) * len(kernel), ceil_mode)
     check_shape(op, g, out)
     divisor = window_sizes(size, kernel, stride, padding, out, count_include_pad, divisor_override)
     shares = divided(g, divisor, wide_dtype(g.dtype))
@@ -341,20 +304,15 @@ def avg_pool_grad(
         whole = spread_evenly(shares, size, g.dtype)
         return like_images(whole, g) if g.ndim == 4 else whole
     spread = window_spread(shares, size, tap_pairs, size, kernel, stride, padding, out)
-    return (
-        like_images(spread.astype(g.dtype, copy=False), g)
-        if g.ndim == 4
-        else spread.astype(g.dtype, copy=False)
-    )
+    return like_images(spread.astype(g.dtype, copy=False), g) if g.ndim == 4 else spread.astype(g.dtype, copy=False)
 
 
 def adaptive_avg_pool(x: ndarray, output_size: Ints) -> ndarray:
-    """The mean of each of `output_size` nearly equal parts; part p goes from floor(p in / out) to
-    ceil((p + 1) in / out).
+    """The mean of each of `output_size` nearly equal parts; part p goes from floor(p in / out) to ceil((p + 1) in /
+    out).
 
-    x (N, C, *size), float -> (N, C, *output_size). Linear: `adaptive_avg_pool_grad` is its
-    transpose, its derivative. RuntimeError for a negative output size or an empty spatial input;
-    NotImplementedError unless x is float.
+    x (N, C, *size), float -> (N, C, *output_size). Linear: `adaptive_avg_pool_grad` is its transpose, its derivative.
+    RuntimeError for a negative output size or an empty spatial input; NotImplementedError unless x is float.
 
         >>> adaptive_avg_pool(np.arange(5.0).reshape(1, 1, 5), (2,)).tolist()
         [[[1.0, 3.0]]]
@@ -368,8 +326,7 @@ def adaptive_avg_pool(x: ndarray, output_size: Ints) -> ndarray:
 
 
 def adaptive_avg_pool_grad(g: ndarray, size: Ints) -> ndarray:
-    """`adaptive_avg_pool` transposed: each gradient shared out evenly over its window, g (N, C,
-    *out) -> (N, C, *size).
+    """`adaptive_avg_pool` transposed: each gradient shared out evenly over its window, g (N, C, *out) -> (N, C, *size).
 
     >>> adaptive_avg_pool_grad(np.ones((1, 1, 1)), (4,)).tolist()
     [[[0.25, 0.25, 0.25, 0.25]]]
@@ -438,18 +395,15 @@ def window_spread(g: ndarray, size: Ints, pairs: Callable, *dims: Ints) -> ndarr
 
 
 @lru_cache(maxsize=256)
-def passes(
-    pairs: Callable, axis: int, size: int, *how: int
-) -> tuple[list[tuple[tuple, tuple, bool]], bool]:
-    """What is added to what along one axis: subscripts (of the windows, of the input), and whether
-    all of the slice is for one window; and whether each element is in one window. `pairs(size,
-    *how)`, how[-1] the number of windows: slices, as long as each other or a window and its
-    elements. Found once: it was 9 of 26 us for 2 x 3 images of 8 x 8."""
+def passes(pairs: Callable, axis: int, size: int, *how: int) -> tuple[list[tuple[tuple, tuple, bool]], bool]:
+    """What is added to what along one axis: subscripts (of the windows, of the input), and whether all of the slice is
+    for one window; and whether each element is in one window. `pairs(size, *how)`, how[-1] the number of windows:
+    slices, as long as each other or a window and its elements. Found once: it was 9 of 26 us for 2 x 3 images of 8 x
+    8."""
     dim, head = pairs(size, *how), (slice(None),) * axis
     many = [(len(range(how[-1])[windows]), range(size)[elements]) for windows, elements in dim]
     parts = [
-        ((*head, windows), (*head, elements), n != len(inside))
-        for (windows, elements), (n, inside) in zip(dim, many)
+        ((*head, windows), (*head, elements), n != len(inside)) for (windows, elements), (n, inside) in zip(dim, many)
     ]
     return parts, sorted([i for _, inside in many for i in inside]) == list(range(size))
 
@@ -464,9 +418,7 @@ def divided(x: ndarray, divisor: ndarray | int, dtype: np.dtype) -> ndarray:
 
 
 def tap_pairs(size: int, kernel: int, stride: int, padding: int, out: int) -> Pairs:
-    return [
-        (windows, elements) for _, windows, elements in reach(size, kernel, stride, padding, 1, out)
-    ]
+    return [(windows, elements) for _, windows, elements in reach(size, kernel, stride, padding, 1, out)]
 
 
 def adaptive_pairs(size: int, out: int) -> Pairs:
@@ -483,24 +435,14 @@ def adaptive_sizes(size: Ints, out: Ints) -> ndarray:
 
 @lru_cache(maxsize=256)
 def window_sizes(
-    size: Ints,
-    kernel: Ints,
-    stride: Ints,
-    padding: Ints,
-    out: Ints,
-    include_pad: bool,
-    override: int | None,
+    size: Ints, kernel: Ints, stride: Ints, padding: Ints, out: Ints, include_pad: bool, override: int | None
 ) -> ndarray | int:
     """By what each window's sum is divided."""
     if override is not None:
         if override == 0:
-            raise RuntimeError(
-                "divisor must be not zero: avg_pool takes another divisor_override, or None"
-            )
+            raise RuntimeError("divisor must be not zero: avg_pool takes another divisor_override, or None")
         return override
-    if not any(padding) and all(
-        (o - 1) * s + k <= n for o, s, k, n in zip(out, stride, kernel, size)
-    ):
+    if not any(padding) and all((o - 1) * s + k <= n for o, s, k, n in zip(out, stride, kernel, size)):
         return prod(kernel)
     return outer(
         [
@@ -523,11 +465,8 @@ def outer(lengths: list[list[int]]) -> ndarray:
 
 
 @lru_cache(maxsize=256)
-def pooled_size(
-    op: str, shape: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil: bool
-) -> Ints:
-    """The spatial size of a pooled (C, *size); RuntimeError, in torch's words, where none is
-    possible."""
+def pooled_size(op: str, shape: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil: bool) -> Ints:
+    """The spatial size of a pooled (C, *size); RuntimeError, in torch's words, where none is possible."""
     check_windows(op, kernel, stride, padding, dilation)
     size = shape[1:]
     if len(size) != len(kernel) or not prod(shape):
@@ -535,47 +474,40 @@ def pooled_size(
             "Expected input's non-batch dimensions to have positive length"
             if len(kernel) == 3
             else (
-                f"Expected {len(kernel) + 1}D or {len(kernel) + 2}D (batch mode) tensor with "
-                "optional 0 dim batch size for input"
+                f"Expected {len(kernel) + 1}D or {len(kernel) + 2}D (batch mode) tensor with optional 0 dim batch "
+                "size for input"
             )
         )
         raise RuntimeError(f"{op}: {what}, but got an input of (channels, *size) = {list(shape)}")
     for k, p, d in zip(kernel, padding, dilation):
         if p > ((k - 1) * d + 1) // 2:
             raise RuntimeError(
-                f"pad should be at most half of effective kernel size, but got pad={p}, "
-                f"kernel_size={k} "
-                f"and dilation={d}. {op}: pad the input itself with F.pad"
+                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "
+                f"dilation={d}. {op}: pad the input itself with F.pad"
             )
     out = window_counts(size, kernel, stride, padding, dilation, ceil)
     if min(out) < 1:
         if op == "max_pool1d":
             raise RuntimeError(
-                f"max_pool1d() Invalid computed output size: {out[0]}; hint: pad the input or "
-                "take a "
-                f"smaller kernel than {kernel} with dilation {dilation}"
+                f"max_pool1d() Invalid computed output size: {out[0]}; hint: pad the input or take a smaller kernel "
+                f"than {kernel} with dilation {dilation}"
             )
         given, made = ("x".join(map(str, (shape[0], *dims))) for dims in (size, out))
         raise RuntimeError(
-            f"Given input size: ({given}). Calculated output size: ({made}). Output size is too "
-            "small. "
-            f"{op}: pad the input or take a smaller kernel than {kernel} with dilation {dilation}"
+            f"Given input size: ({given}). Calculated output size: ({made}). Output size is too small. {op}: pad the "
+            f"input or take a smaller kernel than {kernel} with dilation {dilation}"
         )
     return out
 
 
 @lru_cache(maxsize=256)
-def check_reached(
-    op: str, size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints
-) -> None:
-    """Each window holds an element of the input: a dilated one may step over it, from padding to
-    padding."""
+def check_reached(op: str, size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints) -> None:
+    """Each window holds an element of the input: a dilated one may step over it, from padding to padding."""
     for dims in zip(size, kernel, stride, padding, dilation, out):
         if any(window.start >= window.stop for window in valid_windows(*dims)):
             raise RuntimeError(
-                f"{op}: a window of kernel {kernel} and dilation {dilation} lies on padding "
-                f"{padding} "
-                f"alone, for input size {size}; take less padding or dilation"
+                f"{op}: a window of kernel {kernel} and dilation {dilation} lies on padding {padding} alone, for "
+                f"input size {size}; take less padding or dilation"
             )
 
 
@@ -583,25 +515,23 @@ def check_reached(
 def check_adaptive(op: str, shape: Ints, output_size: Ints) -> None:
     if len(shape) != len(output_size) + 2:
         raise RuntimeError(
-            f"{op}: output_size {tuple(output_size)} has {len(output_size)} numbers for the "
-            f"{len(shape) - 2} spatial dimensions of an input {list(shape)}"
+            f"{op}: output_size {tuple(output_size)} has {len(output_size)} numbers for the {len(shape) - 2} spatial "
+            f"dimensions of an input {list(shape)}"
         )
     if min(output_size) < 0:
         raise RuntimeError(
-            f"{op}: elements of output_size must be greater than or equal to 0 but received "
-            f"{tuple(output_size)}"
+            f"{op}: elements of output_size must be greater than or equal to 0 but received {tuple(output_size)}"
         )
     if not prod(shape[2:]):  # torch takes an image without channels, not a batch of them
         raise RuntimeError(
-            f"{op}(): Expected input to have non-zero size for non-batch dimensions, but input has "
-            f"sizes {list(shape)}; drop the empty input"
+            f"{op}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
+            f"{list(shape)}; drop the empty input"
         )
 
 
 def check_shape(op: str, g: ndarray, out: Ints) -> None:
     if g.shape[2:] != out:
         raise RuntimeError(
-            f"{op}: the gradient has shape {list(g.shape)}, but this input size, kernel, stride "
-            "and "
-            f"padding give {[*g.shape[:2], *out]}"
+            f"{op}: the gradient has shape {list(g.shape)}, but this input size, kernel, stride and padding give "
+            f"{[*g.shape[:2], *out]}"
         )

@@ -1,5 +1,5 @@
-"""Kernels of seldom called elementwise ops: whole numbers' divisors, floating-point numbers' parts,
-polar coordinates."""
+"""Kernels of seldom called elementwise ops: whole numbers' divisors, floating-point numbers' parts, polar
+coordinates."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ NEXT, LAST = np.array([1, 2, 0]), np.array([2, 0, 1])  # of three coordinates
 
 
 def least_multiple(x: ndarray, y: ndarray) -> ndarray:
-    """|x y| / gcd(x, y), which in torch is a C int at least, then cut to the dtype: of small ones
-    it may be below 0."""
+    """|x y| / gcd(x, y), which in torch is a C int at least, then cut to the dtype: of small ones it may be below 0."""
     if x.dtype.itemsize >= 4:
         return np.abs(np.lcm(x, y))
     return np.lcm(x, y, dtype=np.int32).astype(x.dtype)
@@ -31,9 +30,7 @@ def nextafter(x: ndarray, y: ndarray) -> ndarray:
 def frexp(x: ndarray) -> tuple[ndarray, ndarray]:
     """m and e with x = m 2^e, 1/2 <= |m| < 1; e is 0 where x is 0, infinite or nan."""
     m, e = np.frexp(x.astype(np.float32) if x.dtype.kind == "V" else x)
-    return np.asarray(m).astype(x.dtype, copy=False), np.where(np.isfinite(x), e, 0).astype(
-        np.int32
-    )
+    return np.asarray(m).astype(x.dtype, copy=False), np.where(np.isfinite(x), e, 0).astype(np.int32)
 
 
 def polar(x: ndarray, y: ndarray) -> ndarray:
@@ -49,7 +46,6 @@ def addcdiv(x: ndarray, y: ndarray, z: ndarray, value: float = 1) -> ndarray:
 
 @site
 def crossed(x: ndarray, y: ndarray, behind: int) -> ndarray:
-    """(x1 y2 - x2 y1, x2 y0 - x0 y2, x0 y1 - x1 y0), where so many dimensions stand behind the one
-    of size 3."""
+    """(x1 y2 - x2 y1, x2 y0 - x0 y2, x0 y1 - x1 y0), where so many dimensions stand behind the one of size 3."""
     dim = -1 - behind
     return x.take(NEXT, dim) * y.take(LAST, dim) - x.take(LAST, dim) * y.take(NEXT, dim)

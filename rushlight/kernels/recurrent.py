@@ -1,16 +1,14 @@
-"""Recurrent layers: one direction of one layer, from the first step to the last, and back through
-time.
+"""Recurrent layers: one direction of one layer, from the first step to the last, and back through time.
 
-What a step needs of the input is computed for all steps at once by the caller: x (rows, gates H)
-holds w x + b. Rows are those of step 0, then those of step 1, ...: T times N of them, or `sizes` =
-(N, n1, n2, ...), never growing, for sequences of different lengths, the longest first. An array (T,
-N, gates H) is read as rows. h (N, H) is the state; `reverse` runs from the last step to the first.
+What a step needs of the input is computed for all steps at once by the caller: x (rows, gates H) holds w x + b. Rows
+are those of step 0, then those of step 1, ...: T times N of them, or `sizes` = (N, n1, n2, ...), never growing, for
+sequences of different lengths, the longest first. An array (T, N, gates H) is read as rows. h (N, H) is the state;
+`reverse` runs from the last step to the first.
 
-Only what depends on the step before is done step by step: forward a product and some elementwise
-calls with `out=`, backward a product and still fewer calls, since all slopes are known by then.
-Gates are held as (gates, rows, H), so that a gate's part of a step is one piece of memory.
-sigmoid(x) is (tanh(x / 2) + 1) / 2, since tanh is vectorized: 9 us for 32 x 512 floats, against 14
-for exp alone."""
+Only what depends on the step before is done step by step: forward a product and some elementwise calls with `out=`,
+backward a product and still fewer calls, since all slopes are known by then. Gates are held as (gates, rows, H), so
+that a gate's part of a step is one piece of memory. sigmoid(x) is (tanh(x / 2) + 1) / 2, since tanh is vectorized: 9 us
+for 32 x 512 floats, against 14 for exp alone."""
 
 from __future__ import annotations
 
@@ -39,22 +37,16 @@ class Steps:
         ends = list(accumulate(self.sizes))
         falling = sizes is None or list(sizes) == sorted(sizes, reverse=True)
         if not falling or (ends[-1] if ends else 0) != rows or (self.sizes or (batch,))[0] != batch:
-            raise ValueError(
-                f"a state of {batch} rows and steps of {self.sizes} rows do not fit {rows} rows "
-                "of input"
-            )
+            raise ValueError(f"a state of {batch} rows and steps of {self.sizes} rows do not fit {rows} rows of input")
         spans = list(zip([0, *ends], ends))
         self.batch, self.reverse, self.even = batch, reverse, not ends or self.sizes[-1] == batch
         self.spans = spans[::-1] if reverse else spans
 
     def before(self, start: ndarray, states: ndarray) -> ndarray:
-        """For each row the state of the step before: start (N, H), states (rows, H) -> (rows,
-        H)."""
+        """For each row the state of the step before: start (N, H), states (rows, H) -> (rows, H)."""
         n = self.batch
         if self.even:
-            return np.concatenate(
-                [states[n:], start] if self.reverse else [start, states[: len(states) - n]]
-            )
+            return np.concatenate([states[n:], start] if self.reverse else [start, states[: len(states) - n]])
         place = np.full((len(self.sizes) + 2, n), -1)  # [step + 1, sequence] -> row
         for i, (a, b) in enumerate(self.spans[::-1] if self.reverse else self.spans):
             place[i + 1, : b - a] = np.arange(a, b)
@@ -96,13 +88,8 @@ def in_gates(x: ndarray, gates: int) -> ndarray:
 
 
 def by_gate(weight: ndarray, order: Sequence[int]) -> ndarray:
-    """(gates H, P) -> (gates, P, H), in this order, to be multiplied from the left by states (n,
-    P)."""
-    return np.take(
-        weight.reshape(len(order), len(weight) // len(order), weight.shape[1]).swapaxes(1, 2),
-        order,
-        axis=0,
-    )
+    """(gates H, P) -> (gates, P, H), in this order, to be multiplied from the left by states (n, P)."""
+    return np.take(weight.reshape(len(order), len(weight) // len(order), weight.shape[1]).swapaxes(1, 2), order, axis=0)
 
 
 def widened(arrays: Arrays) -> list[ndarray]:
@@ -135,21 +122,13 @@ def bias_and_projection(more: Sequence[Any]) -> tuple[Any, Any]:
 
 @site
 def lstm(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
-    """x (rows, 4 H), h (N, P), c (N, H), weight (4 H, P), if there is one the bias (4 H,), and if P
-    is not H a projection (P, H) -> out (rows, P), h, c. Also what the way back needs (5, rows, H):
-    i, f, o, g, c'."""
+    """x (rows, 4 H), h (N, P), c (N, H), weight (4 H, P), if there is one the bias (4 H,), and if P is not H a
+    projection (P, H) -> out (rows, P), h, c. Also what the way back needs (5, rows, H): i, f, o, g, c'."""
     x, h0, c0, weight, *more = widened(tensors)
     bias, projection = bias_and_projection(more)
-    steps, w, half = (
-        steps_of(x, len(h0), sizes, reverse),
-        by_gate(weight, LSTM_ORDER),
-        x.dtype.type(0.5),
-    )
+    steps, w, half = steps_of(x, len(h0), sizes, reverse), by_gate(weight, LSTM_ORDER), x.dtype.type(0.5)
     rows = in_gates(x, 4) if bias is None else in_gates(np.add(x, bias), 4)
-    saved, out = (
-        np.empty((5, *rows.shape[1:]), x.dtype),
-        np.empty((rows.shape[1], h0.shape[1]), x.dtype),
-    )
+    saved, out = np.empty((5, *rows.shape[1:]), x.dtype), np.empty((rows.shape[1], h0.shape[1]), x.dtype)
     for to, gate in zip(saved, LSTM_ORDER):
         np.multiply(rows[gate], 1 if gate == 2 else half, out=to)
     w[:3] *= half
@@ -179,8 +158,8 @@ def lstm(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
 
 @site
 def lstm_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
-    """The gradients of the tensors of `lstm`. tensors: those, the results of `lstm`, and the
-    gradients of out, h and c."""
+    """The gradients of the tensors of `lstm`. tensors: those, the results of `lstm`, and the gradients of out, h and
+    c."""
     x, h0, c0, weight, *more, out, saved, g_out, g_h, g_c = widened(tensors)
     bias, projection = bias_and_projection(more)
     steps, hidden = steps_of(x, len(h0), sizes, reverse), c0.shape[1]
@@ -213,8 +192,7 @@ def lstm_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
 
 
 def lstm_slopes(saved: ndarray, tanh_c: ndarray, c: ndarray) -> tuple[ndarray, ndarray]:
-    """By how much c' (for i, f and g) and h' (for o) change with what gates are made of; and h'
-    with c'."""
+    """By how much c' (for i, f and g) and h' (for o) change with what gates are made of; and h' with c'."""
     i, f, o, g, _ = saved
     slopes, o_slope = np.empty((4, *c.shape), c.dtype), np.multiply(tanh_c, tanh_c)
     for slope, gate, factor in ((slopes[0], i, g), (slopes[1], f, c), (slopes[3], o, tanh_c)):
@@ -232,21 +210,13 @@ def lstm_slopes(saved: ndarray, tanh_c: ndarray, c: ndarray) -> tuple[ndarray, n
 
 @site
 def gru(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
-    """x (rows, 3 H), h (N, H), weight (3 H, H), and if there is one the bias (3 H,) -> out (rows,
-    H), h.
+    """x (rows, 3 H), h (N, H), weight (3 H, H), and if there is one the bias (3 H,) -> out (rows, H), h.
 
     Also what the way back needs (4, rows, H): r, z, n, and the w h + b of n.
     """
     x, h0, weight, *bias = widened(tensors)
-    steps, rows, w = (
-        steps_of(x, len(h0), sizes, reverse),
-        in_gates(x, 3),
-        by_gate(weight, (0, 1, 2)),
-    )
-    saved, out = (
-        np.empty((4, *rows.shape[1:]), x.dtype),
-        np.empty((rows.shape[1], h0.shape[1]), x.dtype),
-    )
+    steps, rows, w = steps_of(x, len(h0), sizes, reverse), in_gates(x, 3), by_gate(weight, (0, 1, 2))
+    saved, out = np.empty((4, *rows.shape[1:]), x.dtype), np.empty((rows.shape[1], h0.shape[1]), x.dtype)
     half, scratch, h = x.dtype.type(0.5), np.empty((3, *h0.shape), x.dtype), h0
     b_h = bias[0].reshape(3, 1, len(bias[0]) // 3) if bias else None
     for a, b in steps.spans:
@@ -272,20 +242,14 @@ def gru(tensors: Arrays, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
 
 @site
 def gru_back(tensors: Arrays, sizes: Sizes, reverse: bool) -> list[ndarray]:
-    """The gradients of the tensors of `gru`. tensors: those, the results of `gru`, and the
-    gradients of out and h."""
+    """The gradients of the tensors of `gru`. tensors: those, the results of `gru`, and the gradients of out and h."""
     x, h0, weight, *bias, out, saved, g_out, g_h = widened(tensors)
     steps, hidden = steps_of(x, len(h0), sizes, reverse), h0.shape[1]
     out, g_out = rows_of(out), rows_of(g_out)
     before = steps.before(h0, out)
     slopes, n_slope = gru_slopes(saved, before)
     grads = np.empty((len(out), 3 * hidden), x.dtype)  # of w h + b
-    by_gates, totals, dh, scratch = (
-        in_gates(grads, 3),
-        np.empty_like(out),
-        g_h.copy(),
-        np.empty_like(h0),
-    )
+    by_gates, totals, dh, scratch = in_gates(grads, 3), np.empty_like(out), g_h.copy(), np.empty_like(h0)
     for a, b in reversed(steps.spans):
         h, t = dh[: b - a], scratch[: b - a]
         total = np.add(h, g_out[a:b], out=totals[a:b])
@@ -315,14 +279,9 @@ def gru_slopes(saved: ndarray, h: ndarray) -> tuple[ndarray, ndarray]:
 
 @site
 def rnn(tensors: Arrays, relu: bool, sizes: Sizes, reverse: bool) -> tuple[ndarray, ...]:
-    """x (rows, H), h (N, H), weight (H, H), and if there is one the bias (H,) -> out (rows, H),
-    h."""
+    """x (rows, H), h (N, H), weight (H, H), and if there is one the bias (H,) -> out (rows, H), h."""
     x, h0, weight, *bias = widened(tensors)
-    steps, rows, w = (
-        steps_of(x, len(h0), sizes, reverse),
-        rows_of(x),
-        np.ascontiguousarray(weight.T),
-    )
+    steps, rows, w = steps_of(x, len(h0), sizes, reverse), rows_of(x), np.ascontiguousarray(weight.T)
     rows = rows + bias[0] if bias else rows
     out, product, h = np.empty_like(rows), np.empty_like(h0), h0
     for a, b in steps.spans:
@@ -336,8 +295,7 @@ def rnn(tensors: Arrays, relu: bool, sizes: Sizes, reverse: bool) -> tuple[ndarr
 
 @site
 def rnn_back(tensors: Arrays, relu: bool, sizes: Sizes, reverse: bool) -> list[ndarray]:
-    """The gradients of the tensors of `rnn`. tensors: those, the results of `rnn`, and the
-    gradients of out and h."""
+    """The gradients of the tensors of `rnn`. tensors: those, the results of `rnn`, and the gradients of out and h."""
     x, h0, weight, *bias, out, g_out, g_h = widened(tensors)
     steps = steps_of(x, len(h0), sizes, reverse)
     out, g_out = rows_of(out), rows_of(g_out)
@@ -348,10 +306,5 @@ def rnn_back(tensors: Arrays, relu: bool, sizes: Sizes, reverse: bool) -> list[n
         np.add(h, g_out[a:b], out=h)
         np.multiply(h, slopes[a:b], out=g)
         np.matmul(g, weight, out=h)
-    found = [
-        grads.reshape(x.shape),
-        dh,
-        grads.T @ steps.before(h0, out),
-        *([added(grads, (0,))] if bias else []),
-    ]
+    found = [grads.reshape(x.shape), dh, grads.T @ steps.before(h0, out), *([added(grads, (0,))] if bias else [])]
     return narrowed(found, tensors[0])

@@ -15,14 +15,7 @@ from rushlight.base.intp import as_int64, as_intp
 from rushlight.kernels.elementwise import where
 from rushlight.kernels.float16 import converted, single
 from rushlight.kernels.layout import led, plain
-from rushlight.kernels.summation import (
-    BLAS_ELEMENTS,
-    BLOCK_ROWS,
-    add_reduce,
-    added,
-    in_c_order,
-    max_reduce,
-)
+from rushlight.kernels.summation import BLAS_ELEMENTS, BLOCK_ROWS, add_reduce, added, in_c_order, max_reduce
 
 Dims = tuple | None
 _ones = np.ones(64, np.float32)
@@ -42,8 +35,7 @@ def somewhere(x: ndarray) -> bool:
 
 
 def wide_sum(x: ndarray) -> np.dtype | None:
-    """The dtype to add up in: integers in int64, 16-bit floats in float32; None for the array's
-    own."""
+    """The dtype to add up in: integers in int64, 16-bit floats in float32; None for the array's own."""
     kind = x.dtype.kind
     if kind in "iub":
         return np.dtype(np.int64)
@@ -53,16 +45,12 @@ def wide_sum(x: ndarray) -> np.dtype | None:
 def totalled(ufunc: Any, x: ndarray, dims: Dims, keepdim: bool) -> ndarray:
     dtype = wide_sum(x)
     if dtype is None:
-        return (
-            added(x, dims, keepdim) if ufunc is np.add else plain(in_turn(ufunc, x, dims, keepdim))
-        )
+        return added(x, dims, keepdim) if ufunc is np.add else plain(in_turn(ufunc, x, dims, keepdim))
     if dtype is FLOAT32:
         x, half = single(x), x.dtype
         return plain(
             np.asarray(
-                added(x, dims, keepdim)
-                if ufunc is np.add
-                else ufunc.reduce(x, dims, None, None, keepdim)
+                added(x, dims, keepdim) if ufunc is np.add else ufunc.reduce(x, dims, None, None, keepdim)
             ).astype(half)
         )
     r = np.asarray(ufunc.reduce(x, dims, dtype, None, keepdim))
@@ -70,8 +58,8 @@ def totalled(ufunc: Any, x: ndarray, dims: Dims, keepdim: bool) -> ndarray:
 
 
 def in_turn(ufunc: Any, x: ndarray, dims: Dims, keepdim: bool) -> ndarray:
-    """ufunc.reduce(x, dims); of many short rows column after column, as NumPy takes the elements of
-    each row: the largest of each of 10,000 rows of 8 in 60 us, not 430."""
+    """ufunc.reduce(x, dims); of many short rows column after column, as NumPy takes the elements of each row: the
+    largest of each of 10,000 rows of 8 in 60 us, not 430."""
     n = x.shape[-1] if x.ndim > 1 and (dims == (-1,) or dims == (x.ndim - 1,)) else 0
     if not (1 < n <= SHORT_ROW_ELEMENTS and x.size >= BLAS_ELEMENTS):
         return ufunc.reduce(x, dims, None, None, keepdim)
@@ -86,8 +74,7 @@ def sum(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
         if dims is not None or keepdim:
             r = added(x, dims, keepdim)
             return r if r.ndim < 2 else plain(r)
-        # a few numbers: BLAS's dot takes 0.6 of the time of a ufunc's reduce (1.2 against 2.1 us on
-        # a busy machine)
+        # a few numbers: BLAS's dot takes 0.6 of the time of a ufunc's reduce (1.2 against 2.1 us on a busy machine)
         return (
             x.ravel().dot(_ONES[x.size])
             if x.size <= 64
@@ -112,8 +99,8 @@ def prod(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
 
 
 def multiplied(x: ndarray) -> ndarray:
-    """The product of a vector, of 512 numbers side by side first: one after the other, each waits
-    for the one before. 51,200 in 0.02 ms, NumPy takes 0.08."""
+    """The product of a vector, of 512 numbers side by side first: one after the other, each waits for the one before.
+    51,200 in 0.02 ms, NumPy takes 0.08."""
     n = x.size // 512 * 512
     return np.asarray(_multiply(_multiply(x[:n].reshape(-1, 512), 0)) * _multiply(x[n:]))
 
@@ -154,8 +141,7 @@ def extreme(ufunc: np.ufunc, x: ndarray, dims: Dims, keepdim: bool, name: str) -
 
 
 def check_dim(x: ndarray, dim: int) -> None:
-    """For what NumPy is not asked about: an array of no elements, or of no dimensions, which has 0
-    and -1."""
+    """For what NumPy is not asked about: an array of no elements, or of no dimensions, which has 0 and -1."""
     if not -max(x.ndim, 1) <= dim < max(x.ndim, 1):
         raise np.exceptions.AxisError(dim, max(x.ndim, 1))
 
@@ -164,9 +150,8 @@ def check_elements(x: ndarray, dims: Any, name: str, whole: type[Exception] = In
     """An error where there is nothing to choose from: in the whole array, or along a dimension."""
     if dims is None and not x.size:
         raise whole(
-            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify "
-            "the reduction dim "
-            "with the 'dim' argument."
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
+            "the 'dim' argument."
         )
     for d in () if dims is None else dims if isinstance(dims, tuple) else (dims,):
         if x.ndim > d and not x.shape[d]:
@@ -184,8 +169,7 @@ def any(x: ndarray, dims: Dims = None, keepdim: bool = False) -> ndarray:
 
 
 def finite_max(x: ndarray, dims: Dims) -> ndarray:
-    """The largest element, dimensions kept; 0 where it is infinite or there is none, so that it may
-    be subtracted."""
+    """The largest element, dimensions kept; 0 where it is infinite or there is none, so that it may be subtracted."""
     if x.size == 0:
         return np.zeros((), x.dtype)
     m = max_reduce(x, dims, None, None, True)
@@ -193,8 +177,7 @@ def finite_max(x: ndarray, dims: Dims) -> ndarray:
 
 
 def in_single(kernel: Callable) -> Callable:
-    """The kernel, which computes with arrays of 16 bits in float32, so that sums do not overflow,
-    nor stop at 2048."""
+    """The kernel, which computes with arrays of 16 bits in float32, so that sums do not overflow, nor stop at 2048."""
 
     @wraps(kernel)
     def call(x: ndarray, *args: Any) -> ndarray:
@@ -265,19 +248,13 @@ def first_along(dims: tuple[int, ...], ndim: int) -> tuple[slice, ...]:
 
 
 def doubtful(squares: ndarray, first: ndarray, n: float) -> bool:
-    """Whether some sums of n squares may be mostly of what a rounded mean is off by; `first`
-    numbers say how large."""
+    """Whether some sums of n squares may be mostly of what a rounded mean is off by; `first` numbers say how large."""
     least = abs(first) if first.dtype.kind == "c" else first
-    return bool(
-        np.count_nonzero(
-            squares.reshape(first.shape) <= least * least * (n * NOISE[squares.itemsize])
-        )
-    )
+    return bool(np.count_nonzero(squares.reshape(first.shape) <= least * least * (n * NOISE[squares.itemsize])))
 
 
 def clear(squares: ndarray, x: ndarray, dims: tuple[int, ...], first: ndarray) -> None:
-    """0 for sums of squares that are of equal numbers along dimensions, as torch has it: programs
-    ask `std == 0`."""
+    """0 for sums of squares that are of equal numbers along dimensions, as torch has it: programs ask `std == 0`."""
     squares.reshape(first.shape)[((x == first) & np.isfinite(first)).all(dims, keepdims=True)] = 0
 
 
@@ -292,9 +269,7 @@ def argmin(x: ndarray, dim: int | None = None, keepdim: bool = False) -> ndarray
 def position(find: Callable, x: ndarray, dim: int | None, keepdim: bool, name: str) -> ndarray:
     if x.dtype.kind in ("cb" if name[:3] == "arg" else "c"):
         what = "complex" if x.dtype.kind == "c" else "bool"
-        raise RuntimeError(
-            f"{name}(): does not support {what} input; hint: convert it with .to(dtype)"
-        )
+        raise RuntimeError(f"{name}(): does not support {what} input; hint: convert it with .to(dtype)")
     try:
         return as_int64(np.asarray(find(x, dim, keepdims=keepdim)))
     except ValueError:
@@ -308,15 +283,11 @@ def along(x: ndarray, index: ndarray, dim: int) -> ndarray:
 
 
 def max_dim(x: ndarray, dim: int, keepdim: bool = False) -> tuple[ndarray, ndarray]:
-    return chosen(
-        x, position(ndarray.argmax, x, dim if x.ndim else None, True, "max"), dim, keepdim
-    )
+    return chosen(x, position(ndarray.argmax, x, dim if x.ndim else None, True, "max"), dim, keepdim)
 
 
 def min_dim(x: ndarray, dim: int, keepdim: bool = False) -> tuple[ndarray, ndarray]:
-    return chosen(
-        x, position(ndarray.argmin, x, dim if x.ndim else None, True, "min"), dim, keepdim
-    )
+    return chosen(x, position(ndarray.argmin, x, dim if x.ndim else None, True, "min"), dim, keepdim)
 
 
 def chosen(x: ndarray, index: ndarray, dim: int, keepdim: bool) -> tuple[ndarray, ndarray]:
@@ -339,8 +310,7 @@ def cumprod(x: ndarray, dim: int) -> ndarray:
 
 
 def accumulated(ufunc: np.ufunc, x: ndarray, dim: int) -> ndarray:
-    """What has been met so far; float32 in float64, as torch does: the error would grow with every
-    step."""
+    """What has been met so far; float32 in float64, as torch does: the error would grow with every step."""
     wide = np.int64 if x.dtype.kind in "iub" else np.float64 if x.dtype == np.float32 else None
     r = ufunc.accumulate(plain(x) if x.ndim else x.reshape(1), dim, wide)
     r = r if x.ndim else r.reshape(())
@@ -357,22 +327,15 @@ def cummax(x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
 def furthest(ufunc: np.ufunc, x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
     """The extreme so far, and its last place. From its place on, a nan is the extreme."""
     values = ufunc.accumulate(x, dim)
-    places = np.arange(x.shape[dim], dtype=np.int64).reshape(
-        [-1 if d == dim else 1 for d in range(x.ndim)]
-    )
+    places = np.arange(x.shape[dim], dtype=np.int64).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
     here = (x == values) | (x != x)
     return values, np.maximum.accumulate(np.where(here, places, 0), dim)
 
 
-def sort(
-    x: ndarray, dim: int = -1, descending: bool = False, stable: bool = True
-) -> tuple[ndarray, ndarray]:
-    """Values in order and where each came from; equal elements stay in order, nan counts as
-    largest."""
+def sort(x: ndarray, dim: int = -1, descending: bool = False, stable: bool = True) -> tuple[ndarray, ndarray]:
+    """Values in order and where each came from; equal elements stay in order, nan counts as largest."""
     if x.dtype.kind == "c":
-        raise RuntimeError(
-            "Sort does not support complex dtypes on CPU; hint: sort x.abs() or x.real"
-        )
+        raise RuntimeError("Sort does not support complex dtypes on CPU; hint: sort x.abs() or x.real")
     if x.ndim == 0:
         check_dim(x, dim)
         return x.copy(), np.zeros((), np.int64)
@@ -391,8 +354,7 @@ def ordered(x: ndarray, dim: int, descending: bool) -> tuple[ndarray, ndarray]:
 
 
 def in_order(x: ndarray, dim: int) -> ndarray:
-    """Where the elements in order come from, equal ones as they stand, nan last: bfloat16's NumPy
-    puts anywhere."""
+    """Where the elements in order come from, equal ones as they stand, nan last: bfloat16's NumPy puts anywhere."""
     keys = x.astype(np.float32) if x.dtype.kind == "V" else x
     return as_int64(keys.argsort(dim, kind="stable"))
 
@@ -402,8 +364,7 @@ def mirrored(x: ndarray, dim: int) -> ndarray:
 
 
 def taken(x: ndarray, index: ndarray, dim: int) -> ndarray:
-    """np.take_along_axis(x, index, dim) of places from 0 on: one row in 1 us where that takes 12,
-    rows in 0.6 of it."""
+    """np.take_along_axis(x, index, dim) of places from 0 on: one row in 1 us where that takes 12, rows in 0.6 of it."""
     if x.size == x.shape[dim]:
         return x.reshape(-1)[index.reshape(-1)].reshape(index.shape)
     if x.size and dim in (-1, x.ndim - 1) and x.flags.c_contiguous:
@@ -412,14 +373,11 @@ def taken(x: ndarray, index: ndarray, dim: int) -> ndarray:
     return np.take_along_axis(x, index, dim)
 
 
-def topk(
-    x: ndarray, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
-) -> tuple[ndarray, ndarray]:
+def topk(x: ndarray, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[ndarray, ndarray]:
     if x.dtype.kind in "cb":
         raise RuntimeError(
-            f"topk does not support {'bool' if x.dtype.kind == 'b' else 'complex'} dtypes on CPU; "
-            "hint: "
-            "convert it with .to(dtype)"
+            f"topk does not support {'bool' if x.dtype.kind == 'b' else 'complex'} dtypes on CPU; hint: convert it "
+            "with .to(dtype)"
         )
     if not x.ndim:
         check_dim(x, dim)
@@ -450,9 +408,9 @@ def topk(
 
 
 def one_by_one(x: ndarray, k: int, dim: int, largest: bool) -> tuple[ndarray, ndarray] | None:
-    """`topk` by looking k times for the best of what is left: 5 of 32 x 1000 in 90 us, with a
-    partition 290. None where what was taken cannot be told from what is left, or where the smallest
-    are asked for and there is a nan, the largest."""
+    """`topk` by looking k times for the best of what is left: 5 of 32 x 1000 in 90 us, with a partition 290. None where
+    what was taken cannot be told from what is left, or where the smallest are asked for and there is a nan, the
+    largest."""
     rows = np.array(x.swapaxes(dim, -1), order="C")
     shape = (*rows.shape[:-1], k)
     rows = rows.reshape(-1, x.shape[dim])

@@ -1,9 +1,8 @@
-"""Weighted sums of elements at given positions along one dimension: resizing in every mode. The
-gradient is the same sum with the table turned around.
+"""Weighted sums of elements at given positions along one dimension: resizing in every mode. The gradient is the same
+sum with the table turned around.
 
-`how` names a table: (mode, size, *settings). All modes are functions from these to positions and
-weights, of shape (taps, out); a position says which of `size` elements is meant, and weights None
-are ones."""
+`how` names a table: (mode, size, *settings). All modes are functions from these to positions and weights, of shape
+(taps, out); a position says which of `size` elements is meant, and weights None are ones."""
 
 from __future__ import annotations
 
@@ -70,8 +69,8 @@ FILTERS = {
 
 
 def antialias(size: int, out: int, scale: float, shape: str) -> Rows:
-    """A filter as wide as what one element of the result stands for; aligned corners change the
-    scale alone, as torch's."""
+    """A filter as wide as what one element of the result stands for; aligned corners change the scale alone, as
+    torch's."""
     width = max(scale, 1.0)
     taps, weight = FILTERS[shape]
     reach = width * taps
@@ -85,17 +84,11 @@ def antialias(size: int, out: int, scale: float, shape: str) -> Rows:
     return at, weights / weights.sum(0)
 
 
-MODES: dict[str, Callable] = {
-    "nearest": nearest,
-    "linear": linear,
-    "bicubic": bicubic,
-    "antialias": antialias,
-}
+MODES: dict[str, Callable] = {"nearest": nearest, "linear": linear, "bicubic": bicubic, "antialias": antialias}
 
 
 class Table(NamedTuple):
-    """Tap k is for the elements `outs[k]` of the result, None for all; it has positions and
-    weights, None for ones."""
+    """Tap k is for the elements `outs[k]` of the result, None for all; it has positions and weights, None for ones."""
 
     out: int
     outs: list[ndarray | None]
@@ -135,16 +128,14 @@ def turned(places: ndarray, weights: ndarray | None, size: int) -> Table:
 
 
 def blend(x: ndarray, dim: int, how: tuple, back: bool) -> ndarray:
-    """out[.., o, ..] = sum over k of weights[k, o] x[.., places[k, o], ..] along `dim`; `back`: the
-    transpose of that."""
+    """out[.., o, ..] = sum over k of weights[k, o] x[.., places[k, o], ..] along `dim`; `back`: the transpose of
+    that."""
     if dim and suggests_last(x):  # the same of the array as it lies
         return np.moveaxis(blend(np.moveaxis(x, 1, -1), (dim - 1) or x.ndim - 1, how, back), -1, 1)
     found = table(how, back)
     picks = len(found.places) == 1 and found.outs[0] is None and found.weights[0] is None
     if x.dtype == np.uint8 and not picks:
-        return np.clip(
-            np.floor(by_taps(x.astype(np.float64), dim, in_short(found)) + 0.5), 0, 255
-        ).astype(np.uint8)
+        return np.clip(np.floor(by_taps(x.astype(np.float64), dim, in_short(found)) + 0.5), 0, 255).astype(np.uint8)
     wide = x if picks else x.astype(wide_dtype(x.dtype), copy=False)
     return mixed(wide, dim, how, back).astype(x.dtype, copy=False)
 
@@ -156,14 +147,11 @@ def mixed(x: ndarray, dim: int, how: tuple, back: bool) -> ndarray:
 
 
 def in_short(found: Table) -> Table:
-    """The table with weights in as many binary places as fit into 16 bits, in which torch mixes
-    bytes."""
+    """The table with weights in as many binary places as fit into 16 bits, in which torch mixes bytes."""
     weights = [np.ones(len(at)) if w is None else w for at, w in zip(found.places, found.weights)]
     most = max(0.0, *[w.max() for w in weights])
     unit = next((2.0**n for n in range(22) if int(0.5 + most * 2 ** (n + 1)) >= 1 << 15), 2.0**22)
-    return found._replace(
-        weights=[np.trunc(w * unit + np.copysign(0.5, w)) / unit for w in weights]
-    )
+    return found._replace(weights=[np.trunc(w * unit + np.copysign(0.5, w)) / unit for w in weights])
 
 
 def by_taps(x: ndarray, dim: int, found: Table) -> ndarray:

@@ -13,9 +13,7 @@ from rushlight.kernels.index import scatter_into
 from rushlight.kernels.ufunc_at import land, line_of, places
 
 
-def reduce_at(
-    x: ndarray, index: ndarray, source: ndarray, dim: int, reduce: str, include_self: bool = True
-) -> ndarray:
+def reduce_at(x: ndarray, index: ndarray, source: ndarray, dim: int, reduce: str, include_self: bool = True) -> ndarray:
     """x with source[i][j] reduced into [index[i][j]][j] for dim 0, and so on."""
     return reduce_into(np.array(x, order="C"), index, source, dim, reduce, include_self)
 

@@ -43,14 +43,13 @@ def reshape(x: ndarray, shape: tuple) -> ndarray:
         return made
     except ValueError:
         raise RuntimeError(
-            f"{misshapen(x, shape)}; hint: the sizes must multiply to {x.size}; -1 stands for "
-            "the remaining size"
+            f"{misshapen(x, shape)}; hint: the sizes must multiply to {x.size}; -1 stands for the remaining size"
         ) from None
 
 
 def without_copy(x: ndarray, shape: tuple) -> ndarray:
-    """`reshape`, by a view if there is one; a copy is made in the way that is fast for few numbers
-    in the last dimension."""
+    """`reshape`, by a view if there is one; a copy is made in the way that is fast for few numbers in the last
+    dimension."""
     try:
         return x.reshape(shape, copy=False)
     except ValueError:
@@ -67,9 +66,8 @@ def misshapen(x: ndarray, shape: tuple) -> str:
         return "only one dimension can be inferred"
     if not x.size and -1 in shape and 0 in shape:
         return (
-            f"cannot reshape tensor of 0 elements into shape {list(shape)} because the "
-            "unspecified dimension size -1 "
-            "can be any value and is ambiguous"
+            f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size "
+            "-1 can be any value and is ambiguous"
         )
     return f"shape '{list(shape)}' is invalid for input of size {x.size}"
 
@@ -77,18 +75,10 @@ def misshapen(x: ndarray, shape: tuple) -> str:
 def view(x: ndarray, shape: tuple) -> ndarray:
     """reshape, but only where no copy is needed."""
     r = reshape(x, shape)
-    if (
-        r.base is not x
-        and (r.base is None or r.base is not x.base)
-        and x.size
-        and not np.may_share_memory(r, x)
-    ):
+    if r.base is not x and (r.base is None or r.base is not x.base) and x.size and not np.may_share_memory(r, x):
         raise ValueError(
-            "view size is not compatible with input tensor's size and stride (at least one "
-            "dimension "
-            "spans across two contiguous subspaces). Use .reshape(...) instead.; hint: reshape() "
-            "copies "
-            "where it must"
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+            "contiguous subspaces). Use .reshape(...) instead.; hint: reshape() copies where it must"
         )
     return r
 
@@ -98,15 +88,12 @@ def expand(x: ndarray, shape: tuple) -> ndarray:
     if -1 in shape:
         extra = len(shape) - x.ndim
         if -1 in shape[:extra]:
-            raise ValueError(
-                "the size -1 isn't allowed in a leading, non-existing dimension of expand"
-            )
+            raise ValueError("the size -1 isn't allowed in a leading, non-existing dimension of expand")
         shape = tuple(x.shape[i - extra] if n == -1 else n for i, n in enumerate(shape))
     if x.ndim > len(shape):
         raise ValueError(
-            f"the number of sizes provided ({len(shape)}) must be greater or equal to the number "
-            "of "
-            f"dimensions in the tensor ({x.ndim})"
+            f"the number of sizes provided ({len(shape)}) must be greater or equal to the number of dimensions in the "
+            f"tensor ({x.ndim})"
         )
     x = np.asarray(x)
     more = len(shape) - x.ndim
@@ -125,14 +112,12 @@ def expand(x: ndarray, shape: tuple) -> ndarray:
 
 
 def not_expanded(old: tuple, new: tuple) -> str:
-    """torch's sentence for a shape that does not broadcast to another of as many or more
-    dimensions."""
+    """torch's sentence for a shape that does not broadcast to another of as many or more dimensions."""
     at = max(i for i in range(-len(old), 0) if old[i] not in (1, new[i]))
     return (
-        f"The expanded size of the tensor ({new[at]}) must match the existing size ({old[at]}) at "
-        "non-singleton "
-        f"dimension {len(new) + at}.  Target sizes: {list(new)}.  Tensor sizes: {list(old)}; "
-        "hint: only sizes 1 are repeated"
+        f"The expanded size of the tensor ({new[at]}) must match the existing size ({old[at]}) at non-singleton "
+        f"dimension {len(new) + at}.  Target sizes: {list(new)}.  Tensor sizes: {list(old)}; hint: only sizes 1 are "
+        "repeated"
     )
 
 
@@ -148,8 +133,7 @@ def flip(x: ndarray, dims: tuple) -> ndarray:
 
 
 def rolled(x: ndarray, moves: Sequence[int], axes: Sequence[int], back: bool = False) -> ndarray:
-    """Elements moved along dimensions, those that fall off coming in at the other end; or moved
-    back."""
+    """Elements moved along dimensions, those that fall off coming in at the other end; or moved back."""
     images = x
     for move, d in zip(moves, axes):
         n = x.shape[d]
@@ -166,9 +150,7 @@ def tril(x: ndarray, diagonal: int = 0) -> ndarray:
 
 def triu(x: ndarray, diagonal: int = 0) -> ndarray:
     check_matrix(x, "triu")
-    return where(
-        below(x.shape[-2], x.shape[-1], index(diagonal) - 1), np.zeros((), x.dtype), plain(x)
-    )
+    return where(below(x.shape[-2], x.shape[-1], index(diagonal) - 1), np.zeros((), x.dtype), plain(x))
 
 
 def below(rows: int, columns: int, diagonal: int) -> ndarray:
@@ -236,15 +218,14 @@ def unflatten(x: ndarray, dim: int, shape: tuple) -> ndarray:
         part = np.empty(extent(x, dim), bool).reshape(shape).shape
     except ValueError:
         raise RuntimeError(
-            f"unflatten: Provided sizes {list(shape)} don't multiply up to the size of dim {dim} "
-            f"({x.shape[dim]}) in the input tensor"
+            f"unflatten: Provided sizes {list(shape)} don't multiply up to the size of dim {dim} ({x.shape[dim]}) in "
+            "the input tensor"
         ) from None
     return x.reshape(x.shape[:dim] + part + x.shape[dim + 1 :])
 
 
 def extent(x: ndarray, dim: int) -> int:
-    """The size of a dimension; NumPy's error for one that is not there becomes torch's
-    (failures.failure)."""
+    """The size of a dimension; NumPy's error for one that is not there becomes torch's (failures.failure)."""
     if dim >= x.ndim:
         raise np.exceptions.AxisError(dim, x.ndim)
     return x.shape[dim]
@@ -252,16 +233,12 @@ def extent(x: ndarray, dim: int) -> int:
 
 def narrow(x: ndarray, dim: int, start: int, length: int) -> ndarray:
     if not x.ndim:
-        raise RuntimeError(
-            "narrow() cannot be applied to a 0-dim tensor.; hint: reshape(1) it first"
-        )
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.; hint: reshape(1) it first")
     n = extent(x, dim)
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     if not -n <= start <= n:
-        raise IndexError(
-            f"start out of range (expected to be in range of [{-n}, {n}], but got {start})"
-        )
+        raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {start})")
     start = start + n if start < 0 else start
     if not 0 <= start <= start + length <= n:
         raise ValueError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
@@ -271,10 +248,7 @@ def narrow(x: ndarray, dim: int, start: int, length: int) -> ndarray:
 def select(x: ndarray, dim: int, index: int) -> ndarray:
     n = extent(x, dim)
     if not -n <= index < n:
-        raise IndexError(
-            f"select(): index {index} out of range for tensor of size {list(x.shape)} at "
-            f"dimension {dim}"
-        )
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(x.shape)} at dimension {dim}")
     return x[(slice(None),) * dim + (index, ...)]
 
 
@@ -311,8 +285,7 @@ def embed_diagonal(g: ndarray, shape: tuple, offset: int, dim0: int, dim1: int) 
 
 
 def unfold_dim(x: ndarray, dim: int, size: int, step: int) -> ndarray:
-    """Windows of `size` along a dimension, every `step`: a new last dimension. Read-only where they
-    overlap."""
+    """Windows of `size` along a dimension, every `step`: a new last dimension. Read-only where they overlap."""
     size, step = index(size), index(step)
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
@@ -325,25 +298,19 @@ def unfold_dim(x: ndarray, dim: int, size: int, step: int) -> ndarray:
     if x.flags.c_contiguous and x.dtype.kind != "V" and 0 < size <= n:
         shape = *x.shape[:dim], (n - size) // step + 1, *x.shape[dim + 1 :], size
         r = np.ndarray(
-            shape,
-            x.dtype,
-            x,
-            0,
-            (*x.strides[:dim], x.strides[dim] * step, *x.strides[dim + 1 :], x.strides[dim]),
+            shape, x.dtype, x, 0, (*x.strides[:dim], x.strides[dim] * step, *x.strides[dim + 1 :], x.strides[dim])
         )
         r.flags.writeable = step >= size and x.flags.writeable
         return r
     if size > n:
         raise RuntimeError(f"maximum size for tensor at dimension {dim} is {n} but size is {size}")
-    windows = np.lib.stride_tricks.sliding_window_view(
-        x, size, dim, writeable=step >= size and x.flags.writeable
-    )
+    windows = np.lib.stride_tricks.sliding_window_view(x, size, dim, writeable=step >= size and x.flags.writeable)
     return windows[(slice(None),) * dim + (slice(None, None, step),)]
 
 
 def add_windows(g: ndarray, shape: tuple, dim: int, size: int, step: int) -> ndarray:
-    """The windows' elements added where they came from: what unfold_dim undoes. As many of a window
-    at once as windows are apart: 2 x 33 of 128, 32 apart, in 35 us, element by element in 580."""
+    """The windows' elements added where they came from: what unfold_dim undoes. As many of a window at once as windows
+    are apart: 2 x 33 of 128, 32 apart, in 35 us, element by element in 580."""
     if not shape:
         return np.asarray(np.add.reduce(g))
     before, count, n = (slice(None),) * dim, g.shape[dim], shape[dim]
@@ -374,8 +341,7 @@ def laid_out(x: ndarray, order: tuple) -> ndarray:
 
 
 def overwrite(x: ndarray, y: ndarray) -> ndarray:
-    """y in the shape of x: what copy_ writes. TypeError where x is no array: of a batch of vmap y
-    says too little."""
+    """y in the shape of x: what copy_ writes. TypeError where x is no array: of a batch of vmap y says too little."""
     if not isinstance(x, ndarray):
         raise TypeError("overwrite() takes arrays")
     return np.broadcast_to(y, x.shape).astype(x.dtype)
@@ -389,11 +355,7 @@ def cat(tensors: Sequence[ndarray], dim: int = 0) -> ndarray:
     try:
         return joined_like(np.concatenate(kept, dim), kept)
     except ValueError:
-        if (
-            not -kept[0].ndim <= dim < kept[0].ndim
-            and all([t.shape == kept[0].shape for t in kept])
-            and kept[0].ndim
-        ):
+        if not -kept[0].ndim <= dim < kept[0].ndim and all([t.shape == kept[0].shape for t in kept]) and kept[0].ndim:
             raise
         raise RuntimeError(f"{not_joined(kept, dim)}; hint: {hint_of_cat(kept)}") from None
 
@@ -407,23 +369,18 @@ def joined_like(r: ndarray, tensors: Sequence[ndarray]) -> ndarray:
 
 
 def rejoined(parts: Sequence[ndarray], dim: int) -> ndarray:
-    """`cat` for a gradient: a view where the parts lie one after the other in memory already, as
-    attention's do."""
+    """`cat` for a gradient: a view where the parts lie one after the other in memory already, as attention's do."""
     first, along = parts[0], [a.shape[dim] for a in parts]
     owner, strides = first.base, first.strides
     if (
         owner.__class__ is ndarray
         and owner.flags.c_contiguous
-        and all(
-            [a.base is owner and a.strides == strides and a.dtype is first.dtype for a in parts]
-        )
+        and all([a.base is owner and a.strides == strides and a.dtype is first.dtype for a in parts])
     ):
         starts = [a.__array_interface__["data"][0] for a in parts]
         if all([b - a == n * strides[dim] for a, b, n in zip(starts, starts[1:], along)]):
             shape = (*first.shape[:dim], builtins_sum(along), *first.shape[dim + 1 :])
-            return np.ndarray(
-                shape, first.dtype, owner, starts[0] - owner.__array_interface__["data"][0], strides
-            )
+            return np.ndarray(shape, first.dtype, owner, starts[0] - owner.__array_interface__["data"][0], strides)
     return cat(parts, dim)
 
 
@@ -447,9 +404,8 @@ def not_joined(tensors: Sequence[ndarray], dim: int) -> str:
         for d in range(t.ndim):
             if d != dim and t.shape[d] != first.shape[d]:
                 return (
-                    f"Sizes of tensors must match except in dimension {dim}. Expected size "
-                    f"{first.shape[d]} but got "
-                    f"size {t.shape[d]} for tensor number {i} in the list."
+                    f"Sizes of tensors must match except in dimension {dim}. Expected size {first.shape[d]} but "
+                    f"got size {t.shape[d]} for tensor number {i} in the list."
                 )
     return "cannot concatenate"
 
@@ -462,8 +418,8 @@ def stack(tensors: Sequence[ndarray], new_dim: int = 0) -> ndarray:
         i = next(i for i, t in enumerate(tensors) if t.shape != shape)
         raise ValueError(
             f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
-            f"{list(tensors[i].shape)} at entry {i}; hint: pad them to one size, or use cat; "
-            "for a DataLoader's batch, give it a collate_fn that pads"
+            f"{list(tensors[i].shape)} at entry {i}; hint: pad them to one size, or use cat; for a DataLoader's "
+            "batch, give it a collate_fn that pads"
         )
     if new_dim >= len(shape):
         tensors = [t[..., None] for t in tensors]
@@ -482,9 +438,8 @@ def unbind(x: ndarray, dim: int = 0) -> list[ndarray]:
 def split_sizes(x: ndarray, lengths: Sequence[int], dim: int = 0) -> list[ndarray]:
     if builtins_sum(lengths) != extent(x, dim):
         raise ValueError(
-            f"split_with_sizes expects split_sizes to sum exactly to {x.shape[dim]} (input "
-            "tensor's size "
-            f"at dimension {dim}), but got split_sizes={list(lengths)}"
+            f"split_with_sizes expects split_sizes to sum exactly to {x.shape[dim]} (input tensor's size at dimension "
+            f"{dim}), but got split_sizes={list(lengths)}"
         )
     return [x[key] for key in keys_of(tuple(lengths), dim)]
 
@@ -504,10 +459,7 @@ builtins_sum = sum
 
 def repeat(x: ndarray, shape: tuple) -> ndarray:
     if len(shape) < x.ndim:
-        raise ValueError(
-            "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
-            "tensor"
-        )
+        raise ValueError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     if x.size * prod(shape) >= MAX_ELEMENTS:  # np.tile counts with overflow, and crashes
         raise overflowed(shape)
     return plain(np.tile(x, shape))

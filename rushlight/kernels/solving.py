@@ -31,9 +31,8 @@ def linalg_slogdet(x: ndarray) -> tuple[ndarray, ndarray]:
 
 @_quiet
 def cofactors(x: ndarray) -> ndarray:
-    """The derivative of det: det(x) x^-T where x is far from singular, else from its singular
-    values, which is exact everywhere: with x = U S Vh, det(U Vh) conj(U) D conj(Vh), where D_i is
-    the product of the other singular values."""
+    """The derivative of det: det(x) x^-T where x is far from singular, else from its singular values, which is exact
+    everywhere: with x = U S Vh, det(U Vh) conj(U) D conj(Vh), where D_i is the product of the other singular values."""
     if not x.size:
         return x.copy()
     inverse = linalg_inv_ex(x)[0]
@@ -58,9 +57,7 @@ def of_singular_values(x: ndarray) -> ndarray:
     n = s.shape[-1]
     others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1)
     unit = np.linalg.det(u) * np.linalg.det(vh)
-    return (unit[..., None, None] * (u.conj() * others[..., None, :]) @ vh.conj()).astype(
-        x.dtype, copy=False
-    )
+    return (unit[..., None, None] * (u.conj() * others[..., None, :]) @ vh.conj()).astype(x.dtype, copy=False)
 
 
 def failed(x: ndarray) -> ndarray:
@@ -71,8 +68,8 @@ def failed(x: ndarray) -> ndarray:
 @_quiet
 @site
 def linalg_inv_ex(x: ndarray) -> tuple[ndarray, ndarray]:
-    """The inverses, and for each matrix the place of the first pivot that is 0, counted from 1, or
-    0; of those the inverse is inf."""
+    """The inverses, and for each matrix the place of the first pivot that is 0, counted from 1, or 0; of those the
+    inverse is inf."""
     if not x.size:
         return x.copy(), codes(x)
     try:
@@ -87,8 +84,7 @@ def linalg_inv_ex(x: ndarray) -> tuple[ndarray, ndarray]:
 @_quiet
 @site
 def solution(a: ndarray, b: ndarray) -> tuple[ndarray, ndarray]:
-    """X with a X = b for matrices b (..., n, k), and for each a where it is singular; there X is
-    inf."""
+    """X with a X = b for matrices b (..., n, k), and for each a where it is singular; there X is inf."""
     if not (a.size and b.size):
         batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
         return np.zeros((*batch, *b.shape[-2:]), b.dtype), codes(a)
@@ -103,9 +99,7 @@ def solution(a: ndarray, b: ndarray) -> tuple[ndarray, ndarray]:
 
 def triangular(a: ndarray, b: ndarray, upper: bool = False, unitriangular: bool = False) -> ndarray:
     """X with a X = b, of a only one triangle read; the diagonal taken as 1 if `unitriangular`."""
-    trsm = scipy_part("linalg", "solving with triangular matrices needs").get_blas_funcs(
-        "trsm", dtype=a.dtype
-    )
+    trsm = scipy_part("linalg", "solving with triangular matrices needs").get_blas_funcs("trsm", dtype=a.dtype)
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = (np.broadcast_to(t, (*batch, *t.shape[-2:])) for t in (a, b))
     n, k = b.shape[-2:]
@@ -130,17 +124,16 @@ def triangular(a: ndarray, b: ndarray, upper: bool = False, unitriangular: bool 
 
 @_quiet
 def cholesky_solution(b: ndarray, factor: ndarray, upper: bool = False) -> ndarray:
-    """X with A X = b, where A = L L^H for the lower factor L (L^H L of the upper): two triangular
-    equations."""
+    """X with A X = b, where A = L L^H for the lower factor L (L^H L of the upper): two triangular equations."""
     other = factor.mT.conj()
     lower, above = (other, factor) if upper else (factor, other)
     return triangular(above, triangular(lower, b), True)
 
 
 def substituted(a: ndarray, b: ndarray, upper: bool, unitriangular: bool) -> ndarray:
-    """`triangular` of many small matrices, row after row of all of them at once: they stand side by
-    side, the innermost dimension of a (n, n, many) and r (n, k, many). 500 of 3 x 3 in 0.03 ms, one
-    after the other in 1.2; of 16 x 16 in 0.6, 1.6."""
+    """`triangular` of many small matrices, row after row of all of them at once: they stand side by side, the innermost
+    dimension of a (n, n, many) and r (n, k, many). 500 of 3 x 3 in 0.03 ms, one after the other in 1.2; of 16 x 16 in
+    0.6, 1.6."""
     a, r = (np.array(np.moveaxis(t.reshape(-1, *t.shape[-2:]), 0, -1), order="C") for t in (a, b))
     for i in range(len(a))[:: -1 if upper else 1]:
         if not unitriangular:
@@ -150,11 +143,9 @@ def substituted(a: ndarray, b: ndarray, upper: bool, unitriangular: bool) -> nda
     return np.ascontiguousarray(np.moveaxis(r, -1, 0)).reshape(b.shape)
 
 
-def least_squares(
-    a: ndarray, b: ndarray, rcond: float, driver: str
-) -> tuple[ndarray, ndarray, ndarray]:
-    """X that minimizes |a X - b|, the rank of a, and its singular values; the last two only where
-    the driver has them."""
+def least_squares(a: ndarray, b: ndarray, rcond: float, driver: str) -> tuple[ndarray, ndarray, ndarray]:
+    """X that minimizes |a X - b|, the rank of a, and its singular values; the last two only where the driver has
+    them."""
     lstsq = scipy_part("linalg", "least squares need").lstsq
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = (np.broadcast_to(t, (*batch, *t.shape[-2:])) for t in (a, b))
@@ -165,9 +156,7 @@ def least_squares(
     gels = lapack("gels", a)
     for i in np.ndindex(batch if a.size and k else (0,)):
         if driver == "gels":
-            x[i] = gels(a[i], b[i] if m >= n else np.vstack((b[i], np.zeros((n - m, k), b.dtype))))[
-                1
-            ][:n]
+            x[i] = gels(a[i], b[i] if m >= n else np.vstack((b[i], np.zeros((n - m, k), b.dtype))))[1][:n]
             continue
         x[i], _, found, s = lstsq(a[i], b[i], rcond, lapack_driver=driver)
         rank[i] = found
@@ -178,8 +167,7 @@ def least_squares(
 
 @_quiet
 def inverse_of_rank(x: ndarray, atol: ndarray, rtol: ndarray, hermitian: bool = False) -> ndarray:
-    """Moore and Penrose's inverse: 1/s for each singular value s > max(atol, rtol s_max), 0 for the
-    others."""
+    """Moore and Penrose's inverse: 1/s for each singular value s > max(atol, rtol s_max), 0 for the others."""
     if not x.size:
         return np.zeros((*x.shape[:-2], *x.shape[:-3:-1]), x.dtype)
     if hermitian:
@@ -194,9 +182,9 @@ def inverse_of_rank(x: ndarray, atol: ndarray, rtol: ndarray, hermitian: bool = 
 
 
 def linalg_matrix_exp(x: ndarray) -> ndarray:
-    """exp of a matrix: scaling and squaring with a Pade approximant (Al-Mohy and Higham, 2009).
-    Small matrices of single precision in double, which takes as long: 100 of 8 x 8 are off by 5e-8
-    of their largest number, in single by 2e-6."""
+    """exp of a matrix: scaling and squaring with a Pade approximant (Al-Mohy and Higham, 2009). Small matrices of
+    single precision in double, which takes as long: 100 of 8 x 8 are off by 5e-8 of their largest number, in single by
+    2e-6."""
     if not x.size:
         return x.copy()
     expm = scipy_part("linalg", "matrix_exp needs").expm

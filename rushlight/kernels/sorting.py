@@ -1,5 +1,4 @@
-"""Order statistics, searches and sets, on arrays. Indices are int64, and nan counts as the largest
-number."""
+"""Order statistics, searches and sets, on arrays. Indices are int64, and nan counts as the largest number."""
 
 from __future__ import annotations
 
@@ -12,15 +11,7 @@ from numpy import ndarray
 
 from rushlight.base.faster import site
 from rushlight.base.intp import as_int64, as_intp
-from rushlight.kernels.reduce import (
-    check_dim,
-    check_elements,
-    chosen,
-    first,
-    in_order,
-    ordered,
-    taken,
-)
+from rushlight.kernels.reduce import check_dim, check_elements, chosen, first, in_order, ordered, taken
 from rushlight.kernels.summation import add_reduce
 
 SORTED_ELEMENTS = 32  # of a row, up to which sorting takes no longer than a partition
@@ -30,15 +21,12 @@ def kthvalue(x: ndarray, k: int, dim: int = -1, keepdim: bool = False) -> tuple[
     """The k-th smallest element along a dimension, k from 1 on."""
     count = counted(x, dim, "kthvalue")
     if not 1 <= k <= count:
-        raise ValueError(
-            f"selected number k out of range for dimension {dim}; hint: 1 <= k <= {count}"
-        )
+        raise ValueError(f"selected number k out of range for dimension {dim}; hint: 1 <= k <= {count}")
     return picked(x, k - 1, dim, keepdim)
 
 
 def median_dim(x: ndarray, dim: int, keepdim: bool = False) -> tuple[ndarray, ndarray]:
-    """The element in the middle of those in order, the lower of two; nan, the first, where there is
-    one."""
+    """The element in the middle of those in order, the lower of two; nan, the first, where there is one."""
     middle = (counted(x, dim, "median") - 1) // 2
     if x.dtype.kind not in "fV" or not x.ndim or not np.count_nonzero(lost := x != x):
         return picked(x, middle, dim, keepdim)
@@ -106,9 +94,7 @@ def most_frequent(x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
     places = np.arange(n)
     lengths = places - np.maximum.accumulate(places * new, -1)
     found = (
-        values.reshape(-1)
-        .take(lengths.argmax(-1).reshape(-1) + np.arange(0, x.size, n))
-        .reshape(*rows.shape[:-1], 1)
+        values.reshape(-1).take(lengths.argmax(-1).reshape(-1) + np.arange(0, x.size, n)).reshape(*rows.shape[:-1], 1)
     )
     there = rows == found
     if x.dtype.kind in "fV":
@@ -119,9 +105,7 @@ def most_frequent(x: ndarray, dim: int) -> tuple[ndarray, ndarray]:
 
 def ascending(x: ndarray) -> ndarray:
     """Each row in order, nan last, which NumPy puts anywhere in bfloat16."""
-    return (
-        np.sort(x.astype(np.float32), -1).astype(x.dtype) if x.dtype.kind == "V" else np.sort(x, -1)
-    )
+    return np.sort(x.astype(np.float32), -1).astype(x.dtype) if x.dtype.kind == "V" else np.sort(x, -1)
 
 
 def counted(x: ndarray, dim: int, name: str) -> int:
@@ -151,16 +135,11 @@ def picked(x: ndarray, place: int, dim: int, keepdim: bool) -> tuple[ndarray, nd
 # -- searches --------------------------------------------------------------------------------------
 
 
-def searchsorted(
-    x: ndarray, values: ndarray, sorter: ndarray | None, right: bool, small: bool
-) -> ndarray:
-    """Where each value belongs in the sorted last dimension of x; rows of values in rows of x,
-    unless x has one."""
+def searchsorted(x: ndarray, values: ndarray, sorter: ndarray | None, right: bool, small: bool) -> ndarray:
+    """Where each value belongs in the sorted last dimension of x; rows of values in rows of x, unless x has one."""
     side, kind = "right" if right else "left", np.int32 if small else np.int64
     if x.dtype.kind == "V" or x.dtype != values.dtype:
-        wide = np.result_type(
-            *(np.float32 if a.dtype.kind == "V" else a.dtype for a in (x, values))
-        )
+        wide = np.result_type(*(np.float32 if a.dtype.kind == "V" else a.dtype for a in (x, values)))
         x, values = x.astype(wide), values.astype(wide)
     if sorter is not None:
         x = np.take_along_axis(x, sorter, -1)
@@ -185,8 +164,7 @@ Runs = tuple[ndarray, ndarray, ndarray]
 
 
 def unique(x: ndarray, dim: int | None) -> Runs:
-    """The distinct elements, in order; with `dim` the distinct slices, in the order of their
-    elements."""
+    """The distinct elements, in order; with `dim` the distinct slices, in the order of their elements."""
     if dim is None:
         flat = x.reshape(-1)
         counted = by_counting(flat)
@@ -202,8 +180,7 @@ def unique(x: ndarray, dim: int | None) -> Runs:
 
 
 def by_counting(x: ndarray) -> Runs | None:
-    """The distinct ones of whole numbers that lie close together, as labels do: 2 million in 15 ms,
-    sorted in 500."""
+    """The distinct ones of whole numbers that lie close together, as labels do: 2 million in 15 ms, sorted in 500."""
     if x.dtype.kind not in "iub" or x.dtype == np.uint64 or not x.size:
         return None
     low, high = int(x.min()), int(x.max())
@@ -218,8 +195,8 @@ def by_counting(x: ndarray) -> Runs | None:
 
 
 def unique_consecutive(x: ndarray, dim: int | None, more: bool = True) -> Runs:
-    """The elements that differ from the one before; with `dim` the slices. Not `more`: these alone,
-    in a fifth of the time."""
+    """The elements that differ from the one before; with `dim` the slices. Not `more`: these alone, in a fifth of the
+    time."""
     if dim is None and not more:
         x = x.reshape(-1)
         return x[beginnings(x)], np.empty(0, np.int64), np.empty(0, np.int64)
@@ -260,9 +237,7 @@ def slices(x: ndarray, dim: int) -> ndarray:
         return x.reshape(1, 1)
     n = x.shape[dim]
     if not x.size and n:
-        raise RuntimeError(
-            "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
-        )
+        raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
     return np.moveaxis(x, dim, 0).reshape(n, x.size // n if n else 0)
 
 

@@ -14,21 +14,12 @@ erfcx, entr = from_scipy("erfcx"), from_scipy("entr")
 i0, i0e, i1, i1e = from_scipy("i0"), from_scipy("i0e"), from_scipy("i1"), from_scipy("i1e")
 modified_bessel_k0, modified_bessel_k1 = from_scipy("k0"), from_scipy("k1")
 scaled_modified_bessel_k0, scaled_modified_bessel_k1 = from_scipy("k0e"), from_scipy("k1e")
-bessel_j0, bessel_j1, bessel_y0, bessel_y1 = (
-    from_scipy("j0"),
-    from_scipy("j1"),
-    from_scipy("y0"),
-    from_scipy("y1"),
-)
+bessel_j0, bessel_j1, bessel_y0, bessel_y1 = from_scipy("j0"), from_scipy("j1"), from_scipy("y0"), from_scipy("y1")
 ndtr, log_ndtr, ndtri = from_scipy("ndtr"), from_scipy("log_ndtr"), from_scipy("ndtri")
 zeta, xlog1py = from_scipy("zeta"), from_scipy("xlog1py")
 airy_ai = of_reals(lambda x: scipy_function("airy")(x)[0])
 _digamma, _erfinv = from_scipy("digamma"), from_scipy("erfinv")
-_gammaln, _gammainc, _gammaincc = (
-    from_scipy("gammaln"),
-    from_scipy("gammainc"),
-    from_scipy("gammaincc"),
-)
+_gammaln, _gammainc, _gammaincc = from_scipy("gammaln"), from_scipy("gammainc"), from_scipy("gammaincc")
 
 
 def lgamma(x: ndarray) -> ndarray:
@@ -40,17 +31,12 @@ def lgamma(x: ndarray) -> ndarray:
 
 @of_reals
 def erfinv(x: ndarray) -> ndarray:
-    """The inverse of erf. Single precision by double: initial weights made of it are torch's to the
-    bit but for 3 in 10,000. (The polynomials of M. Giles, 2010, are 3.5 units in the last place
-    off: 100,000 numbers in 0.3 ms; so in 2.2.) Where x is beyond 1 SciPy would take 3 us for each.
-    """
+    """The inverse of erf. Single precision by double: initial weights made of it are torch's to the bit but for 3 in
+    10,000. (The polynomials of M. Giles, 2010, are 3.5 units in the last place off: 100,000 numbers in 0.3 ms; so in
+    2.2.) Where x is beyond 1 SciPy would take 3 us for each."""
     wide = x.astype(np.float64)
     beyond = np.absolute(wide) > 1
-    y = (
-        np.where(beyond, np.nan, _erfinv(np.where(beyond, 0, wide)))
-        if beyond.any()
-        else _erfinv(wide)
-    )
+    y = np.where(beyond, np.nan, _erfinv(np.where(beyond, 0, wide))) if beyond.any() else _erfinv(wide)
     return np.copysign(y, wide)  # SciPy has 0 for -0
 
 
@@ -65,9 +51,8 @@ def horner(x: ndarray, coefficients: tuple[float, ...]) -> ndarray:
 
 @of_reals
 def digamma(x: ndarray) -> ndarray:
-    """d log(gamma(x)) / dx. Single precision below 0 by reflection, digamma(1 - x) - pi / tan(pi
-    x), in double, as in torch: SciPy sums a series around each root, 100,000 numbers from -1 to 0
-    in 210 ms, these in 3."""
+    """d log(gamma(x)) / dx. Single precision below 0 by reflection, digamma(1 - x) - pi / tan(pi x), in double, as in
+    torch: SciPy sums a series around each root, 100,000 numbers from -1 to 0 in 210 ms, these in 3."""
     if x.dtype != np.float32 or not (below := x < 0).any():
         return _digamma(x)
     wide = x.astype(np.float64)
@@ -84,9 +69,8 @@ def from_whole(x: ndarray) -> ndarray:
 
 
 def trigamma(x: ndarray) -> ndarray:
-    """The derivative of digamma, for single precision, in double: sum 1/(x + k)^2 up to x >= 6,
-    Stirling's series above, and pi^2 / sin^2(pi x) - trigamma(1 - x) for x < 1/2. 100,000 numbers
-    in 3 ms, by zeta in 20."""
+    """The derivative of digamma, for single precision, in double: sum 1/(x + k)^2 up to x >= 6, Stirling's series
+    above, and pi^2 / sin^2(pi x) - trigamma(1 - x) for x < 1/2. 100,000 numbers in 3 ms, by zeta in 20."""
     wide = x.astype(np.float64)
     low = wide < 0.5
     z, total = np.where(low, 1 - wide, wide), np.zeros_like(wide)
@@ -158,8 +142,7 @@ def spherical_bessel_j0(x: ndarray) -> ndarray:
 
 
 def _polynomial(name: str, most: dict[str, int] | None = None) -> Callable:
-    """SciPy's polynomial of degree n at x; 0 for negative n, and nan for n above `most`, by dtype,
-    as in torch."""
+    """SciPy's polynomial of degree n at x; 0 for negative n, and nan for n above `most`, by dtype, as in torch."""
 
     def evaluate(x: ndarray, n: ndarray) -> ndarray:
         degree = np.where(n > -1, n, -1).astype("l")  # nan is none; SciPy takes C's long
@@ -171,16 +154,10 @@ def _polynomial(name: str, most: dict[str, int] | None = None) -> Callable:
 
 _FINITE = {"float32": 128, "float64": 512}
 
-chebyshev_polynomial_t, chebyshev_polynomial_u = (
-    _polynomial("eval_chebyt"),
-    _polynomial("eval_chebyu"),
-)
+chebyshev_polynomial_t, chebyshev_polynomial_u = _polynomial("eval_chebyt"), _polynomial("eval_chebyu")
 hermite_polynomial_h = _polynomial("eval_hermite", _FINITE)
 hermite_polynomial_he = _polynomial("eval_hermitenorm", _FINITE)
-laguerre_polynomial_l, legendre_polynomial_p = (
-    _polynomial("eval_laguerre"),
-    _polynomial("eval_legendre"),
-)
+laguerre_polynomial_l, legendre_polynomial_p = _polynomial("eval_laguerre"), _polynomial("eval_legendre")
 
 
 def chebyshev_polynomial_v(x: ndarray, n: ndarray) -> ndarray:

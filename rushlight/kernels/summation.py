@@ -32,11 +32,10 @@ max_reduce: Any = np.maximum.reduce
 
 
 def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
-    """np.add.reduce(x, dims) in C order, with rounding errors that do not grow with the number of
-    rows.
+    """np.add.reduce(x, dims) in C order, with rounding errors that do not grow with the number of rows.
 
-    NumPy adds pairwise along the last dimension only; above it, row to row: the sum of 100,000 rows
-    is off by 1e-5. Blocks of rows times ones, products of BLAS, take 0.1 to 1 of the time."""
+    NumPy adds pairwise along the last dimension only; above it, row to row: the sum of 100,000 rows is off by 1e-5.
+    Blocks of rows times ones, products of BLAS, take 0.1 to 1 of the time."""
     axes = (dims,) if dims.__class__ is int else dims
     if (
         axes == (0,)
@@ -65,21 +64,11 @@ def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
     ):
         r = rows_added(x)  # a mean over tokens, 8 x 32 x 128: 4 us, by the long way below 11
         return r[:, None] if keepdim else r
-    if (
-        axes
-        and len(axes) > 1
-        and (n := row_length(x.shape, axes))
-        and x.dtype in ONES
-        and x.flags.c_contiguous
-    ):
+    if axes and len(axes) > 1 and (n := row_length(x.shape, axes)) and x.dtype in ONES and x.flags.c_contiguous:
         lead = x.shape[: x.ndim - len(axes)]
         r = along_rows(x.reshape(*lead, n))
         return r.reshape(lead + (1,) * len(axes)) if keepdim else r
-    if (
-        x.size < BLAS_ELEMENTS
-        or x.dtype not in ONES
-        or not (axes is None or axes and valid(axes, x.ndim))
-    ):
+    if x.size < BLAS_ELEMENTS or x.dtype not in ONES or not (axes is None or axes and valid(axes, x.ndim)):
         # half precision by way of single: ones would stop at 2048, or 256
         if x.itemsize == 2 and x.dtype.kind in "fV":
             from rushlight.kernels.float16 import converted, single
@@ -100,9 +89,7 @@ def added(x: ndarray, dims: Any = None, keepdim: bool = False) -> ndarray:
     if x.ndim > 1:
         total = total.transpose([order.index(d) for d in range(x.ndim)])
     kept = (
-        total.shape
-        if keepdim
-        else [n for d, n in enumerate(total.shape) if d not in axes and d - x.ndim not in axes]
+        total.shape if keepdim else [n for d, n in enumerate(total.shape) if d not in axes and d - x.ndim not in axes]
     )
     return in_c_order(total.reshape(kept))
 
@@ -119,8 +106,7 @@ def add_to(a: ndarray, b: ndarray) -> None:
 
 
 def copy_like(leaf: ndarray, g: ndarray) -> ndarray:
-    """A copy of a gradient that lies in memory as its leaf does; in C order, as torch's, where the
-    leaf has gaps."""
+    """A copy of a gradient that lies in memory as its leaf does; in C order, as torch's, where the leaf has gaps."""
     if leaf.flags.c_contiguous or (r := room_like(leaf, leaf.dtype)).strides != leaf.strides:
         return g.copy()
     r[...] = g
@@ -128,21 +114,18 @@ def copy_like(leaf: ndarray, g: ndarray) -> ndarray:
 
 
 def row_length(shape: tuple, axes: tuple) -> int:
-    """How many elements the last dimensions hold, if these are the last ones, each named once, and
-    they are of rows for einsum; 0 if not."""
+    """How many elements the last dimensions hold, if these are the last ones, each named once, and they are of rows for
+    einsum; 0 if not."""
     ndim = len(shape)
     kept = ndim - len(axes)
     n = prod(shape[kept:])
     if not IN_TURN_ELEMENTS < n <= EINSUM_ELEMENTS:
         return 0
-    return (
-        n if valid(axes, ndim) and sorted([d % ndim for d in axes]) == [*range(kept, ndim)] else 0
-    )
+    return n if valid(axes, ndim) and sorted([d % ndim for d in axes]) == [*range(kept, ndim)] else 0
 
 
 def ends_in_rows(shape: tuple, axes: tuple) -> bool:
-    """Whether the last dimensions are added up, as NumPy does pairwise, and then not many such
-    sums."""
+    """Whether the last dimensions are added up, as NumPy does pairwise, and then not many such sums."""
     d, n = len(shape) - 1, 1
     while d in axes:
         n *= shape[d]
@@ -151,9 +134,9 @@ def ends_in_rows(shape: tuple, axes: tuple) -> bool:
 
 
 def along_rows(x: ndarray) -> ndarray:
-    """The sum of each row (..., n). Of 8 to 1024 elements einsum adds up four vectors side by side:
-    128 x 400 in 14 us, by NumPy's pairs 33, 10,000 x 16 in 42, not 190; with the same bits for a
-    row however many there are (BLAS would give others)."""
+    """The sum of each row (..., n). Of 8 to 1024 elements einsum adds up four vectors side by side: 128 x 400 in 14 us,
+    by NumPy's pairs 33, 10,000 x 16 in 42, not 190; with the same bits for a row however many there are (BLAS would
+    give others)."""
     n = x.shape[-1]
     # 51,200 rows of 2 in 0.1 ms, NumPy's loop over each row takes 1
     if 1 < n <= IN_TURN_ELEMENTS and x.size >= BLAS_ELEMENTS:
@@ -161,11 +144,7 @@ def along_rows(x: ndarray) -> ndarray:
         for i in range(2, n):
             r += x[..., i]
         return r
-    return (
-        rows_einsum("...n->...", x)
-        if IN_TURN_ELEMENTS < n <= EINSUM_ELEMENTS
-        else add_reduce(x, -1)
-    )
+    return rows_einsum("...n->...", x) if IN_TURN_ELEMENTS < n <= EINSUM_ELEMENTS else add_reduce(x, -1)
 
 
 def valid(axes: tuple, ndim: int) -> bool:
@@ -174,8 +153,8 @@ def valid(axes: tuple, ndim: int) -> bool:
 
 
 def block_by_block(x: ndarray, axes: list[int]) -> ndarray:
-    """The sum over `axes`, which rise, with all dimensions kept: each run of neighbours at once, a
-    short last one last."""
+    """The sum over `axes`, which rise, with all dimensions kept: each run of neighbours at once, a short last one
+    last."""
     shape = list(x.shape)
     blocks: list[list[int]] = []
     for d in axes:
@@ -197,8 +176,8 @@ def block_by_block(x: ndarray, axes: list[int]) -> ndarray:
 
 
 def product(ones: ndarray, x: ndarray) -> ndarray:
-    """Of much on one thread: those of BLAS would wait, spinning, beside the loops that come next,
-    which share the cores (a step of a large MLP on two threads: 104 ms, and 58)."""
+    """Of much on one thread: those of BLAS would wait, spinning, beside the loops that come next, which share the cores
+    (a step of a large MLP on two threads: 104 ms, and 58)."""
     multiply = np.dot if x.ndim == 2 else np.matmul  # gemv, where matmul takes three times as long
     return alone()(multiply, ones, x) if x.size >= THREADED_ELEMENTS else multiply(ones, x)
 
@@ -211,9 +190,8 @@ def alone() -> Callable[..., ndarray]:
 
 
 def rows_added(x: ndarray) -> ndarray:
-    """(..., n, m) -> (..., m). The rows of all blocks lie side by side in one product (500 x 32: 16
-    us, in a product for each block 37); what it gives, a row for each block, is added up in the
-    same way."""
+    """(..., n, m) -> (..., m). The rows of all blocks lie side by side in one product (500 x 32: 16 us, in a product
+    for each block 37); what it gives, a row for each block, is added up in the same way."""
     n, m = x.shape[-2:]
     ones, blocks = ONES[x.dtype], n // BLOCK_ROWS
     if n <= BLOCK_ROWS:

@@ -1,13 +1,12 @@
 """Compile loops in another process of low priority, while NumPy goes on with the work.
 
-A loop without machine code takes 0.2 to 1 s to compile. A way of `rushlight.fast` that meets such
-a loop raises NotReady; the place that chose the way catches it, and the reference kernel computes
-instead. The loop is used once its machine code is in the cache folder. Until then the accounts of
-NumPy's work (budget.py) put off the next attempt.
+A loop without machine code takes 0.2 to 1 s to compile. A way of `rushlight.fast` that meets such a loop raises
+NotReady; the place that chose the way catches it, and the reference kernel computes instead. The loop is used once its
+machine code is in the cache folder. Until then the accounts of NumPy's work (budget.py) put off the next attempt.
 
-So the first run on a machine may switch to a loop later than the runs after it, and its last bits
-may differ from theirs. `settle()`, `use_deterministic_algorithms(True)` or RUSHLIGHT_LOOPS=wait
-make the program wait for its loops instead."""
+So the first run on a machine may switch to a loop later than the runs after it, and its last bits may differ from
+theirs. `settle()`, `use_deterministic_algorithms(True)` or RUSHLIGHT_LOOPS=wait make the program wait for its loops
+instead."""
 
 from __future__ import annotations
 

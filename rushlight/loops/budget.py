@@ -1,5 +1,4 @@
-"""What NumPy's work may cost before compiled loops take over, and the switch that keeps loops
-away."""
+"""What NumPy's work may cost before compiled loops take over, and the switch that keeps loops away."""
 
 from __future__ import annotations
 
@@ -11,9 +10,9 @@ from rushlight.base.dependencies import numba_loads
 
 CALL, ELEMENT = 0.4e-6, 0.3e-9  # seconds that a pass of NumPy takes, and one element of it
 
-# Loops read from disk take 0.3 s, of which Numba's import takes 0.25 s. Without this price, a first
-# sum of 300 x 300 took 0.9 s instead of 20 us; with 0.5 s, the first 17 steps of a GPT took 85 ms
-# each, loops take 50 ms. On a new machine loops cost 3 to 20 s, once.
+# Loops read from disk take 0.3 s, of which Numba's import takes 0.25 s. Without this price, a first sum of 300 x 300
+# took 0.9 s instead of 20 us; with 0.5 s, the first 17 steps of a GPT took 85 ms each, loops take 50 ms. On a new
+# machine loops cost 3 to 20 s, once.
 LOADING_SECONDS, NUMBA_SECONDS = 0.3, 0.25
 
 PUT_OFF = 0.1  # the part of its price after which an account tries again a loop that was not ready
@@ -24,12 +23,10 @@ allowed = True  # False after rushlight.fast.off(): eager work stays with NumPy
 
 
 class Budget:
-    """What NumPy's work may cost before loops that round in another way take over: as much as
-    loading the loops costs.
+    """What NumPy's work may cost before loops that round in another way take over: as much as loading the loops costs.
 
-    `price`: in seconds or another unit of work; `loading`: the part of the price that is no cost
-    any more where Numba has been loaded. Nothing but the work decides, so a program that is run
-    again gives the same numbers."""
+    `price`: in seconds or another unit of work; `loading`: the part of the price that is no cost any more where Numba
+    has been loaded. Nothing but the work decides, so a program that is run again gives the same numbers."""
 
     def __init__(self, price: float, loading: float = 0.0) -> None:
         self.left, self.loading, self.lock = price, loading, allocate_lock()

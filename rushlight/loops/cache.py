@@ -1,5 +1,4 @@
-"""The cache of compiled loops: loops of equal text are compiled once, and shared by later processes
-through files."""
+"""The cache of compiled loops: loops of equal text are compiled once, and shared by later processes through files."""
 
 from __future__ import annotations
 
@@ -42,34 +41,24 @@ FILE = """from rushlight.loops.cache import {how}
 
 
 def loop(function: Callable) -> Callable:
-    """The decorator of fused loops: compiles the function, unless a function of the same text was
-    compiled before."""
+    """The decorator of fused loops: compiles the function, unless a function of the same text was compiled before."""
     return compiled(text_of(function))
 
 
 def text_of(function: Any) -> str:
-    """The function's text, renamed to `kernel`. Faster than `inspect.getsource`, which tokenizes
-    the text."""
+    """The function's text, renamed to `kernel`. Faster than `inspect.getsource`, which tokenizes the text."""
     # co_firstlineno counts from 1 and is the decorator's line, so the slice begins at the `def`
     lines = linecache.getlines(function.__code__.co_filename)[function.__code__.co_firstlineno :]
     return "".join(
-        [
-            "def kernel" + lines[0][lines[0].index("(") :],
-            *takewhile(lambda line: line.startswith(" "), lines[1:]),
-        ]
+        ["def kernel" + lines[0][lines[0].index("(") :], *takewhile(lambda line: line.startswith(" "), lines[1:])]
     )
 
 
 def joint(*loops: Any) -> Callable[[Callable], Callable]:
-    """The decorator of a function that calls loops: compiles it, so that the calls do not go
-    through Python."""
+    """The decorator of a function that calls loops: compiles it, so that the calls do not go through Python."""
 
     def decorate(function: Any) -> Callable:
-        names = {
-            name: f
-            for name, f in function.__globals__.items()
-            if any([f is loop for loop in loops])
-        }
+        names = {name: f for name, f in function.__globals__.items() if any([f is loop for loop in loops])}
         return calling(text_of(function), **names)
 
     return decorate
@@ -84,8 +73,7 @@ def calling(text: str, **loops: Any) -> Callable:
 
 
 def bring(loop: Any) -> None:
-    """Load the cached machine code of a loop, before a function that calls the loop by its symbol
-    is loaded."""
+    """Load the cached machine code of a loop, before a function that calls the loop by its symbol is loaded."""
     cache = loop._cache  # loops compiled in memory have no _cache_file
     index = getattr(getattr(cache, "_cache_file", None), "_load_index", None)
     if index is not None:
@@ -96,14 +84,11 @@ def bring(loop: Any) -> None:
                     loop.compile(key[0])
 
 
-def compiled(
-    text: str, exact: bool = False, callees: Mapping[str, Callable] = MappingProxyType({})
-) -> Callable:
-    """The function `kernel` of this text, compiled at its first call unless machine code is in the
-    cache.
+def compiled(text: str, exact: bool = False, callees: Mapping[str, Callable] = MappingProxyType({})) -> Callable:
+    """The function `kernel` of this text, compiled at its first call unless machine code is in the cache.
 
-    `exact`: every operation rounds as NumPy's; else a product and a sum may be fused, with one
-    rounding. `callees`: name in the text -> the loop that it calls."""
+    `exact`: every operation rounds as NumPy's; else a product and a sum may be fused, with one rounding. `callees`:
+    name in the text -> the loop that it calls."""
     key = key_of(text, exact)
     with lock:
         found = LOOPS.get(key)
@@ -125,49 +110,31 @@ def known_by(key: str, recipe: tuple, loop: Any) -> Callable:
 
 
 def key_of(text: str, exact: bool) -> str:
-    return hashlib.sha256("\n".join((text, str(exact), FILE, *versions())).encode()).hexdigest()[
-        :24
-    ]
+    return hashlib.sha256("\n".join((text, str(exact), FILE, *versions())).encode()).hexdigest()[:24]
 
 
 def price(text: str, exact: bool = False) -> float:
-    """Estimated seconds of a loop's first call: importing Numba, and compiling or reading machine
-    code."""
+    """Estimated seconds of a loop's first call: importing Numba, and compiling or reading machine code."""
     start = 0.0 if "numba" in sys.modules else 0.4
     place = folder()
-    known = place is not None and any(
-        place.glob(f"__pycache__/rushlight_loop_{key_of(text, exact)}*.nbi")
-    )
+    known = place is not None and any(place.glob(f"__pycache__/rushlight_loop_{key_of(text, exact)}*.nbi"))
     return start + (0.02 if known else 0.8)
 
 
 @cache
 def versions() -> tuple[str, ...]:
-    """What machine code depends on besides the loop's text: the versions of Numba and Python,
-    scalar functions."""
+    """What machine code depends on besides the loop's text: the versions of Numba and Python, scalar functions."""
     own = Path(__file__).parent
     sources = [
         (own / name).read_text()
-        for name in (
-            "scalar_math.py",
-            "minimax_polynomials.py",
-            "intrinsics.py",
-            "simd.py",
-            "matmul_tiles.py",
-        )
+        for name in ("scalar_math.py", "minimax_polynomials.py", "intrinsics.py", "simd.py", "matmul_tiles.py")
     ]
-    return (
-        metadata.version("numba") if has_numba() else "no Numba",
-        sys.version,
-        __version__,
-        *sources,
-    )
+    return (metadata.version("numba") if has_numba() else "no Numba", sys.version, __version__, *sources)
 
 
 @cache
 def scope() -> dict[str, Any]:
-    """The globals of a loop: exp, tanh, where... for float32, exp64... for float64, instructions
-    for sums."""
+    """The globals of a loop: exp, tanh, where... for float32, exp64... for float64, instructions for sums."""
     import numpy as np
 
     from rushlight.loops.matmul_tiles import tiles
@@ -215,13 +182,12 @@ def exact(function: FunctionType) -> Callable:
 def kept(function: FunctionType, flags: dict[str, Any]) -> Callable:
     """The function, compiled by Numba unless an earlier process has stored machine code.
 
-    To read machine code, Numba would first load everything that it needs to compile, which takes
-    most of the time. Here that is deferred until something must be compiled; so are the functions
-    that loops call."""
+    To read machine code, Numba would first load everything that it needs to compile, which takes most of the time. Here
+    that is deferred until something must be compiled; so are the functions that loops call."""
     from rushlight.loops.ctrl_c import numba
 
-    # A helper inside a loop's file is part of the loop's machine code. Cached by itself, it could
-    # refer to a loop's symbol that no longer exists.
+    # A helper inside a loop's file is part of the loop's machine code. Cached by itself, it could refer to a loop's
+    # symbol that no longer exists.
     if function.__name__ != "kernel":
         return once(numba.njit(**flags)(function))
     made = once(numba.njit(cache=True, **flags)(function))
@@ -247,9 +213,7 @@ def kept(function: FunctionType, flags: dict[str, Any]) -> Callable:
     def read(signature: Any, target: Any) -> Any:
         try:
             data = cache._cache_file.load(cache._index_key(signature, target.codegen()))
-            if data is not None and (
-                not function.__globals__.get("callees") or finds_its_loops(target, *data[0])
-            ):
+            if data is not None and (not function.__globals__.get("callees") or finds_its_loops(target, *data[0])):
                 found = cache._impl.rebuild(target, data)
                 by_name(found.library)
                 return found
@@ -270,8 +234,7 @@ def kept(function: FunctionType, flags: dict[str, Any]) -> Callable:
 
 
 def once(function: Any) -> Any:
-    """Make callers compile a function once for each type, and not again for each literal
-    argument."""
+    """Make callers compile a function once for each type, and not again for each literal argument."""
     from numba.core.types import unliteral
 
     template = function.get_call_template
@@ -282,8 +245,8 @@ def once(function: Any) -> Any:
 
 
 class Wait:
-    """The time that this process has spent compiling. After NOTICE_SECONDS the logger "rushlight"
-    explains the wait, once."""
+    """The time that this process has spent compiling. After NOTICE_SECONDS the logger "rushlight" explains the wait,
+    once."""
 
     def __init__(self) -> None:
         self.spent, self.since, self.told = 0.0, 0.0, False
@@ -295,9 +258,8 @@ class Wait:
 
             self.told = True
             getLogger("rushlight").warning(
-                "rushlight is compiling its loops for this machine. They are kept in %s; "
-                "`rushlight warmup` compiles the "
-                "usual ones beforehand.",
+                "rushlight is compiling its loops for this machine. They are kept in %s; `rushlight warmup` compiles "
+                "the usual ones beforehand.",
                 folder(),
             )
 
@@ -309,8 +271,7 @@ wait = Wait()
 
 
 def finds_its_loops(target: Any, name: str, kind: str, data: Any) -> bool:
-    """Whether all loops that a function's machine code calls are loaded, under the symbols that it
-    uses."""
+    """Whether all loops that a function's machine code calls are loaded, under the symbols that it uses."""
     from llvmlite.binding import parse_bitcode
 
     engine = getattr(target.codegen(), "_engine", None)
@@ -328,8 +289,7 @@ def finds_its_loops(target: Any, name: str, kind: str, data: Any) -> bool:
 
 
 def by_name(library: Any) -> None:
-    """Make functions that call this loop link to its symbol, instead of containing a copy of its
-    code."""
+    """Make functions that call this loop link to its symbol, instead of containing a copy of its code."""
     if hasattr(library, "_get_module_for_linking"):
         library._shared_module = None
         library.__class__ = known_by_name(library.__class__)
@@ -343,14 +303,9 @@ def known_by_name(own: type) -> type:
 
 
 def folder() -> Path | None:
-    """The folder of compiled loops, in RUSHLIGHT_CACHE or the user's cache folder; None if it is
-    not writable."""
+    """The folder of compiled loops, in RUSHLIGHT_CACHE or the user's cache folder; None if it is not writable."""
     named = os.environ.get("RUSHLIGHT_CACHE")
-    base = (
-        Path(named)
-        if named
-        else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rushlight"
-    )
+    base = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rushlight"
     try:
         place = base / "loops"
         place.mkdir(parents=True, exist_ok=True)
@@ -360,15 +315,11 @@ def folder() -> Path | None:
 
 
 def from_file(text: str, key: str, exact: bool, callees: Mapping[str, Callable]) -> Callable | None:
-    """The loop from a file in the cache folder; writes the file if the loop is new. None without a
-    folder."""
+    """The loop from a file in the cache folder; writes the file if the loop is new. None without a folder."""
     place = folder()
     if place is None:
         return None
-    path, whole = (
-        place / f"rushlight_loop_{key}.py",
-        FILE.format(text=text, how="exact" if exact else "cached"),
-    )
+    path, whole = place / f"rushlight_loop_{key}.py", FILE.format(text=text, how="exact" if exact else "cached")
     partial = path.with_suffix(f".{os.getpid()}")
     try:
         if not path.exists() or path.read_bytes() != whole.encode():
@@ -398,8 +349,8 @@ def in_memory(text: str, key: str, exact: bool, callees: Mapping[str, Callable])
 
 
 def prune(place: Path) -> None:
-    """Remove the oldest files if there are too many. (Not the least recently used: Numba compares
-    file times, so reading must not change them.)"""
+    """Remove the oldest files if there are too many. (Not the least recently used: Numba compares file times, so
+    reading must not change them.)"""
     files = sorted(place.glob("rushlight_loop_*.py"), key=lambda f: f.stat().st_mtime)
     for old in files[: max(0, len(files) - MAX_FILES)]:
         for part in (*place.glob(f"__pycache__/{old.stem}*"), old):

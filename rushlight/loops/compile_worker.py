@@ -42,10 +42,9 @@ def main() -> None:
 def lower_priority() -> None:
     """Give way to all other processes.
 
-    Linux may share processor time between sessions first (autogroup). There `nice` counts within
-    the session only, which this process has to itself, so the session's own priority is lowered,
-    too. Otherwise BLAS with several threads waits for this process: a step of 0.04 s took up to
-    3.7 s (benchmarks/first_steps.md)."""
+    Linux may share processor time between sessions first (autogroup). There `nice` counts within the session only,
+    which this process has to itself, so the session's own priority is lowered, too. Otherwise BLAS with several threads
+    waits for this process: a step of 0.04 s took up to 3.7 s (benchmarks/first_steps.md)."""
     priority = LOW_PRIORITY if process_cores() > 1 else SHARED_PRIORITY
     if hasattr(os, "nice"):
         os.nice(priority)

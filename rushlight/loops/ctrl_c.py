@@ -1,8 +1,7 @@
 """Import Numba with Ctrl-C deferred while it compiles, for at most one loop.
 
-LLVM calls back into Python when it has finished. An interrupt that came while it compiled would
-raise KeyboardInterrupt in that callback, where exceptions are printed and lost, and the program
-would continue."""
+LLVM calls back into Python when it has finished. An interrupt that came while it compiled would raise KeyboardInterrupt
+in that callback, where exceptions are printed and lost, and the program would continue."""
 
 from __future__ import annotations
 
@@ -17,8 +16,7 @@ __all__ = ["numba"]
 
 
 class Interrupts(Listener):
-    """Defers interrupts during the outermost compilation of the main thread; other threads receive
-    no interrupts."""
+    """Defers interrupts during the outermost compilation of the main thread; other threads receive no interrupts."""
 
     def __init__(self) -> None:
         self.depth, self.came, self.handler = 0, False, None  # type: tuple[int, bool, Any]

@@ -1,5 +1,4 @@
-"""Numba, imported at the first compilation, and LLVM instructions that Python code cannot
-express."""
+"""Numba, imported at the first compilation, and LLVM instructions that Python code cannot express."""
 
 from __future__ import annotations
 
@@ -16,23 +15,21 @@ FLAGS = {"fastmath": {"contract"}, **EXACT}
 
 @cache
 def backend() -> SimpleNamespace:
-    """`jit`: the decorator of scalar functions; `select`, `bits`...: instructions. ImportError
-    without Numba."""
+    """`jit`: the decorator of scalar functions; `select`, `bits`...: instructions. ImportError without Numba."""
     try:
         from numba.extending import intrinsic
 
         from rushlight.loops.ctrl_c import numba
     except ImportError as e:
         raise ImportError(
-            "rushlight.compile fuses loops with Numba, which is not installed: "
-            "pip install numba scipy"
+            "rushlight.compile fuses loops with Numba, which is not installed: pip install numba scipy"
         ) from e
     return instructions(numba, intrinsic)
 
 
 def instructions(numba: Any, intrinsic: Any) -> SimpleNamespace:
-    """The instructions that scalar functions are built from. `jit`: compiles functions that are
-    called by loops only."""
+    """The instructions that scalar functions are built from. `jit`: compiles functions that are called by loops
+    only."""
     return SimpleNamespace(
         numba=numba,
         jit=numba.njit(no_cpython_wrapper=True, **FLAGS),
@@ -69,8 +66,7 @@ def cast_bits(intrinsic: Any, frm: Any, to: Any) -> Any:
 
 @cache
 def knows_halves() -> bool:
-    """Whether this processor has float16 instructions. Without, LLVM would call functions that are
-    not linked."""
+    """Whether this processor has float16 instructions. Without, LLVM would call functions that are not linked."""
     from llvmlite import binding
 
     return bool(binding.get_host_cpu_features().get("f16c")) or machine() in ("aarch64", "arm64")
@@ -133,9 +129,7 @@ def scaled(intrinsic: Any) -> Any:
             f = builder.module.globals.get(name) or ir.Function(
                 builder.module, ir.FunctionType(kind, [kind, number]), name=name
             )
-            return builder.call(
-                f, [args[0], args[1] if args[1].type == number else builder.trunc(args[1], number)]
-            )
+            return builder.call(f, [args[0], args[1] if args[1].type == number else builder.trunc(args[1], number)])
 
         return x(x, n), generate
 
@@ -145,8 +139,7 @@ def scaled(intrinsic: Any) -> Any:
 def reordered(intrinsic: Any, instruction: str) -> Any:
     @intrinsic
     def step(typing, a, b):
-        """a + b in a sum, or a b in a product, that may be reordered, so that LLVM can vectorize
-        it."""
+        """a + b in a sum, or a b in a product, that may be reordered, so that LLVM can vectorize it."""
 
         def generate(context, builder, signature, args):
             step_of = getattr(builder, instruction)
@@ -160,8 +153,8 @@ def reordered(intrinsic: Any, instruction: str) -> Any:
 def extreme(intrinsic: Any, name: str) -> Any:
     @intrinsic
     def extreme(typing, a, b):
-        """The maximum or minimum of a and b; nan if either is nan. An LLVM intrinsic, so that LLVM
-        vectorizes reductions."""
+        """The maximum or minimum of a and b; nan if either is nan. An LLVM intrinsic, so that LLVM vectorizes
+        reductions."""
 
         def generate(context, builder, signature, args):
             from llvmlite import ir
@@ -183,9 +176,9 @@ def restrict(numba: Any, intrinsic: Any) -> Any:
     def restrict(typing):
         """Promise that the arrays of this function do not overlap.
 
-        LLVM checks only a few pairs of pointers at run time, and does not vectorize loops over more
-        arrays. Field 4 of an array's arguments is its data pointer. The function is also not
-        inlined, so that it rounds in the same way wherever it is called."""
+        LLVM checks only a few pairs of pointers at run time, and does not vectorize loops over more arrays. Field 4 of
+        an array's arguments is its data pointer. The function is also not inlined, so that it rounds in the same way
+        wherever it is called."""
 
         def generate(context, builder, signature, args):
             builder.function.attributes.add("noinline")
@@ -211,17 +204,12 @@ def shaped(numba: Any, intrinsic: Any) -> Any:
             from numba.core import cgutils
             from numba.np.arrayobj import make_array, populate_array
 
-            given, made = (
-                make_array(x)(context, builder, args[0]),
-                make_array(kind)(context, builder),
-            )
+            given, made = make_array(x)(context, builder, args[0]), make_array(kind)(context, builder)
             sizes = cgutils.unpack_tuple(builder, args[1]) if len(shape) else []
             strides = [given.itemsize]
             for n in reversed(sizes[1:]):
                 strides.insert(0, builder.mul(strides[0], n))
-            populate_array(
-                made, given.data, sizes, strides[len(strides) - len(sizes) :], given.itemsize, None
-            )
+            populate_array(made, given.data, sizes, strides[len(strides) - len(sizes) :], given.itemsize, None)
             return made._getvalue()
 
         return kind(x, shape), generate
@@ -234,8 +222,8 @@ def wide(numba: Any, intrinsic: Any) -> Any:
     def wide(typing):
         """Use the processor's full vector width, in a function with long loops.
 
-        On many processors with AVX-512, LLVM uses half of that, for short loops. llvmlite takes
-        this attribute as raw text."""
+        On many processors with AVX-512, LLVM uses half of that, for short loops. llvmlite takes this attribute as raw
+        text."""
 
         def generate(context, builder, signature, args):
             set.add(builder.function.attributes, '"prefer-vector-width"="512"')

@@ -1,35 +1,28 @@
-"""Products of matrices in vector registers, as instructions of compiled loops
-(fast/matmul_loops.py).
+"""Products of matrices in vector registers, as instructions of compiled loops (fast/matmul_loops.py).
 
-`tileRxV(x, i, row, y, j, across, more, m, apart, out, o, line, deep, columns)` makes R rows of V
-registers:
+`tileRxV(x, i, row, y, j, across, more, m, apart, out, o, line, deep, columns)` makes R rows of V registers:
 
-    out[o + r line + c] = more[m + r apart + c] + sum over p < deep of x[i + r row + p] y[j + p
-    across + c]
+    out[o + r line + c] = more[m + r apart + c] + sum over p < deep of x[i + r row + p] y[j + p across + c]
 
-for c < columns; the last of the V registers may be partial. The sums stay in registers: for each p
-there are V loads of y, R loads of x and R V fused multiply-adds (with AVX-512: 24 for 10 loads,
-where the processor can do one load per multiply-add). The loop handles two p at a time and
-prefetches the result's lines. `memory(address)` is a flat array at an address, `word(address)` the
-64-bit integer there.
+for c < columns; the last of the V registers may be partial. The sums stay in registers: for each p there are V loads of
+y, R loads of x and R V fused multiply-adds (with AVX-512: 24 for 10 loads, where the processor can do one load per
+multiply-add). The loop handles two p at a time and prefetches the result's lines. `memory(address)` is a flat array at
+an address, `word(address)` the 64-bit integer there.
 
-`dots(x, i, row, y, j, across, more, m, out, o, line, deep, last)` is for a transposed y: the
-numbers of a column are contiguous, and columns are `across` apart. It makes SQUARE[0] rows of
-SQUARE[1] numbers, one register of results, each number from its own register of sums; 16 products
-for 8 loads:
+`dots(x, i, row, y, j, across, more, m, out, o, line, deep, last)` is for a transposed y: the numbers of a column are
+contiguous, and columns are `across` apart. It makes SQUARE[0] rows of SQUARE[1] numbers, one register of results, each
+number from its own register of sums; 16 products for 8 loads:
 
     out[o + r line + c] = more[m + c] + sum over p < deep of x[i + r row + p] y[j + c across + p]
 
-`acrossV(x, i, row, y, j, more, m, out, o, line, deep, last, then)` swaps the operands, for rows
-that fill V registers: x is the transposed operand, y the packed one, V registers for each p. It
-makes half a register's width of columns at a time, written as rows, and prefetches the columns that
-begin at `then`:
+`acrossV(x, i, row, y, j, more, m, out, o, line, deep, last, then)` swaps the operands, for rows that fill V registers:
+x is the transposed operand, y the packed one, V registers for each p. It makes half a register's width of columns at a
+time, written as rows, and prefetches the columns that begin at `then`:
 
     out[o + r line + c] = more[m + c] + sum over p < deep of x[i + c row + p] y[j + p V lanes + r]
 
 Rows beyond row `last` repeat row `last`.
-Written as LLVM instructions, since Numba compiles far slower with a local variable for each sum.
-"""
+Written as LLVM instructions, since Numba compiles far slower with a local variable for each sum."""
 
 from __future__ import annotations
 
@@ -137,17 +130,8 @@ class Registers:
     """Helpers for writing the instructions of tiles, dots and across."""
 
     def __init__(self, k: Any, context: Any, builder: Any):
-        self.k, self.ir, self.context, self.builder, self.lane = (
-            k,
-            k.ir,
-            context,
-            builder,
-            k.ir.IntType(32),
-        )
-        self.zeros, self.align = (
-            k.ir.Constant(k.vector, [0.0] * k.lanes),
-            k.ir.Constant(self.lane, 4),
-        )
+        self.k, self.ir, self.context, self.builder, self.lane = k, k.ir, context, builder, k.ir.IntType(32)
+        self.zeros, self.align = k.ir.Constant(k.vector, [0.0] * k.lanes), k.ir.Constant(self.lane, 4)
 
     def number(self, n: int) -> Any:
         return self.context.get_constant(self.k.types.intp, n)
@@ -163,15 +147,11 @@ class Registers:
     def first(self, count: Any) -> Any:
         """The mask of the first `count` numbers of a register."""
         every = self.places(list(range(self.k.lanes)))
-        return self.builder.icmp_signed(
-            "<", every, self.spread(self.builder.trunc(count, self.lane))
-        )
+        return self.builder.icmp_signed("<", every, self.spread(self.builder.trunc(count, self.lane)))
 
     def load_first(self, where: Any, known: Any) -> Any:
         kind = f"v{self.k.lanes}f32.p0v{self.k.lanes}f32"
-        return self.call(
-            f"llvm.masked.load.{kind}", self.k.vector, where, self.align, known, self.zeros
-        )
+        return self.call(f"llvm.masked.load.{kind}", self.k.vector, where, self.align, known, self.zeros)
 
     def spread(self, value: Any) -> Any:
         b, lanes = self.builder, self.k.lanes
@@ -183,23 +163,15 @@ class Registers:
         return called(self.k, self.builder, name, result, args)
 
     def summed(self, sums: list[Any], start: Any, end: Any, step: int, factors: Any) -> list[Any]:
-        """The sums after a loop over p from start to end that adds the products of the pairs in
-        `factors(p)`."""
+        """The sums after a loop over p from start to end that adds the products of the pairs in `factors(p)`."""
         k, b = self.k, self.builder
-        before, loop, after = (
-            b.block,
-            b.append_basic_block("products"),
-            b.append_basic_block("sums"),
-        )
+        before, loop, after = b.block, b.append_basic_block("products"), b.append_basic_block("sums")
         b.cbranch(b.icmp_signed("<", start, end), loop, after)
         b.position_at_end(loop)
         phis = [b.phi(v.type) for v in (start, *sums)]
         made = phis[1:]
         for pairs in factors(phis[0]):
-            made = [
-                self.call(f"llvm.fma.v{k.lanes}f32", k.vector, x, y, total)
-                for (x, y), total in zip(pairs, made)
-            ]
+            made = [self.call(f"llvm.fma.v{k.lanes}f32", k.vector, x, y, total) for (x, y), total in zip(pairs, made)]
         made = [b.add(phis[0], self.number(step)), *made]
         b.cbranch(b.icmp_signed("<", made[0], end), loop, after)
         b.position_at_end(after)
@@ -214,13 +186,9 @@ class Registers:
 class Tile(Registers):
     """The instructions of one tile."""
 
-    def __init__(
-        self, k: Any, context: Any, builder: Any, kinds: Any, args: Any, rows: int, width: int
-    ):
+    def __init__(self, k: Any, context: Any, builder: Any, kinds: Any, args: Any, rows: int, width: int):
         super().__init__(k, context, builder)  # each: (array, place, step between rows)
-        self.x, self.y, self.more, self.out = (
-            ((kinds[i], args[i]), *args[i + 1 : i + 3]) for i in (0, 3, 6, 9)
-        )
+        self.x, self.y, self.more, self.out = (((kinds[i], args[i]), *args[i + 1 : i + 3]) for i in (0, 3, 6, 9))
         self.deep, columns = args[12:]
         self.rows, self.width = rows, width
         self.known = self.first(builder.sub(columns, self.number((width - 1) * k.lanes)))
@@ -228,9 +196,7 @@ class Tile(Registers):
     def at(self, array: Any, r: Any, c: Any, number: bool = False) -> Any:
         """The address of register c (or of number c) in row r."""
         b = self.builder
-        place = b.add(
-            b.add(array[1], b.mul(array[2], r)), c if number else self.number(c * self.k.lanes)
-        )
+        place = b.add(b.add(array[1], b.mul(array[2], r)), c if number else self.number(c * self.k.lanes))
         return self.pointer(array[0], place, self.ir.FloatType() if number else None)
 
     def write(self) -> None:
@@ -241,11 +207,7 @@ class Tile(Registers):
         if self.width == max(WIDTH.values()):
             even = b.and_(self.deep, self.number(-2))
             sums = self.summed(
-                sums,
-                self.number(0),
-                even,
-                2,
-                lambda p: [self.factors(p), self.factors(b.add(p, self.number(1)))],
+                sums, self.number(0), even, 2, lambda p: [self.factors(p), self.factors(b.add(p, self.number(1)))]
             )
         sums = self.summed(sums, even, self.deep, 1, lambda p: [self.factors(p)])
         for (r, v), total in zip(places, sums):
@@ -255,11 +217,7 @@ class Tile(Registers):
         b = self.builder
         ys = [b.load(self.at(self.y, p, v), align=4) for v in range(self.width)]
         return product(
-            [
-                self.spread(b.load(self.at(self.x, self.number(r), p, number=True)))
-                for r in range(self.rows)
-            ],
-            ys,
+            [self.spread(b.load(self.at(self.x, self.number(r), p, number=True))) for r in range(self.rows)], ys
         )
 
     def put(self, r: int, v: int, total: Any) -> None:
@@ -291,36 +249,20 @@ class Dots(Registers):
         those = [builder.select(builder.icmp_signed("<", r, last), r, last) for r in numbers[:rows]]
         self.own, self.to, self.other = (
             [builder.add(start, builder.mul(r, step)) for r in many]
-            for start, step, many in (
-                (i, row, those),
-                (o, line, those),
-                (j, across, numbers[: self.columns]),
-            )
+            for start, step, many in ((i, row, those), (o, line, those), (j, across, numbers[: self.columns]))
         )
 
     def write(self) -> None:
-        b, lanes, small = (
-            self.builder,
-            self.k.lanes,
-            self.ir.VectorType(self.ir.FloatType(), self.columns),
-        )
+        b, lanes, small = self.builder, self.k.lanes, self.ir.VectorType(self.ir.FloatType(), self.columns)
         end = b.and_(self.deep, self.number(-lanes))
         known = self.first(b.sub(self.deep, end))
         sums = self.summed(
-            [self.zeros] * lanes,
-            self.number(0),
-            end,
-            lanes,
-            self.factors(lambda at: b.load(at, align=4)),
+            [self.zeros] * lanes, self.number(0), end, lanes, self.factors(lambda at: b.load(at, align=4))
         )
-        sums = self.summed(
-            sums, end, self.deep, lanes, self.factors(lambda at: self.load_first(at, known))
-        )
+        sums = self.summed(sums, end, self.deep, lanes, self.factors(lambda at: self.load_first(at, known)))
         total, more = self.along(sums), b.load(self.pointer(self.more, self.m, small), align=4)
         for r, place in enumerate(self.to):
-            own = b.shuffle_vector(
-                total, total, self.places(list(range(r * self.columns, (r + 1) * self.columns)))
-            )
+            own = b.shuffle_vector(total, total, self.places(list(range(r * self.columns, (r + 1) * self.columns))))
             b.store(b.fadd(own, more), self.pointer(self.out, place, small), align=4)
 
     def factors(self, load: Any) -> Any:
@@ -334,26 +276,21 @@ class Dots(Registers):
         ]
 
     def along(self, sums: list[Any]) -> Any:
-        """The sum of each register: pairs of registers swap halves, then quarters..., and are
-        added."""
+        """The sum of each register: pairs of registers swap halves, then quarters..., and are added."""
         b, lanes = self.builder, self.k.lanes
         while half := len(sums) // 2:
             ways = [
                 self.places([c + there if c & half else c + here for c in range(lanes)])
                 for there, here in ((lanes - half, 0), (lanes, half))
             ]
-            sums = [
-                b.fadd(*(b.shuffle_vector(*pair, way) for way in ways))
-                for pair in zip(sums, sums[half:])
-            ]
+            sums = [b.fadd(*(b.shuffle_vector(*pair, way) for way in ways)) for pair in zip(sums, sums[half:])]
         return sums[0]
 
 
 class Across(Registers):
     """The instructions of one tile whose sums become columns.
 
-    With one register, sums over even and odd p are separate: eight dependent sums would wait for
-    each other."""
+    With one register, sums over even and odd p are separate: eight dependent sums would wait for each other."""
 
     def __init__(self, k: Any, context: Any, builder: Any, kinds: Any, args: Any, width: int):
         super().__init__(k, context, builder)
@@ -362,17 +299,10 @@ class Across(Registers):
         self.x, self.y, self.more, self.out = ((kinds[n], args[n]) for n in (0, 3, 5, 7))
         numbers = [self.number(r) for r in range(width * k.lanes)]
         self.own = [b.add(i, b.mul(row, c)) for c in numbers[: self.columns]]
-        self.to = [
-            b.add(o, b.mul(line, b.select(b.icmp_signed("<", r, last), r, last))) for r in numbers
-        ]
+        self.to = [b.add(o, b.mul(line, b.select(b.icmp_signed("<", r, last), r, last))) for r in numbers]
 
     def write(self) -> None:
-        b, count, one, apart = (
-            self.builder,
-            self.columns * self.width,
-            self.number(1),
-            self.width == 1,
-        )
+        b, count, one, apart = self.builder, self.columns * self.width, self.number(1), self.width == 1
         even = b.and_(self.deep, self.number(-2))
 
         def two(p: Any) -> list[list]:
@@ -396,34 +326,22 @@ class Across(Registers):
         fetch(
             self.k,
             self.builder,
-            self.pointer(
-                self.x, self.builder.add(self.then, self.builder.mul(p, self.number(self.columns)))
-            ),
+            self.pointer(self.x, self.builder.add(self.then, self.builder.mul(p, self.number(self.columns)))),
         )
 
     def factors(self, p: Any) -> list:
         b, lanes = self.builder, self.k.lanes
         start = b.add(self.j, b.mul(p, self.number(self.width * lanes)))
-        ys = [
-            b.load(self.pointer(self.y, b.add(start, self.number(v * lanes))), align=4)
-            for v in range(self.width)
-        ]
-        xs = [
-            self.spread(b.load(self.pointer(self.x, b.add(place, p), self.ir.FloatType())))
-            for place in self.own
-        ]
+        ys = [b.load(self.pointer(self.y, b.add(start, self.number(v * lanes))), align=4) for v in range(self.width)]
+        xs = [self.spread(b.load(self.pointer(self.x, b.add(place, p), self.ir.FloatType()))) for place in self.own]
         return [*product(xs, ys)]
 
     def put(self, to: list[Any], sums: list[Any], more: Any) -> None:
         """Write the transposed registers of sums, plus `more`."""
         b, lanes, columns = self.builder, self.k.lanes, self.columns
-        for half in [
-            1 << n for n in range(columns.bit_length() - 1)
-        ]:  # squares of 2, 4... change their corners
+        for half in [1 << n for n in range(columns.bit_length() - 1)]:  # squares of 2, 4... change their corners
             ways = [
-                self.places(
-                    [c + there if bool(c & half) == turned else c + here for c in range(lanes)]
-                )
+                self.places([c + there if bool(c & half) == turned else c + here for c in range(lanes)])
                 for turned, there, here in ((True, lanes - half, 0), (False, half, lanes))
             ]
             for c in [c for c in range(columns) if not c & half]:
@@ -431,7 +349,5 @@ class Across(Registers):
                 sums[c], sums[c + half] = [b.shuffle_vector(*pair, way) for way in ways]
         for r in range(lanes):
             first, turned = r // columns * columns, sums[r % columns]
-            made = b.shuffle_vector(
-                turned, turned, self.places(list(range(first, first + columns)))
-            )
+            made = b.shuffle_vector(turned, turned, self.places(list(range(first, first + columns))))
             b.store(b.fadd(made, more), self.pointer(self.out, to[r], self.small), align=4)

@@ -1,8 +1,6 @@
-"""Minimax polynomials of the scalar functions, computed by the Remez exchange algorithm
-(`tools/minimax.py`).
+"""Minimax polynomials of the scalar functions, computed by the Remez exchange algorithm (`tools/minimax.py`).
 
-Coefficients from the lowest degree up. The comment above each: the largest relative error of its
-function."""
+Coefficients from the lowest degree up. The comment above each: the largest relative error of its function."""
 
 # 1.5e-08
 EXP32 = (0.49999997, 0.16666539, 0.041667752, 0.008367183, 0.0013836124)
@@ -55,15 +53,7 @@ COS64 = (
     -1.1359867256649111e-11,
 )
 # 9.6e-09
-ERF_NEAR32 = (
-    0.12837917,
-    -0.37612626,
-    0.112835936,
-    -0.026854107,
-    0.005188814,
-    -0.0008014049,
-    7.865634e-05,
-)
+ERF_NEAR32 = (0.12837917, -0.37612626, 0.112835936, -0.026854107, 0.005188814, -0.0008014049, 7.865634e-05)
 # 8.5e-09
 ERF_FAR32 = (
     1.8496056,

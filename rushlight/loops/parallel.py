@@ -1,10 +1,8 @@
-"""Large loops on all cores: arrays are divided along their rows, and each thread calls the same
-function on its rows.
+"""Large loops on all cores: arrays are divided along their rows, and each thread calls the same function on its rows.
 
-Uses Python's threads, since compiled loops release the interpreter's lock. Numba's parallel regions
-compile for seconds, and their OpenMP workers spin after each region while BLAS needs the cores.
-Passing a part to a waiting thread and back takes tens of microseconds, so only loops of more than
-about 0.1 ms are divided."""
+Uses Python's threads, since compiled loops release the interpreter's lock. Numba's parallel regions compile for
+seconds, and their OpenMP workers spin after each region while BLAS needs the cores. Passing a part to a waiting thread
+and back takes tens of microseconds, so only loops of more than about 0.1 ms are divided."""
 
 from __future__ import annotations
 
@@ -58,8 +56,7 @@ class Pool:
             raise error
 
     def help(self) -> None:
-        """Run the calls that no thread has started: on a busy machine threads may wait long for a
-        core."""
+        """Run the calls that no thread has started: on a busy machine threads may wait long for a core."""
         try:
             while True:
                 perform(*self.inbox.get_nowait())
@@ -91,18 +88,15 @@ pool = Pool()
 def in_parts(loop: Callable, arguments: tuple, how: Sequence[int]) -> None:
     """`loop(*arguments)` on all cores.
 
-    `how`, for each argument: 0, every part gets the whole; CUT, divided along the first dimension;
-    OWN, an array of which each part gets an empty one to fill, and the argument gets their sum."""
+    `how`, for each argument: 0, every part gets the whole; CUT, divided along the first dimension; OWN, an array of
+    which each part gets an empty one to fill, and the argument gets their sum."""
     rows = next(len(a) for a, h in zip(arguments, how) if h == CUT)
     parts = min(cores(), rows)
     if parts <= 1:
         loop(*arguments)
         return
     bounds = [rows * k // parts for k in range(parts + 1)]
-    calls = [
-        tuple(divided(a, h, bounds[k], bounds[k + 1]) for a, h in zip(arguments, how))
-        for k in range(parts)
-    ]
+    calls = [tuple(divided(a, h, bounds[k], bounds[k + 1]) for a, h in zip(arguments, how)) for k in range(parts)]
     pool.run(loop, calls)
     for i, h in enumerate(how):
         if h == OWN:
@@ -119,8 +113,8 @@ def divided(argument: Any, how: int, start: int, stop: int) -> Any:
 
 
 def parallel_for(part: Callable, count: int, step: int, least: int | None = None) -> None:
-    """part(first, end, at a time) of items 0 to count, at most `step` items at a time, cut for all
-    cores: as many items for each core, and at least `least` (by default `step`)."""
+    """part(first, end, at a time) of items 0 to count, at most `step` items at a time, cut for all cores: as many items
+    for each core, and at least `least` (by default `step`)."""
     parts = min(cores(), -(-count // (least or step)))
     if parts == 1:
         part(0, count, step)

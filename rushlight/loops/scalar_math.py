@@ -1,20 +1,17 @@
-"""The scalars world: what `exp`, `tanh`, `where`... mean inside a Numba loop, so that LLVM makes
-SIMD code of the loop.
+"""The scalars world: what `exp`, `tanh`, `where`... mean inside a Numba loop, so that LLVM makes SIMD code of the loop.
 
-libm's functions are calls, and a loop that calls is not vectorised. Here they are plain arithmetic
-without branches: argument reduction after Cody and Waite ("Software Manual for the Elementary
-Functions", 1980), or for sin and cos in the manner of Payne and Hanek; a minimax polynomial by
-Remez' exchange (`tools/minimax.py` derives every coefficient); exponents by integer arithmetic on
-the bits. Constants carry the operand's type: a stray Python float would turn a float32 loop into
-float64.
+libm's functions are calls, and a loop that calls is not vectorised. Here they are plain arithmetic without branches:
+argument reduction after Cody and Waite ("Software Manual for the Elementary Functions", 1980), or for sin and cos in
+the manner of Payne and Hanek; a minimax polynomial by Remez' exchange (`tools/minimax.py` derives every coefficient);
+exponents by integer arithmetic on the bits. Constants carry the operand's type: a stray Python float would turn a
+float32 loop into float64.
 
-`contract` lets multiply-adds fuse; `reassoc` must stay off here: it would merge the two halves of a
-constant. Infinities, nan, denormals and huge arguments are right everywhere
-(tests/loops/test_scalar_math.py measures errors in ulp).
+`contract` lets multiply-adds fuse; `reassoc` must stay off here: it would merge the two halves of a constant.
+Infinities, nan, denormals and huge arguments are right everywhere (tests/loops/test_scalar_math.py measures errors in
+ulp).
 
-float32 has its functions in SIMD form, but for those in LIBM. float64 has exp, log and their kin,
-and sin and cos of numbers that are not huge, under names of their own; the rest calls libm, which
-is right, one element at a time."""
+float32 has its functions in SIMD form, but for those in LIBM. float64 has exp, log and their kin, and sin and cos of
+numbers that are not huge, under names of their own; the rest calls libm, which is right, one element at a time."""
 
 from __future__ import annotations
 
@@ -55,9 +52,7 @@ def horner(coefficients: tuple[float, ...], real: type) -> Callable:
     for k in reversed(range(len(coefficients) - 1)):
         text = f"({text} * x + c{k})"
     names = {f"c{k}": real(c) for k, c in enumerate(coefficients)} | {"__name__": __name__}
-    return backend().jit(
-        define(f"def horner(x):\n    return {text}\n", "horner", names, "polynomial")
-    )
+    return backend().jit(define(f"def horner(x):\n    return {text}\n", "horner", names, "polynomial"))
 
 
 @cache
@@ -146,17 +141,8 @@ def exponentials(k: SimpleNamespace) -> dict[str, Callable]:
 
 
 def logarithms(k: SimpleNamespace) -> dict[str, Callable]:
-    """log(2^e (1 + f)) = e ln 2 + log(1 + f), 1 + f in [sqrt(1/2), sqrt(2)), log(1 + f) = 2 atanh(f
-    / (2 + f))."""
-    one, two, zero, inf, nan, hi, lo = (
-        k.real(1),
-        k.real(2),
-        k.real(0),
-        k.inf,
-        k.nan,
-        k.ln2_hi,
-        k.ln2_lo,
-    )
+    """log(2^e (1 + f)) = e ln 2 + log(1 + f), 1 + f in [sqrt(1/2), sqrt(2)), log(1 + f) = 2 atanh(f / (2 + f))."""
+    one, two, zero, inf, nan, hi, lo = k.real(1), k.real(2), k.real(0), k.inf, k.nan, k.ln2_hi, k.ln2_lo
     select, bits, unbits, integer, real = k.select, k.bits, k.unbits, k.int, k.real
     digits, bias, root = k.int(k.digits), k.int(k.bias), k.real(math.sqrt(0.5)).view(k.int)
     tiny, up, lift = k.tiny, k.real(2.0 ** (k.digits + 2)), k.real(k.digits + 2)
@@ -217,8 +203,8 @@ def logarithms(k: SimpleNamespace) -> dict[str, Callable]:
 
 
 def quadrants() -> list[tuple[np.float64, np.float64, np.float64]]:
-    """2^(25 j) 2/pi modulo 4, j = 0..4, as three float64: two of 29 bits, whose products with 24
-    are exact, and the rest.
+    """2^(25 j) 2/pi modulo 4, j = 0..4, as three float64: two of 29 bits, whose products with 24 are exact, and the
+    rest.
 
     Exact integer arithmetic; pi to 400 bits by Machin's formula.
     """
@@ -234,11 +220,7 @@ def quadrants() -> list[tuple[np.float64, np.float64, np.float64]]:
     def parts(value):
         hi, mid = value >> width - 27, (value >> width - 56) % (1 << 29)
         lo = value % (1 << width - 56)
-        return (
-            np.float64(hi / (1 << 27)),
-            np.float64(mid / (1 << 56)),
-            np.float64(lo / (1 << width)),
-        )
+        return (np.float64(hi / (1 << 27)), np.float64(mid / (1 << 56)), np.float64(lo / (1 << width)))
 
     pi = 4 * (4 * arctan_of_inverse(5) - arctan_of_inverse(239))
     ratio = (2 << 2 * width) // pi  # 2/pi, `width` bits behind the point
@@ -246,11 +228,9 @@ def quadrants() -> list[tuple[np.float64, np.float64, np.float64]]:
 
 
 def reduction(k: SimpleNamespace, k64: SimpleNamespace) -> Callable:
-    """x -> n, r: x = n pi/2 + r, |r| <= pi/4, n modulo 4 in the low bits of an int32; for a float32
-    of any size.
+    """x -> n, r: x = n pi/2 + r, |r| <= pi/4, n modulo 4 in the low bits of an int32; for a float32 of any size.
 
-    From 2^49 on, x 2^(-25 j) is a whole number below 2^49 for some j, so that 2/pi 2^(25 j) may be
-    taken modulo 4."""
+    From 2^49 on, x 2^(-25 j) is a whole number below 2^49 for some j, so that 2/pi 2^(25 j) may be taken modulo 4."""
     select, bits, magic, quarter = k.select, k64.bits, k64.magic, np.float64(math.pi / 2)
     (h0, m0, l0), (h1, m1, l1), (h2, m2, l2), (h3, m3, l3), (h4, m4, l4) = quadrants()
     e1, e2, e3, e4 = (np.float32(2.0 ** (24 + 25 * j)) for j in range(1, 5))
@@ -314,17 +294,9 @@ def circular(k: SimpleNamespace, k64: SimpleNamespace) -> dict[str, Callable]:
 
 
 def near_circle(k: SimpleNamespace) -> dict[str, Callable]:
-    """sin and cos of a float64 up to NEAR: x = n pi/2 + y + e, where e is what y has lost; 1.1
-    ulp."""
+    """sin and cos of a float64 up to NEAR: x = n pi/2 + y + e, where e is what y has lost; 1.1 ulp."""
     select, bits, unbits, magic = k.select, k.bits, k.unbits, k.magic
-    zero, one, half, two, sign, i64 = (
-        k.real(0),
-        k.real(1),
-        k.real(0.5),
-        np.int64(2),
-        np.int64(62),
-        np.int64,
-    )
+    zero, one, half, two, sign, i64 = k.real(0), k.real(1), k.real(0.5), np.int64(2), np.int64(62), np.int64
     p1, p2, p3 = map(k.real, (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21))
     ratio, sin_poly, cos_poly = k.real(2 / math.pi), horner(SIN64, k.real), horner(COS64, k.real)
 
@@ -366,17 +338,11 @@ def near_circle(k: SimpleNamespace) -> dict[str, Callable]:
     return {"near_sin": sin, "near_cos": cos}
 
 
-def bells(
-    k: SimpleNamespace, own: dict[str, Callable], wide: dict[str, Callable]
-) -> dict[str, Callable]:
-    """erf, erfc and pow of float32; the last two pass through float64, which costs lanes and saves
-    compensated arithmetic."""
+def bells(k: SimpleNamespace, own: dict[str, Callable], wide: dict[str, Callable]) -> dict[str, Callable]:
+    """erf, erfc and pow of float32; the last two pass through float64, which costs lanes and saves compensated
+    arithmetic."""
     select, signed, exp, exp64, log64 = k.select, k.signed, own["exp"], wide["exp"], wide["log"]
-    near, far, tail = (
-        horner(ERF_NEAR32, k.real),
-        horner(ERF_FAR32, k.real),
-        horner(ERFC64, np.float64),
-    )
+    near, far, tail = horner(ERF_NEAR32, k.real), horner(ERF_FAR32, k.real), horner(ERFC64, np.float64)
     zero, one, four, inf, nan = k.real(0), k.real(1), k.real(4), k.inf, k.nan
     eleven, half, f32, f64 = np.float64(11), k.real(0.5), np.float32, np.float64
     one64, half64, two64, zero64 = f64(1), f64(0.5), f64(2), f64(0)
@@ -408,8 +374,7 @@ def bells(
 
 
 def plain(k: SimpleNamespace) -> dict[str, Callable]:
-    """What takes an instruction or two. nan passes through maximum and minimum, not through fmax
-    and fmin."""
+    """What takes an instruction or two. nan passes through maximum and minimum, not through fmax and fmin."""
     select, bits, signed, zero, one, inf = k.select, k.bits, k.signed, k.real(0), k.real(1), k.inf
     functions = {
         "where": lambda c, x, y: select(c, x, y),
@@ -435,8 +400,7 @@ def plain(k: SimpleNamespace) -> dict[str, Callable]:
 
 
 def bfloats() -> dict[str, Callable]:
-    """The float32 of a bfloat16 given by its bits, int16, and the bits of the bfloat16 next to a
-    float32."""
+    """The float32 of a bfloat16 given by its bits, int16, and the bits of the bfloat16 next to a float32."""
     k = kind(np.float32)
     bits, unbits, select, i32 = k.bits, k.unbits, k.select, np.int32
     half, quiet, shift, one = i32(0x7FFF), i32(0x40), i32(16), i32(1)
@@ -445,9 +409,7 @@ def bfloats() -> dict[str, Callable]:
     def to_bfloat(x):  # of two as near the even one
         b = bits(x)
         upper = i32(b >> shift)
-        return np.int16(
-            select(x != x, i32(upper | quiet), i32(i32(b + i32(half + i32(upper & one))) >> shift))
-        )
+        return np.int16(select(x != x, i32(upper | quiet), i32(i32(b + i32(half + i32(upper & one))) >> shift)))
 
     return {"from_bfloat": k.jit(lambda x: unbits(i32(i32(x) << shift))), "to_bfloat": to_bfloat}
 
@@ -463,15 +425,12 @@ def calls(k: SimpleNamespace, *names: str) -> dict[str, Callable]:
     def call2(f):
         return k.jit(lambda x, y: f(x, y))
 
-    return {
-        name: call2(pairs[name]) if name in pairs else call(getattr(libm, name)) for name in names
-    }
+    return {name: call2(pairs[name]) if name in pairs else call(getattr(libm, name)) for name in names}
 
 
 @cache
 def world(real: str) -> dict[str, Callable]:
-    """Name -> jitted function of one real type, "float32" or "float64": the scalars world of that
-    type."""
+    """Name -> jitted function of one real type, "float32" or "float64": the scalars world of that type."""
     k64 = kind(np.float64)
     wide = {**plain(k64), **exponentials(k64), **logarithms(k64)}
     if real == "float64":
@@ -487,18 +446,12 @@ def world(real: str) -> dict[str, Callable]:
 
 
 def inverse_of_erf(k: SimpleNamespace, log64: Callable) -> Callable:
-    """erfinv of float32 in float64: x p(w), w = -log(1 - x^2). The result is the float32 next to
-    the exact value but for 1 number in 10,000. After M. Giles, "Approximating the erfinv function"
-    (2010), with polynomials of higher degree."""
+    """erfinv of float32 in float64: x p(w), w = -log(1 - x^2). The result is the float32 next to the exact value but
+    for 1 number in 10,000. After M. Giles, "Approximating the erfinv function" (2010), with polynomials of higher
+    degree."""
     near, far = horner(ERFINV_NEAR64, np.float64), horner(ERFINV_FAR64, np.float64)
     select, signed, inf, nan, one = k.select, k.signed, k.inf, k.nan, k.real(1)
-    f32, f64, one64, zero64, least = (
-        np.float32,
-        np.float64,
-        np.float64(1),
-        np.float64(0),
-        np.float64(5.5),
-    )
+    f32, f64, one64, zero64, least = np.float32, np.float64, np.float64(1), np.float64(0), np.float64(5.5)
 
     @backend().inlined
     def erfinv(x):
@@ -519,8 +472,7 @@ STIRLING_LEAST = 8  # from which the series has 14 digits
 
 def log_gamma(k: SimpleNamespace, log64: Callable) -> Callable:
     """log |gamma(x)| of float32 in float64: Stirling's series, for |x| < 8 of |x| + 8, and for
-    x < 0 by gamma(x) gamma(-x) = -pi / (x sin(pi x)), in two logarithms. lgammaf of the C library
-    is 6 ulp off."""
+    x < 0 by gamma(x) gamma(-x) = -pi / (x sin(pi x)), in two logarithms. lgammaf of the C library is 6 ulp off."""
     select, f32, f64 = k.select, np.float32, np.float64
     zero, one, half, shift = f64(0), f64(1), f64(0.5), f64(STIRLING_LEAST)
     log_pi, half_log_2pi, inf = f64(math.log(math.pi)), f64(math.log(2 * math.pi) / 2), f64(np.inf)
@@ -548,8 +500,8 @@ def log_gamma(k: SimpleNamespace, log64: Callable) -> Callable:
 
 
 def hypotenuse(k: SimpleNamespace) -> Callable:
-    """sqrt(x^2 + y^2) of float32 in double precision, as the C library has it: no square overflows;
-    inf where one is infinite, even beside nan."""
+    """sqrt(x^2 + y^2) of float32 in double precision, as the C library has it: no square overflows; inf where one is
+    infinite, even beside nan."""
     select, inf, f32, f64 = k.select, k.inf, np.float32, np.float64
 
     @k.jit

@@ -1,18 +1,15 @@
-"""Vector registers in compiled loops, for loops in which LLVM does not keep sums in registers by
-itself.
+"""Vector registers in compiled loops, for loops in which LLVM does not keep sums in registers by itself.
 
-Registers (they may be local variables only): `load(x, i)` reads a register of float32 from a flat
-array, from index i on; `store(x, i, v)` writes a register; `spread(x, i)` repeats x[i]; `none()` is
-zeros; `fma(a, b, c)` is a b + c; `add`, `sub`, `mul` and `bigger(a, b)` (maximum) work lane by
-lane; `along(v)` is the sum of all lanes, `most(v)` the largest; `evens(a, b)` has every other
-number of a, then of b shifted by one; `weight(v)` is exp(v) for v < 88, and 0 for v < -80, which
-avoids slow denormal numbers.
+Registers (they may be local variables only): `load(x, i)` reads a register of float32 from a flat array, from index i
+on; `store(x, i, v)` writes a register; `spread(x, i)` repeats x[i]; `none()` is zeros; `fma(a, b, c)` is a b + c;
+`add`, `sub`, `mul` and `bigger(a, b)` (maximum) work lane by lane; `along(v)` is the sum of all lanes, `most(v)` the
+largest; `evens(a, b)` has every other number of a, then of b shifted by one; `weight(v)` is exp(v) for v < 88, and 0
+for v < -80, which avoids slow denormal numbers.
 
-Arrays: `transpose(x, i, p, y, j, q)` transposes a square of numbers, with rows p apart in x and q
-apart in y. `get`, `put` and `copy(x, i, y, j, n)`, x[i:i+n] = y[j:j+n], work for numbers of any
-type; `select(condition, a, b)` chooses without a branch. `part(x, i)` is the array from index i on,
-without reference counting (x must outlive it), which is slow in small functions. `ahead(x, i)`
-prefetches the cache line of x[i]. Indices are not checked."""
+Arrays: `transpose(x, i, p, y, j, q)` transposes a square of numbers, with rows p apart in x and q apart in y. `get`,
+`put` and `copy(x, i, y, j, n)`, x[i:i+n] = y[j:j+n], work for numbers of any type; `select(condition, a, b)` chooses
+without a branch. `part(x, i)` is the array from index i on, without reference counting (x must outlive it), which is
+slow in small functions. `ahead(x, i)` prefetches the cache line of x[i]. Indices are not checked."""
 
 from __future__ import annotations
 
@@ -46,15 +43,12 @@ def machine() -> tuple[int, int]:
 def functions() -> dict[str, Any]:
     """{name: instruction}, for the globals of loops."""
     k = kinds(machine()[0])
-    return {"select": backend().select} | {
-        name: made for group in GROUPS for name, made in group(k).items()
-    }
+    return {"select": backend().select} | {name: made for group in GROUPS for name, made in group(k).items()}
 
 
 @cache
 def kinds(lanes: int) -> SimpleNamespace:
-    """The tools for writing instructions: Numba's `intrinsic` and types, llvmlite's `ir`, and a
-    type for a register."""
+    """The tools for writing instructions: Numba's `intrinsic` and types, llvmlite's `ir`, and a type for a register."""
     backend()
     from llvmlite import ir
     from numba import types
@@ -71,9 +65,7 @@ def kinds(lanes: int) -> SimpleNamespace:
         def __init__(self, manager: Any, kind: Any) -> None:
             super().__init__(manager, kind, vector)
 
-    return SimpleNamespace(
-        intrinsic=intrinsic, types=types, ir=ir, lanes=lanes, vector=vector, register=Lanes()
-    )
+    return SimpleNamespace(intrinsic=intrinsic, types=types, ir=ir, lanes=lanes, vector=vector, register=Lanes())
 
 
 def address(context: Any, builder: Any, kind: Any, array: Any, i: Any) -> Any:
@@ -102,9 +94,7 @@ def numbers(k: SimpleNamespace) -> dict[str, Any]:
             from numba.core import cgutils
 
             to = address(context, builder, signature.args[0], *args[:2])
-            cgutils.memcpy(
-                builder, to, address(context, builder, signature.args[2], *args[2:4]), args[4]
-            )
+            cgutils.memcpy(builder, to, address(context, builder, signature.args[2], *args[2:4]), args[4])
             return context.get_dummy_value()
 
         return k.types.void(x, k.types.intp, y, k.types.intp, k.types.intp), generate
@@ -117,9 +107,7 @@ def numbers(k: SimpleNamespace) -> dict[str, Any]:
 
             one = context.get_constant(k.types.intp, 1)
             size = context.get_constant(k.types.intp, x.dtype.bitwidth // 8)
-            populate_array(
-                made, address(context, builder, signature.args[0], *args), [one], [size], size, None
-            )
+            populate_array(made, address(context, builder, signature.args[0], *args), [one], [size], size, None)
             return made._getvalue()
 
         return k.types.Array(x.dtype, 1, "C")(x, k.types.intp), generate
@@ -178,23 +166,15 @@ def moves(k: SimpleNamespace) -> dict[str, Any]:
         def generate(context, builder, signature, args):
             def row(kind, array, first, apart, r):
                 at = builder.add(first, builder.mul(apart, ir.Constant(apart.type, r)))
-                return builder.bitcast(
-                    address(context, builder, kind, array, at), k.vector.as_pointer()
-                )
+                return builder.bitcast(address(context, builder, kind, array, at), k.vector.as_pointer())
 
-            rows = [
-                builder.load(row(signature.args[0], *args[:3], r), align=4) for r in range(k.lanes)
-            ]
-            for half in [
-                1 << n for n in range(k.lanes.bit_length() - 1)
-            ]:  # squares of 2, 4... change their corners
+            rows = [builder.load(row(signature.args[0], *args[:3], r), align=4) for r in range(k.lanes)]
+            for half in [1 << n for n in range(k.lanes.bit_length() - 1)]:  # squares of 2, 4... change their corners
                 upper = places([c + k.lanes - half if c & half else c for c in range(k.lanes)])
                 lower = places([c + k.lanes if c & half else c + half for c in range(k.lanes)])
                 for r in [r for r in range(k.lanes) if not r & half]:
                     pair = rows[r], rows[r + half]
-                    rows[r], rows[r + half] = [
-                        builder.shuffle_vector(*pair, chosen) for chosen in (upper, lower)
-                    ]
+                    rows[r], rows[r + half] = [builder.shuffle_vector(*pair, chosen) for chosen in (upper, lower)]
             for r, v in enumerate(rows):
                 builder.store(v, row(signature.args[3], *args[3:], r), align=4)
             return context.get_dummy_value()
@@ -218,11 +198,7 @@ def fetch(k: SimpleNamespace, builder: Any, where: Any, writing: bool = False) -
     # (write, locality 3: into L1, data cache)
     how = [k.ir.Constant(k.ir.IntType(32), n) for n in (int(writing), 3, 1)]
     called(
-        k,
-        builder,
-        "llvm.prefetch.p0i8",
-        k.ir.VoidType(),
-        [builder.bitcast(where, k.ir.IntType(8).as_pointer()), *how],
+        k, builder, "llvm.prefetch.p0i8", k.ir.VoidType(), [builder.bitcast(where, k.ir.IntType(8).as_pointer()), *how]
     )
 
 
@@ -250,15 +226,11 @@ def sums(k: SimpleNamespace) -> dict[str, Any]:
 
     @k.intrinsic
     def add(typing, a, b):
-        return k.register(
-            k.register, k.register
-        ), lambda context, builder, signature, args: builder.fadd(*args)
+        return k.register(k.register, k.register), lambda context, builder, signature, args: builder.fadd(*args)
 
     @k.intrinsic
     def sub(typing, a, b):
-        return k.register(
-            k.register, k.register
-        ), lambda context, builder, signature, args: builder.fsub(*args)
+        return k.register(k.register, k.register), lambda context, builder, signature, args: builder.fsub(*args)
 
     @k.intrinsic
     def along(typing, v):
@@ -276,9 +248,7 @@ def sums(k: SimpleNamespace) -> dict[str, Any]:
 
     @k.intrinsic
     def mul(typing, a, b):
-        return k.register(
-            k.register, k.register
-        ), lambda context, builder, signature, args: builder.fmul(*args)
+        return k.register(k.register, k.register), lambda context, builder, signature, args: builder.fmul(*args)
 
     return {"none": none, "fma": fma, "add": add, "sub": sub, "mul": mul, "along": along}
 
@@ -289,9 +259,7 @@ def weights(k: SimpleNamespace) -> dict[str, Any]:
 
     @k.intrinsic
     def bigger(typing, a, b):
-        return k.register(k.register, k.register), lambda context, builder, signature, args: larger(
-            builder, *args
-        )
+        return k.register(k.register, k.register), lambda context, builder, signature, args: larger(builder, *args)
 
     def larger(builder, a, b):
         return builder.select(builder.fcmp_ordered(">", a, b), a, b)
@@ -301,9 +269,7 @@ def weights(k: SimpleNamespace) -> dict[str, Any]:
         def generate(context, builder, signature, args):
             v, lane = args[0], ir.IntType(32)
             for half in [1 << n for n in reversed(range(k.lanes.bit_length() - 1))]:
-                turned = ir.Constant(
-                    ir.VectorType(lane, k.lanes), [c ^ half for c in range(k.lanes)]
-                )
+                turned = ir.Constant(ir.VectorType(lane, k.lanes), [c ^ half for c in range(k.lanes)])
                 v = larger(builder, v, builder.shuffle_vector(v, v, turned))
             return builder.extract_element(v, ir.Constant(lane, 0))
 
@@ -311,8 +277,8 @@ def weights(k: SimpleNamespace) -> dict[str, Any]:
 
     @k.intrinsic
     def weight(typing, v):
-        """2^n exp(r), n = round(v / ln 2), as loops/scalar_math.py has it, n by a shift of the bits
-        of v / ln 2 + 1.5 2^23."""
+        """2^n exp(r), n = round(v / ln 2), as loops/scalar_math.py has it, n by a shift of the bits of v / ln 2 + 1.5
+        2^23."""
 
         def generate(context, builder, signature, args):
             one = lambda x: ir.Constant(k.vector, [float(np.float32(x))] * k.lanes)
@@ -328,9 +294,7 @@ def weights(k: SimpleNamespace) -> dict[str, Any]:
             p = builder.fadd(plus_product(builder.fmul(r, r), p, r), one(1))
             n = builder.add(builder.shl(builder.bitcast(t, bits), whole(23)), whole(127 << 23))
             return builder.select(
-                builder.fcmp_ordered("<", v, one(-80)),
-                one(0),
-                builder.fmul(p, builder.bitcast(n, k.vector)),
+                builder.fcmp_ordered("<", v, one(-80)), one(0), builder.fmul(p, builder.bitcast(n, k.vector))
             )
 
         return k.register(k.register), generate
@@ -341,25 +305,19 @@ def weights(k: SimpleNamespace) -> dict[str, Any]:
 def parts(k: SimpleNamespace) -> dict[str, Any]:
     """Instructions for partial registers.
 
-    `load_first(x, i, n)` reads n numbers, and zeros for the rest. `store_first(x, i, v, n)` writes
-    the first n numbers of v; `store_evens(x, i, v, n)` writes them to every other index from i on.
-    `upto(v, n)` is v with -inf from number n on."""
+    `load_first(x, i, n)` reads n numbers, and zeros for the rest. `store_first(x, i, v, n)` writes the first n numbers
+    of v; `store_evens(x, i, v, n)` writes them to every other index from i on. `upto(v, n)` is v with -inf from number
+    n on."""
     ir = k.ir
 
     def first(builder, n):
         """The mask of the first n lanes."""
         lane = ir.IntType(32)
         alone = builder.insert_element(
-            ir.Constant(ir.VectorType(lane, k.lanes), ir.Undefined),
-            builder.trunc(n, lane),
-            ir.Constant(lane, 0),
+            ir.Constant(ir.VectorType(lane, k.lanes), ir.Undefined), builder.trunc(n, lane), ir.Constant(lane, 0)
         )
-        many = builder.shuffle_vector(
-            alone, alone, ir.Constant(ir.VectorType(lane, k.lanes), [0] * k.lanes)
-        )
-        return builder.icmp_signed(
-            "<", ir.Constant(ir.VectorType(lane, k.lanes), list(range(k.lanes))), many
-        )
+        many = builder.shuffle_vector(alone, alone, ir.Constant(ir.VectorType(lane, k.lanes), [0] * k.lanes))
+        return builder.icmp_signed("<", ir.Constant(ir.VectorType(lane, k.lanes), list(range(k.lanes))), many)
 
     def masked(builder, name, result, args):
         full = f"llvm.masked.{name}.v{k.lanes}f32.p0v{k.lanes}f32"
@@ -371,9 +329,7 @@ def parts(k: SimpleNamespace) -> dict[str, Any]:
     @k.intrinsic
     def load_first(typing, x, i, n):
         def generate(context, builder, signature, args):
-            where = builder.bitcast(
-                address(context, builder, signature.args[0], *args[:2]), k.vector.as_pointer()
-            )
+            where = builder.bitcast(address(context, builder, signature.args[0], *args[:2]), k.vector.as_pointer())
             return masked(
                 builder,
                 "load",
@@ -405,15 +361,10 @@ def parts(k: SimpleNamespace) -> dict[str, Any]:
         def generate(context, builder, signature, args):
             array, i, v, n = args
             places = lambda numbers: ir.Constant(ir.VectorType(ir.IntType(32), k.lanes), numbers)
-            for half in (
-                0,
-                k.lanes // 2,
-            ):  # each number of half a register twice, and every other one is written
+            for half in (0, k.lanes // 2):  # each number of half a register twice, and every other one is written
                 twice = places([half + c // 2 for c in range(k.lanes)])
                 known = builder.shuffle_vector(mask := first(builder, n), mask, twice)
-                evens = ir.Constant(
-                    ir.VectorType(ir.IntType(1), k.lanes), [c % 2 == 0 for c in range(k.lanes)]
-                )
+                evens = ir.Constant(ir.VectorType(ir.IntType(1), k.lanes), [c % 2 == 0 for c in range(k.lanes)])
                 at = builder.add(i, ir.Constant(i.type, 2 * half))
                 write(
                     context,
@@ -431,18 +382,11 @@ def parts(k: SimpleNamespace) -> dict[str, Any]:
     @k.intrinsic
     def upto(typing, v, n):
         def generate(context, builder, signature, args):
-            return builder.select(
-                first(builder, args[1]), args[0], ir.Constant(k.vector, [float("-inf")] * k.lanes)
-            )
+            return builder.select(first(builder, args[1]), args[0], ir.Constant(k.vector, [float("-inf")] * k.lanes))
 
         return k.register(k.register, k.types.intp), generate
 
-    return {
-        "load_first": load_first,
-        "store_first": store_first,
-        "store_evens": store_evens,
-        "upto": upto,
-    }
+    return {"load_first": load_first, "store_first": store_first, "store_evens": store_evens, "upto": upto}
 
 
 GROUPS = numbers, moves, sums, weights, parts

@@ -1,8 +1,7 @@
-"""A loop that is compiled once NumPy, doing its work, has taken as long as compiling will, or for a
-compiled program.
+"""A loop that is compiled once NumPy, doing its work, has taken as long as compiling will, or for a compiled program.
 
-Only for loops that give NumPy's results to the last bit, so that nobody can tell from the numbers
-which has run: `text` is compiled with every operation rounded by itself."""
+Only for loops that give NumPy's results to the last bit, so that nobody can tell from the numbers which has run: `text`
+is compiled with every operation rounded by itself."""
 
 from __future__ import annotations
 
@@ -28,8 +27,7 @@ at_once: ContextVar[bool] = ContextVar("at_once", default=False)
 class Loop:
     """`function`: the compiled loop, None until it was paid for, and while loops are not allowed.
 
-    `write`: gives the text, empty if there can be none; `example`: makes arguments for a first
-    call."""
+    `write`: gives the text, empty if there can be none; `example`: makes arguments for a first call."""
 
     __slots__ = ("built", "calls", "example", "known", "owed", "price", "write")
 
@@ -43,8 +41,8 @@ class Loop:
         return self.built if budget.allowed else None
 
     def pay(self, elements: int) -> None:
-        """Note that NumPy has done the work, in `calls` calls; compile the loop when that has cost
-        enough, or `at_once`."""
+        """Note that NumPy has done the work, in `calls` calls; compile the loop when that has cost enough, or
+        `at_once`."""
         if not budget.allowed:
             return
         self.owed += self.calls * (CALL + ELEMENT * elements)
@@ -80,8 +78,6 @@ class Loop:
         except NotReady:
             self.owed, self.price = 0.0, LEAST
         except Exception as error:
-            warnings.warn(
-                f"a loop could not be compiled, NumPy does its work: {error}", stacklevel=2
-            )
+            warnings.warn(f"a loop could not be compiled, NumPy does its work: {error}", stacklevel=2)
         else:
             self.built = function

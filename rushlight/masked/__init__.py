@@ -41,8 +41,7 @@ def _output_mask(op: Any, input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 
 def _of_masked_tensors(function: Callable) -> Callable:
-    """The function, extended to a MaskedTensor: the function gets the data, and the mask as
-    `mask=`."""
+    """The function, extended to a MaskedTensor: the function gets the data, and the mask as `mask=`."""
 
     @wraps(function)
     def call(input: Any, *args: Any, mask: Any = None, **settings: Any) -> Any:
@@ -54,17 +53,13 @@ def _of_masked_tensors(function: Callable) -> Callable:
     return call
 
 
-globals().update(
-    {name: _of_masked_tensors(globals()[name]) for name in __all__ if name != "logaddexp"}
-)
+globals().update({name: _of_masked_tensors(globals()[name]) for name in __all__ if name != "logaddexp"})
 
 _LAZY = ("MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tensor")
 
 
 def __getattr__(name: str) -> Any:
-    if (
-        name in _LAZY
-    ):  # a class with __torch_function__ makes calls slower: made when it is asked for
+    if name in _LAZY:  # a class with __torch_function__ makes calls slower: made when it is asked for
         return getattr(import_module("rushlight.masked.maskedtensor"), name)
     return _give_up(__name__, name)
 

@@ -1,8 +1,7 @@
 """torch.masked.MaskedTensor: a tensor with a mask of the elements that are there.
 
-Functions compute with the data of the elements, and the result has a mask of its own. A masked
-tensor has a node in the graph, as sparse tensors have (sparse/graph.py): its gradient is a masked
-tensor."""
+Functions compute with the data of the elements, and the result has a mask of its own. A masked tensor has a node in the
+graph, as sparse tensors have (sparse/graph.py): its gradient is a masked tensor."""
 
 from __future__ import annotations
 
@@ -72,9 +71,9 @@ OPERATORS = {
     "__rtruediv__": "div",
 }
 PROTOTYPE = (
-    "The PyTorch API of MaskedTensors is in prototype stage and will change in the near future. "
-    "Please open a Github issue for features requests and see our documentation on the "
-    "torch.masked module for further information about the project."
+    "The PyTorch API of MaskedTensors is in prototype stage and will change in the near future. Please open a "
+    "Github issue for features requests and see our documentation on the torch.masked module for further information "
+    "about the project."
 )
 
 
@@ -91,8 +90,7 @@ shown_as(NotForMasked, "builtins", "NotImplementedError")
 def refused(name: str) -> TypeError:
     return TypeError(
         explain(
-            f"no implementation found for '{name}' on types that implement __torch_function__: "
-            "[MaskedTensor]",
+            f"no implementation found for '{name}' on types that implement __torch_function__: [MaskedTensor]",
             "x.to_tensor(value) fills the masked elements; torch.masked's functions take mask=",
         )
     )
@@ -101,10 +99,9 @@ def refused(name: str) -> TypeError:
 class MaskedTensor(Tensor):
     """The elements of `data` where `mask` is True; the others are masked, shown as --.
 
-    Elementwise functions of one tensor keep the mask. Elementwise functions of two tensors need
-    equal masks, or a mask of one tensor only. Reductions leave masked elements out; their result is
-    masked where nothing is left. Data and mask are copied. TypeError for data or a mask that is not
-    a tensor, ValueError for other sizes.
+    Elementwise functions of one tensor keep the mask. Elementwise functions of two tensors need equal masks, or a mask
+    of one tensor only. Reductions leave masked elements out; their result is masked where nothing is left. Data and
+    mask are copied. TypeError for data or a mask that is not a tensor, ValueError for other sizes.
 
     >>> import warnings
     >>> with warnings.catch_warnings():
@@ -129,8 +126,8 @@ class MaskedTensor(Tensor):
         warnings.warn(PROTOTYPE, UserWarning, stacklevel=2)
         if data.requires_grad:
             warnings.warn(
-                "It is not recommended to create a MaskedTensor with a tensor that requires_grad. "
-                "To avoid this, you can use data.detach().clone()",
+                "It is not recommended to create a MaskedTensor with a tensor that requires_grad. To avoid this, you "
+                "can use data.detach().clone()",
                 UserWarning,
                 stacklevel=2,
             )
@@ -142,18 +139,13 @@ class MaskedTensor(Tensor):
         pass
 
     @classmethod
-    def __torch_function__(
-        cls, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None
-    ) -> Any:
+    def __torch_function__(cls, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         return call(func.__name__, func, args, kwargs or {})
 
     @property
     def _array(self) -> Any:  # type: ignore[override]
         raise NotForMasked(
-            explain(
-                "a masked tensor has no array of all elements",
-                "x.to_tensor(value) fills the masked elements",
-            )
+            explain("a masked tensor has no array of all elements", "x.to_tensor(value) fills the masked elements")
         )
 
     shape = property(lambda self: self._masked_data.shape, doc="The size of each dimension.")
@@ -161,9 +153,7 @@ class MaskedTensor(Tensor):
     device = property(lambda self: self._masked_data.device, doc="The device of the data.")
     layout = property(lambda self: self._masked_data.layout, doc="The layout of the data.")
     ndim = property(lambda self: self._masked_data.ndim, doc="The number of dimensions.")
-    is_sparse = property(
-        lambda self: not self._masked_data._dense, doc="Whether data and mask are sparse."
-    )
+    is_sparse = property(lambda self: not self._masked_data._dense, doc="Whether data and mask are sparse.")
     T = property(lambda self: call("T", transposed, (self,), {}), doc="The transpose.")
     mT = property(lambda self: call("mT", transposed, (self,), {}), doc="The transpose.")
     data = property(lambda self: self.detach(), doc="The same outside the graph.")
@@ -207,9 +197,7 @@ class MaskedTensor(Tensor):
     def get_data(self) -> Tensor:
         """All elements, the masked ones too, in the graph."""
         mask = self._masked_mask
-        return linked(
-            self._masked_data.detach(), "GetDataBackward", [(self, lambda g: held(g, mask))]
-        )
+        return linked(self._masked_data.detach(), "GetDataBackward", [(self, lambda g: held(g, mask))])
 
     def get_mask(self) -> Tensor:
         """True for the elements that are there."""
@@ -221,9 +209,7 @@ class MaskedTensor(Tensor):
 
     def item(self) -> Any:
         if self.numel() == 1 and not bool(self._masked_mask):
-            raise ValueError(
-                explain("aten._local_scalar_dense: expected a mask tensor", "the element is masked")
-            )
+            raise ValueError(explain("aten._local_scalar_dense: expected a mask tensor", "the element is masked"))
         return self._masked_data.item()
 
     def __float__(self) -> float:
@@ -237,18 +223,11 @@ class MaskedTensor(Tensor):
 
     def tolist(self) -> Any:
         raise RuntimeError(
-            explain(
-                ".tolist() is not supported for tensor subclasses, got MaskedTensor",
-                "x.to_tensor(value).tolist()",
-            )
+            explain(".tolist() is not supported for tensor subclasses, got MaskedTensor", "x.to_tensor(value).tolist()")
         )
 
     def numpy(self, *, force: bool = False) -> Any:
-        raise RuntimeError(
-            explain(
-                ".numpy() is not supported for tensor subclasses.", "x.to_tensor(value).numpy()"
-            )
-        )
+        raise RuntimeError(explain(".numpy() is not supported for tensor subclasses.", "x.to_tensor(value).numpy()"))
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         data, mask = (strided(t.detach()) for t in (self._masked_data, self._masked_mask))
@@ -420,8 +399,7 @@ def check_masks(args: tuple) -> None:
     if len(masks) == 2 and not same(*masks):
         raise ValueError(
             explain(
-                "Input masks must match. If you need support for this, please open an issue on "
-                "Github.",
+                "Input masks must match. If you need support for this, please open an issue on Github.",
                 "torch.where takes different masks; x.to_tensor(value) has none",
             )
         )
@@ -441,9 +419,8 @@ def mask_of(a: Any) -> Any:
 
 
 class Computed:
-    """A function of data, which is differentiated later. `sources`: the tensors in the graph among
-    its arguments; `out`: the result for the data, in a graph of its own; `fresh`: the data there.
-    """
+    """A function of data, which is differentiated later. `sources`: the tensors in the graph among its arguments;
+    `out`: the result for the data, in a graph of its own; `fresh`: the data there."""
 
     def __init__(self, func: Callable, args: tuple, kwargs: dict[str, Any]):
         leaves, form = tree_flatten((args, kwargs))
@@ -467,13 +444,9 @@ class Computed:
         return self.fresh[i].detach().new_zeros(self.fresh[i].shape) if found is None else found
 
     def linked(self, out: Tensor, mask: Tensor, name: str, to_mask: Callable) -> MaskedTensor:
-        """An output as a masked tensor in the graph. `to_mask(source, g)`: the mask of a source's
-        gradient."""
+        """An output as a masked tensor in the graph. `to_mask(source, g)`: the mask of a source's gradient."""
         rules: list[tuple[Tensor, Callable[..., Tensor]]] = [
-            (
-                source,
-                lambda g, i=i, source=source: held(self.gradient(i, out, g), to_mask(source, g)),
-            )
+            (source, lambda g, i=i, source=source: held(self.gradient(i, out, g), to_mask(source, g)))
             for i, source in enumerate(self.sources)
         ]
         made = held(out, mask)
@@ -500,9 +473,7 @@ def elementwise(func: Callable, args: tuple, kwargs: dict[str, Any]) -> MaskedTe
     return made.linked(made.out, mask, "MaskedElementwiseBackward", to_mask)
 
 
-def of_stored(
-    func: Callable, args: tuple, kwargs: dict[str, Any], first: MaskedTensor
-) -> MaskedTensor:
+def of_stored(func: Callable, args: tuple, kwargs: dict[str, Any], first: MaskedTensor) -> MaskedTensor:
     """The function on the stored elements of sparse data with the same places."""
     given = [stored(a) for a in args]
     data = first._masked_data
@@ -525,10 +496,7 @@ def in_place(name: str, args: tuple, kwargs: dict[str, Any]) -> MaskedTensor:
     target = args[0]
     if target._node is not None and target._node.leaf and mode().grad:
         raise RuntimeError(
-            explain(
-                "a leaf Variable that requires grad is being used in an in-place operation.",
-                "give it a clone()",
-            )
+            explain("a leaf Variable that requires grad is being used in an in-place operation.", "give it a clone()")
         )
     result = call(name, getattr(Tensor, name), args, kwargs)
     target._masked_data, target._node = result._masked_data, result._node
@@ -545,10 +513,7 @@ def moved(func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
     if isinstance(made.out, Tensor):
         return made.linked(made.out, masks, "MaskedMoveBackward", made_mask(made, made.out))
     return type(made.out)(
-        [
-            made.linked(out, mask, "MaskedMoveBackward", made_mask(made, out))
-            for out, mask in zip(made.out, masks)
-        ]
+        [made.linked(out, mask, "MaskedMoveBackward", made_mask(made, out)) for out, mask in zip(made.out, masks)]
     )
 
 
@@ -576,12 +541,7 @@ def cast(func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
 
 
 def reduction(
-    name: str,
-    input: MaskedTensor,
-    dim: Any = None,
-    keepdim: bool = False,
-    dtype: Any = None,
-    **p: Any,
+    name: str, input: MaskedTensor, dim: Any = None, keepdim: bool = False, dtype: Any = None, **p: Any
 ) -> MaskedTensor:
     """A reduction that leaves masked elements out."""
     if input.is_sparse:
@@ -659,9 +619,7 @@ OWN: dict[str, Callable] = {
     "where": where,
     "softmax": softmax,
     "detach": MaskedTensor.detach,
-    "ones_like": lambda x, **settings: held(
-        x._masked_data.new_ones(x.shape, **settings), x._masked_mask
-    ),
+    "ones_like": lambda x, **settings: held(x._masked_data.new_ones(x.shape, **settings), x._masked_mask),
     "is_same_size": lambda x, y: x.shape == y.shape,
     "to_dense": in_layout(lambda data, mask: strided(data), strided),
     "to_sparse": in_layout(

@@ -52,19 +52,11 @@ class Hardtanh(FunctionModule):
     ):
         for old, new in (("min_value", "min_val"), ("max_value", "max_val")):
             if (min_value if old == "min_value" else max_value) is not None:
-                warn(
-                    f"keyword argument `{old}` is deprecated and renamed to `{new}`", FutureWarning
-                )
-        min_val, max_val = (
-            min_val if min_value is None else min_value,
-            max_val if max_value is None else max_value,
-        )
+                warn(f"keyword argument `{old}` is deprecated and renamed to `{new}`", FutureWarning)
+        min_val, max_val = min_val if min_value is None else min_value, max_val if max_value is None else max_value
         if min_val >= max_val:
             raise ValueError(
-                explain(
-                    f"max_val must be larger than min_val, got min_val={min_val} and "
-                    f"max_val={max_val}"
-                )
+                explain(f"max_val must be larger than min_val, got min_val={min_val} and max_val={max_val}")
             )
         super().__init__(min_val=min_val, max_val=max_val, inplace=inplace)
 
@@ -116,8 +108,7 @@ class CELU(AlphaActivation):
 
 
 class SELU(InPlaceActivation):
-    """1.0507 x where x > 0, else 1.0507 * 1.6733 (exp(x) - 1): mean 0 and variance 1 stay. G.
-    Klambauer et al., 2017.
+    """1.0507 x where x > 0, else 1.0507 * 1.6733 (exp(x) - 1): mean 0 and variance 1 stay. G. Klambauer et al., 2017.
 
     >>> rushlight.nn.SELU()(rushlight.tensor([-1., 0., 1.]))
     tensor([-1.1113,  0.0000,  1.0507])
@@ -127,8 +118,7 @@ class SELU(InPlaceActivation):
 
 
 class GELU(FunctionModule):
-    """x Phi(x), where Phi is the distribution function of the standard normal; `approximate`:
-    'none' or 'tanh'.
+    """x Phi(x), where Phi is the distribution function of the standard normal; `approximate`: 'none' or 'tanh'.
 
     D. Hendrycks, K. Gimpel, *Gaussian error linear units*, 2016.
 
@@ -158,8 +148,7 @@ class LeakyReLU(FunctionModule):
 
 
 class PReLU(Module):
-    """x where x > 0, else w x. The weight w is learned: one number, or one for each channel
-    (dimension 1).
+    """x where x > 0, else w x. The weight w is learned: one number, or one for each channel (dimension 1).
 
     It begins at `init`. K. He et al., *Delving deep into rectifiers*, 2015.
 
@@ -169,9 +158,7 @@ class PReLU(Module):
 
     weight: Parameter
 
-    def __init__(
-        self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None
-    ):
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None):
         super().__init__()
         self.num_parameters, self.init = num_parameters, init
         self.weight = uninitialized(num_parameters, dtype=dtype, device=device)
@@ -189,8 +176,7 @@ class PReLU(Module):
 
 
 class RReLU(FunctionModule):
-    """x where x > 0, else r x, r uniform in [lower, upper) in training, their mean in evaluation.
-    B. Xu et al., 2015.
+    """x where x > 0, else r x, r uniform in [lower, upper) in training, their mean in evaluation. B. Xu et al., 2015.
 
     >>> rushlight.nn.RReLU().eval()(rushlight.tensor([-24., 1.]))
     tensor([-5.5000,  1.0000])
@@ -432,7 +418,5 @@ class Softmax2d(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         if input.dim() not in (3, 4):
-            raise ValueError(
-                explain(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
-            )
+            raise ValueError(explain(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead"))
         return F.softmax(input, -3)

@@ -18,24 +18,20 @@ from rushlight.ops.shape.views import cat, reshape
 
 
 class _ASMoutput(NamedTuple):
-    """The result of an adaptive softmax: each sample's log-probability of its target, and minus the
-    mean of these.
-    """
+    """The result of an adaptive softmax: each sample's log-probability of its target, and minus the mean of these."""
 
     output: Tensor
     loss: Tensor
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """log softmax over `n_classes`, ordered by frequency, which `cutoffs` part into a short list
-    and clusters.
+    """log softmax over `n_classes`, ordered by frequency, which `cutoffs` part into a short list and clusters.
 
-    The head gives log-probabilities of the frequent classes (below cutoffs[0]) and of each cluster.
-    A cluster has a projection to in_features / div_value^i features and a softmax of its own; the
-    cluster's log-probability is added to its result. input (N, in_features), target (N,), or
-    (in_features,) and () -> (output (N,), loss): the log-probabilities of the targets, and minus
-    their mean. ValueError unless the cutoffs increase from 1 to n_classes - 1; RuntimeError for
-    sizes that do not fit and targets that are not class indices.
+    The head gives log-probabilities of the frequent classes (below cutoffs[0]) and of each cluster. A cluster has a
+    projection to in_features / div_value^i features and a softmax of its own; the cluster's log-probability is added to
+    its result. input (N, in_features), target (N,), or (in_features,) and () -> (output (N,), loss): the
+    log-probabilities of the targets, and minus their mean. ValueError unless the cutoffs increase from 1 to n_classes -
+    1; RuntimeError for sizes that do not fit and targets that are not class indices.
 
     E. Grave et al., Efficient softmax approximation for GPUs, https://arxiv.org/abs/1609.04309
 
@@ -58,11 +54,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         super().__init__()
         cutoffs = list(cutoffs)
         check_cutoffs(cutoffs, n_classes)
-        self.in_features, self.n_classes, self.cutoffs = (
-            in_features,
-            n_classes,
-            [*cutoffs, n_classes],
-        )
+        self.in_features, self.n_classes, self.cutoffs = in_features, n_classes, [*cutoffs, n_classes]
         self.div_value, self.head_bias = div_value, head_bias
         self.shortlist_size, self.n_clusters = cutoffs[0], len(cutoffs)
         self.head_size = self.shortlist_size + self.n_clusters
@@ -72,8 +64,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             inside = int(in_features // div_value ** (i + 1))
             self.tail.append(
                 Sequential(
-                    Linear(in_features, inside, False, device, dtype),
-                    Linear(inside, high - low, False, device, dtype),
+                    Linear(in_features, inside, False, device, dtype), Linear(inside, high - low, False, device, dtype)
                 )
             )
 
@@ -87,16 +78,14 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def forward(self, input_: Tensor, target_: Tensor) -> _ASMoutput:
         check_batch(input_, target_)
         alone = target_._array.ndim == 0
-        x, target = (
-            (reshape(input_, (1, -1)), reshape(target_, (1,))) if alone else (input_, target_)
-        )
+        x, target = (reshape(input_, (1, -1)), reshape(target_, (1,))) if alone else (input_, target_)
         noticed(target)
         places = target._array
         if places.size and not 0 <= places.min() <= places.max() < self.n_classes:
             raise RuntimeError(
                 explain(
-                    f"Target values should be in [0, {self.n_classes - 1}], but values in range "
-                    f"[{places.min()}, {places.max()}] were found. "
+                    f"Target values should be in [0, {self.n_classes - 1}], but values in range [{places.min()}, "
+                    f"{places.max()}] were found. "
                 )
             )
         cluster = np.searchsorted(self.cutoffs, places, side="right")  # 0: in the short list
@@ -117,8 +106,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         head = r.log_softmax(self.head(input), 1)
         first = self.shortlist_size
         parts = [
-            e.add(r.log_softmax(tail(input), 1), head[:, first + i : first + i + 1])
-            for i, tail in enumerate(self.tail)
+            e.add(r.log_softmax(tail(input), 1), head[:, first + i : first + i + 1]) for i, tail in enumerate(self.tail)
         ]
         return cat([head[:, :first], *parts], 1)
 
@@ -137,17 +125,11 @@ def check_cutoffs(cutoffs: list, n_classes: int) -> None:
     if not cutoffs:
         raise ValueError(explain("cutoffs should be a sequence of length larger than 0"))
     rising = all(a < b for a, b in zip(cutoffs, cutoffs[1:]))
-    if (
-        not rising
-        or min(cutoffs) <= 0
-        or max(cutoffs) > n_classes - 1
-        or any(int(c) != c for c in cutoffs)
-    ):
+    if not rising or min(cutoffs) <= 0 or max(cutoffs) > n_classes - 1 or any(int(c) != c for c in cutoffs):
         raise ValueError(
             explain(
-                "cutoffs should be a sequence of unique, positive integers sorted in an increasing "
-                "order, "
-                "where each value is between 1 and n_classes-1"
+                "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, where each "
+                "value is between 1 and n_classes-1"
             )
         )
 
@@ -157,23 +139,15 @@ def check_batch(input: Tensor, target: Tensor) -> None:
     x, t = input._array.shape, target._array.shape
     if len(t) == 1:
         if x[:1] != t:
-            raise RuntimeError(
-                explain("Input and target should have the same size in the batch dimension.")
-            )
+            raise RuntimeError(explain("Input and target should have the same size in the batch dimension."))
         if len(x) != 2:
             raise RuntimeError(
-                explain(
-                    "1D target tensor expects 2D input tensors, but found inputs with size "
-                    f"{input.shape}"
-                )
+                explain(f"1D target tensor expects 2D input tensors, but found inputs with size {input.shape}")
             )
     elif not t:
         if len(x) != 1:
             raise RuntimeError(
-                explain(
-                    "0D target tensor expects 1D input tensors, but found inputs with size "
-                    f"{input.shape}"
-                )
+                explain(f"0D target tensor expects 1D input tensors, but found inputs with size {input.shape}")
             )
     else:
         raise RuntimeError(explain("0D or 1D target tensor expected, multi-target not supported"))

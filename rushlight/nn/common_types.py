@@ -1,6 +1,4 @@
-"""torch.nn.common_types: annotations of the size arguments of layers. Torch's are typing.Union, and
-print as such.
-"""
+"""torch.nn.common_types: annotations of the size arguments of layers. Torch's are typing.Union, and print as such."""
 
 # ruff: noqa: UP007, UP045
 from __future__ import annotations

@@ -19,9 +19,7 @@ class Row(Module):
     """The base of Sequential and ModuleList: modules in order, under the names '0', '1', ...."""
 
     def _key(self, i: Any) -> str:
-        """The name at a position; negative positions count from the end. IndexError for a position
-        out of range.
-        """
+        """The name at a position; negative positions count from the end. IndexError for a position out of range."""
         names = list(self._modules)
         i = index(i)
         if not -len(names) <= i < len(names):
@@ -89,21 +87,15 @@ class Row(Module):
 
 
 class Sequential(Row):
-    """x -> last(...(second(first(x)))): the modules one after the other, given in order or as an
-    OrderedDict.
+    """x -> last(...(second(first(x)))): the modules one after the other, given in order or as an OrderedDict.
 
-    >>> rushlight.nn.Sequential(rushlight.nn.Linear(4, 2), rushlight.nn.ReLU())(rushlight.ones(1,
-    ...     4)).shape
+    >>> rushlight.nn.Sequential(rushlight.nn.Linear(4, 2), rushlight.nn.ReLU())(rushlight.ones(1, 4)).shape
     torch.Size([1, 2])
     """
 
     def __init__(self, *args: Any):
         super().__init__()
-        named = (
-            args[0].items()
-            if len(args) == 1 and isinstance(args[0], OrderedDict)
-            else enumerate(args)
-        )
+        named = args[0].items() if len(args) == 1 and isinstance(args[0], OrderedDict) else enumerate(args)
         for name, module in named:
             self.add_module(str(name), module)
 
@@ -118,22 +110,15 @@ class Sequential(Row):
     def __add__(self, other: Any) -> Sequential:
         if not isinstance(other, Sequential):
             raise ValueError(
-                explain(
-                    f"add operator supports only objects of Sequential class, but {type(other)} is "
-                    "given."
-                )
+                explain(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
             )
         return Sequential(*self, *other)
 
     def __mul__(self, times: int) -> Sequential:
         if not isinstance(times, int):
-            raise TypeError(
-                explain(f"unsupported operand type(s) for *: {type(self)} and {type(times)}")
-            )
+            raise TypeError(explain(f"unsupported operand type(s) for *: {type(self)} and {type(times)}"))
         if times <= 0:
-            raise ValueError(
-                explain(f"Non-positive multiplication factor {times} for {type(self)}")
-            )
+            raise ValueError(explain(f"Non-positive multiplication factor {times} for {type(self)}"))
         return Sequential(*list(self) * times)
 
     __rmul__ = __mul__
@@ -162,10 +147,7 @@ class ModuleList(Row):
         """Append modules. Returns the list. TypeError if `modules` is not iterable."""
         if not isinstance(modules, Iterable):
             raise TypeError(
-                explain(
-                    "ModuleList.extend should be called with an iterable, but got "
-                    f"{type(modules).__name__}"
-                )
+                explain(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
             )
         return super().extend(modules)
 
@@ -188,10 +170,7 @@ class ModuleList(Row):
                 runs.append((i, i, text))
         if not runs:
             return f"{self._get_name()}()"
-        lines = (
-            f"({a}): {text}" if a == b else f"({a}-{b}): {b - a + 1} x {text}"
-            for a, b, text in runs
-        )
+        lines = (f"({a}): {text}" if a == b else f"({a}-{b}): {b - a + 1} x {text}" for a, b, text in runs)
         return f"{self._get_name()}(" + "".join(f"\n  {indented(line)}" for line in lines) + "\n)"
 
 
@@ -250,21 +229,17 @@ class ModuleDict(Module):
         return self._modules.values()
 
     def update(self, modules: Any) -> None:
-        """Add modules from a mapping or from (name, module) pairs. TypeError or ValueError for
-        anything else."""
+        """Add modules from a mapping or from (name, module) pairs. TypeError or ValueError for anything else."""
         for key, module in pairs(modules, "ModuleDict"):
             self[key] = module
 
 
 def pairs(values: Any, owner: str) -> list[tuple[str, Any]]:
-    """(name, value) pairs of an argument of a dict's `update`. TypeError or ValueError for anything
-    else.
-    """
+    """(name, value) pairs of an argument of a dict's `update`. TypeError or ValueError for anything else."""
     if not isinstance(values, Iterable):
         raise TypeError(
             explain(
-                f"{owner}.update should be called with an iterable of key/value pairs, but got "
-                f"{type(values).__name__}"
+                f"{owner}.update should be called with an iterable of key/value pairs, but got {type(values).__name__}"
             )
         )
     if isinstance(values, (Mapping, ModuleDict, ParameterDict)):
@@ -273,29 +248,17 @@ def pairs(values: Any, owner: str) -> list[tuple[str, Any]]:
     for i, pair in enumerate(found):
         if not isinstance(pair, Iterable):
             raise TypeError(
-                explain(
-                    f"{owner} update sequence element #{i} should be Iterable; is "
-                    f"{type(pair).__name__}"
-                )
+                explain(f"{owner} update sequence element #{i} should be Iterable; is {type(pair).__name__}")
             )
         found[i] = tuple(pair)
         if len(found[i]) != 2:
-            raise ValueError(
-                explain(
-                    f"{owner} update sequence element #{i} has length {len(found[i])}; 2 is "
-                    "required"
-                )
-            )
+            raise ValueError(explain(f"{owner} update sequence element #{i} has length {len(found[i])}; 2 is required"))
     return found
 
 
 def held(value: Any) -> Any:
     """A tensor as a parameter; other values unchanged."""
-    return (
-        Parameter(value)
-        if isinstance(value, Tensor) and not isinstance(value, Parameter)
-        else value
-    )
+    return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 
 def described(name: Any, value: Any, kind: str) -> str:
@@ -352,10 +315,7 @@ class ParameterList(Module):
         """Append values. Returns the list. TypeError if `values` is not iterable."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
             raise TypeError(
-                explain(
-                    "ParameterList.extend should be called with an iterable, but got "
-                    f"{type(values).__name__}"
-                )
+                explain(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
             )
         for value in list(values):
             self.append(value)
@@ -462,8 +422,7 @@ class ParameterDict(Module):
         return ParameterDict([(key, default) for key in keys])
 
     def update(self, parameters: Any) -> None:
-        """Add from a mapping (sorted by name unless it keeps an order) or from (name, parameter)
-        pairs."""
+        """Add from a mapping (sorted by name unless it keeps an order) or from (name, parameter) pairs."""
         found = pairs(parameters, "ParameterDict")
         unordered = isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict)
         for key, value in sorted(found) if unordered else found:
@@ -484,8 +443,7 @@ def text(key: Any) -> str:
     if not isinstance(key, str):
         raise TypeError(
             explain(
-                "Index given to ParameterDict cannot be used as a key as it is not a string "
-                "(type is "
+                "Index given to ParameterDict cannot be used as a key as it is not a string (type is "
                 f"'{type(key).__name__}')"
             )
         )

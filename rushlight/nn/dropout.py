@@ -30,11 +30,10 @@ class _DropoutNd(FunctionModule):
 
 
 class Dropout(_DropoutNd):
-    """x m / (1 - p) in training, m 0 with probability p, else 1, for each element; x itself in
-    evaluation.
+    """x m / (1 - p) in training, m 0 with probability p, else 1, for each element; x itself in evaluation.
 
-    ValueError unless p is in [0, 1]. G. Hinton et al., *Improving neural networks by preventing
-    co-adaptation of feature detectors*, 2012.
+    ValueError unless p is in [0, 1]. G. Hinton et al., *Improving neural networks by preventing co-adaptation of
+    feature detectors*, 2012.
 
     >>> _ = rushlight.manual_seed(0)
     >>> dropout = rushlight.nn.Dropout(0.5)
@@ -46,8 +45,7 @@ class Dropout(_DropoutNd):
 
 
 class Dropout1d(_DropoutNd):
-    """x m / (1 - p) in training, m 0 with probability p, else 1, for each channel of (N, C, L) or
-    (C, L).
+    """x m / (1 - p) in training, m 0 with probability p, else 1, for each channel of (N, C, L) or (C, L).
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.nn.Dropout1d(0.5)(rushlight.ones(4, 3))
@@ -77,8 +75,7 @@ class Dropout2d(_DropoutNd):
 
 
 class Dropout3d(_DropoutNd):
-    """x m / (1 - p) in training, m 0 with probability p, else 1, for each channel of (N, C, D, H,
-    W) or (C, D, H, W).
+    """x m / (1 - p) in training, m 0 with probability p, else 1, for each channel of (N, C, D, H, W) or (C, D, H, W).
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.nn.Dropout3d(0.5)(rushlight.ones(4, 1, 1, 2)).squeeze()
@@ -92,11 +89,9 @@ class Dropout3d(_DropoutNd):
 
 
 class AlphaDropout(_DropoutNd):
-    """a (x m + (m - 1) 1.758 + 1.758 p) in training, m 0 with probability p, else 1: dropout to
-    selu's limit, not to 0.
+    """a (x m + (m - 1) 1.758 + 1.758 p) in training, m 0 with probability p, else 1: dropout to selu's limit, not to 0.
 
-    a = 1 / sqrt((1 - p) (1 + 1.758^2 p)): numbers of mean 0 and variance 1 keep both. G. Klambauer
-    et al., 2017.
+    a = 1 / sqrt((1 - p) (1 + 1.758^2 p)): numbers of mean 0 and variance 1 keep both. G. Klambauer et al., 2017.
 
     >>> _ = rushlight.manual_seed(0)
     >>> dropped = rushlight.nn.AlphaDropout(0.5)(rushlight.randn(10000))
@@ -108,8 +103,7 @@ class AlphaDropout(_DropoutNd):
 
 
 class FeatureAlphaDropout(_DropoutNd):
-    """a (x m + (m - 1) 1.758 + 1.758 p) as in `AlphaDropout`, with one m for each channel of (N, C,
-    *).
+    """a (x m + (m - 1) 1.758 + 1.758 p) as in `AlphaDropout`, with one m for each channel of (N, C, *).
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.nn.FeatureAlphaDropout(0.5)(rushlight.zeros(1, 4, 2))

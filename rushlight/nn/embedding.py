@@ -35,23 +35,13 @@ class _Table(Module):
             if not -num_embeddings <= padding_idx < num_embeddings:
                 raise AssertionError("Padding_idx must be within num_embeddings")
             padding_idx %= num_embeddings
-        self.num_embeddings, self.embedding_dim, self.padding_idx = (
-            num_embeddings,
-            embedding_dim,
-            padding_idx,
-        )
-        self.max_norm, self.norm_type, self.scale_grad_by_freq = (
-            max_norm,
-            norm_type,
-            scale_grad_by_freq,
-        )
+        self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
+        self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
         self.sparse = sparse
 
     def _fill(self, weight: Tensor | None, freeze: bool, device: Any, dtype: Any) -> None:
         if weight is None:
-            self.weight = uninitialized(
-                self.num_embeddings, self.embedding_dim, dtype=dtype, device=device
-            )
+            self.weight = uninitialized(self.num_embeddings, self.embedding_dim, dtype=dtype, device=device)
             self.weight.requires_grad_(not freeze)
             self.reset_parameters()
             return
@@ -69,12 +59,8 @@ class _Table(Module):
                 self.weight[self.padding_idx].fill_(0)
 
     @classmethod
-    def from_pretrained(
-        cls: type[T], embeddings: Tensor, freeze: bool = True, **settings: Any
-    ) -> T:
-        """A module on an existing table, which shares its memory. `freeze`: the table is not
-        trained.
-        """
+    def from_pretrained(cls: type[T], embeddings: Tensor, freeze: bool = True, **settings: Any) -> T:
+        """A module on an existing table, which shares its memory. `freeze`: the table is not trained."""
         if embeddings.dim() != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, columns = embeddings.shape
@@ -83,22 +69,13 @@ class _Table(Module):
         return made
 
     def _line(self, extras: tuple[str, ...]) -> str:
-        usual = {
-            "padding_idx": None,
-            "max_norm": None,
-            "norm_type": 2.0,
-            "scale_grad_by_freq": False,
-            "sparse": False,
-        }
-        shown = [
-            f"{name}={getattr(self, name)}" for name in extras if getattr(self, name) != usual[name]
-        ]
+        usual = {"padding_idx": None, "max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False, "sparse": False}
+        shown = [f"{name}={getattr(self, name)}" for name in extras if getattr(self, name) != usual[name]]
         return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *shown])
 
 
 class Embedding(_Table):
-    """out[...] = weight[input[...]]: (*) of integers -> (*, embedding_dim); settings as
-    `nn.functional.embedding`.
+    """out[...] = weight[input[...]]: (*) of integers -> (*, embedding_dim); settings as `nn.functional.embedding`.
 
     >>> rushlight.nn.Embedding(10, 3)(rushlight.tensor([1, 2])).shape
     torch.Size([2, 3])
@@ -118,26 +95,12 @@ class Embedding(_Table):
         device: Any = None,
         dtype: Any = None,
     ):
-        self._begin(
-            num_embeddings,
-            embedding_dim,
-            padding_idx,
-            max_norm,
-            norm_type,
-            scale_grad_by_freq,
-            sparse,
-        )
+        self._begin(num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
         self._fill(_weight, _freeze, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.embedding(
-            input,
-            self.weight,
-            self.padding_idx,
-            self.max_norm,
-            self.norm_type,
-            self.scale_grad_by_freq,
-            self.sparse,
+            input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
         )
 
     def extra_repr(self) -> str:
@@ -147,8 +110,7 @@ class Embedding(_Table):
 
 
 class EmbeddingBag(_Table):
-    """out[b] = sum, mean or max of the weight's rows that bag b names; settings as
-    `nn.functional.embedding_bag`.
+    """out[b] = sum, mean or max of the weight's rows that bag b names; settings as `nn.functional.embedding_bag`.
 
     >>> bag = rushlight.nn.EmbeddingBag(10, 3)
     >>> bag(rushlight.tensor([1, 2, 4]), rushlight.tensor([0, 2])).shape
@@ -170,21 +132,11 @@ class EmbeddingBag(_Table):
         device: Any = None,
         dtype: Any = None,
     ):
-        self._begin(
-            num_embeddings,
-            embedding_dim,
-            padding_idx,
-            max_norm,
-            norm_type,
-            scale_grad_by_freq,
-            sparse,
-        )
+        self._begin(num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
         self.mode, self.include_last_offset = mode, include_last_offset
         self._fill(_weight, False, device, dtype)
 
-    def forward(
-        self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None
-    ) -> Tensor:
+    def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
         return F.embedding_bag(
             input,
             self.weight,
@@ -201,8 +153,4 @@ class EmbeddingBag(_Table):
 
     def extra_repr(self) -> str:
         padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        return (
-            self._line(("max_norm", "norm_type", "scale_grad_by_freq"))
-            + f", mode={self.mode!r}"
-            + padding
-        )
+        return self._line(("max_norm", "norm_type", "scale_grad_by_freq")) + f", mode={self.mode!r}" + padding

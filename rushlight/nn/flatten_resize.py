@@ -26,8 +26,8 @@ class Flatten(FunctionModule):
 
 
 class Unflatten(FunctionModule):
-    """out[n, i, j] = x[n, (i, j)]: the dimension `dim` as several, of `unflattened_size`. TypeError
-    for an invalid size.
+    """out[n, i, j] = x[n, (i, j)]: the dimension `dim` as several, of `unflattened_size`. TypeError for an invalid
+    size.
 
     >>> rushlight.nn.Unflatten(1, (3, 4))(rushlight.ones(2, 12)).shape
     torch.Size([2, 3, 4])
@@ -36,25 +36,18 @@ class Unflatten(FunctionModule):
     def __init__(self, dim: int, unflattened_size: Any):
         if not isinstance(dim, int):
             raise TypeError(
-                explain(
-                    "unflattened_size should be tuple of ints, but found type of dim "
-                    f"{type(dim).__name__}"
-                )
+                explain(f"unflattened_size should be tuple of ints, but found type of dim {type(dim).__name__}")
             )
         if not isinstance(unflattened_size, (tuple, list)):
             raise TypeError(
-                explain(
-                    "unflattened_size should be a tuple of ints, but found type "
-                    f"{type(unflattened_size).__name__}"
-                )
+                explain(f"unflattened_size should be a tuple of ints, but found type {type(unflattened_size).__name__}")
             )
         for i, n in enumerate(unflattened_size):
             if not isinstance(n, int):
                 raise TypeError(
                     explain(
-                        "unflattened_size must be tuple of ints, but found element of type "
-                        f"{type(n).__name__} "
-                        f"at pos {i}"
+                        f"unflattened_size must be tuple of ints, but found element of type {type(n).__name__} at pos "
+                        f"{i}"
                     )
                 )
         super().__init__(dim=dim, unflattened_size=unflattened_size)
@@ -64,8 +57,7 @@ class Unflatten(FunctionModule):
 
 
 class Fold(FunctionModule):
-    """out[n, c, h, w] = sum of the elements that `Unfold` takes from there: (N, C kh kw, L) -> (N,
-    C, *output_size).
+    """out[n, c, h, w] = sum of the elements that `Unfold` takes from there: (N, C kh kw, L) -> (N, C, *output_size).
 
     >>> rushlight.nn.Fold(output_size=3, kernel_size=2)(rushlight.ones(1, 4,
     ...     4))  # how many windows meet at each place
@@ -74,31 +66,17 @@ class Fold(FunctionModule):
               [1., 2., 1.]]]])
     """
 
-    def __init__(
-        self,
-        output_size: Any,
-        kernel_size: Any,
-        dilation: Any = 1,
-        padding: Any = 0,
-        stride: Any = 1,
-    ):
+    def __init__(self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1):
         super().__init__(
-            output_size=output_size,
-            kernel_size=kernel_size,
-            dilation=dilation,
-            padding=padding,
-            stride=stride,
+            output_size=output_size, kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride
         )
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.fold(
-            input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride
-        )
+        return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
 
 
 class Unfold(FunctionModule):
-    """out[n, (c, i, j), (p, q)] = x[n, c, p s - pad + i d, q s - pad + j d]: (N, C, H, W) -> (N, C
-    kh kw, L).
+    """out[n, (c, i, j), (p, q)] = x[n, c, p s - pad + i d, q s - pad + j d]: (N, C, H, W) -> (N, C kh kw, L).
 
     >>> rushlight.nn.Unfold(kernel_size=2)(rushlight.arange(9.).reshape(1, 1, 3,
     ...     3))  # a column for each of 4 windows
@@ -116,8 +94,8 @@ class Unfold(FunctionModule):
 
 
 class PixelShuffle(FunctionModule):
-    """out[c, h r + i, w r + j] = x[c r r + i r + j, h, w]: (*, C r r, H, W) -> (*, C, H r, W r),
-    channels become pixels.
+    """out[c, h r + i, w r + j] = x[c r r + i r + j, h, w]: (*, C r r, H, W) -> (*, C, H r, W r), channels become
+    pixels.
 
     >>> rushlight.nn.PixelShuffle(2)(rushlight.arange(4.).reshape(4, 1, 1))
     tensor([[[0., 1.],
@@ -132,8 +110,8 @@ class PixelShuffle(FunctionModule):
 
 
 class PixelUnshuffle(FunctionModule):
-    """out[c r r + i r + j, h, w] = x[c, h r + i, w r + j]: (*, C, H r, W r) -> (*, C r r, H, W),
-    pixels become channels.
+    """out[c r r + i r + j, h, w] = x[c, h r + i, w r + j]: (*, C, H r, W r) -> (*, C r r, H, W), pixels become
+    channels.
 
     >>> rushlight.nn.PixelUnshuffle(2)(rushlight.ones(1, 3, 8, 8)).shape
     torch.Size([1, 12, 4, 4])
@@ -147,8 +125,7 @@ class PixelUnshuffle(FunctionModule):
 
 
 class ChannelShuffle(FunctionModule):
-    """out[:, j groups + i] = x[:, i (C / groups) + j]: channels of (N, C, *) dealt out from
-    `groups` heaps in turn.
+    """out[:, j groups + i] = x[:, i (C / groups) + j]: channels of (N, C, *) dealt out from `groups` heaps in turn.
 
     >>> rushlight.nn.ChannelShuffle(2)(rushlight.arange(6).reshape(1, 6, 1)).flatten()
     tensor([0, 3, 1, 4, 2, 5])
@@ -162,8 +139,7 @@ class ChannelShuffle(FunctionModule):
 
 
 class Upsample(FunctionModule):
-    """out[i] = input at (i + 0.5) / scale - 0.5, in each spatial dimension; settings as
-    `nn.functional.interpolate`.
+    """out[i] = input at (i + 0.5) / scale - 0.5, in each spatial dimension; settings as `nn.functional.interpolate`.
 
     >>> rushlight.nn.Upsample(scale_factor=2)(rushlight.tensor([[[1., 2.]]]))
     tensor([[[1., 1., 2., 2.]]])
@@ -192,20 +168,11 @@ class Upsample(FunctionModule):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.interpolate(
-            input,
-            self.size,
-            self.scale_factor,
-            self.mode,
-            self.align_corners,
-            self.recompute_scale_factor,
+            input, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor
         )
 
     def extra_repr(self) -> str:
-        how = (
-            f"size={self.size!r}"
-            if self.scale_factor is None
-            else f"scale_factor={self.scale_factor!r}"
-        )
+        how = f"size={self.size!r}" if self.scale_factor is None else f"scale_factor={self.scale_factor!r}"
         return f"{how}, mode={self.mode!r}"
 
 
@@ -222,8 +189,7 @@ class UpsamplingNearest2d(Upsample):
 
 
 class UpsamplingBilinear2d(Upsample):
-    """out[i] = input at i (in - 1) / (out - 1), bilinear between pixels: the corner pixels stay
-    corner pixels.
+    """out[i] = input at i (in - 1) / (out - 1), bilinear between pixels: the corner pixels stay corner pixels.
 
     >>> rushlight.nn.UpsamplingBilinear2d(size=(1, 3))(rushlight.tensor([[[[1., 3.]]]]))
     tensor([[[[1., 2., 3.]]]])

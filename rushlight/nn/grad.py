@@ -9,14 +9,7 @@ from rushlight.core.tensor import Tensor
 from rushlight.nn.functional.size_arguments import each
 from rushlight.ops.nn.conv import conv_input_grad, conv_weight_grad
 
-__all__ = [
-    "conv1d_input",
-    "conv1d_weight",
-    "conv2d_input",
-    "conv2d_weight",
-    "conv3d_input",
-    "conv3d_weight",
-]
+__all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input", "conv3d_weight"]
 
 
 def of_input(n: int) -> Callable:
@@ -32,9 +25,7 @@ def of_input(n: int) -> Callable:
         groups: int = 1,
     ) -> Tensor:
         step, margin, spread = (each(v, n) for v in (stride, padding, dilation))
-        return conv_input_grad(
-            grad_output, weight, tuple(input_size)[-n:], step, margin, spread, groups
-        )
+        return conv_input_grad(grad_output, weight, tuple(input_size)[-n:], step, margin, spread, groups)
 
     conv_input.__name__ = conv_input.__qualname__ = f"conv{n}d_input"
     conv_input.__doc__ = f"""dx[n, c, p stride - padding + k dilation] += dy[n, o, p] w[o, c, k], conv{n}d's input.
@@ -45,7 +36,7 @@ def of_input(n: int) -> Callable:
     ...     {", ".join("2" * n)})
     >>> rushlight.nn.grad.conv{n}d_input((1, 1, {", ".join("4" * n)}), w, dy).sum() == {6**n}
     tensor(True)
-    """  # noqa: E501
+    """
     return conv_input
 
 
@@ -62,9 +53,7 @@ def of_weight(n: int) -> Callable:
         groups: int = 1,
     ) -> Tensor:
         step, margin, spread = (each(v, n) for v in (stride, padding, dilation))
-        return conv_weight_grad(
-            grad_output, input, tuple(weight_size)[-n:], step, margin, spread, groups
-        )
+        return conv_weight_grad(grad_output, input, tuple(weight_size)[-n:], step, margin, spread, groups)
 
     conv_weight.__name__ = conv_weight.__qualname__ = f"conv{n}d_weight"
     conv_weight.__doc__ = f"""dw[o, c, k] = sum of dy[n, o, p] x[n, c, p stride - padding + k dilation], conv{n}d's weight.

@@ -80,11 +80,8 @@ def register_module_forward_pre_hook(hook: Callable) -> Handle:
     return add(EVERYWHERE, ("_forward_pre_hooks", hook))
 
 
-def register_module_forward_hook(
-    hook: Callable, *, with_kwargs: bool = False, always_call: bool = False
-) -> Handle:
-    """Call `hook(module, args, output)` after the forward of every module; see
-    `Module.register_forward_hook`."""
+def register_module_forward_hook(hook: Callable, *, with_kwargs: bool = False, always_call: bool = False) -> Handle:
+    """Call `hook(module, args, output)` after the forward of every module; see `Module.register_forward_hook`."""
     handle = add(EVERYWHERE, ("_forward_hooks", hook))
     if with_kwargs:
         WITH_KWARGS.add(handle.key)
@@ -106,42 +103,33 @@ def register_module_full_backward_hook(hook: Callable) -> Handle:
 
 def register_module_backward_hook(hook: Callable) -> Handle:
     """Like `Module.register_backward_hook` on every module."""
-    check_one_sort(
-        not any(kind == "_backward_hooks" for kind, _ in EVERYWHERE.values()), "global Module hook"
-    )
+    check_one_sort(not any(kind == "_backward_hooks" for kind, _ in EVERYWHERE.values()), "global Module hook")
     return add(EVERYWHERE, (OLDER, hook))
 
 
 def check_one_sort(one: bool, where: str) -> None:
     if not one:
         raise RuntimeError(
-            "Cannot use both regular backward hooks and full backward hooks as a global Module "
-            "hook. Please "
-            "use only one of them."
+            "Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only "
+            "one of them."
             if where == "global Module hook"
-            else "Cannot use both regular backward "
-            "hooks and full backward hooks on a single Module. Please use only one of them."
+            else "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only "
+            "one of them."
         )
 
 
 def register_module_parameter_registration_hook(hook: Callable) -> Handle:
-    """Call `hook(module, name, parameter)` when a parameter is registered; its result replaces the
-    parameter.
-    """
+    """Call `hook(module, name, parameter)` when a parameter is registered; its result replaces the parameter."""
     return add(_global_parameter_registration_hooks, hook)
 
 
 def register_module_buffer_registration_hook(hook: Callable) -> Handle:
-    """Call `hook(module, name, buffer)` when a buffer is registered; its result replaces the
-    buffer.
-    """
+    """Call `hook(module, name, buffer)` when a buffer is registered; its result replaces the buffer."""
     return add(_global_buffer_registration_hooks, hook)
 
 
 def register_module_module_registration_hook(hook: Callable) -> Handle:
-    """Call `hook(module, name, submodule)` when a submodule is registered; its result replaces the
-    submodule.
-    """
+    """Call `hook(module, name, submodule)` when a submodule is registered; its result replaces the submodule."""
     return add(_global_module_registration_hooks, hook)
 
 
@@ -154,14 +142,10 @@ def registered(module: Any, kind: str, name: str, value: Any) -> Any:
 
 
 class Hooked:
-    """The part of Module that runs hooks. A call of a module without hooks goes straight to
-    `forward`.
-    """
+    """The part of Module that runs hooks. A call of a module without hooks goes straight to `forward`."""
 
     _hooked = False
-    _is_full_backward_hook: bool | None = (
-        None  # whether the backward hooks are full hooks; None: no hooks
-    )
+    _is_full_backward_hook: bool | None = None  # whether the backward hooks are full hooks; None: no hooks
     _forward_pre_hooks: dict[int, Callable]
     _forward_hooks: dict[int, Callable]
     _backward_pre_hooks: dict[int, Callable]
@@ -185,9 +169,7 @@ class Hooked:
         self.__dict__["_hooked"] = True
         return add(getattr(self, kind), hook, prepend)
 
-    def register_forward_pre_hook(
-        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
-    ) -> Handle:
+    def register_forward_pre_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False) -> Handle:
         """Call `hook(module, args)` before forward; its result replaces the arguments.
 
         `with_kwargs`: call `hook(module, args, kwargs)`, which may return (args, kwargs).
@@ -198,17 +180,12 @@ class Hooked:
         return handle
 
     def register_forward_hook(
-        self,
-        hook: Callable,
-        *,
-        prepend: bool = False,
-        with_kwargs: bool = False,
-        always_call: bool = False,
+        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> Handle:
         """Call `hook(module, args, output)` after forward; its result replaces the output.
 
-        `with_kwargs`: call `hook(module, args, kwargs, output)`; `always_call`: also after an
-        error, with output None."""
+        `with_kwargs`: call `hook(module, args, kwargs, output)`; `always_call`: also after an error, with output
+        None."""
         handle = self._hang("_forward_hooks", hook, prepend)
         if with_kwargs:
             self._forward_hooks_with_kwargs[handle.key] = True
@@ -224,21 +201,18 @@ class Hooked:
         return self._hang("_backward_pre_hooks", hook, prepend)
 
     def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> Handle:
-        """Call `hook(module, grad_input, grad_output)` once the gradients of the inputs are
-        computed.
+        """Call `hook(module, grad_input, grad_output)` once the gradients of the inputs are computed.
 
-        The hook's result replaces `grad_input`. Inputs and outputs are the tensors among the
-        positional arguments and in the result. None stands for an input or output without a
-        gradient.
+        The hook's result replaces `grad_input`. Inputs and outputs are the tensors among the positional arguments and
+        in the result. None stands for an input or output without a gradient.
         """
         check_one_sort(self._is_full_backward_hook is not False, "")
         self._is_full_backward_hook = True
         return self._hang("_backward_hooks", hook, prepend)
 
     def register_backward_hook(self, hook: Callable) -> Handle:
-        """Call `hook(module, grad_input, grad_output)` with the gradients of the last node only,
-        not those of the module's inputs if the module has several ops. Prefer
-        `register_full_backward_hook`.
+        """Call `hook(module, grad_input, grad_output)` with the gradients of the last node only, not those of the
+        module's inputs if the module has several ops. Prefer `register_full_backward_hook`.
         """
         check_one_sort(self._is_full_backward_hook is not True, "")
         self._is_full_backward_hook = False
@@ -246,8 +220,8 @@ class Hooked:
 
 
 def with_module_path(error: Exception, module: Any) -> None:
-    """Add the path of the failing module to the message of a rushlight error. Each module on the
-    way out puts its name in front, so the outermost module completes the path.
+    """Add the path of the failing module to the message of a rushlight error. Each module on the way out puts its name
+    in front, so the outermost module completes the path.
     """
     explained = located(error)
     hide_frames(own=explained or isinstance(error, NoAttribute))
@@ -296,27 +270,20 @@ def call(module: Any, args: tuple, kwargs: dict) -> Any:
         return result
     except Exception:
         for key, hook in hooks_of_kind(module, "_forward_hooks"):
-            if (
-                key in module._forward_hooks_always_called or key in ALWAYS_CALLED
-            ) and key not in done:
+            if (key in module._forward_hooks_always_called or key in ALWAYS_CALLED) and key not in done:
                 result = after_error(module, key, hook, args, kwargs, result)
         raise
 
 
-def after_error(
-    module: Hooked, key: int, hook: Callable, args: tuple, kwargs: dict, result: Any
-) -> Any:
-    """The result after a hook that is always called. An error in the hook does not hide an earlier
-    error.
-    """
+def after_error(module: Hooked, key: int, hook: Callable, args: tuple, kwargs: dict, result: Any) -> Any:
+    """The result after a hook that is always called. An error in the hook does not hide an earlier error."""
     try:
         answer = run_forward_hook(module, key, hook, args, kwargs, result)
     except Exception as error:
         whose = "global module" if key in ALWAYS_CALLED else "module"
         warn(
-            f"{whose} forward hook with ``always_call=True`` raised an exception that was "
-            "silenced as another error was "
-            f"raised in forward: {error}"
+            f"{whose} forward hook with ``always_call=True`` raised an exception that was silenced as another error "
+            f"was raised in forward: {error}"
         )
         return result
     return result if answer is None else answer
@@ -324,65 +291,42 @@ def after_error(
 
 def backward_hooks(module: Hooked) -> tuple[list[Callable], list[Callable]]:
     """(full backward hooks, older hooks, which see the gradients of the last node only)."""
-    shared = {
-        kind: [hook for k, hook in list(EVERYWHERE.values()) if k == kind]
-        for kind in ("_backward_hooks", OLDER)
-    }
+    shared = {kind: [hook for k, hook in list(EVERYWHERE.values()) if k == kind] for kind in ("_backward_hooks", OLDER)}
     own = list(module._backward_hooks.values())
     older = module._is_full_backward_hook is False
-    return (shared["_backward_hooks"] + ([] if older else own)), shared[OLDER] + (
-        own if older else []
-    )
+    return (shared["_backward_hooks"] + ([] if older else own)), shared[OLDER] + (own if older else [])
 
 
 def watch_node(module: Hooked, hooks: list[Callable], args: tuple, result: Any) -> None:
     """Add hooks to the node that made the result."""
     var = result
     while not isinstance(var, Tensor):
-        var = (
-            next(v for v in var.values() if isinstance(v, Tensor))
-            if isinstance(var, dict)
-            else var[0]
-        )
+        var = next(v for v in var.values() if isinstance(v, Tensor)) if isinstance(var, dict) else var[0]
     if (node := var.grad_fn) is not None:
         for hook in hooks:
             node.register_hook(partial(hook, module))
         if (text := missed_by_old_hooks(args, result, node)) is not None:
-            warn(
-                f"Using {text} Please use register_full_backward_hook to get the documented "
-                "behavior.",
-                FutureWarning,
-            )
+            warn(f"Using {text} Please use register_full_backward_hook to get the documented behavior.", FutureWarning)
 
 
 def missed_by_old_hooks(args: Any, result: Any, node: Any) -> str | None:
-    """torch's words for what a hook on the result's node cannot see; None if it sees all
-    gradients.
-    """
+    """torch's words for what a hook on the result's node cannot see; None if it sees all gradients."""
     gone = "is deprecated and will be removed in future versions. This hook will be missing some"
     results = (result,) if isinstance(result, Tensor) else result
     if not (isinstance(results, tuple) and all([isinstance(r, Tensor) for r in results])):
         return (
-            "non-full backward hooks on a Module that does not return a single Tensor or a tuple "
-            "of Tensors "
+            "non-full backward hooks on a Module that does not return a single Tensor or a tuple of Tensors "
             f"{gone} of the grad_output."
         )
     if not all([isinstance(a, Tensor) for a in args]):
         return (
-            "non-full backward hooks on a Module that does not take as input a single Tensor or a "
-            "tuple of Tensors "
-            f"{gone} of the grad_input."
+            "non-full backward hooks on a Module that does not take as input a single Tensor or a tuple of "
+            f"Tensors {gone} of the grad_input."
         )
     if len({r.grad_fn for r in results if r.grad_fn is not None}) > 1:
-        return (
-            "a non-full backward hook when outputs are generated by different autograd Nodes "
-            f"{gone} grad_output."
-        )
+        return f"a non-full backward hook when outputs are generated by different autograd Nodes {gone} grad_output."
     if {a.grad_fn for a in args if a.grad_fn is not None} != {n for n, _ in node.next_functions}:
-        return (
-            "a non-full backward hook when the forward contains multiple autograd Nodes "
-            f"{gone} grad_input."
-        )
+        return f"a non-full backward hook when the forward contains multiple autograd Nodes {gone} grad_input."
     return None
 
 
@@ -395,10 +339,7 @@ def run_forward_pre_hooks(module: Hooked, args: tuple, kwargs: dict) -> tuple[tu
                 if not isinstance(answer, tuple) or len(answer) != 2:
                     raise RuntimeError(
                         explain(
-                            "forward pre-hook must return None or a tuple of (new_args, "
-                            "new_kwargs), "
-                            "but got "
-                            f"{answer}."
+                            f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {answer}."
                         )
                     )
                 args, kwargs = answer
@@ -409,9 +350,7 @@ def run_forward_pre_hooks(module: Hooked, args: tuple, kwargs: dict) -> tuple[tu
     return args, kwargs
 
 
-def run_forward_hook(
-    module: Hooked, key: int, hook: Callable, args: tuple, kwargs: dict, result: Any
-) -> Any:
+def run_forward_hook(module: Hooked, key: int, hook: Callable, args: tuple, kwargs: dict, result: Any) -> Any:
     if key in module._forward_hooks_with_kwargs or key in WITH_KWARGS:
         return hook(module, args, kwargs, result)
     return hook(module, args, result)
@@ -422,16 +361,14 @@ class Passage:
 
     def __init__(self, module: Hooked, first: list[Callable], last: list[Callable]):
         # before and after the module's backward
-        self.module, self.first, self.last = (module, first, last)
+        self.module, self.first, self.last = module, first, last
         self.places: list[int] = []  # positions of the tensors among the arguments
         self.inputs = 0  # how many arguments there are
         self.watched = False  # whether a gradient reaches the inputs
         self.grad_output: tuple | None = None  # set between the two calls below
 
     def enter(self, args: tuple) -> tuple:
-        """The arguments, after their tensors have passed an identity node that reports their
-        gradients.
-        """
+        """The arguments, after their tensors have passed an identity node that reports their gradients."""
         self.inputs = len(args)
         self.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         tensors = [args[i] for i in self.places]
@@ -443,12 +380,10 @@ class Passage:
         return tuple(fresh.get(i, a) for i, a in enumerate(args))
 
     def leave(self, result: Any) -> Any:
-        """The result, after its tensors have passed an identity node that reports their
-        gradients."""
+        """The result, after its tensors have passed an identity node that reports their gradients."""
         if not isinstance(result, (Tensor, tuple)):
             warn(
-                "For backward hooks to be called, module output should be a Tensor or a tuple of "
-                "Tensors but "
+                "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but "
                 f"received {type(result)}"
             )
             return result
@@ -466,9 +401,8 @@ class Passage:
         return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
 
     def outside(self, grads: tuple, like: list[Kind], places: list[int], outputs: int) -> tuple:
-        """Called with the gradients of the outputs. Hooks see None for a missing gradient; backward
-        continues with 0.
-        """
+        """Called with the gradients of the outputs. Hooks see None for a missing gradient; backward continues with
+        0."""
         known = dict(zip(places, grads))
         shown = tuple(known.get(i) for i in range(outputs))
         for hook in self.first:
@@ -476,17 +410,15 @@ class Passage:
         self.grad_output = shown
         if not self.watched:  # no gradient goes to the inputs: this is the end
             warn(
-                "Full backward hook is firing when gradients are computed with respect to module "
-                "outputs since no inputs "
-                "require gradients: hooks see None for grad_input"
+                "Full backward hook is firing when gradients are computed with respect to module outputs since no "
+                "inputs require gradients: hooks see None for grad_input"
             )
             last = self.finish((None,) * self.inputs)
             if any(g is not None for g in last):
                 raise RuntimeError(
                     explain(
-                        "Backward hook for Modules where no input requires gradient should always "
-                        "return None "
-                        "or None for all gradients."
+                        "Backward hook for Modules where no input requires gradient should always return None or None "
+                        "for all gradients."
                     )
                 )
         return filled([shown[i] for i in places], like)
@@ -503,9 +435,7 @@ class Passage:
 
     def finish(self, grad_input: tuple) -> tuple:
         for hook in self.last:
-            grad_input = replaced(
-                hook(self.module, grad_input, self.grad_output), grad_input, "hook", "grad_input"
-            )
+            grad_input = replaced(hook(self.module, grad_input, self.grad_output), grad_input, "hook", "grad_input")
         self.grad_output = None
         return grad_input
 
@@ -518,9 +448,7 @@ def replaced(answer: Any, grads: tuple, kind: str, name: str) -> tuple:
     if len(given) != len(grads):
         raise RuntimeError(
             explain(
-                f"Backward {kind} returned an invalid number of {name}, got {len(given)}, but "
-                "expected "
-                f"{len(grads)}"
+                f"Backward {kind} returned an invalid number of {name}, got {len(given)}, but expected {len(grads)}"
             )
         )
     return given
@@ -529,8 +457,7 @@ def replaced(answer: Any, grads: tuple, kind: str, name: str) -> tuple:
 def filled(grads: Iterable[Tensor | None], like: list[Kind]) -> tuple:
     """The gradients, with zeros for each None."""
     return tuple(
-        created(from_array(np.zeros(shape, dtype))) if g is None else g
-        for g, (shape, dtype) in zip(grads, like)
+        created(from_array(np.zeros(shape, dtype))) if g is None else g for g, (shape, dtype) in zip(grads, like)
     )
 
 
@@ -541,9 +468,7 @@ class Gate(Function):
     def forward(ctx: Any, seen: Callable, *tensors: Tensor) -> tuple:
         ctx.seen, ctx.like = seen, [(t._array.shape, t._array.dtype) for t in tensors]
         ctx.set_materialize_grads(False)
-        ctx.mark_non_differentiable(
-            *[t for t, needed in zip(tensors, ctx.needs_input_grad[1:]) if not needed]
-        )
+        ctx.mark_non_differentiable(*[t for t, needed in zip(tensors, ctx.needs_input_grad[1:]) if not needed])
         return tensors
 
     @staticmethod

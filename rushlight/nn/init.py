@@ -1,5 +1,4 @@
-"""Initial values for parameters, drawn from torch's random stream in torch's order: the same seed,
-the same numbers.
+"""Initial values for parameters, drawn from torch's random stream in torch's order: the same seed, the same numbers.
 
 Every function writes to its tensor, outside the graph, and returns it.
 """
@@ -35,42 +34,18 @@ GAINS = {
 Seed = Generator | None
 
 __all__ = [
-    "calculate_gain",
-    "constant",
-    "constant_",
-    "dirac",
-    "dirac_",
-    "eye",
-    "eye_",
-    "kaiming_normal",
-    "kaiming_normal_",
-    "kaiming_uniform",
-    "kaiming_uniform_",
-    "normal",
-    "normal_",
-    "ones_",
-    "orthogonal",
-    "orthogonal_",
-    "sparse",
-    "sparse_",
-    "trunc_normal_",
-    "uniform",
-    "uniform_",
-    "xavier_normal",
-    "xavier_normal_",
-    "xavier_uniform",
-    "xavier_uniform_",
-    "zeros_",
-]
+    "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_",
+    "kaiming_uniform", "kaiming_uniform_", "normal", "normal_", "ones_", "orthogonal", "orthogonal_", "sparse",
+    "sparse_", "trunc_normal_", "uniform", "uniform_", "xavier_normal", "xavier_normal_", "xavier_uniform",
+    "xavier_uniform_", "zeros_",
+]  # fmt: skip
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """gain = by how much weights must be larger for a signal to keep its variance through a
-    nonlinearity.
+    """gain = by how much weights must be larger for a signal to keep its variance through a nonlinearity.
 
-    1 for a linear layer and sigmoid, 5 / 3 for tanh, sqrt 2 for relu, 3 / 4 for selu, sqrt(2 / (1 +
-    slope^2)) for leaky_relu with slope `param` (default 0.01). ValueError for an unknown name or a
-    slope that is not a number.
+    1 for a linear layer and sigmoid, 5 / 3 for tanh, sqrt 2 for relu, 3 / 4 for selu, sqrt(2 / (1 + slope^2)) for
+    leaky_relu with slope `param` (default 0.01). ValueError for an unknown name or a slope that is not a number.
 
     >>> rushlight.nn.init.calculate_gain("tanh")
     1.6666666666666667
@@ -80,11 +55,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
             raise ValueError(explain(f"negative_slope {param} not a valid number"))
         return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
     if nonlinearity not in GAINS:
-        raise ValueError(
-            explain(
-                f"Unsupported nonlinearity {nonlinearity}: one of leaky_relu, {', '.join(GAINS)}"
-            )
-        )
+        raise ValueError(explain(f"Unsupported nonlinearity {nonlinearity}: one of leaky_relu, {', '.join(GAINS)}"))
     return GAINS[nonlinearity]
 
 
@@ -145,8 +116,7 @@ def put(tensor: Tensor, array: np.ndarray) -> Tensor:
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """tensor[i, j] <- 1 where i = j, else 0: as a linear layer, the identity. ValueError unless the
-    tensor is a matrix.
+    """tensor[i, j] <- 1 where i = j, else 0: as a linear layer, the identity. ValueError unless the tensor is a matrix.
 
     >>> rushlight.nn.init.eye_(rushlight.empty(2, 3))
     tensor([[1., 0., 0.],
@@ -158,15 +128,12 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """tensor[d, d, middle] <- 1, else 0: as a convolution, the identity on as many channels as
-    possible.
+    """tensor[d, d, middle] <- 1, else 0: as a convolution, the identity on as many channels as possible.
 
-    ValueError unless it has 3 to 5 dimensions, and for groups that do not divide the output
-    channels.
+    ValueError unless it has 3 to 5 dimensions, and for groups that do not divide the output channels.
 
     >>> x = rushlight.arange(4.).reshape(1, 1, 4)
-    >>> rushlight.nn.functional.conv1d(x, rushlight.nn.init.dirac_(rushlight.empty(1, 1, 3)),
-    ...     padding=1)
+    >>> rushlight.nn.functional.conv1d(x, rushlight.nn.init.dirac_(rushlight.empty(1, 1, 3)), padding=1)
     tensor([[[0., 1., 2., 3.]]])
     """
     shape = tensor._array.shape
@@ -191,11 +158,7 @@ def fans(tensor: Tensor) -> tuple[int, int]:
     """
     shape = tensor._array.shape
     if len(shape) < 2:
-        raise ValueError(
-            explain(
-                "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
-            )
-        )
+        raise ValueError(explain("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"))
     field = math.prod(shape[2:])
     return shape[1] * field, shape[0] * field
 
@@ -207,9 +170,7 @@ def fan(tensor: Tensor, mode: str) -> int:
     """`fans` by name: 'fan_in' or 'fan_out'. ValueError for another."""
     mode = mode.lower()
     if mode not in ("fan_in", "fan_out"):
-        raise ValueError(
-            explain(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
-        )
+        raise ValueError(explain(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']"))
     return fans(tensor)[mode == "fan_out"]
 
 
@@ -219,9 +180,9 @@ _calculate_correct_fan = fan
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Seed = None) -> Tensor:
     """tensor <- uniform in [-a, a), a = gain sqrt(6 / (fan_in + fan_out)).
 
-    The fans are the numbers that go into and come out of each element: in and out of a weight (out,
-    in), times the kernel's elements. ValueError for fewer than 2 dimensions. X. Glorot, Y. Bengio,
-    *Understanding the difficulty of training deep feedforward neural networks*, 2010.
+    The fans are the numbers that go into and come out of each element: in and out of a weight (out, in), times the
+    kernel's elements. ValueError for fewer than 2 dimensions. X. Glorot, Y. Bengio, *Understanding the difficulty of
+    training deep feedforward neural networks*, 2010.
 
     >>> w = rushlight.nn.init.xavier_uniform_(rushlight.empty(100, 50))
     >>> bool(w.abs().max() <= 0.2)  # sqrt(6 / 150)
@@ -233,8 +194,7 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Seed = None) -
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Seed = None) -> Tensor:
-    """tensor <- normal of deviation gain sqrt(2 / (fan_in + fan_out)); fans and paper as for
-    `xavier_uniform_`.
+    """tensor <- normal of deviation gain sqrt(2 / (fan_in + fan_out)); fans and paper as for `xavier_uniform_`.
 
     >>> w = rushlight.nn.init.xavier_normal_(rushlight.empty(100, 100))
     >>> round(w.std().item(), 2)  # sqrt(2 / 200)
@@ -244,17 +204,12 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Seed = None) ->
 
 
 def kaiming_uniform_(
-    tensor: Tensor,
-    a: float = 0,
-    mode: str = "fan_in",
-    nonlinearity: str = "leaky_relu",
-    generator: Seed = None,
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Seed = None
 ) -> Tensor:
-    """tensor <- uniform in [-b, b), b = gain sqrt(3 / fan); `mode`: 'fan_in' or 'fan_out'; `a`:
-    leaky_relu's slope.
+    """tensor <- uniform in [-b, b), b = gain sqrt(3 / fan); `mode`: 'fan_in' or 'fan_out'; `a`: leaky_relu's slope.
 
-    The gain is `calculate_gain(nonlinearity, a)`. ValueError for fewer than 2 dimensions or another
-    mode. K. He et al., *Delving deep into rectifiers*, 2015.
+    The gain is `calculate_gain(nonlinearity, a)`. ValueError for fewer than 2 dimensions or another mode. K. He et al.,
+    *Delving deep into rectifiers*, 2015.
 
     >>> w = rushlight.nn.init.kaiming_uniform_(rushlight.empty(10, 150), nonlinearity="relu")
     >>> bool(w.abs().max() <= 0.2)  # sqrt(2) sqrt(3 / 150)
@@ -268,14 +223,9 @@ def kaiming_uniform_(
 
 
 def kaiming_normal_(
-    tensor: Tensor,
-    a: float = 0,
-    mode: str = "fan_in",
-    nonlinearity: str = "leaky_relu",
-    generator: Seed = None,
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Seed = None
 ) -> Tensor:
-    """tensor <- normal of deviation gain / sqrt(fan); settings, errors and paper as for
-    `kaiming_uniform_`.
+    """tensor <- normal of deviation gain / sqrt(fan); settings, errors and paper as for `kaiming_uniform_`.
 
     >>> w = rushlight.nn.init.kaiming_normal_(rushlight.empty(100, 200), nonlinearity="relu")
     >>> round(w.std().item(), 2)  # sqrt(2 / 200)
@@ -283,9 +233,7 @@ def kaiming_normal_(
     """
     if empty(tensor):
         return tensor
-    return normal_(
-        tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(fan(tensor, mode)), generator
-    )
+    return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(fan(tensor, mode)), generator)
 
 
 def empty(tensor: Tensor) -> bool:
@@ -296,17 +244,12 @@ def empty(tensor: Tensor) -> bool:
 
 
 def trunc_normal_(
-    tensor: Tensor,
-    mean: float = 0.0,
-    std: float = 1.0,
-    a: float = -2.0,
-    b: float = 2.0,
-    generator: Seed = None,
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Seed = None
 ) -> Tensor:
     """tensor <- normal numbers in [a, b].
 
-    If more than 30 % would be inside, numbers outside are drawn again; otherwise uniform numbers
-    are kept with a probability that follows the density.
+    If more than 30 % would be inside, numbers outside are drawn again; otherwise uniform numbers are kept with a
+    probability that follows the density.
 
     >>> w = rushlight.nn.init.trunc_normal_(rushlight.empty(1000), std=2.0)
     >>> bool(w.abs().max() <= 2)
@@ -314,8 +257,7 @@ def trunc_normal_(
     """
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
-            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of "
-            "values may be "
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
             "incorrect.",
             stacklevel=2,
         )
@@ -326,23 +268,15 @@ def trunc_normal_(
     return put(tensor, draw(tensor._array, mean, std, a, b, generator))
 
 
-def redrawn(
-    like: np.ndarray, mean: float, std: float, a: float, b: float, generator: Seed
-) -> np.ndarray:
-    """Normal numbers. All are drawn again, and taken where the last was outside [a, b], until all
-    are inside.
-    """
+def redrawn(like: np.ndarray, mean: float, std: float, a: float, b: float, generator: Seed) -> np.ndarray:
+    """Normal numbers. All are drawn again, and taken where the last was outside [a, b], until all are inside."""
     x = normal_(from_array(np.empty_like(like)), mean, std, generator)._array
     while (outside := (x < a) | (x > b)).any():
-        x = np.where(
-            outside, normal_(from_array(np.empty_like(like)), mean, std, generator)._array, x
-        )
+        x = np.where(outside, normal_(from_array(np.empty_like(like)), mean, std, generator)._array, x)
     return x
 
 
-def rejected(
-    like: np.ndarray, mean: float, std: float, a: float, b: float, generator: Seed
-) -> np.ndarray:
+def rejected(like: np.ndarray, mean: float, std: float, a: float, b: float, generator: Seed) -> np.ndarray:
     """Uniform numbers in [a, b], accepted with probability density / peak (rejection sampling)."""
     peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
     x, pending = np.empty_like(like), np.ones(like.shape, bool)
@@ -351,20 +285,16 @@ def rejected(
         x = np.where(pending, candidates, x)
         density = ((candidates - mean) / std) ** 2 * -0.5 - peak
         with np.errstate(divide="ignore"):
-            pending &= (
-                np.log(uniform_(from_array(np.empty_like(like)), 0.0, 1.0, generator)._array)
-                > density
-            )
+            pending &= np.log(uniform_(from_array(np.empty_like(like)), 0.0, 1.0, generator)._array) > density
     return x
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Seed = None) -> Tensor:
-    """tensor <- gain Q, Q (rows, all else) with orthonormal rows or columns, from normal numbers by
-    QR.
+    """tensor <- gain Q, Q (rows, all else) with orthonormal rows or columns, from normal numbers by QR.
 
-    The draws are torch's; QR is LAPACK's, so the last bits may differ. ValueError for fewer than 2
-    dimensions. A. Saxe, J. McClelland, S. Ganguli, *Exact solutions to the nonlinear dynamics of
-    learning in deep linear neural networks*, 2014.
+    The draws are torch's; QR is LAPACK's, so the last bits may differ. ValueError for fewer than 2 dimensions. A. Saxe,
+    J. McClelland, S. Ganguli, *Exact solutions to the nonlinear dynamics of learning in deep linear neural networks*,
+    2014.
 
     >>> Q = rushlight.nn.init.orthogonal_(rushlight.empty(3, 5))
     >>> rushlight.allclose(Q @ Q.mT, rushlight.eye(3), atol=1e-6)
@@ -375,9 +305,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Seed = None) -> Tens
     if tensor.numel() == 0 or tensor.is_meta:
         return tensor
     rows = tensor._array.shape[0]
-    x = normal_(
-        from_array(np.empty((rows, tensor.numel() // rows), tensor._array.dtype)), 0, 1, generator
-    )._array
+    x = normal_(from_array(np.empty((rows, tensor.numel() // rows), tensor._array.dtype)), 0, 1, generator)._array
     q, r = np.linalg.qr(x.T if rows < x.shape[1] else x)
     q = q * np.sign(np.diagonal(r))
     q = q.T if rows < x.shape[1] else q
@@ -385,8 +313,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Seed = None) -> Tens
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Seed = None) -> Tensor:
-    """tensor <- normal numbers, the fraction `sparsity` of each column set to 0. ValueError unless
-    it is a matrix.
+    """tensor <- normal numbers, the fraction `sparsity` of each column set to 0. ValueError unless it is a matrix.
 
     J. Martens, *Deep learning via Hessian-free optimization*, 2010.
 
@@ -409,11 +336,7 @@ def deprecated(function: Any, given: str = "rushlight.empty(2, 3)") -> Any:
     name = function.__name__[:-1]
 
     def call(*args: Any, **kwargs: Any) -> Tensor:
-        warnings.warn(
-            f"`nn.init.{name}` is now deprecated in favor of `nn.init.{name}_`.",
-            FutureWarning,
-            stacklevel=2,
-        )
+        warnings.warn(f"`nn.init.{name}` is now deprecated in favor of `nn.init.{name}_`.", FutureWarning, stacklevel=2)
         return function(*args, **kwargs)
 
     call.__name__ = call.__qualname__ = name
@@ -421,7 +344,7 @@ def deprecated(function: Any, given: str = "rushlight.empty(2, 3)") -> Any:
 
     >>> rushlight.nn.init.{name}({given}).numel()
     6
-    """  # noqa: E501
+    """
     return call
 
 

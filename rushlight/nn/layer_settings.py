@@ -20,8 +20,8 @@ from rushlight.nn.parameter import Parameter
 class FunctionModule(Module):
     """A module that applies a function, with settings that are attributes.
 
-    `_shown_settings`: the settings in `repr`; None: the parameters of the constructor, in their
-    order. `repr` shows `inplace` only if it is true."""
+    `_shown_settings`: the settings in `repr`; None: the parameters of the constructor, in their order. `repr` shows
+    `inplace` only if it is true."""
 
     _function: Callable  # a subclass wraps it in staticmethod
     _shown_settings: tuple[str, ...] | None = None
@@ -33,15 +33,11 @@ class FunctionModule(Module):
     def extra_repr(self) -> str:
         names = self._shown_settings
         if names is None:  # a user's subclass may have a constructor of its own
-            cls = next(
-                c for c in type(self).__mro__ if shown_names.home(c).startswith("rushlight.")
-            )
+            cls = next(c for c in type(self).__mro__ if shown_names.home(c).startswith("rushlight."))
             constructor: Any = cls.__init__  # type: ignore[misc]
             settings = inspect.signature(constructor).parameters
             names = tuple(name for name in settings if name in self.__dict__)
-        return ", ".join(
-            f"{name}={getattr(self, name)!r}" for name in names if name != "inplace" or self.inplace
-        )
+        return ", ".join(f"{name}={getattr(self, name)!r}" for name in names if name != "inplace" or self.inplace)
 
 
 def uninitialized(*shape: int, dtype: Any = None, device: Any = None) -> Parameter:
@@ -51,6 +47,4 @@ def uninitialized(*shape: int, dtype: Any = None, device: Any = None) -> Paramet
     if shape:
         check_sizes(shape)
     d = dtypes.or_default(dtype)
-    return Parameter(
-        from_array(blank(shape, d.numpy) if on_meta(device) else room(np.empty, shape, d.numpy))
-    )
+    return Parameter(from_array(blank(shape, d.numpy) if on_meta(device) else room(np.empty, shape, d.numpy)))

@@ -10,16 +10,7 @@ import numpy as np
 from rushlight.base.errors import explain
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor, from_array
-from rushlight.nn.conv import (
-    Conv1d,
-    Conv2d,
-    Conv3d,
-    ConvTranspose1d,
-    ConvTranspose2d,
-    ConvTranspose3d,
-    _ConvNd,
-    check,
-)
+from rushlight.nn.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d, _ConvNd, check
 from rushlight.nn.hooks import CALLED
 from rushlight.nn.linear import Linear
 from rushlight.nn.normalization import (
@@ -35,13 +26,11 @@ from rushlight.nn.parameter import UninitializedBuffer, UninitializedParameter, 
 
 
 class LazyModuleMixin:
-    """A mixin for modules whose parameters get their shapes at the first call, or from a loaded
-    state dict.
+    """A mixin for modules whose parameters get their shapes at the first call, or from a loaded state dict.
 
-    A subclass defines `initialize_parameters(*args)`, which gets the arguments of the first call
-    and materializes the parameters; after that the module's class becomes `cls_to_become`. Before
-    that parameters are UninitializedParameters, which have no elements. Create optimizers and copy
-    states only after the first call."""
+    A subclass defines `initialize_parameters(*args)`, which gets the arguments of the first call and materializes the
+    parameters; after that the module's class becomes `cls_to_become`. Before that parameters are
+    UninitializedParameters, which have no elements. Create optimizers and copy states only after the first call."""
 
     cls_to_become: type | None = None
     _parameters: dict[str, Any]
@@ -53,11 +42,8 @@ class LazyModuleMixin:
         self._initialize_hook = self.register_forward_pre_hook(infer_parameters, with_kwargs=True)
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
-        """Materialize the parameters for these arguments of forward. Every lazy class defines this
-        method."""
-        raise NotImplementedError(
-            explain(f"initialize_parameters is not implemented for {type(self).__name__}")
-        )
+        """Materialize the parameters for these arguments of forward. Every lazy class defines this method."""
+        raise NotImplementedError(explain(f"initialize_parameters is not implemented for {type(self).__name__}"))
 
     def has_uninitialized_params(self) -> bool:
         """Whether a parameter or buffer has no shape yet."""
@@ -65,16 +51,13 @@ class LazyModuleMixin:
 
 
 def infer_parameters(module: Any, args: tuple, kwargs: dict) -> None:
-    """A hook before the first forward: give the parameters shapes and make the module an ordinary
-    one."""
+    """A hook before the first forward: give the parameters shapes and make the module an ordinary one."""
     module.initialize_parameters(*args, **kwargs)
     if module.has_uninitialized_params():
         raise RuntimeError(
             explain(
-                f"module {module._get_name()} has not been fully initialized: "
-                "initialize_parameters "
-                "must "
-                "materialize every parameter and buffer"
+                f"module {module._get_name()} has not been fully initialized: initialize_parameters must materialize "
+                "every parameter and buffer"
             )
         )
     module._initialize_hook.remove()
@@ -86,8 +69,7 @@ def infer_parameters(module: Any, args: tuple, kwargs: dict) -> None:
 
 
 class _LazyLayer(LazyModuleMixin):
-    """A lazy layer with a weight and a bias. Its setting `_size_name` is 0 until the first call
-    sets it."""
+    """A lazy layer with a weight and a bias. Its setting `_size_name` is 0 until the first call sets it."""
 
     _size_name: str
     weight: Any
@@ -96,8 +78,7 @@ class _LazyLayer(LazyModuleMixin):
     def _add_uninitialized(self, weight: bool, bias: bool, dtype: Any, device: Any) -> None:
         """Set weight and bias to parameters without a shape, or to None."""
         self.weight, self.bias = (
-            UninitializedParameter(dtype=dtype, device=device) if wanted else None
-            for wanted in (weight, bias)
+            UninitializedParameter(dtype=dtype, device=device) if wanted else None for wanted in (weight, bias)
         )
 
     def reset_parameters(self) -> None:
@@ -143,8 +124,7 @@ class LazyLinear(_LazyLayer, Linear):
 
 
 class _LazyConv(_LazyLayer, _ConvNd):
-    """The base of the lazy convolutions: `in_channels` is the number of channels of the first
-    input."""
+    """The base of the lazy convolutions: `in_channels` is the number of channels of the first input."""
 
     _size_name = "in_channels"
 
@@ -155,15 +135,12 @@ class _LazyConv(_LazyLayer, _ConvNd):
         self._add_uninitialized(True, bias, dtype, device)
 
     def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
-        """Weight and bias for the channels of the input. RuntimeError or ValueError for an
-        unsuitable input."""
+        """Weight and bias for the channels of the input. RuntimeError or ValueError for an unsuitable input."""
         if self.has_uninitialized_params():
             channels = self._channels(input)
             check(channels, self.out_channels, self.groups, self.padding_mode)
             self.in_channels = channels
-            first, second = (
-                (channels, self.out_channels) if self.transposed else (self.out_channels, channels)
-            )
+            first, second = (channels, self.out_channels) if self.transposed else (self.out_channels, channels)
             self.weight.materialize((first, second // self.groups, *self.kernel_size))
             if self.bias is not None:
                 self.bias.materialize((self.out_channels,))
@@ -175,9 +152,8 @@ class _LazyConv(_LazyLayer, _ConvNd):
         if ndim not in (n + 1, n + 2):
             raise RuntimeError(
                 explain(
-                    f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to "
-                    f"{type(self).__name__}, "
-                    f"but got input of size: {input.shape}"
+                    f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {type(self).__name__}, but got "
+                    f"input of size: {input.shape}"
                 )
             )
         return input._array.shape[-n - 1]
@@ -199,9 +175,7 @@ class _LazyConvNd(_LazyConv):
         device: Any = None,
         dtype: Any = None,
     ):
-        super().__init__(
-            0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype
-        )
+        super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
         self._finish(out_channels, bias, device, dtype)
 
 
@@ -223,18 +197,7 @@ class _LazyConvTransposeNd(_LazyConv):
         dtype: Any = None,
     ):
         super().__init__(
-            0,
-            0,
-            kernel_size,
-            stride,
-            padding,
-            output_padding,
-            groups,
-            False,
-            dilation,
-            padding_mode,
-            device,
-            dtype,
+            0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype
         )
         self._finish(out_channels, bias, device, dtype)
 
@@ -382,8 +345,7 @@ class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
 
 
 class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):
-    """An InstanceNorm1d whose `num_features` comes from the first input. Weight, bias and
-    statistics are on by default.
+    """An InstanceNorm1d whose `num_features` comes from the first input. Weight, bias and statistics are on by default.
 
     >>> m = rushlight.nn.LazyInstanceNorm1d()
     >>> _ = m(rushlight.ones(2, 3, 4))
@@ -395,8 +357,7 @@ class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):
 
 
 class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):
-    """An InstanceNorm2d whose `num_features` comes from the first input. Weight, bias and
-    statistics are on by default.
+    """An InstanceNorm2d whose `num_features` comes from the first input. Weight, bias and statistics are on by default.
 
     >>> m = rushlight.nn.LazyInstanceNorm2d()
     >>> _ = m(rushlight.ones(2, 3, 4, 4))
@@ -408,8 +369,7 @@ class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):
 
 
 class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d):
-    """An InstanceNorm3d whose `num_features` comes from the first input. Weight, bias and
-    statistics are on by default.
+    """An InstanceNorm3d whose `num_features` comes from the first input. Weight, bias and statistics are on by default.
 
     >>> m = rushlight.nn.LazyInstanceNorm3d()
     >>> _ = m(rushlight.ones(2, 3, 4, 4, 4))

@@ -30,8 +30,7 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """out = x w^T + b: (..., in_features) -> (..., out_features), weight (out, in), bias (out,) or
-    None.
+    """out = x w^T + b: (..., in_features) -> (..., out_features), weight (out, in), bias (out,) or None.
 
     Both begin uniform in [-k, k), k = 1 / sqrt(in_features).
 
@@ -43,20 +42,11 @@ class Linear(Module):
     weight: Parameter
     bias: Parameter | None
 
-    def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ):
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None):
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
         self.weight = uninitialized(out_features, in_features, dtype=dtype, device=device)
-        self.register_parameter(
-            "bias", uninitialized(out_features, dtype=dtype, device=device) if bias else None
-        )
+        self.register_parameter("bias", uninitialized(out_features, dtype=dtype, device=device) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -78,10 +68,7 @@ class Linear(Module):
         return linear(input, weight, bias)
 
     def extra_repr(self) -> str:
-        return (
-            f"in_features={self.in_features}, out_features={self.out_features}, "
-            f"bias={self.bias is not None}"
-        )
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
 class Bilinear(Module):
@@ -108,17 +95,9 @@ class Bilinear(Module):
         super().__init__()
         if in1_features <= 0:
             raise ValueError(explain(f"in1_features must be > 0, but got {in1_features}"))
-        self.in1_features, self.in2_features, self.out_features = (
-            in1_features,
-            in2_features,
-            out_features,
-        )
-        self.weight = uninitialized(
-            out_features, in1_features, in2_features, dtype=dtype, device=device
-        )
-        self.register_parameter(
-            "bias", uninitialized(out_features, dtype=dtype, device=device) if bias else None
-        )
+        self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
+        self.weight = uninitialized(out_features, in1_features, in2_features, dtype=dtype, device=device)
+        self.register_parameter("bias", uninitialized(out_features, dtype=dtype, device=device) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -134,6 +113,5 @@ class Bilinear(Module):
     def extra_repr(self) -> str:
         return (
             f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
-            f"out_features={self.out_features}, "
-            f"bias={self.bias is not None}"
+            f"out_features={self.out_features}, bias={self.bias is not None}"
         )

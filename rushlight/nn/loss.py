@@ -1,6 +1,5 @@
-"""Losses as modules. `reduction`: 'mean', 'sum' or 'none'; size_average and reduce are torch's
-older arguments for it.
-"""
+"""Losses as modules. `reduction`: 'mean', 'sum' or 'none'; size_average and reduce are torch's older arguments for
+it."""
 
 from __future__ import annotations
 
@@ -24,9 +23,7 @@ class _Loss(Module):
 
     reduction: str
 
-    def __init__(
-        self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", **settings: Any
-    ):
+    def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", **settings: Any):
         super().__init__()
         self.__dict__.update(settings, reduction=reduction_of(size_average, reduce, reduction))
 
@@ -71,21 +68,13 @@ class L1Loss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """mean of 0.5 d^2 / beta where |d| < beta, else |d| - 0.5 beta; d = x - y. R. Girshick, *Fast
-    R-CNN*, 2015.
+    """mean of 0.5 d^2 / beta where |d| < beta, else |d| - 0.5 beta; d = x - y. R. Girshick, *Fast R-CNN*, 2015.
 
-    >>> rushlight.nn.SmoothL1Loss(reduction="none")(rushlight.tensor([0.5, 3.]),
-    ...     rushlight.tensor([0., 0.]))
+    >>> rushlight.nn.SmoothL1Loss(reduction="none")(rushlight.tensor([0.5, 3.]), rushlight.tensor([0., 0.]))
     tensor([0.1250, 2.5000])
     """
 
-    def __init__(
-        self,
-        size_average: Any = None,
-        reduce: Any = None,
-        reduction: str = "mean",
-        beta: float = 1.0,
-    ):
+    def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0):
         super().__init__(size_average, reduce, reduction, beta=beta)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -96,8 +85,7 @@ class HuberLoss(_Loss):
     """mean of 0.5 d^2 where |d| < delta, else delta (|d| - 0.5 delta); d = x - y. P. J. Huber,
     1964.
 
-    >>> rushlight.nn.HuberLoss(reduction="none", delta=2.0)(rushlight.tensor([0.5, 3.]),
-    ...     rushlight.tensor([0., 0.]))
+    >>> rushlight.nn.HuberLoss(reduction="none", delta=2.0)(rushlight.tensor([0.5, 3.]), rushlight.tensor([0., 0.]))
     tensor([0.1250, 4.0000])
     """
 
@@ -111,8 +99,7 @@ class HuberLoss(_Loss):
 
 
 class PoissonNLLLoss(_Loss):
-    """mean of exp(x) - y x, or x - y log(x + eps) unless `log_input`; `full`: plus Stirling's log
-    y!.
+    """mean of exp(x) - y x, or x - y log(x + eps) unless `log_input`; `full`: plus Stirling's log y!.
 
     >>> rushlight.nn.PoissonNLLLoss()(rushlight.tensor([0.]),
     ...     rushlight.tensor([2.]))  # rate exp(0), count 2
@@ -131,9 +118,7 @@ class PoissonNLLLoss(_Loss):
         super().__init__(size_average, reduce, reduction, log_input=log_input, full=full, eps=eps)
 
     def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
-        return F.poisson_nll_loss(
-            log_input, target, self.log_input, self.full, eps=self.eps, reduction=self.reduction
-        )
+        return F.poisson_nll_loss(log_input, target, self.log_input, self.full, eps=self.eps, reduction=self.reduction)
 
 
 class GaussianNLLLoss(_Loss):
@@ -152,24 +137,16 @@ class GaussianNLLLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """mean of y (log y - x) for log-probabilities x and probabilities y; `log_target`: the target
-    is log y.
+    """mean of y (log y - x) for log-probabilities x and probabilities y; `log_target`: the target is log y.
 
-    'mean' divides by the elements; 'batchmean', by the batch, is the divergence KL(y || exp(x)) of
-    its definition.
+    'mean' divides by the elements; 'batchmean', by the batch, is the divergence KL(y || exp(x)) of its definition.
 
     >>> p, q = rushlight.tensor([[0.5, 0.5]]), rushlight.tensor([[0.25, 0.75]])
     >>> rushlight.nn.KLDivLoss(reduction="batchmean")(q.log(), p)  # sum of p log(p / q)
     tensor(0.1438)
     """
 
-    def __init__(
-        self,
-        size_average: Any = None,
-        reduce: Any = None,
-        reduction: str = "mean",
-        log_target: bool = False,
-    ):
+    def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False):
         super().__init__(size_average, reduce, reduction, log_target=log_target)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -184,11 +161,7 @@ class BCELoss(_WeightedLoss):
     """
 
     def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: Any = None,
-        reduce: Any = None,
-        reduction: str = "mean",
+        self, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
     ):
         super().__init__(weight, size_average, reduce, reduction)
 
@@ -197,8 +170,7 @@ class BCELoss(_WeightedLoss):
 
 
 class BCEWithLogitsLoss(_WeightedLoss):
-    """mean of -w (p y log s + (1 - y) log(1 - s)), s = sigmoid(x), without overflow; p =
-    pos_weight.
+    """mean of -w (p y log s + (1 - y) log(1 - s)), s = sigmoid(x), without overflow; p = pos_weight.
 
     >>> rushlight.nn.BCEWithLogitsLoss()(rushlight.tensor([0., 1000.]), rushlight.tensor([1.,
     ...     1.]))  # log 2 / 2
@@ -227,8 +199,8 @@ class BCEWithLogitsLoss(_WeightedLoss):
 class NLLLoss(_WeightedLoss):
     """mean of -x[n, y_n] for log-probabilities x (N, C, *d) and classes y (N, *d).
 
-    `weight` (C,): factors of the classes; the mean divides by the factors of the targets. Targets
-    equal to `ignore_index` do not count.
+    `weight` (C,): factors of the classes; the mean divides by the factors of the targets. Targets equal to
+    `ignore_index` do not count.
 
     >>> rushlight.nn.NLLLoss()(rushlight.tensor([[-0.1, -2.3], [-0.7, -0.7]]), rushlight.tensor([0,
     ...     1]))  # (0.1 + 0.7) / 2
@@ -246,9 +218,7 @@ class NLLLoss(_WeightedLoss):
         super().__init__(weight, size_average, reduce, reduction, ignore_index=ignore_index)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.nll_loss(
-            input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction
-        )
+        return F.nll_loss(input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
 
 
 class NLLLoss2d(NLLLoss):
@@ -261,9 +231,8 @@ class NLLLoss2d(NLLLoss):
 
     def __init__(self, *args: Any, **kwargs: Any):
         warn(
-            "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in "
-            "replacement and see https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more "
-            "details.",
+            "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement and see "
+            "https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more details.",
             FutureWarning,
         )
         super().__init__(*args, **kwargs)
@@ -288,31 +257,19 @@ class CrossEntropyLoss(_WeightedLoss):
         label_smoothing: float = 0.0,
     ):
         super().__init__(
-            weight,
-            size_average,
-            reduce,
-            reduction,
-            ignore_index=ignore_index,
-            label_smoothing=label_smoothing,
+            weight, size_average, reduce, reduction, ignore_index=ignore_index, label_smoothing=label_smoothing
         )
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.cross_entropy(
-            input,
-            target,
-            self.weight,
-            None,
-            self.ignore_index,
-            None,
-            self.reduction,
-            self.label_smoothing,
+            input, target, self.weight, None, self.ignore_index, None, self.reduction, self.label_smoothing
         )
 
 
 @dataclass
 class LinearCrossEntropyOptions:
-    """loss(options) = loss(): how torch cuts the work of `linear_cross_entropy` into chunks;
-    accepted, changes nothing here.
+    """loss(options) = loss(): how torch cuts the work of `linear_cross_entropy` into chunks; accepted, changes nothing
+    here.
 
     >>> rushlight.nn.LinearCrossEntropyOptions(batch_chunk_size=1024).batch_chunk_size
     1024
@@ -326,13 +283,11 @@ class LinearCrossEntropyOptions:
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):
-    """mean of -log softmax(x w^T + b)[n, y_n], with w and b learned; settings as
-    `nn.functional.cross_entropy`.
+    """mean of -log softmax(x w^T + b)[n, y_n], with w and b learned; settings as `nn.functional.cross_entropy`.
 
     `out_features`: the further dimensions *d of the logits (N, C, *d).
 
-    >>> rushlight.nn.LinearCrossEntropyLoss(3, 4)(rushlight.ones(2, 3), rushlight.tensor([0,
-    ...     3])).shape
+    >>> rushlight.nn.LinearCrossEntropyLoss(3, 4)(rushlight.ones(2, 3), rushlight.tensor([0, 3])).shape
     torch.Size([])
     """
 
@@ -352,13 +307,9 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         options: LinearCrossEntropyOptions | None = None,
     ):
         if weight is not None and tuple(weight.shape) != (num_classes,):
-            raise RuntimeError(
-                explain(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
-            )
+            raise RuntimeError(explain(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}"))
         if not 0 <= label_smoothing <= 1:
-            raise RuntimeError(
-                explain(f"expected label_smoothing to be in range [0, 1], got {label_smoothing}")
-            )
+            raise RuntimeError(explain(f"expected label_smoothing to be in range [0, 1], got {label_smoothing}"))
         super().__init__(
             weight,
             None,
@@ -389,10 +340,8 @@ class LinearCrossEntropyLoss(_WeightedLoss):
     def extra_repr(self) -> str:
         linear = self.linear
         return (
-            f"in_features={linear.in_features}, num_classes={self.num_classes}, "
-            f"out_features={self.out_features}, "
-            f"bias={linear.bias is not None}, reduction={self.reduction}, "
-            f"ignore_index={self.ignore_index}, "
+            f"in_features={linear.in_features}, num_classes={self.num_classes}, out_features={self.out_features}, "
+            f"bias={linear.bias is not None}, reduction={self.reduction}, ignore_index={self.ignore_index}, "
             f"label_smoothing={self.label_smoothing}, options={self.options}"
         )
 
@@ -401,22 +350,14 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 
 
 class MarginRankingLoss(_Loss):
-    """mean of max(0, -y (x1 - x2) + margin): y = 1: x1 should be larger; y = -1: x2 should be
-    larger.
+    """mean of max(0, -y (x1 - x2) + margin): y = 1: x1 should be larger; y = -1: x2 should be larger.
 
-    >>> x1, x2, y = rushlight.tensor([1., 1.]), rushlight.tensor([3., 3.]), rushlight.tensor([1.,
-    ...     -1.])
+    >>> x1, x2, y = rushlight.tensor([1., 1.]), rushlight.tensor([3., 3.]), rushlight.tensor([1., -1.])
     >>> rushlight.nn.MarginRankingLoss(reduction="none")(x1, x2, y)
     tensor([2., 0.])
     """
 
-    def __init__(
-        self,
-        margin: float = 0.0,
-        size_average: Any = None,
-        reduce: Any = None,
-        reduction: str = "mean",
-    ):
+    def __init__(self, margin: float = 0.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"):
         super().__init__(size_average, reduce, reduction, margin=margin)
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
@@ -426,18 +367,11 @@ class MarginRankingLoss(_Loss):
 class HingeEmbeddingLoss(_Loss):
     """mean of x where y = 1, of max(0, margin - x) where y = -1.
 
-    >>> rushlight.nn.HingeEmbeddingLoss(reduction="none")(rushlight.tensor([0.3, 0.3]),
-    ...     rushlight.tensor([1., -1.]))
+    >>> rushlight.nn.HingeEmbeddingLoss(reduction="none")(rushlight.tensor([0.3, 0.3]), rushlight.tensor([1., -1.]))
     tensor([0.3000, 0.7000])
     """
 
-    def __init__(
-        self,
-        margin: float = 1.0,
-        size_average: Any = None,
-        reduce: Any = None,
-        reduction: str = "mean",
-    ):
+    def __init__(self, margin: float = 1.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"):
         super().__init__(size_average, reduce, reduction, margin=margin)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -458,30 +392,21 @@ class SoftMarginLoss(_Loss):
 class CosineEmbeddingLoss(_Loss):
     """mean of 1 - cos(x1, x2) where y = 1, of max(0, cos(x1, x2) - margin) where y = -1.
 
-    >>> loss, x, y = rushlight.nn.CosineEmbeddingLoss(), rushlight.tensor([[1.,
-    ...     0.]]), rushlight.tensor([[0.6, 0.8]])
+    >>> loss, x, y = rushlight.nn.CosineEmbeddingLoss(), rushlight.tensor([[1., 0.]]), rushlight.tensor([[0.6, 0.8]])
     >>> loss(x, y, rushlight.tensor([1])), loss(x, y, rushlight.tensor([-1]))
     (tensor(0.4000), tensor(0.6000))
     """
 
-    def __init__(
-        self,
-        margin: float = 0.0,
-        size_average: Any = None,
-        reduce: Any = None,
-        reduction: str = "mean",
-    ):
+    def __init__(self, margin: float = 0.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"):
         super().__init__(size_average, reduce, reduction, margin=margin)
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        return F.cosine_embedding_loss(
-            input1, input2, target, self.margin, reduction=self.reduction
-        )
+        return F.cosine_embedding_loss(input1, input2, target, self.margin, reduction=self.reduction)
 
 
 class MultiLabelMarginLoss(_Loss):
-    """mean over samples of sum over labels y and other classes c of max(0, 1 - x_y + x_c) / C. A
-    target row lists labels, ended by -1.
+    """mean over samples of sum over labels y and other classes c of max(0, 1 - x_y + x_c) / C. A target row lists
+    labels, ended by -1.
 
     >>> x, y = rushlight.tensor([[0.1, 0.2, 0.9]]), rushlight.tensor([[2, -1, -1]])
     >>> rushlight.nn.MultiLabelMarginLoss()(x,
@@ -506,8 +431,7 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """mean over samples of sum over c != y of w_y max(0, margin - x_y + x_c)^p / C. ValueError
-    unless p is 1 or 2.
+    """mean over samples of sum over c != y of w_y max(0, margin - x_y + x_c)^p / C. ValueError unless p is 1 or 2.
 
     >>> x, y = rushlight.tensor([[0.1, 0.2, 0.9]]), rushlight.tensor([2])
     >>> rushlight.nn.MultiMarginLoss()(x, y)  # ((1 - 0.9 + 0.1) + (1 - 0.9 + 0.2)) / 3
@@ -530,9 +454,7 @@ class MultiMarginLoss(_WeightedLoss):
         super().__init__(weight, size_average, reduce, reduction, p=p, margin=margin)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.multi_margin_loss(
-            input, target, self.p, self.margin, self.weight, reduction=self.reduction
-        )
+        return F.multi_margin_loss(input, target, self.p, self.margin, self.weight, reduction=self.reduction)
 
 
 class TripletMarginLoss(_Loss):
@@ -542,7 +464,7 @@ class TripletMarginLoss(_Loss):
     >>> anchor, positive, negative = rushlight.tensor([[0.]]), rushlight.tensor([[2.]]), rushlight.tensor([[1.5]])
     >>> rushlight.nn.TripletMarginLoss()(anchor, positive, negative)  # 2 - 1.5 + 1
     tensor(1.5000)
-    """  # noqa: E501
+    """
 
     def __init__(
         self,
@@ -555,34 +477,20 @@ class TripletMarginLoss(_Loss):
         reduction: str = "mean",
     ):
         if margin <= 0:
-            raise ValueError(
-                explain(
-                    f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead"
-                )
-            )
+            raise ValueError(explain(f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead"))
         super().__init__(size_average, reduce, reduction, margin=margin, p=p, eps=eps, swap=swap)
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         return F.triplet_margin_loss(
-            anchor,
-            positive,
-            negative,
-            self.margin,
-            self.p,
-            self.eps,
-            self.swap,
-            reduction=self.reduction,
+            anchor, positive, negative, self.margin, self.p, self.eps, self.swap, reduction=self.reduction
         )
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """mean of max(0, d(a, p) - d(a, n) + margin), d the `distance_function`. ValueError for a
-    margin <= 0.
+    """mean of max(0, d(a, p) - d(a, n) + margin), d the `distance_function`. ValueError for a margin <= 0.
 
-    >>> loss = rushlight.nn.TripletMarginWithDistanceLoss(distance_function=lambda x,
-    ...     y: (x - y).abs().amax(-1))
-    >>> loss(rushlight.tensor([[0., 0.]]), rushlight.tensor([[2., 2.]]), rushlight.tensor([[1.,
-    ...     2.5]]))
+    >>> loss = rushlight.nn.TripletMarginWithDistanceLoss(distance_function=lambda x, y: (x - y).abs().amax(-1))
+    >>> loss(rushlight.tensor([[0., 0.]]), rushlight.tensor([[2., 2.]]), rushlight.tensor([[1., 2.5]]))
     tensor(0.5000)
     """
 
@@ -596,15 +504,10 @@ class TripletMarginWithDistanceLoss(_Loss):
     ):
         if margin <= 0:
             raise ValueError(
-                explain(
-                    "TripletMarginWithDistanceLoss: expected margin to be greater than 0, got "
-                    f"{margin} instead"
-                )
+                explain(f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin} instead")
             )
         super().__init__(None, None, reduction, margin=margin, swap=swap)
-        self.distance_function = (
-            PairwiseDistance() if distance_function is None else distance_function
-        )
+        self.distance_function = PairwiseDistance() if distance_function is None else distance_function
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         return F.triplet_margin_with_distance_loss(
@@ -619,8 +522,7 @@ class TripletMarginWithDistanceLoss(_Loss):
 
 
 class CTCLoss(_Loss):
-    """-log of the probability of a label sequence, whatever its places in time; see
-    `nn.functional.ctc_loss`.
+    """-log of the probability of a label sequence, whatever its places in time; see `nn.functional.ctc_loss`.
 
     A. Graves et al., *Connectionist temporal classification*, 2006.
 
@@ -633,15 +535,7 @@ class CTCLoss(_Loss):
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False):
         super().__init__(None, None, reduction, blank=blank, zero_infinity=zero_infinity)
 
-    def forward(
-        self, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any
-    ) -> Tensor:
+    def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any) -> Tensor:
         return F.ctc_loss(
-            log_probs,
-            targets,
-            input_lengths,
-            target_lengths,
-            self.blank,
-            self.reduction,
-            self.zero_infinity,
+            log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity
         )

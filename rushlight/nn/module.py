@@ -12,15 +12,9 @@ from rushlight.base.missing_names import NoAttribute
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.nn.hooks import CALLED, HOOKS, Hooked, registered
-from rushlight.nn.hooks import (  # torch's names
-    _global_buffer_registration_hooks as _global_buffer_registration_hooks,
-)
-from rushlight.nn.hooks import (
-    _global_module_registration_hooks as _global_module_registration_hooks,
-)
-from rushlight.nn.hooks import (
-    _global_parameter_registration_hooks as _global_parameter_registration_hooks,
-)
+from rushlight.nn.hooks import _global_buffer_registration_hooks as _global_buffer_registration_hooks  # torch's names
+from rushlight.nn.hooks import _global_module_registration_hooks as _global_module_registration_hooks
+from rushlight.nn.hooks import _global_parameter_registration_hooks as _global_parameter_registration_hooks
 from rushlight.nn.parameter import Buffer, Parameter
 from rushlight.nn.state_dict import EXTRA_STATE_KEY as _EXTRA_STATE_KEY_SUFFIX  # noqa: F401  # torch's names
 from rushlight.nn.state_dict import IncompatibleKeys as _IncompatibleKeys  # noqa: F401
@@ -32,8 +26,7 @@ ATTRIBUTE_DICTS = ("_parameters", "_buffers", "_modules")  # hold the attributes
 
 
 class Module(Hooked, Stateful, Convertible, Suggesting):
-    """The base of all neural network modules: define `forward`, and assign parameters and
-    submodules as attributes.
+    """The base of all neural network modules: define `forward`, and assign parameters and submodules as attributes.
 
     >>> class Net(rushlight.nn.Module):
     ...     def __init__(self):
@@ -76,8 +69,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         """Computes the result; every subclass defines this method."""
         raise NotImplementedError(
             explain(
-                f'Module [{type(self).__name__}] is missing the required "forward" function',
-                self._missing_forward(),
+                f'Module [{type(self).__name__}] is missing the required "forward" function', self._missing_forward()
             )
         )
 
@@ -86,8 +78,8 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         return "define it in the class: def forward(self, x)"
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Run compiled from the next call on, as by `rushlight.compile` with these settings; the
-        module stays the same object.
+        """Run compiled from the next call on, as by `rushlight.compile` with these settings; the module stays the same
+        object.
         """
         self.__dict__["forward"] = sys.modules["rushlight"].compile(self.forward, *args, **kwargs)
 
@@ -135,17 +127,14 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
             object.__setattr__(self, name, value)
 
     def _replace(self, name: str, value: Any) -> bool:
-        """Replace the object registered under the name by None or a tensor; False if the name is
-        not registered.
-        """
+        """Replace the object registered under the name by None or a tensor; False if the name is not registered."""
         if name in self._parameters:
             if value is not None:
                 raise TypeError(
                     explain(
-                        f"cannot assign '{type_name(value)}' as parameter '{name}' "
-                        "(torch.nn.Parameter or None expected)",
-                        "wrap the tensor: nn.Parameter(tensor); or write the values: "
-                        f"module.{name}.data.copy_(tensor)",
+                        f"cannot assign '{type_name(value)}' as parameter '{name}' (torch.nn.Parameter or None "
+                        "expected)",
+                        f"wrap the tensor: nn.Parameter(tensor); or write the values: module.{name}.data.copy_(tensor)",
                     )
                 )
             self._parameters[name] = None
@@ -153,8 +142,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
             if value is not None:
                 raise TypeError(
                     explain(
-                        f"cannot assign '{type_name(value)}' as child module '{name}' "
-                        "(torch.nn.Module or None "
+                        f"cannot assign '{type_name(value)}' as child module '{name}' (torch.nn.Module or None "
                         "expected)"
                     )
                 )
@@ -163,9 +151,8 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
             if value is not None and not isinstance(value, Tensor):
                 raise TypeError(
                     explain(
-                        f"cannot assign '{type_name(value)}' as buffer '{name}' (torch.nn.Buffer, "
-                        "torch.Tensor "
-                        "or None expected)"
+                        f"cannot assign '{type_name(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or "
+                        "None expected)"
                     )
                 )
             self._buffers[name] = registered(self, "buffer", name, value)
@@ -182,13 +169,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         object.__delattr__(self, name)
 
     def __dir__(self) -> list[str]:
-        names = {
-            *dir(type(self)),
-            *self.__dict__,
-            *self._parameters,
-            *self._modules,
-            *self._buffers,
-        }
+        names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
         return sorted(name for name in names if not name[0].isdigit())
 
     def __getstate__(self) -> dict:
@@ -196,66 +177,46 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
 
     def __setstate__(self, state: dict) -> None:
         Module.__init__(self)
-        self.__dict__.update(
-            {name: value for name, value in state.items() if name not in self._derived}
-        )
+        self.__dict__.update({name: value for name, value in state.items() if name not in self._derived})
         if any([state.get(kind) for kind in CALLED]):  # torch's modules have no flag for hooks
             self.__dict__["_hooked"] = True
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Add a parameter; None keeps the name free. KeyError for a bad or taken name, TypeError
-        for another type.
-        """
+        """Add a parameter; None keeps the name free. KeyError for a bad or taken name, TypeError for another type."""
         check_initialized(self.__dict__, "parameter")
         check_name(self, name, "parameter", "_parameters")
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
                 explain(
-                    f"cannot assign '{type_name(param)}' object to parameter '{name}' "
-                    "(torch.nn.Parameter or None "
+                    f"cannot assign '{type_name(param)}' object to parameter '{name}' (torch.nn.Parameter or None "
                     "required)"
                 )
             )
         if param is not None and param.grad_fn is not None:
             raise ValueError(
                 explain(
-                    f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters "
-                    "must be "
-                    "created "
-                    f"explicitly. To express '{name}' as a function of another Tensor, compute the "
-                    "value in the "
+                    f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
+                    f"explicitly. To express '{name}' as a function of another Tensor, compute the value in the "
                     "forward() method."
                 )
             )
-        self._parameters[name] = (
-            param if param is None else registered(self, "parameter", name, param)
-        )
+        self._parameters[name] = param if param is None else registered(self, "parameter", name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Add a tensor that is not a parameter. It moves with the module and is saved, unless
-        `persistent=False`.
-        """
+        """Add a tensor that is not a parameter. It moves with the module and is saved, unless `persistent=False`."""
         check_initialized(self.__dict__, "buffer")
         check_name(self, name, "buffer", "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
                 explain(
-                    f"cannot assign '{type_name(tensor)}' object to buffer '{name}' (torch "
-                    "Tensor or "
-                    "None required)"
+                    f"cannot assign '{type_name(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
                 )
             )
         self._buffers[name] = registered(self, "buffer", name, tensor)
-        (
-            self._non_persistent_buffers_set.discard
-            if persistent
-            else self._non_persistent_buffers_set.add
-        )(name)
+        (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Add a submodule under a name. TypeError for another type, KeyError for a bad or taken
-        name.
-        """
+        """Add a submodule under a name. TypeError for another type, KeyError for a bad or taken name."""
         if module is not None and not isinstance(module, Module):
             raise not_a_module(module)
         check_initialized(self.__dict__, "module")
@@ -280,9 +241,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
                 seen.add(module)
             yield name, module
             lead = name + "." if name else ""
-            todo += [
-                (lead + key, m) for key, m in reversed(module._modules.items()) if m is not None
-            ]
+            todo += [(lead + key, m) for key, m in reversed(module._modules.items()) if m is not None]
 
     def modules(self) -> Iterator[Module]:
         """This module and all below it, parents first, each once."""
@@ -303,18 +262,10 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
             yield module
 
     def _named_members(
-        self,
-        members: Callable[[Any], Any],
-        prefix: str = "",
-        recurse: bool = True,
-        remove_duplicate: bool = True,
+        self, members: Callable[[Any], Any], prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Any]]:
         seen = set()
-        found = (
-            self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
-            if recurse
-            else [(prefix, self)]
-        )
+        found = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
         for lead, module in found:
             for key, value in members(module):
                 if value is None or value in seen:
@@ -331,9 +282,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         >>> [name for name, _ in rushlight.nn.Linear(2, 3).named_parameters()]
         ['weight', 'bias']
         """
-        return self._named_members(
-            lambda m: m._parameters.items(), prefix, recurse, remove_duplicate
-        )
+        return self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """The parameters of this module and, if `recurse`, of all below it, each once."""
@@ -394,8 +343,7 @@ class Module(Hooked, Stateful, Convertible, Suggesting):
         return self
 
     def train(self: M, mode: bool = True) -> M:
-        """Set training mode (dropout, batch statistics) for this module and all below. Returns the
-        module."""
+        """Set training mode (dropout, batch statistics) for this module and all below. Returns the module."""
         if not isinstance(mode, bool):
             raise ValueError(explain("training mode is expected to be boolean"))
         self.training = mode
@@ -445,10 +393,7 @@ def check_initialized(own: dict, what: str) -> None:
     """AttributeError before `Module.__init__` has run."""
     if "_parameters" not in own:
         raise AttributeError(
-            explain(
-                f"cannot assign {what} before Module.__init__() call",
-                "begin __init__ with super().__init__()",
-            )
+            explain(f"cannot assign {what} before Module.__init__() call", "begin __init__ with super().__init__()")
         )
 
 
@@ -468,9 +413,7 @@ def check_name(module: Module, name: Any, what: str, kind: str) -> None:
     if not isinstance(name, str):
         raise TypeError(explain(f"{what} name should be a string. Got {type_name(name)}"))
     if "." in name:
-        raise KeyError(
-            f'{what} name can\'t contain "."' + (f", got: {name}" if what == "module" else "")
-        )
+        raise KeyError(f'{what} name can\'t contain "."' + (f", got: {name}" if what == "module" else ""))
     if name == "":
         raise KeyError(f'{what} name can\'t be empty string ""')
     if hasattr(module, name) and name not in getattr(module, kind):
@@ -482,11 +425,7 @@ def type_name(value: Any) -> str:
     kind = type(value)
     if kind is Tensor:
         return f"torch.{value.dtype.scalar_type}Tensor"
-    return (
-        kind.__qualname__
-        if kind.__module__ == "builtins"
-        else f"{kind.__module__}.{kind.__qualname__}"
-    )
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
 def not_a_module(value: Any) -> TypeError:
@@ -494,17 +433,13 @@ def not_a_module(value: Any) -> TypeError:
     if isinstance(value, type) and issubclass(value, Module):
         return TypeError(
             explain(
-                f"{value.__module__}.{value.__name__} is not a Module subclass: it is a class, no "
-                "module",
+                f"{value.__module__}.{value.__name__} is not a Module subclass: it is a class, no module",
                 f"make one: {value.__name__}()",
             )
         )
     if isinstance(value, (list, tuple)):
         return TypeError(
-            explain(
-                f"{type_name(value)} is not a Module subclass",
-                "unpack the list: nn.Sequential(*layers)",
-            )
+            explain(f"{type_name(value)} is not a Module subclass", "unpack the list: nn.Sequential(*layers)")
         )
     if callable(value) and hasattr(value, "__name__"):
         return TypeError(
@@ -514,10 +449,7 @@ def not_a_module(value: Any) -> TypeError:
             )
         )
     return TypeError(
-        explain(
-            f"{type_name(value)} is not a Module subclass",
-            "pass modules: nn.Linear(2, 3), nn.ReLU()",
-        )
+        explain(f"{type_name(value)} is not a Module subclass", "pass modules: nn.Linear(2, 3), nn.ReLU()")
     )
 
 
@@ -539,9 +471,7 @@ def zeroed(grad: Tensor) -> Tensor:
 
 
 def _addindent(s_: str, numSpaces: int) -> str:
-    """The text with all lines but the first indented. Programs with their own `__repr__` import
-    this helper.
-    """
+    """The text with all lines but the first indented. Programs with their own `__repr__` import this helper."""
     return s_.replace("\n", "\n" + " " * numSpaces)
 
 

@@ -23,15 +23,14 @@ class NonDynamicallyQuantizableLinear(Linear):
 
 
 class MultiheadAttention(Module):
-    """softmax(q_h k_h^T / sqrt(D)) v_h for each head h, D = embed_dim / num_heads; all of them
-    joined and projected.
+    """softmax(q_h k_h^T / sqrt(D)) v_h for each head h, D = embed_dim / num_heads; all of them joined and projected.
 
-    query (L, N, E), key (S, N, kdim), value (S, N, vdim), or (N, L, E) and so on if `batch_first`;
-    without N for one sequence -> (output like query, weights (N, L, S) or None). Masks as in
+    query (L, N, E), key (S, N, kdim), value (S, N, vdim), or (N, L, E) and so on if `batch_first`; without N for one
+    sequence -> (output like query, weights (N, L, S) or None). Masks as in
     `nn.functional.multi_head_attention_forward`.
 
-    The projections of q, k and v share the weight `in_proj_weight` (3 E, E) unless `kdim` or `vdim`
-    differ from E. AssertionError unless num_heads divides embed_dim.
+    The projections of q, k and v share the weight `in_proj_weight` (3 E, E) unless `kdim` or `vdim` differ from E.
+    AssertionError unless num_heads divides embed_dim.
 
     >>> attention = rushlight.nn.MultiheadAttention(8, 2, batch_first=True)
     >>> x = rushlight.ones(3, 5, 8)
@@ -62,8 +61,7 @@ class MultiheadAttention(Module):
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(
                 explain(
-                    "embed_dim and num_heads must be greater than 0, got "
-                    f"embed_dim={embed_dim} and "
+                    f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and "
                     f"num_heads={num_heads} instead"
                 )
             )
@@ -85,25 +83,16 @@ class MultiheadAttention(Module):
         made = {"device": device, "dtype": dtype}
         self._add_projections(bias, made)
         if add_bias_kv:
-            self.bias_k, self.bias_v = (
-                uninitialized(1, 1, embed_dim, **made),
-                uninitialized(1, 1, embed_dim, **made),
-            )
+            self.bias_k, self.bias_v = uninitialized(1, 1, embed_dim, **made), uninitialized(1, 1, embed_dim, **made)
         else:
             self.bias_k = self.bias_v = None
         self.add_zero_attn = add_zero_attn
         self._reset_parameters()
 
     def _add_projections(self, bias: bool, made: dict) -> None:
-        """The weights, in torch's order: one weight for q, k and v together, or three; the unused
-        ones are None.
-        """
+        """The weights, in torch's order: one weight for q, k and v together, or three; the unused ones are None."""
         size, one = self.embed_dim, self._qkv_same_embed_dim
-        shapes = {
-            "q_proj_weight": (size, size),
-            "k_proj_weight": (size, self.kdim),
-            "v_proj_weight": (size, self.vdim),
-        }
+        shapes = {"q_proj_weight": (size, size), "k_proj_weight": (size, self.kdim), "v_proj_weight": (size, self.vdim)}
         if one:
             self.in_proj_weight = uninitialized(3 * size, size, **made)
         for name, shape in shapes.items():

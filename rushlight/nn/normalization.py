@@ -25,13 +25,9 @@ class _Affine(Module):
     weight: Parameter | None
     bias: Parameter | None
 
-    def _own(
-        self, shape: tuple[int, ...], affine: bool, bias: bool, device: Any, dtype: Any
-    ) -> None:
+    def _own(self, shape: tuple[int, ...], affine: bool, bias: bool, device: Any, dtype: Any) -> None:
         for name, wanted in (("weight", affine), ("bias", affine and bias)):
-            self.register_parameter(
-                name, uninitialized(*shape, dtype=dtype, device=device) if wanted else None
-            )
+            self.register_parameter(name, uninitialized(*shape, dtype=dtype, device=device) if wanted else None)
 
     def reset_parameters(self) -> None:
         """Weight 1, bias 0."""
@@ -66,11 +62,7 @@ class _NormBase(_Affine):
         self.affine, self.track_running_stats = affine, track_running_stats
         self._own((num_features,), affine, bias, device, dtype)
         for name in ("running_mean", "running_var"):
-            fresh = (
-                uninitialized(num_features, dtype=dtype, device=device).data
-                if track_running_stats
-                else None
-            )
+            fresh = uninitialized(num_features, dtype=dtype, device=device).data if track_running_stats else None
             self.register_buffer(name, fresh)
         count = zeros((), dtype=dtypes.int64, device=device) if track_running_stats else None
         self.register_buffer("num_batches_tracked", count)
@@ -124,9 +116,9 @@ class _NormBase(_Affine):
 class _BatchNorm(_NormBase):
     """(x - mean) / sqrt(var + eps) * weight + bias for each channel, over the batch and all else.
 
-    Training uses the batch's mean and variance, and updates the running ones: running = (1 -
-    momentum) running + momentum new, or their plain average if `momentum` is None. Evaluation uses
-    the running statistics, if they are tracked.
+    Training uses the batch's mean and variance, and updates the running ones: running = (1 - momentum) running +
+    momentum new, or their plain average if `momentum` is None. Evaluation uses the running statistics, if they are
+    tracked.
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -141,9 +133,7 @@ class _BatchNorm(_NormBase):
         if count is not None:  # before the result: a checkpoint ends its second run there
             count.add_(1)
         try:
-            return F.batch_norm(
-                input, mean, var, self.weight, self.bias, by_batch, factor or 0.0, self.eps
-            )
+            return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, factor or 0.0, self.eps)
         except (RuntimeError, TypeError, ValueError):
             if count is not None:  # a batch that was refused does not count
                 count.sub_(1)
@@ -158,9 +148,7 @@ def dimensions(*allowed: int) -> Any:
         if input._array.ndim not in allowed:
             n, name = input._array.ndim, type(self).__name__
             fits = {2: "1d", 3: "1d", 4: "2d", 5: "3d"}.get(n)
-            other = (
-                f", or take {name[:-2]}{fits}" if fits and name[-2:] in ("1d", "2d", "3d") else ""
-            )
+            other = f", or take {name[:-2]}{fits}" if fits and name[-2:] in ("1d", "2d", "3d") else ""
             hint = (
                 "add the dimension of the batch: x.unsqueeze(0)"
                 if n + 1 in allowed and n + 1 == min(allowed)
@@ -172,13 +160,11 @@ def dimensions(*allowed: int) -> Any:
 
 
 class BatchNorm1d(_BatchNorm):
-    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each channel of (N, C) or (N,
-    C, L).
+    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each channel of (N, C) or (N, C, L).
 
-    Training uses the batch's statistics, and updates the running ones: running = (1 - momentum)
-    running + momentum new, or their plain average if `momentum` is None. Evaluation uses the
-    running ones, if they are tracked. ValueError for another number of dimensions. S. Ioffe, C.
-    Szegedy, *Batch normalization*, 2015.
+    Training uses the batch's statistics, and updates the running ones: running = (1 - momentum) running + momentum new,
+    or their plain average if `momentum` is None. Evaluation uses the running ones, if they are tracked. ValueError for
+    another number of dimensions. S. Ioffe, C. Szegedy, *Batch normalization*, 2015.
 
     >>> m = rushlight.nn.BatchNorm1d(1)
     >>> m(rushlight.tensor([[1.], [3.]])).detach()
@@ -192,8 +178,7 @@ class BatchNorm1d(_BatchNorm):
 
 
 class BatchNorm2d(_BatchNorm):
-    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each channel of (N, C, H, W);
-    see `BatchNorm1d`.
+    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each channel of (N, C, H, W); see `BatchNorm1d`.
 
     >>> m = rushlight.nn.BatchNorm2d(3)
     >>> m(rushlight.ones(2, 3, 4, 4)).shape, m.weight.shape
@@ -204,8 +189,7 @@ class BatchNorm2d(_BatchNorm):
 
 
 class BatchNorm3d(_BatchNorm):
-    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each channel of (N, C, D, H,
-    W); see `BatchNorm1d`.
+    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each channel of (N, C, D, H, W); see `BatchNorm1d`.
 
     >>> rushlight.nn.BatchNorm3d(3)(rushlight.ones(2, 3, 4, 4, 4)).shape
     torch.Size([2, 3, 4, 4, 4])
@@ -215,8 +199,8 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var over the batches of all ranks of
-    the process group; of one process, `BatchNorm1d`'s.
+    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var over the batches of all ranks of the process group; of
+    one process, `BatchNorm1d`'s.
 
     Input (N, C, ...); `convert_sync_batchnorm` puts it in place of a module's batch norms.
 
@@ -238,16 +222,12 @@ class SyncBatchNorm(_BatchNorm):
         *,
         bias: bool = True,
     ):
-        super().__init__(
-            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
-        )
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
         self.process_group = process_group
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input._array.ndim < 2:
-            raise ValueError(
-                explain(f"expected at least 2D input (got {input._array.ndim}D input)")
-            )
+            raise ValueError(explain(f"expected at least 2D input (got {input._array.ndim}D input)"))
 
     def forward(self, input: Tensor) -> Tensor:
         by_batch = self.training or self.running_mean is None
@@ -287,13 +267,10 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
-        """The module with every BatchNorm in it made a SyncBatchNorm with the same parameters and
-        statistics."""
+        """The module with every BatchNorm in it made a SyncBatchNorm with the same parameters and statistics."""
         made = module
         if isinstance(module, _BatchNorm):
-            made = cls(
-                module.num_features, module.eps, module.momentum, False, False, process_group
-            )
+            made = cls(module.num_features, module.eps, module.momentum, False, False, process_group)
             made.__dict__.update({**module.__dict__, "process_group": process_group})
         for name, child in module.named_children():
             made.add_module(name, cls.convert_sync_batchnorm(child, process_group))
@@ -301,8 +278,7 @@ class SyncBatchNorm(_BatchNorm):
 
 
 class _InstanceNorm(_NormBase):
-    """(x - mean) / sqrt(var + eps) * weight + bias for each sample and channel, over the spatial
-    dimensions.
+    """(x - mean) / sqrt(var + eps) * weight + bias for each sample and channel, over the spatial dimensions.
 
     By default without weight, bias and running statistics.
     """
@@ -321,9 +297,7 @@ class _InstanceNorm(_NormBase):
         *,
         bias: bool = True,
     ):
-        super().__init__(
-            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
-        )
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
@@ -334,14 +308,13 @@ class _InstanceNorm(_NormBase):
             if self.affine:
                 raise ValueError(
                     explain(
-                        f"expected input's size at dim={at} to match num_features "
-                        f"({self.num_features}), but got: {c}.",
+                        f"expected input's size at dim={at} to match num_features ({self.num_features}), but got: {c}.",
                         f"use num_features={c}",
                     )
                 )
             warn(
-                f"input's size at dim={at} does not match num_features. You can silence this "
-                "warning by not passing in num_features, which is not used because affine=False"
+                f"input's size at dim={at} does not match num_features. You can silence this warning by not passing "
+                "in num_features, which is not used because affine=False"
             )
         out = F.instance_norm(
             x,
@@ -357,11 +330,9 @@ class _InstanceNorm(_NormBase):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """(x - mean) / sqrt(var + eps), mean and var of each sample's channels, over L of (N, C, L) or
-    (C, L).
+    """(x - mean) / sqrt(var + eps), mean and var of each sample's channels, over L of (N, C, L) or (C, L).
 
-    Times weight plus bias if `affine`. D. Ulyanov, A. Vedaldi, V. Lempitsky, *Instance
-    normalization*, 2016.
+    Times weight plus bias if `affine`. D. Ulyanov, A. Vedaldi, V. Lempitsky, *Instance normalization*, 2016.
 
     >>> rushlight.nn.InstanceNorm1d(2)(rushlight.tensor([[1., 3.], [10., 30.]]))
     tensor([[-1.0000,  1.0000],
@@ -373,8 +344,7 @@ class InstanceNorm1d(_InstanceNorm):
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """(x - mean) / sqrt(var + eps), mean and var of each sample's channels, over H and W of (N, C,
-    H, W) or (C, H, W).
+    """(x - mean) / sqrt(var + eps), mean and var of each sample's channels, over H and W of (N, C, H, W) or (C, H, W).
 
     >>> rushlight.nn.InstanceNorm2d(1)(rushlight.tensor([[[1., 3.], [1., 3.]]]))
     tensor([[[-1.0000,  1.0000],
@@ -386,8 +356,7 @@ class InstanceNorm2d(_InstanceNorm):
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """(x - mean) / sqrt(var + eps), mean and var of each sample's channels, over D, H and W of (N,
-    C, D, H, W).
+    """(x - mean) / sqrt(var + eps), mean and var of each sample's channels, over D, H and W of (N, C, D, H, W).
 
     >>> rushlight.nn.InstanceNorm3d(2)(rushlight.ones(1, 2, 3, 3, 3)).abs().max()
     tensor(0.)
@@ -416,9 +385,7 @@ class LayerNorm(_Affine):
         dtype: Any = None,
     ):
         super().__init__()
-        shape = (
-            (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-        )
+        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
         self._own(shape, elementwise_affine, bias, device, dtype)
         self.reset_parameters()
@@ -433,8 +400,7 @@ class LayerNorm(_Affine):
 
     def extra_repr(self) -> str:
         return (
-            f"{self.normalized_shape}, eps={self.eps}, "
-            f"elementwise_affine={self.elementwise_affine}, "
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
             f"bias={self.bias is not None}"
         )
 
@@ -460,9 +426,7 @@ class RMSNorm(Module):
         dtype: Any = None,
     ):
         super().__init__()
-        shape = (
-            (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-        )
+        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
         fresh = uninitialized(*shape, dtype=dtype, device=device) if elementwise_affine else None
         self.register_parameter("weight", fresh)
@@ -477,17 +441,13 @@ class RMSNorm(Module):
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
-        return (
-            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
-        )
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
 class GroupNorm(_Affine):
-    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each sample's groups of
-    channels.
+    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each sample's groups of channels.
 
-    Input (N, C, *). ValueError unless C is a multiple of `num_groups`. Y. Wu, K. He, *Group
-    normalization*, 2018.
+    Input (N, C, *). ValueError unless C is a multiple of `num_groups`. Y. Wu, K. He, *Group normalization*, 2018.
 
     >>> rushlight.nn.GroupNorm(2, 4)(rushlight.tensor([[1., 3., 10., 30.]])).detach()
     tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
@@ -506,17 +466,8 @@ class GroupNorm(_Affine):
     ):
         super().__init__()
         if num_channels % num_groups:
-            raise ValueError(
-                explain(
-                    f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})"
-                )
-            )
-        self.num_groups, self.num_channels, self.eps, self.affine = (
-            num_groups,
-            num_channels,
-            eps,
-            affine,
-        )
+            raise ValueError(explain(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})"))
+        self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         self._own((num_channels,), affine, bias, device, dtype)
         self.reset_parameters()
 

@@ -1,5 +1,4 @@
-"""Padding as modules: one number, or (before, after) of the last dimension, then of the one before,
-..."""
+"""Padding as modules: one number, or (before, after) of the last dimension, then of the one before, ..."""
 
 from __future__ import annotations
 
@@ -24,10 +23,7 @@ class _PadNd(Module):
     def forward(self, input: Tensor) -> Tensor:
         if self._mode == "circular" and input._array.ndim not in (self._n + 1, self._n + 2):
             raise ValueError(
-                explain(
-                    f"expected {self._n + 1}D or {self._n + 2}D input (got "
-                    f"{input._array.ndim}D input)"
-                )
+                explain(f"expected {self._n + 1}D or {self._n + 2}D input (got {input._array.ndim}D input)")
             )
         return F.pad(input, self.padding, self._mode)
 
@@ -68,8 +64,7 @@ class ConstantPad1d(_ConstantPadNd):
 
 
 class ConstantPad2d(_ConstantPadNd):
-    """out[..., i, j] = x[..., i - top, j - left], `value` outside; padding (left, right, top,
-    bottom), or one for all.
+    """out[..., i, j] = x[..., i - top, j - left], `value` outside; padding (left, right, top, bottom), or one for all.
 
     >>> rushlight.nn.ConstantPad2d((0, 1, 1, 0), 9.)(rushlight.tensor([[[1., 2.]]]))
     tensor([[[9., 9., 9.],
@@ -80,8 +75,8 @@ class ConstantPad2d(_ConstantPadNd):
 
 
 class ConstantPad3d(_ConstantPadNd):
-    """out[..., i, j, k] = x[..., i - front, j - top, k - left], `value` outside; (left, right, top,
-    bottom, front, back).
+    """out[..., i, j, k] = x[..., i - front, j - top, k - left], `value` outside; (left, right, top, bottom, front,
+    back).
 
     >>> rushlight.nn.ConstantPad3d((0, 1, 0, 0, 0, 0), 9.)(rushlight.zeros(1, 1, 1, 2))
     tensor([[[[0., 0., 9.]]]])
@@ -99,8 +94,7 @@ class ZeroPad1d(_ZeroPadNd):
 
 
 class ZeroPad2d(_ZeroPadNd):
-    """out[..., i, j] = x[..., i - top, j - left], 0 outside; padding (left, right, top, bottom), or
-    one for all.
+    """out[..., i, j] = x[..., i - top, j - left], 0 outside; padding (left, right, top, bottom), or one for all.
 
     >>> rushlight.nn.ZeroPad2d(1)(rushlight.tensor([[[1., 2.]]]))
     tensor([[[0., 0., 0., 0.],
@@ -112,8 +106,7 @@ class ZeroPad2d(_ZeroPadNd):
 
 
 class ZeroPad3d(_ZeroPadNd):
-    """out[..., i, j, k] = x[..., i - front, j - top, k - left], 0 outside; (left, right, top,
-    bottom, front, back).
+    """out[..., i, j, k] = x[..., i - front, j - top, k - left], 0 outside; (left, right, top, bottom, front, back).
 
     >>> rushlight.nn.ZeroPad3d(1)(rushlight.ones(1, 2, 3, 4)).shape
     torch.Size([1, 4, 5, 6])
@@ -127,8 +120,7 @@ class _ReflectionPadNd(_PadNd):
 
 
 class ReflectionPad1d(_ReflectionPadNd):
-    """out[..., i] = x[..., |i - before|], mirrored at the last element too; amounts must be less
-    than the size.
+    """out[..., i] = x[..., |i - before|], mirrored at the last element too; amounts must be less than the size.
 
     >>> rushlight.nn.ReflectionPad1d(2)(rushlight.tensor([[1., 2., 3.]]))
     tensor([[3., 2., 1., 2., 3., 2., 1.]])
@@ -138,8 +130,7 @@ class ReflectionPad1d(_ReflectionPadNd):
 
 
 class ReflectionPad2d(_ReflectionPadNd):
-    """out[..., i, j] = x[..., |i - top|, |j - left|], mirrored at the last elements too; (left,
-    right, top, bottom).
+    """out[..., i, j] = x[..., |i - top|, |j - left|], mirrored at the last elements too; (left, right, top, bottom).
 
     >>> rushlight.nn.ReflectionPad2d((1, 1, 1, 0))(rushlight.tensor([[[1., 2.], [3., 4.]]]))
     tensor([[[4., 3., 4., 3.],
@@ -151,8 +142,7 @@ class ReflectionPad2d(_ReflectionPadNd):
 
 
 class ReflectionPad3d(_ReflectionPadNd):
-    """out[..., i, j, k] = x[..., |i - front|, |j - top|, |k - left|], mirrored at the last elements
-    too.
+    """out[..., i, j, k] = x[..., |i - front|, |j - top|, |k - left|], mirrored at the last elements too.
 
     `padding`: (left, right, top, bottom, front, back), or one number for all.
 
@@ -179,8 +169,8 @@ class ReplicationPad1d(_ReplicationPadNd):
 
 
 class ReplicationPad2d(_ReplicationPadNd):
-    """out[..., i, j] = x at the nearest place to (i - top, j - left); padding (left, right, top,
-    bottom), or one for all.
+    """out[..., i, j] = x at the nearest place to (i - top, j - left); padding (left, right, top, bottom), or one for
+    all.
 
     >>> rushlight.nn.ReplicationPad2d(1)(rushlight.tensor([[[1., 2.]]]))
     tensor([[[1., 1., 2., 2.],
@@ -192,8 +182,8 @@ class ReplicationPad2d(_ReplicationPadNd):
 
 
 class ReplicationPad3d(_ReplicationPadNd):
-    """out[..., i, j, k] = x at the nearest place to (i - front, j - top, k - left); (left, right,
-    top, bottom, front, back).
+    """out[..., i, j, k] = x at the nearest place to (i - front, j - top, k - left); (left, right, top, bottom, front,
+    back).
 
     >>> rushlight.nn.ReplicationPad3d((1, 1, 0, 0, 0, 0))(rushlight.arange(4.).reshape(1, 1, 2, 2))
     tensor([[[[0., 0., 1., 1.],
@@ -218,8 +208,7 @@ class CircularPad1d(_CircularPadNd):
 
 
 class CircularPad2d(_CircularPadNd):
-    """out[..., i, j] = x[..., (i - top) mod H, (j - left) mod W]; padding (left, right, top,
-    bottom), or one for all.
+    """out[..., i, j] = x[..., (i - top) mod H, (j - left) mod W]; padding (left, right, top, bottom), or one for all.
 
     >>> rushlight.nn.CircularPad2d((1, 1, 1, 0))(rushlight.tensor([[[1., 2.], [3., 4.]]]))
     tensor([[[4., 3., 4., 3.],

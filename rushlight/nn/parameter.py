@@ -25,8 +25,7 @@ ARRAY: Any = Tensor.__dict__["_array"]  # the slot, which Uninitialized hides
 
 
 class _ParameterMeta(TensorMeta):
-    """The class of Parameter: tensors of users' classes that were made parameters count as
-    instances."""
+    """The class of Parameter: tensors of users' classes that were made parameters count as instances."""
 
     def __instancecheck__(cls, thing: Any) -> bool:
         return super().__instancecheck__(thing) or (
@@ -37,9 +36,8 @@ class _ParameterMeta(TensorMeta):
 class Parameter(Tensor, metaclass=_ParameterMeta):
     """A tensor to be trained. An attribute of this class is among the module's `parameters()`.
 
-    It shares the memory of `data`. By default it requires a gradient; RuntimeError if its dtype is
-    neither floating-point nor complex. For a user's subclass of Tensor and a sparse tensor the
-    result has its class.
+    It shares the memory of `data`. By default it requires a gradient; RuntimeError if its dtype is neither
+    floating-point nor complex. For a user's subclass of Tensor and a sparse tensor the result has its class.
 
     >>> rushlight.nn.Parameter(rushlight.zeros(2))
     Parameter containing:
@@ -73,9 +71,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     def __deepcopy__(self, memo: dict) -> Parameter:
         if id(self) not in memo:
-            memo[id(self)] = rebuild(
-                type(self), copied(self._array), self.requires_grad, None, dict(self.__dict__)
-            )
+            memo[id(self)] = rebuild(type(self), copied(self._array), self.requires_grad, None, dict(self.__dict__))
         return memo[id(self)]
 
 
@@ -108,13 +104,10 @@ def in_its_class(data: Tensor, requires_grad: bool) -> Any:
     if type(made) is not type(data):
         raise RuntimeError(
             explain(
-                f"Creating a Parameter from an instance of type {type(data).__name__} requires "
-                "that "
-                "detach() "
-                "returns an instance of the same type, but return type "
-                f"{type(made).__name__} was found instead. To use the type as a Parameter, please "
-                "correct the "
-                "detach() semantics defined by its __torch_dispatch__() implementation."
+                f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns "
+                f"an instance of the same type, but return type {type(made).__name__} was found instead. To use the "
+                "type as a Parameter, please correct the detach() semantics defined by its __torch_dispatch__() "
+                "implementation."
             )
         )
     made._is_param = True  # type: ignore[attr-defined]
@@ -127,10 +120,7 @@ def on_memory_of(self: Tensor, data: Any) -> None:
         data = from_array(np.zeros(0, dtypes.get_default_dtype().numpy))
     if not isinstance(data, Tensor):
         raise AttributeError(
-            explain(
-                f"'{type(data).__name__}' object has no attribute 'detach'",
-                "pass a tensor: torch.tensor(data)",
-            )
+            explain(f"'{type(data).__name__}' object has no attribute 'detach'", "pass a tensor: torch.tensor(data)")
         )
     self._array, self._node, self._grad, self._viewing = data._array, None, None, None
     self._writes = writes_of(data)
@@ -142,8 +132,8 @@ def on_memory_of(self: Tensor, data: Any) -> None:
 class Uninitialized(Tensor):
     """A parameter or buffer without a shape yet; only its dtype is known.
 
-    An uninitialized parameter may be in a module, an optimizer or a state dict, and be converted.
-    ValueError for a read of elements, RuntimeError for a read of the shape.
+    An uninitialized parameter may be in a module, an optimizer or a state dict, and be converted. ValueError for a read
+    of elements, RuntimeError for a read of the shape.
     """
 
     __slots__ = ()
@@ -170,14 +160,10 @@ class Uninitialized(Tensor):
     def _array(self) -> np.ndarray:
         raise ValueError(
             explain(
-                "Attempted to use an uninitialized parameter in an operation. This error "
-                "happens when "
-                "you are "
-                "using a `LazyModule` or explicitly manipulating "
-                "`torch.nn.parameter.UninitializedParameter` "
-                "objects. When using LazyModules Call `forward` with a dummy batch to "
-                "initialize the "
-                "parameters before calling torch functions"
+                "Attempted to use an uninitialized parameter in an operation. This error happens when you are using a "
+                "`LazyModule` or explicitly manipulating `torch.nn.parameter.UninitializedParameter` objects. When "
+                "using LazyModules Call `forward` with a dummy batch to initialize the parameters before calling "
+                "torch functions"
             )
         )
 
@@ -189,13 +175,9 @@ class Uninitialized(Tensor):
     def shape(self) -> Any:
         raise RuntimeError(
             explain(
-                "Can't access the shape of an uninitialized parameter or buffer. This error "
-                "usually "
-                "happens "
-                "in `load_state_dict` when trying to load an uninitialized parameter into an "
-                "initialized "
-                "one. Call `forward` to initialize the parameters before accessing their "
-                "attributes."
+                "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
+                "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call "
+                "`forward` to initialize the parameters before accessing their attributes."
             )
         )
 
@@ -239,9 +221,8 @@ class Uninitialized(Tensor):
     def share_memory_(self) -> Any:
         raise RuntimeError(
             explain(
-                "Can't share memory on an uninitialized parameter or buffer. Call `forward` to "
-                "initialize "
-                "the parameters before calling `module.share_memory()`."
+                "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the "
+                "parameters before calling `module.share_memory()`."
             )
         )
 
@@ -300,13 +281,7 @@ class UninitializedBuffer(Uninitialized):
 
     __slots__ = ()
 
-    def __init__(
-        self,
-        requires_grad: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-        persistent: bool = True,
-    ):
+    def __init__(self, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True):
         self._begin(requires_grad, device, dtype)
         self.persistent = persistent
 

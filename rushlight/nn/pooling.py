@@ -38,19 +38,13 @@ class _MaxPoolNd(FunctionModule):
 
     def forward(self, input: Tensor) -> Any:
         return type(self)._function(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.dilation,
-            self.ceil_mode,
-            self.return_indices,
+            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
         )
 
 
 class MaxPool1d(_MaxPoolNd):
-    """out[n, c, p] = max over k of x[n, c, p stride - padding + k dilation]: maxima over windows of
-    (N, C, L) or (C, L).
+    """out[n, c, p] = max over k of x[n, c, p stride - padding + k dilation]: maxima over windows of (N, C, L) or (C,
+    L).
 
     >>> rushlight.nn.MaxPool1d(2)(rushlight.tensor([[1., 5., 2., 3.]]))
     tensor([[5., 3.]])
@@ -60,11 +54,10 @@ class MaxPool1d(_MaxPoolNd):
 
 
 class MaxPool2d(_MaxPoolNd):
-    """out[n, c, p] = max over k of x[n, c, p stride - padding + k dilation]: maxima over windows of
-    (N, C, H, W).
+    """out[n, c, p] = max over k of x[n, c, p stride - padding + k dilation]: maxima over windows of (N, C, H, W).
 
-    (C, H, W) is one sample. `stride`: default the kernel's size; `return_indices`: (maxima, their
-    indices), for `MaxUnpool2d`.
+    (C, H, W) is one sample. `stride`: default the kernel's size; `return_indices`: (maxima, their indices), for
+    `MaxUnpool2d`.
 
     >>> rushlight.nn.MaxPool2d(2)(rushlight.tensor([[[1., 5., 2., 3.], [0., 4., 8., 6.]]]))
     tensor([[[5., 8.]]])
@@ -74,8 +67,7 @@ class MaxPool2d(_MaxPoolNd):
 
 
 class MaxPool3d(_MaxPoolNd):
-    """out[n, c, p] = max over k of x[n, c, p stride - padding + k dilation]: maxima over windows of
-    (N, C, D, H, W).
+    """out[n, c, p] = max over k of x[n, c, p stride - padding + k dilation]: maxima over windows of (N, C, D, H, W).
 
     >>> rushlight.nn.MaxPool3d(2)(rushlight.arange(8.).reshape(1, 2, 2, 2))
     tensor([[[[7.]]]])
@@ -98,17 +90,13 @@ class _MaxUnpoolNd(FunctionModule):
         )
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        return type(self)._function(
-            input, indices, self.kernel_size, self.stride, self.padding, output_size
-        )
+        return type(self)._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
-    """out[n, c, indices[n, c, p]] = x[n, c, p], 0 elsewhere: maxima go back where `MaxPool1d` found
-    them.
+    """out[n, c, indices[n, c, p]] = x[n, c, p], 0 elsewhere: maxima go back where `MaxPool1d` found them.
 
-    >>> maxima, indices = rushlight.nn.MaxPool1d(2, return_indices=True)(rushlight.tensor([[1., 5.,
-    ...     3., 2.]]))
+    >>> maxima, indices = rushlight.nn.MaxPool1d(2, return_indices=True)(rushlight.tensor([[1., 5., 3., 2.]]))
     >>> rushlight.nn.MaxUnpool1d(2)(maxima, indices)
     tensor([[0., 5., 3., 0.]])
     """
@@ -117,11 +105,9 @@ class MaxUnpool1d(_MaxUnpoolNd):
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
-    """out[n, c, indices[n, c, p]] = x[n, c, p], 0 elsewhere: maxima go back where `MaxPool2d` found
-    them.
+    """out[n, c, indices[n, c, p]] = x[n, c, p], 0 elsewhere: maxima go back where `MaxPool2d` found them.
 
-    >>> maxima, indices = rushlight.nn.MaxPool2d(2, return_indices=True)(rushlight.tensor([[[1.,
-    ...     5.], [3., 2.]]]))
+    >>> maxima, indices = rushlight.nn.MaxPool2d(2, return_indices=True)(rushlight.tensor([[[1., 5.], [3., 2.]]]))
     >>> rushlight.nn.MaxUnpool2d(2)(maxima, indices)
     tensor([[[0., 5.],
              [0., 0.]]])
@@ -131,11 +117,9 @@ class MaxUnpool2d(_MaxUnpoolNd):
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
-    """out[n, c, indices[n, c, p]] = x[n, c, p], 0 elsewhere: maxima go back where `MaxPool3d` found
-    them.
+    """out[n, c, indices[n, c, p]] = x[n, c, p], 0 elsewhere: maxima go back where `MaxPool3d` found them.
 
-    >>> maxima, indices = rushlight.nn.MaxPool3d(2,
-    ...     return_indices=True)(rushlight.arange(8.).reshape(1, 2, 2, 2))
+    >>> maxima, indices = rushlight.nn.MaxPool3d(2, return_indices=True)(rushlight.arange(8.).reshape(1, 2, 2, 2))
     >>> rushlight.nn.MaxUnpool3d(2)(maxima, indices).flatten()
     tensor([0., 0., 0., 0., 0., 0., 0., 7.])
     """
@@ -179,8 +163,7 @@ class _AvgPoolNd(FunctionModule):
 
 
 class AvgPool1d(_AvgPoolNd):
-    """out[n, c, p] = mean over k of x[n, c, p stride - padding + k]: means over windows of (N, C,
-    L) or (C, L).
+    """out[n, c, p] = mean over k of x[n, c, p stride - padding + k]: means over windows of (N, C, L) or (C, L).
 
     >>> rushlight.nn.AvgPool1d(2)(rushlight.tensor([[1., 5., 2., 3.]]))
     tensor([[3.0000, 2.5000]])
@@ -198,17 +181,12 @@ class AvgPool1d(_AvgPoolNd):
     ):
         kernel = each(kernel_size, 1)
         super().__init__(
-            kernel,
-            kernel if stride is None else each(stride, 1),
-            each(padding, 1),
-            ceil_mode,
-            count_include_pad,
+            kernel, kernel if stride is None else each(stride, 1), each(padding, 1), ceil_mode, count_include_pad
         )
 
 
 class AvgPool2d(_AvgPoolNd):
-    """out[n, c, p] = mean over k of x[n, c, p stride - padding + k]: means over windows of (N, C,
-    H, W) or (C, H, W).
+    """out[n, c, p] = mean over k of x[n, c, p stride - padding + k]: means over windows of (N, C, H, W) or (C, H, W).
 
     >>> rushlight.nn.AvgPool2d(2)(rushlight.tensor([[[1., 5., 2., 3.], [0., 4., 8., 6.]]]))
     tensor([[[2.5000, 4.7500]]])
@@ -218,8 +196,7 @@ class AvgPool2d(_AvgPoolNd):
 
 
 class AvgPool3d(_AvgPoolNd):
-    """out[n, c, p] = mean over k of x[n, c, p stride - padding + k]: means over windows of (N, C,
-    D, H, W).
+    """out[n, c, p] = mean over k of x[n, c, p stride - padding + k]: means over windows of (N, C, D, H, W).
 
     >>> rushlight.nn.AvgPool3d(2)(rushlight.arange(8.).reshape(1, 2, 2, 2))
     tensor([[[[3.5000]]]])
@@ -239,8 +216,7 @@ class _AdaptiveAvgPoolNd(FunctionModule):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
-    """out[n, c, p] = mean of x[n, c, floor(p L / out):ceil((p + 1) L / out)], of (N, C, L) or (C,
-    L).
+    """out[n, c, p] = mean of x[n, c, floor(p L / out):ceil((p + 1) L / out)], of (N, C, L) or (C, L).
 
     >>> rushlight.nn.AdaptiveAvgPool1d(2)(rushlight.tensor([[1., 2.,
     ...     3.]]))  # of 1 and 2, of 2 and 3
@@ -251,8 +227,8 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
-    """out[n, c, p] = mean of x[n, c, floor(p size / out):ceil((p + 1) size / out)], in H and W of
-    (N, C, H, W) or (C, H, W).
+    """out[n, c, p] = mean of x[n, c, floor(p size / out):ceil((p + 1) size / out)], in H and W of (N, C, H, W) or (C,
+    H, W).
 
     `output_size`: a number for both dimensions, or a pair. None keeps the input's size.
 
@@ -264,8 +240,7 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
-    """out[n, c, p] = mean of x[n, c, floor(p size / out):ceil((p + 1) size / out)], in D, H and W
-    of (N, C, D, H, W).
+    """out[n, c, p] = mean of x[n, c, floor(p size / out):ceil((p + 1) size / out)], in D, H and W of (N, C, D, H, W).
 
     >>> rushlight.nn.AdaptiveAvgPool3d(1)(rushlight.arange(8.).reshape(1, 2, 2, 2))
     tensor([[[[3.5000]]]])
@@ -287,8 +262,7 @@ class _AdaptiveMaxPoolNd(FunctionModule):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
-    """out[n, c, p] = max of x[n, c, floor(p L / out):ceil((p + 1) L / out)], of (N, C, L) or (C,
-    L).
+    """out[n, c, p] = max of x[n, c, floor(p L / out):ceil((p + 1) L / out)], of (N, C, L) or (C, L).
 
     >>> rushlight.nn.AdaptiveMaxPool1d(2)(rushlight.tensor([[1., 2., 3.]]))
     tensor([[2., 3.]])
@@ -298,8 +272,8 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
-    """out[n, c, p] = max of x[n, c, floor(p size / out):ceil((p + 1) size / out)], in H and W of
-    (N, C, H, W) or (C, H, W).
+    """out[n, c, p] = max of x[n, c, floor(p size / out):ceil((p + 1) size / out)], in H and W of (N, C, H, W) or (C, H,
+    W).
 
     `output_size`: a number for both dimensions, or a pair. None keeps the input's size.
 
@@ -311,8 +285,7 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
-    """out[n, c, p] = max of x[n, c, floor(p size / out):ceil((p + 1) size / out)], in D, H and W of
-    (N, C, D, H, W).
+    """out[n, c, p] = max of x[n, c, floor(p size / out):ceil((p + 1) size / out)], in D, H and W of (N, C, D, H, W).
 
     >>> rushlight.nn.AdaptiveMaxPool3d(1)(rushlight.arange(8.).reshape(1, 2, 2, 2))
     tensor([[[[7.]]]])
@@ -324,22 +297,15 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
 class _LPPoolNd(FunctionModule):
     """(sum over the window of x^p)^(1/p), p = norm_type."""
 
-    def __init__(
-        self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-    ):
-        super().__init__(
-            norm_type=norm_type, kernel_size=kernel_size, stride=stride, ceil_mode=ceil_mode
-        )
+    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False):
+        super().__init__(norm_type=norm_type, kernel_size=kernel_size, stride=stride, ceil_mode=ceil_mode)
 
     def forward(self, input: Tensor) -> Tensor:
-        return type(self)._function(
-            input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
-        )
+        return type(self)._function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool1d(_LPPoolNd):
-    """out = (sum over the window of x^p)^(1/p), p = norm_type: lengths over windows of (N, C, L) or
-    (C, L).
+    """out = (sum over the window of x^p)^(1/p), p = norm_type: lengths over windows of (N, C, L) or (C, L).
 
     >>> rushlight.nn.LPPool1d(2, kernel_size=2)(rushlight.tensor([[3., 4., 5., 12.]]))
     tensor([[ 5., 13.]])
@@ -349,8 +315,7 @@ class LPPool1d(_LPPoolNd):
 
 
 class LPPool2d(_LPPoolNd):
-    """out = (sum over the window of x^p)^(1/p), p = norm_type: lengths over windows of (N, C, H, W)
-    or (C, H, W).
+    """out = (sum over the window of x^p)^(1/p), p = norm_type: lengths over windows of (N, C, H, W) or (C, H, W).
 
     >>> rushlight.nn.LPPool2d(2, kernel_size=2)(rushlight.ones(1, 2, 4))
     tensor([[[2., 2.]]])
@@ -360,8 +325,7 @@ class LPPool2d(_LPPoolNd):
 
 
 class LPPool3d(_LPPoolNd):
-    """out = (sum over the window of x^p)^(1/p), p = norm_type: lengths over windows of (N, C, D, H,
-    W) or (C, D, H, W).
+    """out = (sum over the window of x^p)^(1/p), p = norm_type: lengths over windows of (N, C, D, H, W) or (C, D, H, W).
 
     >>> rushlight.nn.LPPool3d(2, kernel_size=2)(rushlight.ones(1, 2, 2, 2))
     tensor([[[[2.8284]]]])
@@ -371,8 +335,7 @@ class LPPool3d(_LPPoolNd):
 
 
 class _FractionalMaxPoolNd(Module):
-    """Maxima of windows that begin at random steps; an output size, or a ratio of output to input,
-    but not both.
+    """Maxima of windows that begin at random steps; an output size, or a ratio of output to input, but not both.
 
     ValueError without either, with both, and for a ratio outside (0, 1).
     """
@@ -392,11 +355,7 @@ class _FractionalMaxPoolNd(Module):
         super().__init__()
         if output_size is None and output_ratio is None:
             raise ValueError(
-                explain(
-                    f"{type(self).__name__} requires specifying either an output size, or a "
-                    "pooling "
-                    "ratio"
-                )
+                explain(f"{type(self).__name__} requires specifying either an output size, or a pooling ratio")
             )
         if output_size is not None and output_ratio is not None:
             raise ValueError(explain("only one of output_size and output_ratio may be specified"))
@@ -409,12 +368,7 @@ class _FractionalMaxPoolNd(Module):
 
     def forward(self, input: Tensor) -> Any:
         return type(self)._function(
-            input,
-            self.kernel_size,
-            self.output_size,
-            self.output_ratio,
-            self.return_indices,
-            self._random_samples,
+            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
         )
 
 
@@ -424,11 +378,10 @@ def several(value: Any, n: int) -> tuple:
 
 
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
-    """out[n, c, p] = max over k of x[n, c, start(p) + k], starts random, even on average, in (N, C,
-    H, W) or (C, H, W).
+    """out[n, c, p] = max over k of x[n, c, start(p) + k], starts random, even on average, in (N, C, H, W) or (C, H, W).
 
-    `output_size`, or `output_ratio` times the input's size; ValueError for both or neither. B.
-    Graham, *Fractional max-pooling*, 2014.
+    `output_size`, or `output_ratio` times the input's size; ValueError for both or neither. B. Graham, *Fractional
+    max-pooling*, 2014.
 
     >>> rushlight.nn.FractionalMaxPool2d(3, output_ratio=0.5)(rushlight.ones(1, 1, 9, 7)).shape
     torch.Size([1, 1, 4, 3])
@@ -438,8 +391,7 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
 
 
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
-    """out[n, c, p] = max over k of x[n, c, start(p) + k], starts random, even on average, in (N, C,
-    D, H, W).
+    """out[n, c, p] = max over k of x[n, c, start(p) + k], starts random, even on average, in (N, C, D, H, W).
 
     >>> rushlight.nn.FractionalMaxPool3d(3, output_size=2)(rushlight.ones(1, 1, 9, 9, 9)).shape
     torch.Size([1, 1, 2, 2, 2])

@@ -31,20 +31,17 @@ def features_hint(shape: tuple[int, ...], wanted: int) -> str:
 
 
 class RNNBase(Module):
-    """outputs, states = module(input, states): the base of RNN, LSTM and GRU; `mode` is RNN_TANH,
-    RNN_RELU, LSTM or GRU.
+    """outputs, states = module(input, states): the base of RNN, LSTM and GRU; `mode` is RNN_TANH, RNN_RELU, LSTM or
+    GRU.
 
-    Input (T, N, input_size), (N, T, input_size) if `batch_first`, (T, input_size) for one sequence,
-    or a PackedSequence. States (num_layers * directions, N, H), without N for one sequence; zeros
-    unless given. Returns the last layer's outputs (T, N, directions * H), both directions joined,
-    and the last states of all layers.
+    Input (T, N, input_size), (N, T, input_size) if `batch_first`, (T, input_size) for one sequence, or a
+    PackedSequence. States (num_layers * directions, N, H), without N for one sequence; zeros unless given. Returns the
+    last layer's outputs (T, N, directions * H), both directions joined, and the last states of all layers.
 
-    Each layer and direction has weight_ih (gates * H, in), weight_hh (gates * H, H) and, if `bias`,
-    bias_ih and bias_hh; all begin uniform in [-k, k), k = 1 / sqrt(hidden_size). `dropout` works
-    between layers.
+    Each layer and direction has weight_ih (gates * H, in), weight_hh (gates * H, H) and, if `bias`, bias_ih and
+    bias_hh; all begin uniform in [-k, k), k = 1 / sqrt(hidden_size). `dropout` works between layers.
 
-    >>> [(name, *w.shape) for name, w in rushlight.nn.RNNBase("LSTM", 3, 4,
-    ...     bias=False).named_parameters()]
+    >>> [(name, *w.shape) for name, w in rushlight.nn.RNNBase("LSTM", 3, 4, bias=False).named_parameters()]
     [('weight_ih_l0', 16, 3), ('weight_hh_l0', 16, 4)]
     """
 
@@ -65,12 +62,7 @@ class RNNBase(Module):
         dtype: Any = None,
     ):
         super().__init__()
-        self.mode, self.input_size, self.hidden_size, self.num_layers = (
-            mode,
-            input_size,
-            hidden_size,
-            num_layers,
-        )
+        self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
         self.bidirectional, self.proj_size = bidirectional, proj_size
         check_settings(self, dropout)
@@ -93,19 +85,13 @@ class RNNBase(Module):
             *(["weight_hr"] if self.proj_size else []),
         ]
         ends = [
-            f"_l{layer}{end}"
-            for layer in range(self.num_layers)
-            for end in ("", "_reverse")[: 1 + self.bidirectional]
+            f"_l{layer}{end}" for layer in range(self.num_layers) for end in ("", "_reverse")[: 1 + self.bidirectional]
         ]
         return [[kind + end for kind in kinds] for end in ends]
 
     def _shapes(self, first: str) -> list[tuple[int, ...]]:
         """The parameters' shapes, in the order of their names; the first is weight_ih."""
-        n, hidden, out = (
-            GATES[self.mode] * self.hidden_size,
-            self.hidden_size,
-            self.proj_size or self.hidden_size,
-        )
+        n, hidden, out = GATES[self.mode] * self.hidden_size, self.hidden_size, self.proj_size or self.hidden_size
         size = self.input_size if "_l0" in first else out * (1 + self.bidirectional)
         biases = [(n,), (n,)] if self.bias else []
         return [(n, size), (n, out), *biases, (out, hidden)]
@@ -120,8 +106,8 @@ class RNNBase(Module):
 
     @_flat_weights.setter
     def _flat_weights(self, weights: list[Tensor]) -> None:
-        """Libraries that put tensors in the place of parameters (higher) write down the list that
-        torch's layers keep."""
+        """Libraries that put tensors in the place of parameters (higher) write down the list that torch's layers
+        keep."""
         for name, weight in zip(self._flat_weights_names, weights, strict=True):
             if getattr(self, name) is not weight:
                 setattr(self, name, weight)
@@ -133,10 +119,7 @@ class RNNBase(Module):
 
     def _weights(self) -> list[Weights]:
         """The weights in the form that the layers' functions take."""
-        return [
-            Weights(**{name.split("_l")[0]: getattr(self, name) for name in names})
-            for names in self._all_weights
-        ]
+        return [Weights(**{name.split("_l")[0]: getattr(self, name) for name in names}) for names in self._all_weights]
 
     def flatten_parameters(self) -> None:
         """Nothing: torch arranges the parameters for a GPU."""
@@ -181,26 +164,15 @@ class RNNBase(Module):
         self._check_input(x, weights[0].weight_ih, 2 if sizes else 3, 1 if first else 0)
         wanted = self._state_shapes(batch)
         if states is None:
-            starts = [
-                tuple([zeros(shape[1:], dtype=x.dtype, device=x.device) for shape in wanted])
-            ] * len(weights)
+            starts = [tuple([zeros(shape[1:], dtype=x.dtype, device=x.device) for shape in wanted])] * len(weights)
         else:
             self._check_states(states, wanted)
             starts = recurrent.per_direction(x, states)
         return recurrent.layers(
-            self.mode,
-            x,
-            starts,
-            weights,
-            sizes,
-            self.bidirectional,
-            self.dropout if self.training else 0.0,
-            first,
+            self.mode, x, starts, weights, sizes, self.bidirectional, self.dropout if self.training else 0.0, first
         )
 
-    def _operands(
-        self, x: Tensor, states: tuple | None
-    ) -> tuple[Tensor, tuple | None, list[Weights]]:
+    def _operands(self, x: Tensor, states: tuple | None) -> tuple[Tensor, tuple | None, list[Weights]]:
         """The operands of the layers; autocast converts them (amp/autocast_policy.py)."""
         return x, states, self._weights()
 
@@ -222,8 +194,7 @@ class RNNBase(Module):
         if x.dtype != weight.dtype:
             raise ValueError(
                 explain(
-                    f"RNN input dtype ({x.dtype}) does not match weight dtype ({weight.dtype}). "
-                    "Convert input: "
+                    f"RNN input dtype ({x.dtype}) does not match weight dtype ({weight.dtype}). Convert input: "
                     f"input.to({weight.dtype}), or convert model: model.to({x.dtype})"
                 )
             )
@@ -232,8 +203,7 @@ class RNNBase(Module):
         if x.size(-1) != self.input_size:
             raise RuntimeError(
                 explain(
-                    f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got "
-                    f"{x.size(-1)}",
+                    f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {x.size(-1)}",
                     features_hint(tuple(x.shape), self.input_size),
                     input=tuple(x.shape),
                 )
@@ -261,11 +231,7 @@ class RNNBase(Module):
             "dropout": 0,
             "bidirectional": False,
         }
-        shown = [
-            f"{name}={getattr(self, name)}"
-            for name, value in usual.items()
-            if getattr(self, name) != value
-        ]
+        shown = [f"{name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value]
         return ", ".join([f"{self.input_size}, {self.hidden_size}", *shown])
 
     def __setstate__(self, state: dict) -> None:
@@ -274,44 +240,27 @@ class RNNBase(Module):
 
 def check_settings(self: RNNBase, dropout: Any) -> None:
     """TypeError or ValueError for settings that no layer can have."""
-    if (
-        not isinstance(dropout, numbers.Number)
-        or isinstance(dropout, bool)
-        or not 0 <= self.dropout <= 1
-    ):
+    if not isinstance(dropout, numbers.Number) or isinstance(dropout, bool) or not 0 <= self.dropout <= 1:
         raise ValueError(
             explain(
-                "dropout should be a number in range [0, 1] representing the probability of an "
-                "element being "
-                "zeroed"
+                "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
             )
         )
     if self.dropout > 0 and self.num_layers == 1:
         warnings.warn(
-            "dropout option adds dropout after all but last recurrent layer, so non-zero dropout "
-            "expects "
-            f"num_layers greater than 1, but got dropout={dropout} and "
-            f"num_layers={self.num_layers}",
+            "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers "
+            f"greater than 1, but got dropout={dropout} and num_layers={self.num_layers}",
             stacklevel=4,
         )
-    for name, kind in {
-        "bias": bool,
-        "batch_first": bool,
-        "input_size": int,
-        "hidden_size": int,
-    }.items():
+    for name, kind in {"bias": bool, "batch_first": bool, "input_size": int, "hidden_size": int}.items():
         value = getattr(self, name)
         if not isinstance(value, kind):
-            raise TypeError(
-                explain(f"{name} should be of type {kind.__name__}, got: {type(value).__name__}")
-            )
+            raise TypeError(explain(f"{name} should be of type {kind.__name__}, got: {type(value).__name__}"))
     for name in ("input_size", "hidden_size", "num_layers"):
         if getattr(self, name) <= 0:
             raise ValueError(explain(f"{name} must be greater than zero"))
     if self.proj_size < 0:
-        raise ValueError(
-            explain("proj_size should be a positive integer or zero to disable projections")
-        )
+        raise ValueError(explain("proj_size should be a positive integer or zero to disable projections"))
     if self.proj_size >= self.hidden_size:
         raise ValueError(explain("proj_size has to be smaller than hidden_size"))
 
@@ -324,9 +273,7 @@ def check_dims(mode: str, input: Tensor, states: tuple | None) -> None:
         raise ValueError(
             explain(
                 f"{name}: Expected input to be 2D or 3D, got {dims}D{tensor} instead",
-                "the last dimension holds the features of a step: x.unsqueeze(-1) for one feature"
-                if dims == 1
-                else "",
+                "the last dimension holds the features of a step: x.unsqueeze(-1) for one feature" if dims == 1 else "",
             )
         )
     if states is None or all(s.dim() == dims for s in states):
@@ -335,9 +282,7 @@ def check_dims(mode: str, input: Tensor, states: tuple | None) -> None:
     found = [f"{s.dim()}-D" for s in states]
     if len(states) == 1:
         raise RuntimeError(explain(f"{what}should also be {dims}-D but got {found[0]} tensor"))
-    raise RuntimeError(
-        explain(f"{what}and cx should also be {dims}-D but got ({', '.join(found)}) tensors")
-    )
+    raise RuntimeError(explain(f"{what}and cx should also be {dims}-D but got ({', '.join(found)}) tensors"))
 
 
 def refuse_projection(settings: dict) -> None:
@@ -346,8 +291,7 @@ def refuse_projection(settings: dict) -> None:
 
 
 class RNN(RNNBase):
-    """h_t = tanh(W x_t + b + U h_{t-1} + b'), or relu with `nonlinearity="relu"`; input and results
-    as RNNBase says.
+    """h_t = tanh(W x_t + b + U h_{t-1} + b'), or relu with `nonlinearity="relu"`; input and results as RNNBase says.
 
     >>> out, h = rushlight.nn.RNN(3, 4)(rushlight.ones(5, 2, 3))
     >>> out.shape, h.shape
@@ -370,9 +314,7 @@ class RNN(RNNBase):
     ):
         refuse_projection(more)
         if nonlinearity not in ("tanh", "relu"):
-            raise ValueError(
-                explain(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
-            )
+            raise ValueError(explain(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."))
         super().__init__(
             "RNN_" + nonlinearity.upper(),
             input_size,
@@ -390,11 +332,10 @@ class RNN(RNNBase):
 
 
 class LSTM(RNNBase):
-    """i, f, o = sigmoid(W x + b + U h + b'), g = tanh(the same), c' = f c + i g, h' = o tanh(c') at
-    each step.
+    """i, f, o = sigmoid(W x + b + U h + b'), g = tanh(the same), c' = f c + i g, h' = o tanh(c') at each step.
 
-    Input and results as RNNBase says; the states are two, (h, c). With `proj_size` P, h' is
-    projected to P numbers by weight_hr (P, H). The weights hold i, f, g, o in this order.
+    Input and results as RNNBase says; the states are two, (h, c). With `proj_size` P, h' is projected to P numbers by
+    weight_hr (P, H). The weights hold i, f, g, o in this order.
 
     >>> out, (h, c) = rushlight.nn.LSTM(3, 4, bidirectional=True)(rushlight.ones(5, 2, 3))
     >>> out.shape, h.shape, c.shape
@@ -434,9 +375,7 @@ class LSTM(RNNBase):
 
     def _as_tuple(self, hx: Any) -> tuple:
         if len(hx) < 2:
-            raise IndexError(
-                explain("lstm expects two hidden states, but got one", "pass the tuple (h_0, c_0)")
-            )
+            raise IndexError(explain("lstm expects two hidden states, but got one", "pass the tuple (h_0, c_0)"))
         if len(hx) > 2:
             raise RuntimeError(explain("lstm expects two hidden states"))
         return hx[0], hx[1]
@@ -446,8 +385,7 @@ class LSTM(RNNBase):
 
 
 class GRU(RNNBase):
-    """r, z = sigmoid(W x + b + U h + b'), n = tanh(W x + b + r (U h + b')), h' = (1 - z) n + z h at
-    each step.
+    """r, z = sigmoid(W x + b + U h + b'), n = tanh(W x + b + r (U h + b')), h' = (1 - z) n + z h at each step.
 
     Input and results: see RNNBase. The weights hold the gates r, z, n in this order.
 
@@ -489,8 +427,7 @@ class GRU(RNNBase):
 
 
 class RNNCellBase(Module):
-    """h' = module(x, h): weight_ih (num_chunks * H, in), weight_hh (num_chunks * H, H), bias_ih and
-    bias_hh or None.
+    """h' = module(x, h): weight_ih (num_chunks * H, in), weight_hh (num_chunks * H, H), bias_ih and bias_hh or None.
 
     >>> rushlight.nn.RNNCellBase(3, 4, bias=True, num_chunks=2).weight_ih.shape
     torch.Size([8, 3])
@@ -502,21 +439,12 @@ class RNNCellBase(Module):
     bias_hh: Parameter | None
 
     def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool,
-        num_chunks: int,
-        device: Any = None,
-        dtype: Any = None,
+        self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None
     ):
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         n, made = num_chunks * hidden_size, {"device": device, "dtype": dtype}
-        self.weight_ih, self.weight_hh = (
-            uninitialized(n, input_size, **made),
-            uninitialized(n, hidden_size, **made),
-        )
+        self.weight_ih, self.weight_hh = uninitialized(n, input_size, **made), uninitialized(n, hidden_size, **made)
         for name in ("bias_ih", "bias_hh"):
             self.register_parameter(name, uninitialized(n, **made) if bias else None)
         self.reset_parameters()
@@ -528,20 +456,15 @@ class RNNCellBase(Module):
             init.uniform_(parameter, -bound, bound)
 
     def _step(self, cell: Any, input: Tensor, hx: Any, states: int) -> list[Tensor]:
-        """A cell's function on (N, in) and states (N, H), or on one sample without N. ValueError
-        for other shapes."""
+        """A cell's function on (N, in) and states (N, H), or on one sample without N. ValueError for other shapes."""
         name = type(self).__name__
         if input.dim() not in (1, 2):
-            raise ValueError(
-                explain(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")
-            )
+            raise ValueError(explain(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead"))
         for i, state in enumerate(hx or ()):
             if state.dim() not in (1, 2):
                 raise ValueError(
                     explain(
-                        f"{name}: Expected {'hidden' if states == 1 else f'hx[{i}]'} to be 1D "
-                        "or 2D, "
-                        "got "
+                        f"{name}: Expected {'hidden' if states == 1 else f'hx[{i}]'} to be 1D or 2D, got "
                         f"{state.dim()}D instead"
                     )
                 )
@@ -551,14 +474,7 @@ class RNNCellBase(Module):
             hx = (zeros(x.size(0), self.hidden_size, dtype=x.dtype, device=x.device),) * states
         elif one:
             hx = [state.unsqueeze(0) for state in hx]
-        found = cell(
-            x,
-            hx if states > 1 else hx[0],
-            self.weight_ih,
-            self.weight_hh,
-            self.bias_ih,
-            self.bias_hh,
-        )
+        found = cell(x, hx if states > 1 else hx[0], self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         found = found if isinstance(found, tuple) else (found,)
         return [state.squeeze(0) for state in found] if one else list(found)
 
@@ -568,8 +484,7 @@ class RNNCellBase(Module):
 
 
 class RNNCell(RNNCellBase):
-    """h' = tanh(W x + b + U h + b'), or relu: x (N, in) or (in,), h (N, H) or (H,), zeros unless
-    given.
+    """h' = tanh(W x + b + U h + b'), or relu: x (N, in) or (in,), h (N, H) or (H,), zeros unless given.
 
     >>> rushlight.nn.RNNCell(3, 4)(rushlight.ones(2, 3)).shape
     torch.Size([2, 4])
@@ -599,8 +514,7 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """i, f, o = sigmoid(W x + b + U h + b'), g = tanh(the same), c' = f c + i g, h' = o tanh(c'):
-    one step of an LSTM.
+    """i, f, o = sigmoid(W x + b + U h + b'), g = tanh(the same), c' = f c + i g, h' = o tanh(c'): one step of an LSTM.
 
     x (N, in), (h, c) (N, H) each, or all without N -> (h', c'); zeros unless given.
 
@@ -609,26 +523,16 @@ class LSTMCell(RNNCellBase):
     (torch.Size([2, 4]), torch.Size([2, 4]))
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ):
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None):
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
-    def forward(
-        self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None
-    ) -> tuple[Tensor, Tensor]:
+    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         h, c = self._step(recurrent.lstm_cell, input, hx, 2)
         return h, c
 
 
 class GRUCell(RNNCellBase):
-    """r, z = sigmoid(W x + b + U h + b'), n = tanh(W x + b + r (U h + b')), h' = (1 - z) n + z h:
-    one step of a GRU.
+    """r, z = sigmoid(W x + b + U h + b'), n = tanh(W x + b + r (U h + b')), h' = (1 - z) n + z h: one step of a GRU.
 
     x (N, in) or (in,), h (N, H) or (H,), zeros unless given -> h'.
 
@@ -636,14 +540,7 @@ class GRUCell(RNNCellBase):
     torch.Size([2, 4])
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ):
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None):
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:

@@ -18,8 +18,8 @@ EXTRA_STATE_KEY = "_extra_state"
 
 
 NO_MODEL = (
-    "load_state_dict() changes the model and returns its keys: write model.load_state_dict(state), "
-    "not model = model.load_state_dict(state)"
+    "load_state_dict() changes the model and returns its keys: write model.load_state_dict(state), not model = "
+    "model.load_state_dict(state)"
 )
 
 
@@ -32,10 +32,7 @@ class IncompatibleKeys(NamedTuple):
     def __repr__(self) -> str:
         if not any(self):
             return "<All keys matched successfully>"
-        return (
-            f"_IncompatibleKeys(missing_keys={self.missing_keys}, "
-            f"unexpected_keys={self.unexpected_keys})"
-        )
+        return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
 
     def __getattr__(self, name: str) -> Any:
         """AttributeError, with a hint for a program that takes the keys for the model."""
@@ -76,19 +73,13 @@ class Stateful:
     def get_extra_state(self) -> Any:
         """Override it to save more than parameters and buffers. The key is `_extra_state`."""
         raise RuntimeError(
-            explain(
-                "Reached a code path in Module.get_extra_state() that should never be called: "
-                "override it"
-            )
+            explain("Reached a code path in Module.get_extra_state() that should never be called: override it")
         )
 
     def set_extra_state(self, state: Any) -> None:
         """Override it to restore the result of `get_extra_state`."""
         raise RuntimeError(
-            explain(
-                "Reached a code path in Module.set_extra_state() that should never be called: "
-                "override it"
-            )
+            explain("Reached a code path in Module.set_extra_state() that should never be called: override it")
         )
 
     def _own_state(self) -> dict[str, Tensor]:
@@ -102,16 +93,13 @@ class Stateful:
         return own
 
     def _save_to_state_dict(self, destination: dict, prefix: str, keep_vars: bool) -> None:
-        """Put this module's own state into `destination`; override it for a state of another
-        form."""
+        """Put this module's own state into `destination`; override it for a state of another form."""
         for name, t in self._own_state().items():
             destination[prefix + name] = t if keep_vars or is_lazy(t) else t.detach()
         if type(self).get_extra_state is not Stateful.get_extra_state:
             destination[prefix + EXTRA_STATE_KEY] = self.get_extra_state()
 
-    def state_dict(
-        self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
-    ) -> Any:
+    def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
         """Parameters and persistent buffers by name, those of submodules as 'submodule.name'.
 
         Tensors share the module's memory and are detached, unless `keep_vars`.
@@ -122,8 +110,7 @@ class Stateful:
         if args:  # the old order: destination, prefix, keep_vars
             warn(
                 "Positional args are being deprecated, use kwargs instead. Refer to "
-                "https://pytorch.org/docs/main/generated/torch.nn.Module.html"
-                "#torch.nn.Module.state_dict for details.",
+                "https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.state_dict for details.",
                 FutureWarning,
             )
             given = [destination, prefix, keep_vars]
@@ -140,9 +127,7 @@ class Stateful:
         self._save_to_state_dict(destination, prefix, keep_vars)
         for name, module in self._modules.items():
             if module is not None:
-                module.state_dict(
-                    destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars
-                )
+                module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
         for hook in tuple(self._state_dict_hooks.values()):
             answer = hook(self, destination, prefix, metadata)
             destination = destination if answer is None else answer
@@ -156,8 +141,7 @@ class Stateful:
         return add(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: Callable) -> Handle:
-        """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict`; it may change
-        the dict."""
+        """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict`; it may change the dict."""
         return add(self._state_dict_hooks, hook)
 
     # -- loading -----------------------------------------------------------------------------------
@@ -167,8 +151,8 @@ class Stateful:
     ) -> IncompatibleKeys:
         """Copy parameters and buffers from a state; with `assign`, take its tensors themselves.
 
-        Returns (missing_keys, unexpected_keys). RuntimeError, and no change, for different shapes
-        and, if `strict`, for missing or unexpected keys. TypeError if the state is not a mapping.
+        Returns (missing_keys, unexpected_keys). RuntimeError, and no change, for different shapes and, if `strict`, for
+        missing or unexpected keys. TypeError if the state is not a mapping.
 
         >>> a, b = rushlight.nn.Linear(2, 3), rushlight.nn.Linear(2, 3)
         >>> b.load_state_dict(a.state_dict())
@@ -176,10 +160,7 @@ class Stateful:
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(
-                explain(
-                    f"Expected state_dict to be dict-like, got {type(state_dict)}.",
-                    "pass model.state_dict()",
-                )
+                explain(f"Expected state_dict to be dict-like, got {type(state_dict)}.", "pass model.state_dict()")
             )
         metadata = getattr(state_dict, "_metadata", None) or {}
         found, errors = IncompatibleKeys([], []), Errors()
@@ -198,12 +179,8 @@ class Stateful:
                 if hook(module, found) is not None:
                     raise RuntimeError(
                         explain(
-                            "Hooks registered with ``register_load_state_dict_post_hook`` are not "
-                            "expected to "
-                            "return new values, if incompatible_keys need to be modified, it "
-                            "should "
-                            "be done "
-                            "inplace."
+                            "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return "
+                            "new values, if incompatible_keys need to be modified, it should be done inplace."
                         )
                     )
         if errors or (strict and any(found)):
@@ -220,32 +197,14 @@ class Stateful:
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        """Take this module's own state from `state_dict`; override it for a state of another
-        form."""
+        """Take this module's own state from `state_dict`; override it for a state of another form."""
         for key, hook in tuple(self._load_state_dict_pre_hooks.items()):
             first = (self,) if key in self._hooks_with_module else ()
-            hook(
-                *first,
-                state_dict,
-                prefix,
-                local_metadata,
-                strict,
-                missing_keys,
-                unexpected_keys,
-                error_msgs,
-            )
+            hook(*first, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         own = self._own_state()
         for name, t in own.items():
             if prefix + name in state_dict:
-                load_tensor(
-                    self,
-                    name,
-                    t,
-                    prefix + name,
-                    state_dict[prefix + name],
-                    local_metadata,
-                    error_msgs,
-                )
+                load_tensor(self, name, t, prefix + name, state_dict[prefix + name], local_metadata, error_msgs)
             elif strict:
                 missing_keys.append(prefix + name)
         extra = type(self).set_extra_state is not Stateful.set_extra_state
@@ -259,22 +218,19 @@ class Stateful:
 
     _load_from_state_dict.waits = True  # type: ignore[attr-defined]  # copies are made only after all tensors fit
 
-    def _register_load_state_dict_pre_hook(
-        self, hook: Callable, with_module: bool = False
-    ) -> Handle:
+    def _register_load_state_dict_pre_hook(self, hook: Callable, with_module: bool = False) -> Handle:
         handle = add(self._load_state_dict_pre_hooks, hook)
         if with_module:
             self._hooks_with_module.add(handle.key)
         return handle
 
     def register_load_state_dict_pre_hook(self, hook: Callable) -> Handle:
-        """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
-        unexpected_keys, error_msgs)` before this module takes its own state."""
+        """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)`
+        before this module takes its own state."""
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
     def register_load_state_dict_post_hook(self, hook: Callable) -> Handle:
-        """Call `hook(module, incompatible_keys)` after loading; it may change the lists of keys in
-        place."""
+        """Call `hook(module, incompatible_keys)` after loading; it may change the lists of keys in place."""
         return add(self._load_state_dict_post_hooks, hook)
 
 
@@ -292,9 +248,7 @@ def load_tree(
     local = {**metadata.get(prefix[:-1], {}), "assign_to_params_buffers": assign}
     own_way = not getattr(type(module)._load_from_state_dict, "waits", False)
     messages: Any = [] if own_way else errors  # an override may expect immediate copies
-    module._load_from_state_dict(
-        state, prefix, local, True, found.missing_keys, found.unexpected_keys, messages
-    )
+    module._load_from_state_dict(state, prefix, local, True, found.missing_keys, found.unexpected_keys, messages)
     if own_way:
         errors += messages
     for name, child in module._modules.items():
@@ -315,9 +269,7 @@ def unknown_keys(
             yield key
 
 
-def load_tensor(
-    module: Any, name: str, old: Tensor, key: str, new: Any, metadata: Mapping, errors: list
-) -> None:
+def load_tensor(module: Any, name: str, old: Tensor, key: str, new: Any, metadata: Mapping, errors: list) -> None:
     """Copy or assign one tensor, or add an error message."""
     if not isinstance(new, Tensor):
         errors.append(
@@ -333,18 +285,15 @@ def load_tensor(
         new = new[0]  # files from before 0-d tensors
     if not is_lazy(old) and new.shape != old.shape:
         errors.append(
-            f"size mismatch for {key}: copying a param with shape {new.shape} from checkpoint, "
-            "the shape in "
-            f"current model is {old.shape}."
+            f"size mismatch for {key}: copying a param with shape {new.shape} from checkpoint, the shape in current "
+            f"model is {old.shape}."
         )
         return
     if old.is_meta and not new.is_meta and not metadata.get("assign_to_params_buffers"):
         warn(
-            f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter "
-            "in the current model, "
-            "which is a no-op. (Did you mean to pass `assign=True` to assign items in the state "
-            "dictionary to their "
-            "corresponding key in the module instead of copying them in place?)"
+            f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current "
+            "model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to "
+            "their corresponding key in the module instead of copying them in place?)"
         )
     put = replace if metadata.get("assign_to_params_buffers") else copy
     act = partial(put, module, name, old, key, new, errors)
@@ -357,11 +306,7 @@ def load_tensor(
 def replace(module: Any, name: str, old: Tensor, key: str, new: Tensor, errors: list) -> None:
     """Make the tensor of the state itself the module's tensor."""
     if isinstance(old, Parameter):
-        new = (
-            new.requires_grad_(old.requires_grad)
-            if isinstance(new, Parameter)
-            else Parameter(new, old.requires_grad)
-        )
+        new = new.requires_grad_(old.requires_grad) if isinstance(new, Parameter) else Parameter(new, old.requires_grad)
     setattr(module, name, new)
 
 
@@ -382,8 +327,8 @@ def copy(module: Any, name: str, old: Tensor, key: str, new: Tensor, errors: lis
 
 
 def common_prefix(found: IncompatibleKeys) -> str:
-    """What stands before each of the module's names in the state: "module." of nn.DataParallel,
-    "_orig_mod." of torch.compile; "" if the names differ in another way."""
+    """What stands before each of the module's names in the state: "module." of nn.DataParallel, "_orig_mod." of
+    torch.compile; "" if the names differ in another way."""
     first = next(iter(found.missing_keys), "")
     keys = found.unexpected_keys
     prefix = next((key[: -len(first)] for key in keys if first and key.endswith(f".{first}")), "")
@@ -403,8 +348,8 @@ def failure(module: Any, found: IncompatibleKeys, errors: list[str], strict: boo
     prefix = common_prefix(found)
     if prefix:
         hint = (
-            f"the names begin with {prefix!r}: load "
-            f"{{name.removeprefix({prefix!r}): value for name, value in state.items()}}"
+            f"the names begin with {prefix!r}: load {{name.removeprefix({prefix!r}): value for name, value in "
+            "state.items()}"
         )
     elif not errors:  # strict=False accepts no wrong shape
         hint += "; load_state_dict(strict=False) ignores missing and unexpected keys"

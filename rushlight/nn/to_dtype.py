@@ -27,8 +27,7 @@ class Convertible:
     children: Callable
 
     def _apply(self: C, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> C:
-        """Put `fn` of each parameter, gradient and buffer in its place; parameters remain the same
-        objects."""
+        """Put `fn` of each parameter, gradient and buffer in its place; parameters remain the same objects."""
         for module in self.children() if recurse else ():
             module._apply(fn)
         with no_grad():
@@ -45,9 +44,9 @@ class Convertible:
     def to(self: C, *args: Any, **kwargs: Any) -> C:
         """Convert floating-point and complex parameters and buffers; returns the module itself.
 
-        `m.to(torch.float64)`, `m.to('cpu')`, `m.to(tensor)`, or with keywords. `memory_format`
-        applies to tensors of four or five dimensions. TypeError for an integer dtype,
-        NotImplementedError for meta tensors, which have no elements to move.
+        `m.to(torch.float64)`, `m.to('cpu')`, `m.to(tensor)`, or with keywords. `memory_format` applies to tensors of
+        four or five dimensions. TypeError for an integer dtype, NotImplementedError for meta tensors, which have no
+        elements to move.
         """
         dtype, device = target(*args, **kwargs)
         if device is not None:
@@ -58,16 +57,12 @@ class Convertible:
             return self
         if not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(
-                explain(
-                    "nn.Module.to only accepts floating point or complex dtypes, but got desired "
-                    f"dtype={dtype}"
-                )
+                explain(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
             )
         if dtype.is_complex:
             warn(
-                "Complex modules are a new feature under active development whose design may "
-                "change, and some modules might not work as expected when using complex tensors as "
-                "parameters or buffers."
+                "Complex modules are a new feature under active development whose design may change, and some modules "
+                "might not work as expected when using complex tensors as parameters or buffers."
             )
         return self._apply(lambda t: t.to(dtype) if t.dtype.category >= dtypes.FLOATING else t)
 
@@ -118,9 +113,8 @@ def put(module: Any, device: Any) -> None:
     if tensors and place.type != "meta":
         raise NotImplementedError(
             explain(
-                "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() "
-                "instead of torch.nn.Module.to() "
-                "when moving module from meta to a different device.",
+                "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of "
+                "torch.nn.Module.to() when moving module from meta to a different device.",
                 "then load_state_dict() or reset_parameters() fills it",
             )
         )
@@ -152,8 +146,8 @@ def target(
     copy: bool | None = None,
     memory_format: Any = None,
 ) -> tuple[dtypes.dtype | None, Any]:
-    """The dtype and device that the arguments of `to` name. TypeError for another order than
-    torch's, RuntimeError for `copy`: a module is converted in place."""
+    """The dtype and device that the arguments of `to` name. TypeError for another order than torch's, RuntimeError for
+    `copy`: a module is converted in place."""
     order = "".join([kind_of(arg) for arg in args])
     if not ORDER.fullmatch(order):
         raise TypeError(
@@ -164,9 +158,7 @@ def target(
             )
         )
     if copy is not None or order.endswith("bb"):
-        raise RuntimeError(
-            explain(".to() does not accept copy argument", "copy.deepcopy(module).to(...)")
-        )
+        raise RuntimeError(explain(".to() does not accept copy argument", "copy.deepcopy(module).to(...)"))
     for arg in args:
         if isinstance(arg, Tensor):
             tensor = arg

@@ -31,11 +31,9 @@ Activation = str | Callable[[Tensor], Tensor]
 
 
 class Transformer(Module):
-    """decoder(tgt, encoder(src)): src (S, N, E), tgt (T, N, E) -> (T, N, E), or (N, S, E) and so on
-    if `batch_first`.
+    """decoder(tgt, encoder(src)): src (S, N, E), tgt (T, N, E) -> (T, N, E), or (N, S, E) and so on if `batch_first`.
 
-    E is `d_model`. Masks as in `TransformerEncoder` and `TransformerDecoder`. RuntimeError for
-    sizes that do not fit.
+    E is `d_model`. Masks as in `TransformerEncoder` and `TransformerDecoder`. RuntimeError for sizes that do not fit.
 
     >>> model = rushlight.nn.Transformer(8, 2, 1, 1, 16, batch_first=True)
     >>> model(rushlight.ones(3, 5, 8), rushlight.ones(3, 4, 8)).shape
@@ -62,17 +60,7 @@ class Transformer(Module):
     ):
         super().__init__()
         made = {"device": device, "dtype": dtype}
-        settings = (
-            d_model,
-            nhead,
-            dim_feedforward,
-            dropout,
-            activation,
-            layer_norm_eps,
-            batch_first,
-            norm_first,
-            bias,
-        )
+        settings = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias)
         if custom_encoder is None:
             layer = TransformerEncoderLayer(*settings, **made)
             norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **made)
@@ -112,12 +100,8 @@ class Transformer(Module):
         if src.dim() == 3 and src.size(batch) != tgt.size(batch):
             raise RuntimeError(explain("the batch number of src and tgt must be equal"))
         if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
-            raise RuntimeError(
-                explain("the feature number of src and tgt must be equal to d_model")
-            )
-        memory = self.encoder(
-            src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
-        )
+            raise RuntimeError(explain("the feature number of src and tgt must be equal to d_model"))
+        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
         return self.decoder(
             tgt,
             memory,
@@ -146,12 +130,11 @@ class Transformer(Module):
 
 
 class TransformerEncoder(Module):
-    """out = norm(layer_n(...layer_1(src))), `num_layers` copies of a layer: src (S, N, E) -> the
-    same shape.
+    """out = norm(layer_n(...layer_1(src))), `num_layers` copies of a layer: src (S, N, E) -> the same shape.
 
-    `mask` (S, S) and `src_key_padding_mask` (N, S) as in MultiheadAttention; `is_causal`: mask is
-    the causal one (None: find out). `enable_nested_tensor`, `mask_check`: as in torch, outputs at
-    padding are 0 in evaluation without gradients.
+    `mask` (S, S) and `src_key_padding_mask` (N, S) as in MultiheadAttention; `is_causal`: mask is the causal one (None:
+    find out). `enable_nested_tensor`, `mask_check`: as in torch, outputs at padding are 0 in evaluation without
+    gradients.
 
     >>> layer = rushlight.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
     >>> rushlight.nn.TransformerEncoder(layer, num_layers=2)(rushlight.ones(3, 5, 8)).shape
@@ -174,18 +157,12 @@ class TransformerEncoder(Module):
         self.use_nested_tensor = enable_nested_tensor and not reason
         if reason:
             warnings.warn(
-                "enable_nested_tensor is True, but self.use_nested_tensor is False because "
-                "encoder_layer"
-                f"{reason}",
+                f"enable_nested_tensor is True, but self.use_nested_tensor is False because encoder_layer{reason}",
                 stacklevel=2,
             )
 
     def forward(
-        self,
-        src: Tensor,
-        mask: Mask = None,
-        src_key_padding_mask: Mask = None,
-        is_causal: bool | None = None,
+        self, src: Tensor, mask: Mask = None, src_key_padding_mask: Mask = None, is_causal: bool | None = None
     ) -> Tensor:
         padding = additive_mask(src_key_padding_mask, src, "src_key_padding_mask", mask, "mask")
         mask = additive_mask(mask, src, "mask")
@@ -198,29 +175,24 @@ class TransformerEncoder(Module):
         return output if self.norm is None else self.norm(output)
 
     def _drops_padding(self, src: Tensor, mask: Mask, padding: Tensor) -> bool:
-        """Whether torch would compute without the padding, as nested tensors, and put 0 in its
-        place."""
+        """Whether torch would compute without the padding, as nested tensors, and put 0 in its place."""
         first = self.layers[0]
         if not self.use_nested_tensor or first.training or src.dim() != 3 or mask is not None:
             return False
-        if is_grad_enabled() and (
-            src.requires_grad or any(p.requires_grad for p in first.parameters())
-        ):
+        if is_grad_enabled() and (src.requires_grad or any(p.requires_grad for p in first.parameters())):
             return False
         hidden = padding != 0  # only at the end?
         return not self.mask_check or not bool((hidden[:, :-1] & ~hidden[:, 1:]).any())
 
 
 class TransformerDecoder(Module):
-    """out = norm(layer_n(...layer_1(tgt, memory), memory)): tgt (T, N, E), memory (S, N, E) -> (T,
-    N, E).
+    """out = norm(layer_n(...layer_1(tgt, memory), memory)): tgt (T, N, E), memory (S, N, E) -> (T, N, E).
 
-    The layers are `num_layers` copies of one. `tgt_mask` (T, T), `memory_mask` (T, S) and the
-    padding masks (N, T) and (N, S) as in MultiheadAttention.
+    The layers are `num_layers` copies of one. `tgt_mask` (T, T), `memory_mask` (T, S) and the padding masks (N, T) and
+    (N, S) as in MultiheadAttention.
 
     >>> layer = rushlight.nn.TransformerDecoderLayer(8, 2, 16, batch_first=True)
-    >>> rushlight.nn.TransformerDecoder(layer, num_layers=2)(rushlight.ones(3, 4, 8),
-    ...     rushlight.ones(3, 5, 8)).shape
+    >>> rushlight.nn.TransformerDecoder(layer, num_layers=2)(rushlight.ones(3, 4, 8), rushlight.ones(3, 5, 8)).shape
     torch.Size([3, 4, 8])
     """
 
@@ -240,9 +212,7 @@ class TransformerDecoder(Module):
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        causal = looks_causal(
-            tgt_mask, tgt_is_causal, length(tgt, self.layers[0].self_attn.batch_first)
-        )
+        causal = looks_causal(tgt_mask, tgt_is_causal, length(tgt, self.layers[0].self_attn.batch_first))
         output = tgt
         for layer in self.layers:
             output = layer(
@@ -262,8 +232,7 @@ class TransformerDecoder(Module):
 
 
 class _Layer(Module):
-    """Attentions and a small network, each added to its input, with a norm after or, if
-    `norm_first`, before it."""
+    """Attentions and a small network, each added to its input, with a norm after or, if `norm_first`, before it."""
 
     def _add(
         self,
@@ -283,9 +252,7 @@ class _Layer(Module):
             setattr(
                 self,
                 name,
-                MultiheadAttention(
-                    d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **made
-                ),
+                MultiheadAttention(d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **made),
             )
         self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **made)
         self.dropout = Dropout(dropout)
@@ -300,9 +267,7 @@ class _Layer(Module):
 
     def __setstate__(self, state: dict) -> None:
         super().__setstate__(
-            {"activation": F.relu, **state}
-            if "activation" not in state.get("_modules", {})
-            else state
+            {"activation": F.relu, **state} if "activation" not in state.get("_modules", {}) else state
         )
 
     def _plus(self, i: int, x: Tensor, block: Callable[[Tensor], Tensor]) -> Tensor:
@@ -317,11 +282,9 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """norm(x + attention(x)), then norm(x + linear2(activation(linear1(x)))): src (S, N, E) -> the
-    same shape.
+    """norm(x + attention(x)), then norm(x + linear2(activation(linear1(x)))): src (S, N, E) -> the same shape.
 
-    `activation`: "relu", "gelu" or a function. `norm_first`: x + attention(norm(x)) instead.
-    Dropout after each part.
+    `activation`: "relu", "gelu" or a function. `norm_first`: x + attention(norm(x)) instead. Dropout after each part.
 
     >>> layer = rushlight.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
     >>> layer(rushlight.ones(3, 5, 8)).shape
@@ -357,31 +320,21 @@ class TransformerEncoderLayer(_Layer):
             {"device": device, "dtype": dtype},
         )
         relu, gelu = (
-            self.activation is f or isinstance(self.activation, m)
-            for f, m in ((F.relu, ReLU), (F.gelu, GELU))
+            self.activation is f or isinstance(self.activation, m) for f, m in ((F.relu, ReLU), (F.gelu, GELU))
         )
         self.activation_relu_or_gelu = 1 if relu else 2 if gelu else 0
 
     def forward(
-        self,
-        src: Tensor,
-        src_mask: Mask = None,
-        src_key_padding_mask: Mask = None,
-        is_causal: bool = False,
+        self, src: Tensor, src_mask: Mask = None, src_key_padding_mask: Mask = None, is_causal: bool = False
     ) -> Tensor:
-        padding = additive_mask(
-            src_key_padding_mask, src, "src_key_padding_mask", src_mask, "src_mask"
-        )
+        padding = additive_mask(src_key_padding_mask, src, "src_key_padding_mask", src_mask, "src_mask")
         mask = additive_mask(src_mask, src, "src_mask")
-        x = self._plus(
-            1, src, lambda x: self.self_attn(x, x, x, padding, False, mask, is_causal=is_causal)[0]
-        )
+        x = self._plus(1, src, lambda x: self.self_attn(x, x, x, padding, False, mask, is_causal=is_causal)[0])
         return self._plus(2, x, self._feed)
 
 
 class TransformerDecoderLayer(_Layer):
-    """norm(x + attention(x)), norm(x + attention(x, memory)), norm(x +
-    linear2(activation(linear1(x)))).
+    """norm(x + attention(x)), norm(x + attention(x, memory)), norm(x + linear2(activation(linear1(x)))).
 
     tgt (T, N, E), memory (S, N, E) -> (T, N, E); settings as for `TransformerEncoderLayer`.
 
@@ -431,23 +384,13 @@ class TransformerDecoderLayer(_Layer):
         memory_is_causal: bool = False,
     ) -> Tensor:
         x = self._plus(
-            1,
-            tgt,
-            lambda x: self.self_attn(
-                x, x, x, tgt_key_padding_mask, False, tgt_mask, is_causal=tgt_is_causal
-            )[0],
+            1, tgt, lambda x: self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask, is_causal=tgt_is_causal)[0]
         )
         x = self._plus(
             2,
             x,
             lambda x: self.multihead_attn(
-                x,
-                memory,
-                memory,
-                memory_key_padding_mask,
-                False,
-                memory_mask,
-                is_causal=memory_is_causal,
+                x, memory, memory, memory_key_padding_mask, False, memory_mask, is_causal=memory_is_causal
             )[0],
         )
         return self._plus(3, x, self._feed)
@@ -470,7 +413,7 @@ def activation_of(activation: Activation) -> Callable[[Tensor], Tensor]:
 
 
 # users' layers import them under these names
-_get_clones, _get_activation_fn = (copies, activation_of)
+_get_clones, _get_activation_fn = copies, activation_of
 
 
 def causal_mask(n: int, dtype: dtypes.dtype) -> Tensor:
@@ -499,8 +442,8 @@ def why_not_nested(layer: Module) -> str:
     attention = layer.self_attn
     reasons = {
         ".norm_first was True": layer.norm_first,
-        ".self_attn.batch_first was not True(use batch_first for better inference "
-        "performance)": not attention.batch_first,
+        ".self_attn.batch_first was not True"
+        "(use batch_first for better inference performance)": not attention.batch_first,
         ".self_attn._qkv_same_embed_dim was not True": not attention._qkv_same_embed_dim,
         ".self_attn was passed bias=False": attention.in_proj_bias is None,
         ".activation_relu_or_gelu was not True": not layer.activation_relu_or_gelu,

@@ -1,8 +1,8 @@
-"""The class of the texts in each subject's `docs.py`. introspect/op_docstrings.py puts the texts
-into docstrings. An entry may have `doc=` instead.
+"""The class of the texts in each subject's `docs.py`. introspect/op_docstrings.py puts the texts into docstrings. An
+entry may have `doc=` instead.
 
-Only what the entry does not tell: no formula that the forward prints, no shape, dtype or error that
-the family implies."""
+Only what the entry does not tell: no formula that the forward prints, no shape, dtype or error that the family
+implies."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 
 class Text(NamedTuple):
-    """A sentence or two; `formula`, `shape`, `dtype`, `errors` where what the family says is wrong
-    or too little."""
+    """A sentence or two; `formula`, `shape`, `dtype`, `errors` where what the family says is wrong or too little."""
 
     says: str = ""
     formula: str = ""

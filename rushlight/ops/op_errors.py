@@ -1,5 +1,4 @@
-"""The errors of an op in terms of the user's call: the op's name, its inputs, torch's words for
-NumPy's errors."""
+"""The errors of an op in terms of the user's call: the op's name, its inputs, torch's words for NumPy's errors."""
 
 from __future__ import annotations
 
@@ -27,19 +26,18 @@ from rushlight.core.table import PUBLIC, Op
 from rushlight.core.tensor import Tensor
 
 MASKED = (
-    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
-    "invert a mask, use the "
-    "`~` or `logical_not()` operator instead."
+    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use "
+    "the `~` or `logical_not()` operator instead."
 )
 
 # torch's words for dtypes that an op does not take, where they do not speak of a kernel.
 NOT_TAKEN = {
-    "neg": "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
-    "invert a mask, use the `~` or `logical_not()` operator instead.",
-    "sub": "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
-    "`logical_xor()` operator instead.",
-    "mean": "mean(): could not infer output dtype. Input dtype must be either a floating point or "
-    "complex dtype. Got: {dtype}",
+    "neg": "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
+    "the `~` or `logical_not()` operator instead.",
+    "sub": "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+    "operator instead.",
+    "mean": "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
+    "{dtype}",
 }
 
 
@@ -47,8 +45,7 @@ UNFIT = "shapes do not broadcast"
 
 
 def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
-    """A kernel's error, told in terms of the user's call. A kernel's text may end in `; hint:
-    ...`."""
+    """A kernel's error, told in terms of the user's call. A kernel's text may end in `; hint: ...`."""
     if (watch := mode().watch) is not None:
         watch.on_error(op, args, error)
     if isinstance(error, MemoryError):
@@ -73,17 +70,14 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
         return out_of_range(error.axis, error.ndim or 1, **facts)
     if isinstance(error, ValueError) and text.startswith("shape mismatch: value array"):
         return RuntimeError(
-            explain(
-                text.replace("value array", "value tensor").replace("could not", "cannot"), **facts
-            )
+            explain(text.replace("value array", "value tensor").replace("could not", "cannot"), **facts)
         )
     if isinstance(error, ValueError) and "broadcast" in text:
         return RuntimeError(
             explain(
                 mismatch(tensors),
                 transposed(tensors)
-                or "make the sizes equal or 1, aligned at the last dimension: "
-                "reshape() or unsqueeze()",
+                or "make the sizes equal or 1, aligned at the last dimension: reshape() or unsqueeze()",
                 **facts,
             )
         )
@@ -97,9 +91,7 @@ def failure(op: Op, args: Sequence[Any], error: Exception) -> Exception:
     if refused and op.elementwise and (found := mismatch(tensors)) != UNFIT:
         return RuntimeError(explain(found, **facts))
     if isinstance(error, TypeError) and refused:
-        return NotImplementedError(
-            explain(unsupported(op, tensors), unfit_dtype(op, tensors), **facts)
-        )
+        return NotImplementedError(explain(unsupported(op, tensors), unfit_dtype(op, tensors), **facts))
     if isinstance(error, TypeError) and "as an integer" in text:  # dim=1.5
         return TypeError(explain(f"{name}(): {text}", **facts))
     what, _, hint = text.partition("; hint: ")
@@ -128,8 +120,7 @@ def beyond(n: int, settings: Sequence[Any], facts: dict) -> Exception:
 
 
 def not_taken(op: Op, args: Sequence[Any], dtype: dtypes.dtype) -> RuntimeError:
-    """The error for tensors of a dtype that the op does not take; torch looks at their shapes
-    first."""
+    """The error for tensors of a dtype that the op does not take; torch looks at their shapes first."""
     check_settings(op, args)
     tensors = [a for a in args if isinstance(a, Tensor)]
     facts = {"op": op.called, "inputs": described(op, args)}
@@ -154,8 +145,8 @@ SCALARS = {"value", "alpha", "beta", "p", "ord", "weight", "correction", "min", 
 
 
 def too_large(op: Op, args: Sequence[Any], text: str) -> Exception | None:
-    """torch's error for the first argument that is an integer of more than 64 bits, or a list with
-    one; for a dimension of more than 32 bits if NumPy refused it. None if all fit."""
+    """torch's error for the first argument that is an integer of more than 64 bits, or a list with one; for a dimension
+    of more than 32 bits if NumPy refused it. None if all fit."""
     names = op.inputs + op.settings
     if "fit into a C int" in text or "greater than maximum" in text:
         for dim in flattened(args[len(op.inputs) :]):
@@ -188,8 +179,7 @@ def unfit_dtype(op: Op, tensors: Sequence[Tensor]) -> str:
 
 
 def hint_of_kinds(kinds: str, takes: str) -> str:
-    """The hint for tensors of the kinds `kinds` where the op takes the kinds `takes` (NumPy's
-    letters)."""
+    """The hint for tensors of the kinds `kinds` where the op takes the kinds `takes` (NumPy's letters)."""
     if "c" in kinds:
         return "take the parts: x.real and x.imag, or the size x.abs()"
     if "f" in kinds or "V" in kinds:
@@ -207,21 +197,18 @@ def index_words(what: str, args: Sequence[Any]) -> str:
                 "slice() cannot be applied to a 0-dim tensor."
                 if isinstance(key[0], slice)
                 else (
-                    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
-                    "`tensor.item<T>()` in C++ to convert a "
-                    "0-dim tensor to a number"
+                    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
+                    "convert a 0-dim tensor to a number"
                 )
             )
         return f"too many indices for tensor of dimension {x.ndim}"
     if what.startswith("boolean index did not match"):
-        axis, _, wrong = (
-            int(part) for part in "".join(c if c.isdigit() else " " for c in what).split()
-        )
+        axis, _, wrong = (int(part) for part in "".join(c if c.isdigit() else " " for c in what).split())
         for part in flattened(args[1:]):
             mask = part._array if isinstance(part, Tensor) else part
             if isinstance(mask, ndarray) and mask.dtype.kind == "b" and wrong in mask.shape:
                 return (
-                    f"The shape of the mask {list(mask.shape)} at index {mask.shape.index(wrong)} does not match the "  # noqa: E501
+                    f"The shape of the mask {list(mask.shape)} at index {mask.shape.index(wrong)} does not match the "
                     f"shape of the indexed tensor {list(x.shape)} at index {axis}"
                 )
     return what
@@ -233,11 +220,7 @@ def index_hint(what: str, args: Sequence[Any]) -> str:
     words = what.split()
     if " out of bounds for dimension " in what and words[-1].isdigit():
         n = int(words[-1])
-        return (
-            f"indices are 0 to {n - 1}, or -1 to {-n}"
-            if n
-            else "the dimension has no elements: check len(x) first"
-        )
+        return f"indices are 0 to {n - 1}, or -1 to {-n}" if n else "the dimension has no elements: check len(x) first"
     if x is None:
         return ""
     if what.startswith("invalid index of a 0-dim"):
@@ -245,11 +228,7 @@ def index_hint(what: str, args: Sequence[Any]) -> str:
     if what.startswith("too many indices"):
         return f"the shape is {x.shape}: use at most {x.ndim} indices"
     mask = what.startswith("The shape of the mask")
-    return (
-        f"the mask must have the tensor's shape, {x.shape}, or that of its first dimensions"
-        if mask
-        else ""
-    )
+    return f"the mask must have the tensor's shape, {x.shape}, or that of its first dimensions" if mask else ""
 
 
 def flattened(args: Sequence[Any]) -> list[Any]:
@@ -262,8 +241,8 @@ PER_DIMENSION = {"kernel_size", "stride", "padding", "dilation", "output_padding
 
 
 def described(op: Op, args: Sequence[Any]) -> str:
-    """`input=float32[2, 3] dim=1`: the arguments by their public names, without None and the
-    settings that have their default."""
+    """`input=float32[2, 3] dim=1`: the arguments by their public names, without None and the settings that have their
+    default."""
     public = {**PUBLIC, **op.options.get("names", {})}
     names, args = op.inputs + op.settings, gathered(op, args)
     return " ".join(
@@ -274,8 +253,7 @@ def described(op: Op, args: Sequence[Any]) -> str:
 
 
 def gathered(op: Op, args: Sequence[Any]) -> Sequence[Any]:
-    """The arguments with x.permute(2, 0, 1), whose dimensions were not bound yet, as
-    x.permute((2, 0, 1))."""
+    """The arguments with x.permute(2, 0, 1), whose dimensions were not bound yet, as x.permute((2, 0, 1))."""
     if (several := op.options.get("variadic")) and len(args) > len(op.inputs):
         i = (op.inputs + op.settings).index(several)
         if not isinstance(args[i], (tuple, list)):
@@ -304,7 +282,7 @@ def mismatch(tensors: Sequence[Tensor]) -> str:
                 m, n = a._array.shape[-k], b._array.shape[-k]
                 if m != n and 1 not in (m, n):
                     return (
-                        f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton "  # noqa: E501
+                        f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton "
                         f"dimension {max(a._array.ndim, b._array.ndim) - k}"
                     )
     return UNFIT
@@ -335,9 +313,7 @@ def check_tensors(op: Op, values: Sequence[Any], missed: bool = False) -> None:
     for i, (name, value) in enumerate(zip(op.inputs, values)):
         for part in value if name == "tensors" and isinstance(value, (tuple, list)) else (value,):
             if not isinstance(part, Tensor) and (part is not None or missed or i == 0):
-                raise not_a_tensor(
-                    op.called, {**PUBLIC, **op.options.get("names", {})}.get(name, name), i, part
-                )
+                raise not_a_tensor(op.called, {**PUBLIC, **op.options.get("names", {})}.get(name, name), i, part)
 
 
 LISTS = ("dims", "shape", "new_order")
@@ -388,8 +364,7 @@ def misplaced_number(op: Op, operands: Sequence[Any], allowed: Sequence[str]) ->
     )
     return TypeError(
         explain(
-            f"{op.called}() received an invalid combination of arguments - got ({got}), but "
-            f"expected one of: {forms}",
+            f"{op.called}() received an invalid combination of arguments - got ({got}), but expected one of: {forms}",
             f"make the number a tensor: torch.tensor({operands[0]!r})",
         )
     )
@@ -400,11 +375,7 @@ def dtypes_differ(op: Op, tensors: Sequence[Tensor | None]) -> RuntimeError:
     found = {t._array.dtype for t in tensors if t is not None}
     names = " and ".join(sorted(dtypes.of(d).scalar_type for d in found))
     strict = op.options.get("strict")
-    what = (
-        strict
-        if isinstance(strict, str)
-        else f"{op.called}(): expected inputs to have the same dtype"
-    )
+    what = strict if isinstance(strict, str) else f"{op.called}(): expected inputs to have the same dtype"
     return RuntimeError(
         explain(
             f"{what}, but got {names}",

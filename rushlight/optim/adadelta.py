@@ -23,9 +23,8 @@ class Adadelta(Elementwise):
     """v <- rho v + (1 - rho) g^2,  d = sqrt(u + eps) / sqrt(v + eps) g,  u <- rho u + (1 - rho)
     d^2,  p <- p - lr d.
 
-    `weight_decay` adds weight_decay p to g; `maximize` ascends. `foreach` and `capturable` choose
-    between torch's kernels and have no effect here. ValueError for settings out of range. M. D.
-    Zeiler, *ADADELTA*, 2012.
+    `weight_decay` adds weight_decay p to g; `maximize` ascends. `foreach` and `capturable` choose between torch's
+    kernels and have no effect here. ValueError for settings out of range. M. D. Zeiler, *ADADELTA*, 2012.
 
     >>> w = rushlight.tensor([1.], requires_grad=True)
     >>> optimizer = rushlight.optim.Adadelta([w])

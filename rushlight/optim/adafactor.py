@@ -15,12 +15,11 @@ class Adafactor(PerParameter):
     """p <- p - a u / max(1, rms(u) / d),  u = g / sqrt(v),  a = max(eps2, rms(p)) min(lr, 1 /
     sqrt(t)).
 
-    Of a matrix (the last two dimensions) v is not kept but estimated as r c / mean(r), with running
-    means r, c of g^2 over its columns and rows: r <- r + t^beta2_decay (mean(g^2) - r). So it takes
-    n + m numbers of state instead of n m. v is at least eps1^2 (`eps = (eps1, eps2)`; None: the
-    dtype's own eps). `weight_decay` shrinks p by lr weight_decay beforehand; `maximize` goes up;
-    `foreach` changes nothing here. ValueError for settings out of range, RuntimeError for complex
-    parameters. N. Shazeer, M. Stern, *Adafactor*, 2018.
+    Of a matrix (the last two dimensions) v is not kept but estimated as r c / mean(r), with running means r, c of g^2
+    over its columns and rows: r <- r + t^beta2_decay (mean(g^2) - r). So it takes n + m numbers of state instead of n
+    m. v is at least eps1^2 (`eps = (eps1, eps2)`; None: the dtype's own eps). `weight_decay` shrinks p by lr
+    weight_decay beforehand; `maximize` goes up; `foreach` changes nothing here. ValueError for settings out of range,
+    RuntimeError for complex parameters. N. Shazeer, M. Stern, *Adafactor*, 2018.
 
     >>> w = rushlight.ones(2, 3, requires_grad=True)
     >>> optimizer = rushlight.optim.Adafactor([w], lr=0.1)
@@ -81,8 +80,8 @@ class Adafactor(PerParameter):
         assign(p, p - size / (rms(u) / group["d"]).clamp_min(1.0) * u)
 
     def _second_moment(self, g: Tensor, state: State, weight: Tensor, eps: float) -> Tensor:
-        """The estimate of g^2 by its means over rows and columns. The running means first move by
-        `weight` towards the present ones.
+        """The estimate of g^2 by its means over rows and columns. The running means first move by `weight` towards the
+        present ones.
         """
 
         def moved(name: str, new: Tensor) -> Tensor:

@@ -22,10 +22,9 @@ def adagrad(p, g, sum, /, step, lr, lr_decay, weight_decay, eps, maximize):
 class Adagrad(Elementwise):
     """s <- s + g^2,  p <- p - lr / (1 + (t - 1) lr_decay) g / (sqrt(s) + eps).
 
-    s starts at `initial_accumulator_value`; it exists from the beginning. `weight_decay` adds
-    weight_decay p to g. `foreach` and `fused` choose between torch's kernels and have no effect
-    here. ValueError for settings out of range. J. Duchi, E. Hazan, Y. Singer, *Adaptive subgradient
-    methods*, 2011.
+    s starts at `initial_accumulator_value`; it exists from the beginning. `weight_decay` adds weight_decay p to g.
+    `foreach` and `fused` choose between torch's kernels and have no effect here. ValueError for settings out of range.
+    J. Duchi, E. Hazan, Y. Singer, *Adaptive subgradient methods*, 2011.
 
     >>> w = rushlight.tensor([1.], requires_grad=True)
     >>> optimizer = rushlight.optim.Adagrad([w], lr=0.1)

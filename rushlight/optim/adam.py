@@ -46,12 +46,11 @@ class Adam(Elementwise):
     """m <- b1 m + (1 - b1) g,  v <- b2 v + (1 - b2) g^2,  p <- p - lr m / (1 - b1^t) / (sqrt(v / (1
     - b2^t)) + eps).
 
-    `weight_decay` adds weight_decay p to g, or with `decoupled_weight_decay` shrinks p by lr
-    weight_decay beforehand; `amsgrad` takes the largest v so far; `maximize` goes up. `params`:
-    tensors, dicts (groups with settings of their own), or (name, tensor) pairs. `foreach`, `fused`
-    and `capturable` choose between torch's kernels and have no effect here; with `differentiable` a
-    step can be differentiated. ValueError for settings out of range. D. P. Kingma, J. Ba, *Adam: a
-    method for stochastic optimization*, 2015; S. J. Reddi et al., 2018 (AMSGrad).
+    `weight_decay` adds weight_decay p to g, or with `decoupled_weight_decay` shrinks p by lr weight_decay beforehand;
+    `amsgrad` takes the largest v so far; `maximize` goes up. `params`: tensors, dicts (groups with settings of their
+    own), or (name, tensor) pairs. `foreach`, `fused` and `capturable` choose between torch's kernels and have no effect
+    here; with `differentiable` a step can be differentiated. ValueError for settings out of range. D. P. Kingma, J. Ba,
+    *Adam: a method for stochastic optimization*, 2015; S. J. Reddi et al., 2018 (AMSGrad).
 
     >>> w = rushlight.tensor([1.], requires_grad=True)
     >>> optimizer = rushlight.optim.Adam([w], lr=0.1)
@@ -94,8 +93,8 @@ class Adam(Elementwise):
 class AdamW(Adam):
     """p <- p (1 - lr weight_decay), then Adam's step: the decay shrinks the parameter itself.
 
-    So the decay is not divided by sqrt(v). Arguments as for `Adam`; default `weight_decay`: 0.01.
-    I. Loshchilov, F. Hutter, *Decoupled weight decay regularization*, 2019.
+    So the decay is not divided by sqrt(v). Arguments as for `Adam`; default `weight_decay`: 0.01. I. Loshchilov, F.
+    Hutter, *Decoupled weight decay regularization*, 2019.
 
     >>> w = rushlight.tensor([1.], requires_grad=True)
     >>> optimizer = rushlight.optim.AdamW([w], lr=0.1)

@@ -24,10 +24,9 @@ class ASGD(Elementwise):
 
         eta = lr / (1 + lambd lr t)^alpha,  mu = 1 / max(1, t - t0).
 
-    The average a is in the state as "ax". `weight_decay` adds weight_decay p to g; `maximize`
-    ascends. `foreach` and `capturable` choose between torch's kernels and have no effect here.
-    ValueError for settings out of range. B. T. Polyak, A. B. Juditsky, *Acceleration of stochastic
-    approximation by averaging*, 1992.
+    The average a is in the state as "ax". `weight_decay` adds weight_decay p to g; `maximize` ascends. `foreach` and
+    `capturable` choose between torch's kernels and have no effect here. ValueError for settings out of range. B. T.
+    Polyak, A. B. Juditsky, *Acceleration of stochastic approximation by averaging*, 1992.
 
     >>> w = rushlight.tensor([1.], requires_grad=True)
     >>> optimizer = rushlight.optim.ASGD([w], lr=0.1)
@@ -56,9 +55,4 @@ class ASGD(Elementwise):
 
     def _new_state(self, p: Tensor, group: Group) -> State:
         step = new_step()
-        return {
-            "step": step,
-            "eta": full_like(step, plain(group["lr"])),
-            "mu": ones_like(step),
-            "ax": zeros_like(p),
-        }
+        return {"step": step, "eta": full_like(step, plain(group["lr"])), "mu": ones_like(step), "ax": zeros_like(p)}

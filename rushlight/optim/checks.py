@@ -9,19 +9,11 @@ from typing import Any
 from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor
 
-NOT_NEGATIVE = (
-    "lr_decay",
-    "eps",
-    "momentum",
-    "weight_decay",
-    "initial_accumulator_value",
-    "momentum_decay",
-)
+NOT_NEGATIVE = ("lr_decay", "eps", "momentum", "weight_decay", "initial_accumulator_value", "momentum_decay")
 
 
 def check_settings(settings: dict[str, Any]) -> None:
-    """ValueError for a setting out of its range. Only settings that mean the same in every
-    optimizer are checked."""
+    """ValueError for a setting out of its range. Only settings that mean the same in every optimizer are checked."""
     check_lr(settings["lr"])
     for name in NOT_NEGATIVE:
         if name in settings:
@@ -34,11 +26,7 @@ def check_lr(lr: Any, message: str = "Invalid learning rate: {}") -> None:
     """ValueError for a learning rate below 0, or for a tensor of several elements."""
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError(
-            explain(
-                "Tensor lr must be 1-element",
-                "use parameter groups, each with an lr",
-                shape=tuple(lr.shape),
-            )
+            explain("Tensor lr must be 1-element", "use parameter groups, each with an lr", shape=tuple(lr.shape))
         )
     a_number = isinstance(lr, (Real, Tensor))
     if not a_number:
@@ -58,9 +46,7 @@ def check_betas(betas: tuple) -> None:
     """ValueError unless both betas are in [0, 1)."""
     for i, beta in enumerate(betas):
         if not 0.0 <= beta < 1.0:
-            raise ValueError(
-                explain(f"Invalid beta parameter at index {i}: {beta}", "use 0 <= beta < 1")
-            )
+            raise ValueError(explain(f"Invalid beta parameter at index {i}: {beta}", "use 0 <= beta < 1"))
 
 
 def check_tensor_settings(lr: Any, betas: tuple, foreach: bool | None, capturable: bool) -> None:

@@ -1,5 +1,4 @@
-"""Optimizers that work element by element. One rule runs as a program on arrays, or as ops on
-tensors."""
+"""Optimizers that work element by element. One rule runs as a program on arrays, or as ops on tensors."""
 
 from __future__ import annotations
 
@@ -22,27 +21,18 @@ from rushlight.loops.tiering import Loop
 from rushlight.ops.math.complex import view_as_complex, view_as_real
 from rushlight.optim import loops
 from rushlight.optim.checks import check_numbers, check_settings
-from rushlight.optim.optimizer import (
-    Group,
-    Params,
-    PerParameter,
-    State,
-    is_recorded,
-    new_step,
-    no_sparse,
-)
+from rushlight.optim.optimizer import Group, Params, PerParameter, State, is_recorded, new_step, no_sparse
 from rushlight.optim.program import BLOCK_ELEMENTS, Program, buffers, names_of, program, run
 
 
 class Elementwise(PerParameter):
     """An optimizer that consists of a rule and of the state before the first step.
 
-    `_rule(p, g, *state, /, *counters, *settings)` returns the new p, the new state and the new
-    counters. Its parameters have the names in `state` and in the groups. Counters are 0-d state.
-    The counter `step` is raised by 1 before the rule runs, and the rule does not return it. State
-    that a parameter does not have is None. An `if` in a rule may only test whether a piece of state
-    is None or whether a setting is zero, so that the rule can be recorded. Global names in a rule
-    are ops."""
+    `_rule(p, g, *state, /, *counters, *settings)` returns the new p, the new state and the new counters. Its parameters
+    have the names in `state` and in the groups. Counters are 0-d state. The counter `step` is raised by 1 before the
+    rule runs, and the rule does not return it. State that a parameter does not have is None. An `if` in a rule may only
+    test whether a piece of state is None or whether a setting is zero, so that the rule can be recorded. Global names
+    in a rule are ops."""
 
     _elementwise = True
     _rule: Callable
@@ -53,15 +43,13 @@ class Elementwise(PerParameter):
         super().__init__(params, defaults)
 
     def _new_state(self, p: Tensor, group: Group) -> State:
-        """`step` if the rule counts steps, and zeros for each piece of state that the rule
-        names."""
+        """`step` if the rule counts steps, and zeros for each piece of state that the rule names."""
         arrays, settings = names_of(type(self)._rule)
         steps = {"step": new_step()} if self._counters(settings) else {}
         return steps | {name: zeros_like(p) for name in arrays[2:]}
 
     def _update_group(self, params: list[Any], group: Group) -> None:
-        """Update arrays in place; use ops on tensors if the update is recorded or
-        differentiated."""
+        """Update arrays in place; use ops on tensors if the update is recorded or differentiated."""
         if group.get("differentiable") or is_recorded():
             super()._update_group(params, group)
             return
@@ -87,8 +75,7 @@ class Elementwise(PerParameter):
             )
 
     def _sparse_rows(self, g: Any, group: Group) -> tuple[Any, ndarray]:
-        """(index of the rows of p and its state that a sparse gradient changes, gradient of these
-        rows)."""
+        """(index of the rows of p and its state that a sparse gradient changes, gradient of these rows)."""
         return tuple(g._indices()._array), g._values()._array
 
     def _update_rows(self, p: Tensor, g: Any, group: Group) -> None:
@@ -96,14 +83,9 @@ class Elementwise(PerParameter):
         rule, pieces, counters, values = self._rule_and_values(group)
         at, rows = self._sparse_rows(g, group)
         whole = self._state_of(p, group)
-        state = {
-            name: value if name in counters else from_array(value._array[at])
-            for name, value in whole.items()
-        }
+        state = {name: value if name in counters else from_array(value._array[at]) for name, value in whole.items()}
         own = loops.Arrays(p._array[at], state, pieces, counters)
-        one, numbers, _, after, _ = prepared(
-            rule, own.kind, own.next_counts() if counters else (), values
-        )
+        one, numbers, _, after, _ = prepared(rule, own.kind, own.next_counts() if counters else (), values)
         run_calls(one, own, rows, numbers)
         p._array[at] = own.given[0]
         for name in whole.keys() - counters:
@@ -115,8 +97,8 @@ class Elementwise(PerParameter):
     def _update_arrays(self, params: list[Tensor], group: Group) -> None:
         """Update parameters in place, by a compiled loop or by calls of NumPy.
 
-        Parameters at the same step share the numbers computed from settings and step. All arrays
-        are checked before the first one is written."""
+        Parameters at the same step share the numbers computed from settings and step. All arrays are checked before the
+        first one is written."""
         rule, pieces, counters, values = self._rule_and_values(group)
         frame, kind, seen = user_frame(3), None, None
         where = None if frame is None else (frame.f_code, frame.f_lasti)
@@ -125,12 +107,7 @@ class Elementwise(PerParameter):
             if own.kind is not kind or counts != seen:
                 kind, seen = own.kind, counts
                 one, numbers, vector, after, loop = prepared(rule, kind, counts, values)
-            if (
-                loop.function is not None
-                and own.first is not None
-                and g.flags.carray
-                and g.dtype is own.dtype
-            ):
+            if loop.function is not None and own.first is not None and g.flags.carray and g.dtype is own.dtype:
                 if g.size < loops.PARALLEL_FROM_ELEMENTS:
                     loop.function(own.first, g.reshape(-1), *own.rest, vector)
                 else:
@@ -145,8 +122,7 @@ class Elementwise(PerParameter):
     def _jobs(
         self, params: list[Any], group: Group, pieces: tuple[str, ...], counters: list[str]
     ) -> list[tuple[Tensor, ndarray, loops.Arrays]]:
-        """(parameter, gradient, arrays) of each parameter. Arrays checked in an earlier step are
-        not checked again.
+        """(parameter, gradient, arrays) of each parameter. Arrays checked in an earlier step are not checked again.
 
         RuntimeError for a gradient of another shape, ValueError for read-only memory.
         """
@@ -159,9 +135,8 @@ class Elementwise(PerParameter):
             if g.shape != own.shape:
                 raise RuntimeError(
                     explain(
-                        f"The size of tensor a {own.shape} must match the size of tensor b "
-                        f"{g.shape}: "
-                        "a gradient has another shape than its parameter",
+                        f"The size of tensor a {own.shape} must match the size of tensor b {g.shape}: a gradient has "
+                        "another shape than its parameter",
                         "set p.grad to None, or compute it again by backward()",
                     )
                 )
@@ -176,29 +151,19 @@ class Elementwise(PerParameter):
         values = [group[name] for name in settings[len(counters) :]]
         if any([v.__class__ not in NUMBERS for v in values]):
             check_numbers(group, settings[len(counters) :])
-        return (
-            rule,
-            arrays[2:],
-            counters,
-            tuple([v if v.__class__ in NUMBERS else plain(v) for v in values]),
-        )
+        return (rule, arrays[2:], counters, tuple([v if v.__class__ in NUMBERS else plain(v) for v in values]))
 
     def _loop(self, p: Tensor) -> Loop:
-        """The loop of the first step of a parameter of the first group, for compiling it in
-        advance."""
+        """The loop of the first step of a parameter of the first group, for compiling it in advance."""
         group = self.param_groups[0]
         rule, pieces, counters, values = self._rule_and_values(group)
         own = loops.Arrays(p._array, self._state_of(p, group), pieces, counters)
-        return prepared(
-            rule, own.kind, tuple([c.item() + (i == 0) for i, c in enumerate(own.counters)]), values
-        )[-1]
+        return prepared(rule, own.kind, tuple([c.item() + (i == 0) for i, c in enumerate(own.counters)]), values)[-1]
 
     def _counters(self, settings: tuple[str, ...]) -> list[str]:
-        """The names in `settings` that are state: counters come first, and `step` before the
-        others.
+        """The names in `settings` that are state: counters come first, and `step` before the others.
 
-        Decided by the optimizer's defaults, since a user may keep a `step` of their own in a group.
-        """
+        Decided by the optimizer's defaults, since a user may keep a `step` of their own in a group."""
         return [name for name in settings if name not in self.defaults]
 
     def _update(self, p: Tensor, g: Tensor, state: State, group: Group) -> None:
@@ -210,10 +175,7 @@ class Elementwise(PerParameter):
         if counters:
             assign(state["step"], state["step"] + 1)
         pieces = [p, *(state.get(name) for name in arrays[2:])]
-        numbers = [
-            *(state[name].to(float64) for name in counters),
-            *values,
-        ]
+        numbers = [*(state[name].to(float64) for name in counters), *values]
         given = [*as_real([p, g, *pieces[1:]]), *numbers]
         if group.get("differentiable"):  # backward reads the values that are overwritten below
             given = [v.clone() if isinstance(v, Tensor) else v for v in given]
@@ -230,23 +192,13 @@ def as_real(tensors: list[Tensor | None]) -> list[Tensor | None]:
 
 
 @lru_cache(maxsize=16)
-def prepared(
-    rule: Callable, kind: tuple[np.dtype, tuple[bool, ...]], counts: tuple, values: tuple
-) -> tuple:
-    """(program, its numbers as 0-d arrays, the same numbers in a single array, new values of the
-    counters, loop).
-    """
+def prepared(rule: Callable, kind: tuple[np.dtype, tuple[bool, ...]], counts: tuple, values: tuple) -> tuple:
+    """(program, its numbers as 0-d arrays, the same numbers in a single array, new values of the counters, loop)."""
     (dtype, absent), settings = kind, counts + values
     one = program(rule, tuple([not a for a in absent]), tuple(map(bool, settings)))
     numbers, after = one.numbers(*settings)
     real = np.empty(0, dtype).real.dtype if dtype.kind == "c" else dtype
-    return (
-        one,
-        [np.array(k, real) for k in numbers],
-        np.array(numbers, real),
-        after,
-        loops.loop_of(one, dtype),
-    )
+    return (one, [np.array(k, real) for k in numbers], np.array(numbers, real), after, loops.loop_of(one, dtype))
 
 
 def run_calls(one: Program, own: loops.Arrays, g: ndarray, numbers: list[ndarray]) -> None:
@@ -265,8 +217,7 @@ KNOWN_ARRAYS: WeakKeyDictionary = WeakKeyDictionary()  # optimizer -> {parameter
 
 
 def known_arrays(optimizer: Elementwise) -> dict[Tensor, loops.Arrays]:
-    """The checked arrays of an optimizer's parameters. The size is bounded, since parameters come
-    and go."""
+    """The checked arrays of an optimizer's parameters. The size is bounded, since parameters come and go."""
     known = KNOWN_ARRAYS.get(optimizer)
     if known is None or len(known) > MAX_REMEMBERED_PARAMS:
         known = KNOWN_ARRAYS[optimizer] = {}
@@ -277,8 +228,7 @@ NUMBERS = frozenset((int, float, bool))
 
 
 def plain(value: Any) -> Any:
-    """A setting as Python numbers. Tensors become numbers, also inside a tuple or list; this is not
-    recorded."""
+    """A setting as Python numbers. Tensors become numbers, also inside a tuple or list; this is not recorded."""
     if isinstance(value, Tensor):
         return float(value._array.reshape(()))
     return tuple(map(plain, value)) if isinstance(value, (tuple, list)) else value
@@ -286,7 +236,5 @@ def plain(value: Any) -> Any:
 
 def real_parts(array: ndarray) -> ndarray:
     """A complex array's memory as real numbers, shape (..., 2)."""
-    pairs = np.lib.stride_tricks.as_strided(
-        array, (*array.shape, 1), (*array.strides, array.itemsize)
-    )
+    pairs = np.lib.stride_tricks.as_strided(array, (*array.shape, 1), (*array.strides, array.itemsize))
     return pairs.view(array.real.dtype)

@@ -20,8 +20,7 @@ Objective = Callable[[float], "Point"]
 
 
 class Point(NamedTuple):
-    """A point of a line search: step length, loss, gradient and the slope of the loss along the
-    line."""
+    """A point of a line search: step length, loss, gradient and the slope of the loss along the line."""
 
     t: float
     loss: float
@@ -33,11 +32,10 @@ class LBFGS(Optimizer):
     """p <- p + t d,  d = -H g, with H from the last `history_size` changes of parameters and
     gradients.
 
-    `step(closure)` needs a closure that computes loss and gradients anew. A step does up to
-    `max_iter` iterations and calls the closure up to `max_eval` times (default: max_iter * 5 / 4).
-    It ends when no |g| exceeds `tolerance_grad`, or parameters or loss change by less than
-    `tolerance_change`. t is lr, or found by `line_search_fn="strong_wolfe"`. One group of
-    parameters only. ValueError for several groups or lr < 0. J. Nocedal, S. J. Wright, *Numerical
+    `step(closure)` needs a closure that computes loss and gradients anew. A step does up to `max_iter` iterations and
+    calls the closure up to `max_eval` times (default: max_iter * 5 / 4). It ends when no |g| exceeds `tolerance_grad`,
+    or parameters or loss change by less than `tolerance_change`. t is lr, or found by `line_search_fn="strong_wolfe"`.
+    One group of parameters only. ValueError for several groups or lr < 0. J. Nocedal, S. J. Wright, *Numerical
     optimization*, 2006, algorithms 7.4, 3.5 and 3.6.
 
     >>> w = rushlight.tensor([3., -4.], requires_grad=True)
@@ -70,10 +68,7 @@ class LBFGS(Optimizer):
         super().__init__(params, defaults)
         if len(self.param_groups) != 1:
             raise ValueError(
-                explain(
-                    "LBFGS doesn't support per-parameter options (parameter groups)",
-                    "pass one list of parameters",
-                )
+                explain("LBFGS doesn't support per-parameter options (parameter groups)", "pass one list of parameters")
             )
 
     def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
@@ -81,9 +76,7 @@ class LBFGS(Optimizer):
         group = self.param_groups[0]
         params, change = group["params"], group["tolerance_change"]
         if group["line_search_fn"] not in (None, "strong_wolfe"):
-            raise RuntimeError(
-                explain("only 'strong_wolfe' is supported", "or omit line_search_fn")
-            )
+            raise RuntimeError(explain("only 'strong_wolfe' is supported", "or omit line_search_fn"))
         state = self.state[params[0]]
         limit = state.setdefault("func_evals", 0) + group["max_eval"]
         state.setdefault("n_iter", 0)
@@ -113,40 +106,30 @@ class LBFGS(Optimizer):
             before = here.loss
             if group["line_search_fn"] is not None:
                 here = strong_wolfe(
-                    line(params, d, evaluate),
-                    state["t"],
-                    here,
-                    largest(d),
-                    limit - state["func_evals"],
+                    line(params, d, evaluate), state["t"], here, largest(d), limit - state["func_evals"]
                 )
                 state["t"] = here.t
             move(params, state["t"], d)
             if group["line_search_fn"] is None and left:
                 here = Point(0.0, float(evaluate()), flat_gradient(params), 0.0)
-            if (
-                state["func_evals"] >= limit
-                or largest(d) * state["t"] <= change
-                or abs(here.loss - before) < change
-            ):
+            if state["func_evals"] >= limit or largest(d) * state["t"] <= change or abs(here.loss - before) < change:
                 break
         return first_loss
 
 
 def first_length(state: State, group: Group, g: ndarray) -> float:
-    """The first step length to try: lr, or less in the first iteration, where the curvature is
-    unknown."""
+    """The first step length to try: lr, or less in the first iteration, where the curvature is unknown."""
     lr = plain(group["lr"])
     return lr * min(1.0, 1.0 / float(np.abs(g).sum())) if state["n_iter"] == 1 else lr
 
 
 def direction(state: State, g: ndarray, most: int) -> ndarray:
-    """-H g by two loops over the last changes (Nocedal and Wright, 7.4), after the newest change is
-    added."""
+    """-H g by two loops over the last changes (Nocedal and Wright, 7.4), after the newest change is added."""
     if state["n_iter"] == 1:
         state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
         return -g
     # changes of gradient and parameters
-    y, s = (g - state["prev_flat_grad"]._array, state["d"]._array * state["t"])
+    y, s = g - state["prev_flat_grad"]._array, state["d"]._array * state["t"]
     ys = y @ s
     ys_s, steps, ro = state["old_dirs"], state["old_stps"], state["ro"]
     if ys > 1e-10:  # the curvature is positive
@@ -174,13 +157,9 @@ def direction(state: State, g: ndarray, most: int) -> ndarray:
 
 
 def flat_gradient(params: list[Tensor]) -> ndarray:
-    """All gradients in one vector; 0 for a parameter without one. A complex number counts as
-    two."""
+    """All gradients in one vector; 0 for a parameter without one. A complex number counts as two."""
     return np.concatenate(
-        [
-            flat(np.zeros_like(p._array) if p._grad is None else p._grad.to_dense()._array)
-            for p in params
-        ]
+        [flat(np.zeros_like(p._array) if p._grad is None else p._grad.to_dense()._array) for p in params]
     )
 
 
@@ -221,8 +200,8 @@ def largest(x: ndarray) -> float:
 
 
 class Wolfe(NamedTuple):
-    """The constants of Wolfe's two conditions, and the change of a parameter between the ends of
-    the smallest bracket."""
+    """The constants of Wolfe's two conditions, and the change of a parameter between the ends of the smallest
+    bracket."""
 
     armijo: float = 1e-4
     curvature: float = 0.9
@@ -232,9 +211,7 @@ class Wolfe(NamedTuple):
 WOLFE = Wolfe()
 
 
-def strong_wolfe(
-    at: Objective, t: float, start: Point, length: float, most: int, wolfe: Wolfe = WOLFE
-) -> Point:
+def strong_wolfe(at: Objective, t: float, start: Point, length: float, most: int, wolfe: Wolfe = WOLFE) -> Point:
     """A point that satisfies Wolfe's conditions (Nocedal and Wright, 3.5), or the best one after 1
     + `most` tries.
 
@@ -261,9 +238,7 @@ def satisfies_curvature(point: Point, start: Point, wolfe: Wolfe) -> bool:
     return abs(point.slope) <= -wolfe.curvature * start.slope
 
 
-def zoom(
-    at: Objective, bracket: list[Point], start: Point, length: float, most: int, wolfe: Wolfe
-) -> Point:
+def zoom(at: Objective, bracket: list[Point], start: Point, length: float, most: int, wolfe: Wolfe) -> Point:
     """The best point of a bracket that is narrowed up to `most` times (Nocedal and Wright, 3.6)."""
     stuck = False
     low = 0 if bracket[0].loss <= bracket[1].loss else 1
@@ -271,9 +246,7 @@ def zoom(
         left, right = sorted(p.t for p in bracket)
         if (right - left) * length < wolfe.min_bracket:
             break
-        t, stuck = away_from_ends(
-            cubic_minimum(bracket[0], bracket[1], left, right), left, right, stuck
-        )
+        t, stuck = away_from_ends(cubic_minimum(bracket[0], bracket[1], left, right), left, right, stuck)
         point = at(t)
         if violates_armijo(point, start, wolfe) or point.loss >= bracket[low].loss:
             bracket[1 - low] = point
@@ -289,8 +262,7 @@ def zoom(
 
 
 def away_from_ends(t: float, left: float, right: float, stuck: bool) -> tuple[float, bool]:
-    """(t, whether t is near an end). t moves a tenth of the bracket inwards if it was near an end
-    twice."""
+    """(t, whether t is near an end). t moves a tenth of the bracket inwards if it was near an end twice."""
     margin = 0.1 * (right - left)
     if min(right - t, t - left) >= margin:
         return t, False
@@ -300,8 +272,7 @@ def away_from_ends(t: float, left: float, right: float, stuck: bool) -> tuple[fl
 
 
 def cubic_minimum(a: Point, b: Point, low: float, high: float) -> float:
-    """The minimum of the cubic through two points and their slopes, within bounds (Nocedal and
-    Wright, 3.59)."""
+    """The minimum of the cubic through two points and their slopes, within bounds (Nocedal and Wright, 3.59)."""
     a, b = (a, b) if a.t <= b.t else (b, a)
     d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)
     square = d1 * d1 - a.slope * b.slope
@@ -317,9 +288,7 @@ def cubic_minimum(a: Point, b: Point, low: float, high: float) -> float:
 # -- torch's names, which libraries with line searches of their own import -------------------------
 
 
-def _cubic_interpolate(
-    x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bounds: tuple | None = None
-) -> float:
+def _cubic_interpolate(x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bounds: tuple | None = None) -> float:
     """The minimum of the cubic with values f1, f2 and slopes g1, g2 at x1, x2, within bounds."""
     low, high = sorted((float(x1), float(x2))) if bounds is None else map(float, bounds)
     none = np.zeros(0)
@@ -340,8 +309,8 @@ def _strong_wolfe(
     tolerance_change: float = 1e-9,
     max_ls: int = 25,
 ) -> tuple[float, Tensor, float, int]:
-    """(loss, gradient, step length, calls of `obj_func`) of a point along d that satisfies Wolfe's
-    conditions. `obj_func(x, t, d)` gives the loss and the gradient at x + t d."""
+    """(loss, gradient, step length, calls of `obj_func`) of a point along d that satisfies Wolfe's conditions.
+    `obj_func(x, t, d)` gives the loss and the gradient at x + t d."""
     calls = 0
 
     def at(length: float) -> Point:

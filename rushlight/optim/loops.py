@@ -1,8 +1,7 @@
 """The program of an optimizer as a single compiled loop, which reads and writes each element once.
 
-The loop is made from the tape of the program (program.py). No product and sum are fused into one
-rounding, so the loop and the program give the same bits. A loop is compiled only when the program
-has cost as much time as compiling.
+The loop is made from the tape of the program (program.py). No product and sum are fused into one rounding, so the loop
+and the program give the same bits. A loop is compiled only when the program has cost as much time as compiling.
 
 >>> from rushlight.optim.program import program
 >>> def momentum(p, g, buf, /, lr, mu):
@@ -42,9 +41,7 @@ PARALLEL_FROM_ELEMENTS = 1 << 17  # a loop runs on all cores from this size on
 
 
 def text(one: Program, dtype: np.dtype) -> str:
-    """The text of the loop; `k` holds the numbers. '' if one of its ops or the dtype is not
-    available in loops.
-    """
+    """The text of the loop; `k` holds the numbers. '' if one of its ops or the dtype is not available in loops."""
     if dtype.kind != "f" or dtype.itemsize < 4:
         return ""
     from rushlight.fast.rule_text import NotFused, Scalar, write_out
@@ -70,17 +67,13 @@ def text(one: Program, dtype: np.dtype) -> str:
         f"for i in range({arrays[0]}.shape[0]):",
     ]
     return (
-        "\n    ".join(
-            [f"def kernel({', '.join([*arrays, 'k'])}):", *head, *("    " + line for line in lines)]
-        )
-        + "\n"
+        "\n    ".join([f"def kernel({', '.join([*arrays, 'k'])}):", *head, *("    " + line for line in lines)]) + "\n"
     )
 
 
 @lru_cache(maxsize=256)
 def loop_of(one: Program, dtype: np.dtype) -> Loop:
-    """One loop for all parameters of this program and dtype. A loop without a text is never
-    compiled."""
+    """One loop for all parameters of this program and dtype. A loop without a text is never compiled."""
 
     def example() -> tuple:
         return *[np.zeros(0, dtype)] * len(one.given), np.zeros(len(one.constants), dtype)
@@ -94,21 +87,11 @@ array_of = attrgetter("_array")
 class Arrays:
     """The arrays of a parameter and its state, checked once.
 
-    `given`: the parameter's array and those of the state that the rule names, None for absent
-    state; `present`: without the Nones; `first`, `rest`: the present arrays, flattened for the loop
-    (`first` is None if a loop cannot take them); `kind`: (dtype, which arrays are absent)."""
+    `given`: the parameter's array and those of the state that the rule names, None for absent state; `present`: without
+    the Nones; `first`, `rest`: the present arrays, flattened for the loop (`first` is None if a loop cannot take them);
+    `kind`: (dtype, which arrays are absent)."""
 
-    __slots__ = (
-        "counters",
-        "dtype",
-        "first",
-        "given",
-        "state_arrays",
-        "kind",
-        "rest",
-        "shape",
-        "present",
-    )
+    __slots__ = ("counters", "dtype", "first", "given", "state_arrays", "kind", "rest", "shape", "present")
 
     def __init__(self, array: ndarray, state: State, pieces: tuple[str, ...], counters: list[str]):
         self.state_arrays = [getattr(value, "_array", None) for value in state.values()]
@@ -119,17 +102,9 @@ class Arrays:
         self.kind = kind_of(self.dtype, (False, *[a is None for a in given]))
         present = self.present = [a for a in given if a is not None]
         if not all(a.flags.writeable for a in present):
-            raise ValueError(
-                explain(
-                    "the memory of a parameter or its state is read-only", "p.data = p.data.clone()"
-                )
-            )
-        apart = not any(
-            np.may_share_memory(a, b) for i, a in enumerate(present) for b in present[:i]
-        )
-        alike = all(
-            a.flags.carray and a.dtype is self.dtype and a.shape == self.shape for a in present
-        )
+            raise ValueError(explain("the memory of a parameter or its state is read-only", "p.data = p.data.clone()"))
+        apart = not any(np.may_share_memory(a, b) for i, a in enumerate(present) for b in present[:i])
+        alike = all(a.flags.carray and a.dtype is self.dtype and a.shape == self.shape for a in present)
         flat = [a.reshape(-1) for a in present] if apart and alike else [None]
         self.first, self.rest = flat[0], flat[1:]
 

@@ -23,11 +23,10 @@ ADJUSTMENTS = {
 class Muon(PerParameter):
     """b <- momentum b + (1 - momentum) g,  p <- p (1 - lr weight_decay) - lr' orthogonal(b).
 
-    For the matrices of hidden layers only; use AdamW for the rest. orthogonal(b) is near U V^T,
-    where b = U S V^T, by `ns_steps` Newton-Schulz steps; `nesterov` uses momentum b + (1 -
-    momentum) g in place of b. lr' is lr sqrt(max(1, n / m)), or lr 0.2 sqrt(max(n, m)) with
-    `adjust_lr_fn="match_rms_adamw"`. torch computes these steps in bfloat16, rushlight in the
-    parameter's dtype, so results differ by about 1 %. ValueError for settings out of range and for
+    For the matrices of hidden layers only; use AdamW for the rest. orthogonal(b) is near U V^T, where b = U S V^T, by
+    `ns_steps` Newton-Schulz steps; `nesterov` uses momentum b + (1 - momentum) g in place of b. lr' is lr sqrt(max(1, n
+    / m)), or lr 0.2 sqrt(max(n, m)) with `adjust_lr_fn="match_rms_adamw"`. torch computes these steps in bfloat16,
+    rushlight in the parameter's dtype, so results differ by about 1 %. ValueError for settings out of range and for
     parameters that are not matrices, RuntimeError for complex ones. K. Jordan et al., *Muon*, 2024.
 
     >>> w = rushlight.eye(2, requires_grad=True)
@@ -70,8 +69,7 @@ class Muon(PerParameter):
         if p.dim() != 2:
             raise ValueError(
                 explain(
-                    "Muon only supports 2D parameters whereas we found a parameter with size: "
-                    f"{p.size()}",
+                    f"Muon only supports 2D parameters whereas we found a parameter with size: {p.size()}",
                     "optimize the others with AdamW",
                 )
             )
@@ -84,27 +82,20 @@ class Muon(PerParameter):
     def _update(self, p: Tensor, g: Tensor, state: State, group: Group) -> None:
         check_numbers(group, ("momentum", "lr", "weight_decay"))
         momentum, lr = group["momentum"], group["lr"]
-        b = assign(
-            state["momentum_buffer"], state["momentum_buffer"] * momentum + (1 - momentum) * g
-        )
+        b = assign(state["momentum_buffer"], state["momentum_buffer"] * momentum + (1 - momentum) * g)
         direction = momentum * b + (1 - momentum) * g if group["nesterov"] else b
         u = orthogonal(direction, group["ns_coefficients"], group["ns_steps"], group["eps"])
         change = u * (lr * ADJUSTMENTS[group["adjust_lr_fn"]](*p.shape))
         assign(p, p * (1 - lr * group["weight_decay"]) - change)
 
 
-def orthogonal(
-    x: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float
-) -> Tensor:
-    """The nearest semi-orthogonal matrix, roughly: x <- a x + (b x x^T + c (x x^T)^2) x, from x /
-    |x|.
+def orthogonal(x: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float) -> Tensor:
+    """The nearest semi-orthogonal matrix, roughly: x <- a x + (b x x^T + c (x x^T)^2) x, from x / |x|.
 
     All singular values come near 1 (between 0.7 and 1.2 with torch's coefficients).
     """
     if steps >= 100:
-        raise ValueError(
-            explain("Number of steps must be less than 100 for computational efficiency")
-        )
+        raise ValueError(explain("Number of steps must be less than 100 for computational efficiency"))
     if len(coefficients) != 3:
         raise ValueError(explain("Coefficients must be a tuple of exactly 3 values"))
     a, b, c = coefficients

@@ -50,10 +50,9 @@ class NAdam(Elementwise):
         p <- p - lr (mu_(t+1) m / (1 - M_(t+1)) + (1 - mu_t) g / (1 - M_t)) / (sqrt(v / (1 - b2^t))
         + eps).
 
-    `weight_decay` adds weight_decay p to g, or with `decoupled_weight_decay` shrinks p by lr
-    weight_decay beforehand; `maximize` goes up. `foreach` and `capturable` choose between torch's
-    kernels and have no effect here. ValueError for settings out of range. T. Dozat, *Incorporating
-    Nesterov momentum into Adam*, 2016.
+    `weight_decay` adds weight_decay p to g, or with `decoupled_weight_decay` shrinks p by lr weight_decay beforehand;
+    `maximize` goes up. `foreach` and `capturable` choose between torch's kernels and have no effect here. ValueError
+    for settings out of range. T. Dozat, *Incorporating Nesterov momentum into Adam*, 2016.
 
     >>> w = rushlight.tensor([1.], requires_grad=True)
     >>> optimizer = rushlight.optim.NAdam([w], lr=0.1)
@@ -81,17 +80,9 @@ class NAdam(Elementwise):
         differentiable: bool = False,
     ):
         super().__init__(
-            params,
-            settings(
-                locals(), "lr betas eps weight_decay momentum_decay decoupled_weight_decay maximize"
-            ),
+            params, settings(locals(), "lr betas eps weight_decay momentum_decay decoupled_weight_decay maximize")
         )
 
     def _new_state(self, p: Tensor, group: Group) -> State:
         step = new_step()
-        return {
-            "step": step,
-            "mu_product": ones_like(step),
-            "exp_avg": zeros_like(p),
-            "exp_avg_sq": zeros_like(p),
-        }
+        return {"step": step, "mu_product": ones_like(step), "exp_avg": zeros_like(p), "exp_avg_sq": zeros_like(p)}

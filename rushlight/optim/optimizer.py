@@ -1,5 +1,5 @@
-"""The base class of all optimizers: groups of parameters with their settings, state of each
-parameter, saving, hooks."""
+"""The base class of all optimizers: groups of parameters with their settings, state of each parameter, saving,
+hooks."""
 
 from __future__ import annotations
 
@@ -100,9 +100,7 @@ def hooked(step: Callable) -> Callable:
                 if not isinstance(changed, tuple) or len(changed) != 2:
                     raise RuntimeError(
                         explain(
-                            f"{step} must return None or a tuple of (new_args, new_kwargs), but "
-                            "got "
-                            f"{changed}.",
+                            f"{step} must return None or a tuple of (new_args, new_kwargs), but got {changed}.",
                             "return None from the pre-hook, or (args, kwargs)",
                         )
                     )
@@ -119,10 +117,9 @@ def hooked(step: Callable) -> Callable:
 class Optimizer(Suggesting):
     """The base class of all optimizers, with `param_groups`, `state`, `state_dict()` and hooks.
 
-    `params`: tensors, (name, tensor) pairs, or dicts with "params" and settings of their own;
-    `defaults`: the settings of groups that do not give their own. A subclass implements
-    `step(closure=None)`. TypeError for a parameter that is not a tensor; ValueError for no
-    parameters, for a non-leaf, or for a parameter in two groups.
+    `params`: tensors, (name, tensor) pairs, or dicts with "params" and settings of their own; `defaults`: the settings
+    of groups that do not give their own. A subclass implements `step(closure=None)`. TypeError for a parameter that is
+    not a tensor; ValueError for no parameters, for a non-leaf, or for a parameter in two groups.
 
     >>> w, b = (rushlight.ones(1, requires_grad=True) for _ in range(2))
     >>> optimizer = rushlight.optim.SGD([{"params": w}, {"params": b, "lr": 0.5}], lr=0.1)
@@ -149,26 +146,21 @@ class Optimizer(Suggesting):
         if isinstance(params, Tensor):
             raise TypeError(
                 explain(
-                    "params argument given to the optimizer should be an iterable of Tensors or "
-                    "dicts, "
-                    f"but got torch.{params.dtype.scalar_type}Tensor",
+                    "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                    f"torch.{params.dtype.scalar_type}Tensor",
                     "put it into a list: [x]",
                 )
             )
         # a ParameterList can be read
         if hasattr(params, "named_parameters") and not hasattr(params, "__iter__"):
-            raise TypeError(
-                explain(
-                    f"'{type(params).__name__}' object is not iterable", "pass model.parameters()"
-                )
-            )
+            raise TypeError(explain(f"'{type(params).__name__}' object is not iterable", "pass model.parameters()"))
         groups = list(params)
         if not groups:
             raise ValueError(
                 explain(
                     "optimizer got an empty parameter list",
-                    "pass model.parameters(); layers in a plain list are not found: use "
-                    "nn.ModuleList; a generator can be read only once",
+                    "pass model.parameters(); layers in a plain list are not found: use nn.ModuleList; a generator "
+                    "can be read only once",
                 )
             )
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
@@ -177,13 +169,11 @@ class Optimizer(Suggesting):
     # -- groups ------------------------------------------------------------------------------------
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add a group: {"params": tensors, and settings that differ from the defaults}. As when a
-        layer is unfrozen."""
+        """Add a group: {"params": tensors, and settings that differ from the defaults}. As when a layer is unfrozen."""
         if not isinstance(param_group, dict):
             raise TypeError(
                 explain(
-                    f"param_group must be a dict, but got {type(param_group)}",
-                    'write {"params": [...], "lr": ...}',
+                    f"param_group must be a dict, but got {type(param_group)}", 'write {"params": [...], "lr": ...}'
                 )
             )
         group = param_group
@@ -203,9 +193,7 @@ class Optimizer(Suggesting):
             if value is required and name not in group:
                 raise ValueError(
                     explain(
-                        "parameter group didn't specify a value of required optimization "
-                        "parameter "
-                        f"{name}",
+                        f"parameter group didn't specify a value of required optimization parameter {name}",
                         f"pass {name}= to the optimizer, or set it in the group",
                     )
                 )
@@ -218,8 +206,7 @@ class Optimizer(Suggesting):
         if not isinstance(p, Tensor):
             raise TypeError(
                 explain(
-                    "optimizer can only optimize Tensors, but one of the params is "
-                    f"{type(p).__name__}",
+                    f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}",
                     "give tensors or nn.Parameters (of a model: model.parameters())",
                 )
             )
@@ -235,8 +222,7 @@ class Optimizer(Suggesting):
         if piece is not None and piece.group.size() > 1 and not self._elementwise:
             raise NotImplementedError(
                 explain(
-                    f"{type(self).__name__} needs whole parameters, and a parameter is divided "
-                    "over the ranks",
+                    f"{type(self).__name__} needs whole parameters, and a parameter is divided over the ranks",
                     "use an elementwise optimizer (AdamW), or DistributedDataParallel",
                     tensor=tuple(p.shape),
                 )
@@ -247,35 +233,29 @@ class Optimizer(Suggesting):
         params = group["params"]
         if len({id(p) for p in params}) != len(params):
             warnings.warn(
-                "optimizer contains a parameter group with duplicate parameters; in future, this "
-                "will cause "
-                "an error; see github.com/pytorch/pytorch/issues/40967 for more information",
+                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; "
+                "see github.com/pytorch/pytorch/issues/40967 for more information",
                 stacklevel=5,
             )
         known = {id(p) for other in self.param_groups for p in other["params"]}
         if any(id(p) in known for p in params):
             raise ValueError(
                 explain(
-                    "some parameters appear in more than one parameter group",
-                    "keep each parameter in one group only",
+                    "some parameters appear in more than one parameter group", "keep each parameter in one group only"
                 )
             )
-        if self.param_groups and ("param_names" in group) != (
-            "param_names" in self.param_groups[0]
-        ):
+        if self.param_groups and ("param_names" in group) != ("param_names" in self.param_groups[0]):
             how = "with" if "param_names" in group else "without"
             raise ValueError(
                 explain(
-                    "all optimizer param groups should be with/without names. cannot add param "
-                    "group "
-                    f"{how} names to the optimizer",
+                    f"all optimizer param groups should be with/without names. cannot add param group {how} names to "
+                    "the optimizer",
                     "use named_parameters() for all groups, or for none",
                 )
             )
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget all gradients. `set_to_none=False`: fill them with 0 instead, and take them out of
-        the graph."""
+        """Forget all gradients. `set_to_none=False`: fill them with 0 instead, and take them out of the graph."""
         for group in self.param_groups:
             for p in group["params"]:
                 if p._asks:  # its __torch_function__ may keep the gradient elsewhere
@@ -289,22 +269,18 @@ class Optimizer(Suggesting):
                     p._grad.zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the parameters once. `closure`: computes the gradients anew and returns the
-        loss."""
+        """Update the parameters once. `closure`: computes the gradients anew and returns the loss."""
         raise NotImplementedError
 
     # -- saving ------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """{"state": {number of parameter: its state}, "param_groups": [...]}, in torch's format;
-        not a copy."""
+        """{"state": {number of parameter: its state}, "param_groups": [...]}, in torch's format; not a copy."""
         for hook in self._hooks.of("state_dict_pre"):
             hook(self)
         number = {id(p): i for i, p in enumerate(self._parameters())}
         saved = {
-            "state": {
-                number[id(k)] if isinstance(k, Tensor) else k: v for k, v in self.state.items()
-            },
+            "state": {number[id(k)] if isinstance(k, Tensor) else k: v for k, v in self.state.items()},
             "param_groups": [
                 {name: value for name, value in group.items() if name != "params"}
                 | {"params": [number[id(p)] for p in group["params"]]}
@@ -317,11 +293,10 @@ class Optimizer(Suggesting):
         return saved
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore what `state_dict()` returned, here or in torch. Parameters are matched by their
-        order.
+        """Restore what `state_dict()` returned, here or in torch. Parameters are matched by their order.
 
-        State gets the dtype of its parameter; `step` keeps its dtype. ValueError if the groups
-        differ in number or size."""
+        State gets the dtype of its parameter; `step` keeps its dtype. ValueError if the groups differ in number or
+        size."""
         saved = dict(state_dict)
         for hook in self._hooks.of("load_pre"):
             changed = hook(self, saved)
@@ -366,8 +341,7 @@ class Optimizer(Suggesting):
     # -- hooks -------------------------------------------------------------------------------------
 
     def register_step_pre_hook(self, hook: Callable) -> Handle:
-        """Call `hook(optimizer, args, kwargs)` before each step; it may return other (args,
-        kwargs)."""
+        """Call `hook(optimizer, args, kwargs)` before each step; it may return other (args, kwargs)."""
         return self._hooks.add("step_pre", hook)
 
     def register_step_post_hook(self, hook: Callable) -> Handle:
@@ -383,8 +357,7 @@ class Optimizer(Suggesting):
         return self._hooks.add("state_dict_post", hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Callable, prepend: bool = False) -> Handle:
-        """Call `hook(optimizer, state_dict)` before `load_state_dict`; it may return another
-        one."""
+        """Call `hook(optimizer, state_dict)` before `load_state_dict`; it may return another one."""
         return self._hooks.add("load_pre", hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook: Callable, prepend: bool = False) -> Handle:
@@ -393,10 +366,7 @@ class Optimizer(Suggesting):
 
     def __repr__(self) -> str:
         groups = [
-            [
-                f"Parameter Group {i}",
-                *(f"    {k}: {v}" for k, v in sorted(group.items()) if k != "params"),
-            ]
+            [f"Parameter Group {i}", *(f"    {k}: {v}" for k, v in sorted(group.items()) if k != "params")]
             for i, group in enumerate(self.param_groups)
         ]
         return f"{type(self).__name__} (\n" + "\n\n".join(map("\n".join, groups)) + "\n)"
@@ -405,8 +375,7 @@ class Optimizer(Suggesting):
 class PerParameter(Optimizer):
     """An optimizer that updates each parameter separately, by `_new_state` and `_update`.
 
-    With a true setting `differentiable`, grad mode stays on, so that the step can be
-    differentiated."""
+    With a true setting `differentiable`, grad mode stays on, so that the step can be differentiated."""
 
     def _new_state(self, p: Tensor, group: Group) -> State:
         """The state of a parameter before its first step."""
@@ -417,8 +386,7 @@ class PerParameter(Optimizer):
         raise NotImplementedError
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update every parameter that has a gradient. `closure` computes the gradients anew and
-        returns the loss."""
+        """Update every parameter that has a gradient. `closure` computes the gradients anew and returns the loss."""
         loss = None
         if closure is not None:
             with enable_grad():
@@ -450,25 +418,21 @@ class PerParameter(Optimizer):
 def no_sparse(optimizer: Optimizer) -> RuntimeError:
     return RuntimeError(
         explain(
-            f"{type(optimizer).__name__} does not support sparse gradients, please consider "
-            "SparseAdam "
-            "instead",
+            f"{type(optimizer).__name__} does not support sparse gradients, please consider SparseAdam instead",
             "or create the embedding with sparse=False",
         )
     )
 
 
 def listed(params: Any) -> list:
-    """A list of one tensor or of a collection. TypeError for a set, whose order changes between
-    runs."""
+    """A list of one tensor or of a collection. TypeError for a set, whose order changes between runs."""
     if isinstance(params, Tensor):
         return [params]
     if isinstance(params, (set, frozenset)):
         raise TypeError(
             explain(
-                "optimizer parameters need to be organized in ordered collections, but the "
-                "ordering of "
-                "tensors in sets will change between runs. Please use a list instead."
+                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in "
+                "sets will change between runs. Please use a list instead."
             )
         )
     return list(params)
@@ -504,8 +468,7 @@ def check_sizes(own: list[dict], saved: list[dict]) -> None:
     if sizes[0] != sizes[1]:
         raise ValueError(
             explain(
-                "loaded state dict contains a parameter group that doesn't match the size of "
-                "optimizer's group",
+                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group",
                 "create the optimizer for the same model",
                 saved=sizes[0],
                 here=sizes[1],
@@ -514,12 +477,9 @@ def check_sizes(own: list[dict], saved: list[dict]) -> None:
 
 
 def fitted(value: Any, p: Tensor | None, key: str = "") -> Any:
-    """A copy of saved state, with floating-point tensors in the parameter's dtype; `step` keeps its
-    dtype."""
+    """A copy of saved state, with floating-point tensors in the parameter's dtype; `step` keeps its dtype."""
     if isinstance(value, Tensor):
-        other = (
-            p is not None and key != "step" and p.is_floating_point() and value.dtype is not p.dtype
-        )
+        other = p is not None and key != "step" and p.is_floating_point() and value.dtype is not p.dtype
         return value.to(p.dtype) if other else value.detach().clone()  # type: ignore[union-attr]
     if isinstance(value, dict):
         return {k: fitted(v, p, k) for k, v in value.items()}
@@ -531,18 +491,14 @@ def fitted(value: Any, p: Tensor | None, key: str = "") -> Any:
 def settings(arguments: dict[str, Any], order: str = "") -> dict[str, Any]:
     """A constructor's `locals()` as the defaults of its groups.
 
-    `order`: the first keys of torch's groups, if they are not in the order of the constructor's
-    parameters."""
-    names = [
-        *order.split(),
-        *(name for name in arguments if name not in ("self", "params", "__class__")),
-    ]
+    `order`: the first keys of torch's groups, if they are not in the order of the constructor's parameters."""
+    names = [*order.split(), *(name for name in arguments if name not in ("self", "params", "__class__"))]
     return {name: arguments[name] for name in names}
 
 
 def new_step(value: float = 0.0, fused: bool | None = False) -> Tensor:
-    """The counter of steps as a 0-d tensor, so that a recorded step does not make it a constant.
-    In the default dtype; in float32 for torch's fused kernels."""
+    """The counter of steps as a 0-d tensor, so that a recorded step does not make it a constant. In the default dtype;
+    in float32 for torch's fused kernels."""
     wide = dtypes.get_default_dtype() is dtypes.float64 and not fused
     return tensor(float(value), dtype=dtypes.float64 if wide else dtypes.float32)
 
@@ -554,13 +510,6 @@ def is_recorded() -> bool:
 
 
 __all__ = [
-    "Optimizer",
-    "Params",
-    "PerParameter",
-    "is_recorded",
-    "new_step",
-    "register_optimizer_step_post_hook",
-    "register_optimizer_step_pre_hook",
-    "required",
-    "settings",
-]
+    "Optimizer", "Params", "PerParameter", "is_recorded", "new_step", "register_optimizer_step_post_hook",
+    "register_optimizer_step_pre_hook", "required", "settings",
+]  # fmt: skip

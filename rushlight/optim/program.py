@@ -1,10 +1,10 @@
 """From an optimizer's rule to a program of NumPy calls that write where the results belong.
 
-A rule is a formula for the new parameter and its new state. Run on tensors it is recorded or
-differentiated. Run once on symbols it leaves a list of calls, and each call gets memory for its
-result: that of the parameter or its state if the old value is not needed any more, else one of a
-few buffers, which later calls reuse. Numbers are computed separately, once for all parameters at
-the same step. The program is faster than the rule on arrays, which allocates each result.
+A rule is a formula for the new parameter and its new state. Run on tensors it is recorded or differentiated. Run once
+on symbols it leaves a list of calls, and each call gets memory for its result: that of the parameter or its state if
+the old value is not needed any more, else one of a few buffers, which later calls reuse. Numbers are computed
+separately, once for all parameters at the same step. The program is faster than the rule on arrays, which allocates
+each result.
 
 >>> def momentum(p, g, buf, /, lr, mu):
 ...     buf = mu * buf + g
@@ -75,9 +75,7 @@ class Symbol:
 
     def __bool__(self) -> bool:
         if self.true is None:
-            raise TypeError(
-                explain(f"an `if` in a rule may test only settings, not {self.text or 'a result'}")
-            )
+            raise TypeError(explain(f"an `if` in a rule may test only settings, not {self.text or 'a result'}"))
         return self.true
 
     def __getitem__(self, i: int) -> Symbol:
@@ -112,65 +110,40 @@ for python_name, op_name in OPERATORS.items():
 
 
 class Program:
-    """`numbers(*settings)` -> (numbers for `update`, new values of the counters); `update(*arrays,
-    *buffers, *numbers)` writes the new values into the parameter and its state; `buffers`: how many
-    it needs; `source`: its text.
+    """`numbers(*settings)` -> (numbers for `update`, new values of the counters); `update(*arrays, *buffers, *numbers)`
+    writes the new values into the parameter and its state; `buffers`: how many it needs; `source`: its text.
 
-    `given`: the arrays; `tape`: the calls; `wanted`: what each array becomes; `constants`: the
-    names of the numbers. Tests read these.
+    `given`: the arrays; `tape`: the calls; `wanted`: what each array becomes; `constants`: the names of the numbers.
+    Tests read these.
     """
 
     __slots__ = ("buffers", "constants", "given", "numbers", "source", "tape", "update", "wanted")
 
-    def __init__(
-        self,
-        numbers: str,
-        update: str,
-        buffers: int,
-        given: list,
-        tape: list,
-        wanted: dict,
-        constants: dict,
-    ):
+    def __init__(self, numbers: str, update: str, buffers: int, given: list, tape: list, wanted: dict, constants: dict):
         self.given, self.tape, self.wanted, self.constants = given, tape, wanted, constants
         self.source, self.buffers = f"{update}\n{numbers}", buffers
         self.numbers = define(numbers, "numbers", {}, "numbers of an optimizer")
-        self.update = define(
-            update, "update", {**ARRAYS, "copyto": np.copyto}, "update of an optimizer"
-        )
+        self.update = define(update, "update", {**ARRAYS, "copyto": np.copyto}, "update of an optimizer")
 
 
 @lru_cache(maxsize=256)
 def program(rule: Callable, present: tuple[bool, ...], true: tuple[bool, ...]) -> Program:
-    """The program of a rule `(p, g, *state, /, *settings) -> (new p, *new state, *new values of the
-    first settings)`.
+    """The program of a rule `(p, g, *state, /, *settings) -> (new p, *new state, *new values of the first settings)`.
 
-    `present`: for each array, whether it exists; `true`: for each setting, whether it is not zero
-    or false. An `if` in a rule may test only these two.
+    `present`: for each array, whether it exists; `true`: for each setting, whether it is not zero or false. An `if` in
+    a rule may test only these two.
     """
     arrays, settings = names_of(rule)
     tape: list = []
     given = [Symbol(name, tape) if there else None for name, there in zip(arrays, present)]
-    world = {
-        **ARRAYS,
-        **{name: partial(apply, name) for name in ARRAYS if not name.startswith("_")},
-    }
-    results = rebind(rule, world)(
-        *given, *(Symbol(name, None, t) for name, t in zip(settings, true))
-    )
+    world = {**ARRAYS, **{name: partial(apply, name) for name in ARRAYS if not name.startswith("_")}}
+    results = rebind(rule, world)(*given, *(Symbol(name, None, t) for name, t in zip(settings, true)))
     results = results if isinstance(results, tuple) else (results,)
     targets = [given[0], *given[2:]]
-    wanted = {
-        target: value
-        for target, value in zip(targets, results)
-        if target is not None and value is not target
-    }
+    wanted = {target: value for target, value in zip(targets, results) if target is not None and value is not target}
     if any(value in targets for value in wanted.values()):
         raise TypeError(
-            explain(
-                f"rule {rule.__name__}: state that becomes the old value of other state, which is "
-                "overwritten"
-            )
+            explain(f"rule {rule.__name__}: state that becomes the old value of other state, which is overwritten")
         )
     places, buffers = placed(tape, wanted)
     numbers: dict[str, str] = {}
@@ -206,11 +179,9 @@ def names_of(rule: Callable) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def placed(tape: list, wanted: dict[Symbol, Symbol]) -> tuple[dict[Symbol, str], int]:
     """(place of each result, number of buffers). `wanted`: target -> its value after the program.
 
-    A value may go into its target at once if the target's old value is not read later. All ops work
-    element by element, so a result may take the place of an operand that ends with it."""
-    last = {
-        o: i for i, (_, operands, _) in enumerate(tape) for o in operands if isinstance(o, Symbol)
-    }
+    A value may go into its target at once if the target's old value is not read later. All ops work element by element,
+    so a result may take the place of an operand that ends with it."""
+    last = {o: i for i, (_, operands, _) in enumerate(tape) for o in operands if isinstance(o, Symbol)}
     made = {result: i for i, (_, _, result) in enumerate(tape)}
     places: dict[Symbol, str] = {}
     for target, value in wanted.items():
@@ -249,9 +220,7 @@ BLOCK_ELEMENTS = 32768  # a block of all arrays and buffers stays in the cache
 
 
 class Buffers(threading.local):
-    """Memory for intermediate results, reused by the next parameter of the same shape; each thread
-    has its own.
-    """
+    """Memory for intermediate results, reused by the next parameter of the same shape; each thread has its own."""
 
     def __init__(self) -> None:
         self.known: dict[tuple, list[ndarray]] = {}

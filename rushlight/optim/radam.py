@@ -8,20 +8,7 @@ from rushlight.optim.elementwise import Elementwise
 from rushlight.optim.optimizer import Params, settings
 
 
-def radam(
-    p,
-    g,
-    exp_avg,
-    exp_avg_sq,
-    /,
-    step,
-    lr,
-    betas,
-    eps,
-    weight_decay,
-    decoupled_weight_decay,
-    maximize,
-):
+def radam(p, g, exp_avg, exp_avg_sq, /, step, lr, betas, eps, weight_decay, decoupled_weight_decay, maximize):
     if maximize:
         g = -g
     if weight_decay:
@@ -36,13 +23,7 @@ def radam(
     length = longest - 2 * step * betas[1] ** step / correction
     long = longest > 5  # if not, length > 5 is always false, and any divisor but 0 will do
     rectified = (
-        abs(
-            (length - 4)
-            * (length - 2)
-            * longest
-            / ((longest - 4 * long) * (longest - 2 * long) * length)
-        )
-        ** 0.5
+        abs((length - 4) * (length - 2) * longest / ((longest - 4 * long) * (longest - 2 * long) * length)) ** 0.5
     )
     early = length <= 5  # then the divisor may be anything but 0 as well; float16 has no 1e-8
     adaptive = (length > 5) * rectified * correction**0.5 / (sqrt(exp_avg_sq) + eps + early)
@@ -50,16 +31,14 @@ def radam(
 
 
 class RAdam(Elementwise):
-    """Adam's step times r_t, once the variance of v is tractable (l_t > 5), and plain momentum
-    before that:
+    """Adam's step times r_t, once the variance of v is tractable (l_t > 5), and plain momentum before that:
 
         l_t = l - 2 t b2^t / (1 - b2^t),  l = 2 / (1 - b2) - 1,
         r_t = sqrt((l_t - 4) (l_t - 2) l / ((l - 4) (l - 2) l_t)).
 
-    `weight_decay` adds weight_decay p to g, or with `decoupled_weight_decay` shrinks p by lr
-    weight_decay beforehand; `maximize` goes up. `foreach` and `capturable` choose between torch's
-    kernels and have no effect here. ValueError for settings out of range. L. Liu et al., *On the
-    variance of the adaptive learning rate and beyond*, 2020.
+    `weight_decay` adds weight_decay p to g, or with `decoupled_weight_decay` shrinks p by lr weight_decay beforehand;
+    `maximize` goes up. `foreach` and `capturable` choose between torch's kernels and have no effect here. ValueError
+    for settings out of range. L. Liu et al., *On the variance of the adaptive learning rate and beyond*, 2020.
 
     >>> w = rushlight.tensor([1.], requires_grad=True)
     >>> optimizer = rushlight.optim.RAdam([w], lr=0.1)
@@ -85,6 +64,4 @@ class RAdam(Elementwise):
         capturable: bool = False,
         differentiable: bool = False,
     ):
-        super().__init__(
-            params, settings(locals(), "lr betas eps weight_decay maximize foreach capturable")
-        )
+        super().__init__(params, settings(locals(), "lr betas eps weight_decay maximize foreach capturable"))

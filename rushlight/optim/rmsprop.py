@@ -11,20 +11,7 @@ from rushlight.optim.optimizer import Group, Params, State, new_step, settings
 
 
 def rmsprop(
-    p,
-    g,
-    square_avg,
-    momentum_buffer,
-    grad_avg,
-    /,
-    step,
-    lr,
-    alpha,
-    eps,
-    weight_decay,
-    momentum,
-    centered,
-    maximize,
+    p, g, square_avg, momentum_buffer, grad_avg, /, step, lr, alpha, eps, weight_decay, momentum, centered, maximize
 ):
     if maximize:
         g = -g
@@ -46,9 +33,9 @@ class RMSprop(Elementwise):
 
     `centered` takes the mean of g into account: sqrt(v - m^2) with m <- alpha m + (1 - alpha) g.
     `momentum` sums up the changes: b <- momentum b + g / (...),  p <- p - lr b. `weight_decay` adds
-    weight_decay p to g; `maximize` goes up. `foreach` and `capturable` choose between torch's
-    kernels and have no effect here. ValueError for settings out of range. G. Hinton, lecture 6 of
-    *Neural networks for machine learning*, 2012; A. Graves, 2013 (centered).
+    weight_decay p to g; `maximize` goes up. `foreach` and `capturable` choose between torch's kernels and have no
+    effect here. ValueError for settings out of range. G. Hinton, lecture 6 of *Neural networks for machine learning*,
+    2012; A. Graves, 2013 (centered).
 
     >>> w = rushlight.tensor([1.], requires_grad=True)
     >>> optimizer = rushlight.optim.RMSprop([w], lr=0.01)

@@ -21,13 +21,12 @@ def rprop(p, g, prev, step_size, /, step, etas, step_sizes, maximize):
 
 
 class Rprop(Elementwise):
-    """p <- p - sign(g) s. The step size s of an element is multiplied by etas[1] while its gradient
-    keeps its sign, else by etas[0].
+    """p <- p - sign(g) s. The step size s of an element is multiplied by etas[1] while its gradient keeps its sign,
+    else by etas[0].
 
-    s starts at lr and stays within `step_sizes`. For whole data sets, not batches. `maximize` goes
-    up. `foreach` and `capturable` choose between torch's kernels and have no effect here.
-    ValueError for settings out of range. M. Riedmiller, H. Braun, *A direct adaptive method for
-    faster backpropagation learning*, 1993.
+    s starts at lr and stays within `step_sizes`. For whole data sets, not batches. `maximize` goes up. `foreach` and
+    `capturable` choose between torch's kernels and have no effect here. ValueError for settings out of range. M.
+    Riedmiller, H. Braun, *A direct adaptive method for faster backpropagation learning*, 1993.
 
     >>> w = rushlight.tensor([1.], requires_grad=True)
     >>> optimizer = rushlight.optim.Rprop([w], lr=0.1)
@@ -52,14 +51,8 @@ class Rprop(Elementwise):
         differentiable: bool = False,
     ):
         if not 0.0 < etas[0] < 1.0 < etas[1]:
-            raise ValueError(
-                explain(
-                    f"Invalid eta values: {etas[0]}, {etas[1]}", "use 0 < etas[0] < 1 < etas[1]"
-                )
-            )
-        super().__init__(
-            params, settings(locals(), "lr etas step_sizes foreach maximize differentiable")
-        )
+            raise ValueError(explain(f"Invalid eta values: {etas[0]}, {etas[1]}", "use 0 < etas[0] < 1 < etas[1]"))
+        super().__init__(params, settings(locals(), "lr etas step_sizes foreach maximize differentiable"))
 
     def _new_state(self, p: Tensor, group: Group) -> State:
         lr = plain(group["lr"])

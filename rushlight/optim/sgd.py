@@ -30,11 +30,10 @@ class SGD(Elementwise):
     """p <- p - lr (g + weight_decay p); with momentum  b <- momentum b + (1 - dampening) g,  p <- p
     - lr b.
 
-    `nesterov` uses g + momentum b in place of b; `maximize` ascends. The first b is g. `params`:
-    tensors, dicts (groups with settings of their own), or (name, tensor) pairs. `foreach` and
-    `fused` choose between torch's kernels and have no effect here; with `differentiable` a step can
-    be differentiated. ValueError for settings out of range. I. Sutskever et al., *On the importance
-    of initialization and momentum in deep learning*, 2013.
+    `nesterov` uses g + momentum b in place of b; `maximize` ascends. The first b is g. `params`: tensors, dicts (groups
+    with settings of their own), or (name, tensor) pairs. `foreach` and `fused` choose between torch's kernels and have
+    no effect here; with `differentiable` a step can be differentiated. ValueError for settings out of range. I.
+    Sutskever et al., *On the importance of initialization and momentum in deep learning*, 2013.
 
     >>> w = rushlight.tensor([1.], requires_grad=True)
     >>> optimizer = rushlight.optim.SGD([w], lr=0.1, momentum=0.9)
@@ -64,8 +63,7 @@ class SGD(Elementwise):
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError(
                 explain(
-                    "Nesterov momentum requires a momentum and zero dampening",
-                    "use momentum > 0, and omit dampening",
+                    "Nesterov momentum requires a momentum and zero dampening", "use momentum > 0, and omit dampening"
                 )
             )
         super().__init__(params, settings(locals()))
@@ -76,9 +74,7 @@ class SGD(Elementwise):
         return (..., g.to_dense()._array) if group["momentum"] else super()._sparse_rows(g, group)
 
     def _new_state(self, p: Tensor, group: Group) -> State:
-        """The initial momentum buffer, chosen so that the first step uses the gradient itself,
-        without dampening.
-        """
+        """The initial momentum buffer, chosen so that the first step uses the gradient itself, without dampening."""
         momentum, dampening = group["momentum"], group["dampening"]
         if not momentum:
             return {}

@@ -24,9 +24,8 @@ class SparseAdam(Elementwise):
     """Adam for the rows that a sparse gradient stores; other rows of p, m and v do not change.
 
     m <- b1 m + (1 - b1) g,  v <- b2 v + (1 - b2) g^2,  p <- p - lr sqrt(1 - b2^t) / (1 - b1^t) m /
-    (sqrt(v) + eps), with t counted for the whole parameter. For tables of `nn.Embedding(...,
-    sparse=True)`. ValueError for settings out of range and for sparse or complex parameters,
-    RuntimeError for a dense gradient.
+    (sqrt(v) + eps), with t counted for the whole parameter. For tables of `nn.Embedding(..., sparse=True)`. ValueError
+    for settings out of range and for sparse or complex parameters, RuntimeError for a dense gradient.
 
     >>> table = rushlight.nn.Embedding(3, 1, sparse=True, _weight=rushlight.ones(3, 1))
     >>> optimizer = rushlight.optim.SparseAdam(table.parameters(), lr=0.1)
@@ -56,17 +55,12 @@ class SparseAdam(Elementwise):
             for j, p in enumerate(group["params"]):
                 if p.is_sparse:
                     raise ValueError(
-                        explain(
-                            f"Sparse params at indices [[{i}, {j}]]: SparseAdam requires dense "
-                            "parameter tensors"
-                        )
+                        explain(f"Sparse params at indices [[{i}, {j}]]: SparseAdam requires dense parameter tensors")
                     )
                 if p.is_complex():
                     raise ValueError(
                         explain(
-                            f"Complex params at indices [[{i}, {j}]]: SparseAdam does not support "
-                            "complex "
-                            "parameters"
+                            f"Complex params at indices [[{i}, {j}]]: SparseAdam does not support complex parameters"
                         )
                     )
 
@@ -75,8 +69,7 @@ class SparseAdam(Elementwise):
             raise RuntimeError(
                 explain(
                     "SparseAdam does not support dense gradients, please consider Adam instead",
-                    "or create the embedding with sparse=True; in a compiled step gradients are "
-                    "dense",
+                    "or create the embedding with sparse=True; in a compiled step gradients are dense",
                 )
             )
         super()._update_group(params, group)

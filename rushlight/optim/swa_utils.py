@@ -1,6 +1,4 @@
-"""Averages of a model's parameters during training: stochastic weight averaging, exponential moving
-averages.
-"""
+"""Averages of a model's parameters during training: stochastic weight averaging, exponential moving averages."""
 
 from __future__ import annotations
 
@@ -46,9 +44,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
     tensor([2.])
     """
     if not 0.0 <= decay <= 1.0:
-        raise ValueError(
-            explain(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
-        )
+        raise ValueError(explain(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range."))
 
     def moving(averaged: Tensor, current: Tensor, num_averaged: Any) -> Tensor:
         return decay * averaged + (1 - decay) * current
@@ -57,8 +53,8 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 
 
 def for_lists(average: Average, weight: Callable[[Any], Any]) -> Callable:
-    """The same for lists of tensors of one dtype, in place. `weight(n)`: the weight of the new
-    tensors in floating-point averages."""
+    """The same for lists of tensors of one dtype, in place. `weight(n)`: the weight of the new tensors in
+    floating-point averages."""
 
     @no_grad()
     def update(averaged: Iterable[Tensor], current: Iterable[Tensor], num_averaged: Any) -> None:
@@ -72,8 +68,7 @@ def for_lists(average: Average, weight: Callable[[Any], Any]) -> Callable:
 
 
 def get_swa_multi_avg_fn() -> Callable:
-    """averages <- averages + (news - averages) / (n + 1): `get_swa_avg_fn` for lists of tensors, in
-    place.
+    """averages <- averages + (news - averages) / (n + 1): `get_swa_avg_fn` for lists of tensors, in place.
 
     >>> averages, news = [rushlight.tensor([1.]), rushlight.tensor([2.])], [rushlight.tensor([4.]),
     ...     rushlight.tensor([2.])]
@@ -85,8 +80,7 @@ def get_swa_multi_avg_fn() -> Callable:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
-    """averages <- decay averages + (1 - decay) news: `get_ema_avg_fn` for lists of tensors, in
-    place.
+    """averages <- decay averages + (1 - decay) news: `get_ema_avg_fn` for lists of tensors, in place.
 
     >>> averages, news = [rushlight.tensor([1.]), rushlight.tensor([2.])], [rushlight.tensor([5.]),
     ...     rushlight.tensor([2.])]
@@ -98,13 +92,11 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
 
 
 class AveragedModel(Module):
-    """A copy of a model whose parameters are an average of the model's, taken at each
-    `update_parameters(model)`.
+    """A copy of a model whose parameters are an average of the model's, taken at each `update_parameters(model)`.
 
-    Default: the mean of all. `avg_fn(average, new, n)` returns the next average,
-    `multi_avg_fn(averages, news, n)` writes it. Buffers are averaged too with `use_buffers`
-    (whole numbers are then cut off towards 0), else copied. P. Izmailov et al., *Averaging weights
-    leads to wider optima and better generalization*, 2018.
+    Default: the mean of all. `avg_fn(average, new, n)` returns the next average, `multi_avg_fn(averages, news, n)`
+    writes it. Buffers are averaged too with `use_buffers` (whole numbers are then cut off towards 0), else copied. P.
+    Izmailov et al., *Averaging weights leads to wider optima and better generalization*, 2018.
 
     >>> model = rushlight.nn.Linear(1, 1, bias=False)
     >>> average = rushlight.optim.swa_utils.AveragedModel(model)
@@ -137,9 +129,7 @@ class AveragedModel(Module):
         return self.module(*args, **kwargs)
 
     def _tensors(self, model: Module) -> list[Tensor]:
-        return list(
-            chain(model.parameters(), model.buffers()) if self.use_buffers else model.parameters()
-        )
+        return list(chain(model.parameters(), model.buffers()) if self.use_buffers else model.parameters())
 
     @no_grad()
     def update_parameters(self, model: Module) -> None:
@@ -170,14 +160,12 @@ def copy_all(pairs: list[tuple[Tensor, Tensor]]) -> None:
 
 @no_grad()
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
-    """Recompute running_mean and running_var of each batch norm in the model, over all batches of a
-    loader.
+    """Recompute running_mean and running_var of each batch norm in the model, over all batches of a loader.
 
     Of a batch that is a list or tuple the first element is given to the model.
 
     >>> model = rushlight.nn.BatchNorm1d(1)
-    >>> rushlight.optim.swa_utils.update_bn([rushlight.tensor([[0.], [2.]]), rushlight.tensor([[4.],
-    ...     [6.]])], model)
+    >>> rushlight.optim.swa_utils.update_bn([rushlight.tensor([[0.], [2.]]), rushlight.tensor([[4.], [6.]])], model)
     >>> model.running_mean, model.running_var
     (tensor([3.]), tensor([2.]))
     """
@@ -200,14 +188,13 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 
 
 class SWALR(Chainable):
-    """lr changes to `swa_lr` in `anneal_epochs`, along a cosine or, with anneal_strategy="linear",
-    a line; then it is constant.
+    """lr changes to `swa_lr` in `anneal_epochs`, along a cosine or, with anneal_strategy="linear", a line; then it is
+    constant.
 
     ValueError for another strategy or a negative number of epochs.
 
     >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0)
-    >>> scheduler = rushlight.optim.swa_utils.SWALR(optimizer, swa_lr=0.5, anneal_epochs=2,
-    ...     anneal_strategy="linear")
+    >>> scheduler = rushlight.optim.swa_utils.SWALR(optimizer, swa_lr=0.5, anneal_epochs=2, anneal_strategy="linear")
     >>> rates = scheduler.get_last_lr()
     >>> for _ in range(3):
     ...     optimizer.step(); scheduler.step(); rates += scheduler.get_last_lr()
@@ -227,15 +214,10 @@ class SWALR(Chainable):
             group["swa_lr"] = lr
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(
-                explain(
-                    "anneal_strategy must by one of 'cos' or 'linear', instead got "
-                    f"{anneal_strategy}"
-                )
+                explain(f"anneal_strategy must by one of 'cos' or 'linear', instead got {anneal_strategy}")
             )
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
-            raise ValueError(
-                explain(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
-            )
+            raise ValueError(explain(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}"))
         self._anneal_strategy, self.anneal_epochs = anneal_strategy, anneal_epochs
         super().__init__(optimizer, last_epoch)
 
@@ -256,11 +238,6 @@ class SWALR(Chainable):
 
 
 __all__ = [
-    "AveragedModel",
-    "SWALR",
-    "get_ema_avg_fn",
-    "get_ema_multi_avg_fn",
-    "get_swa_avg_fn",
-    "get_swa_multi_avg_fn",
+    "AveragedModel", "SWALR", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn",
     "update_bn",
-]
+]  # fmt: skip

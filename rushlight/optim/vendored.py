@@ -11,9 +11,7 @@ from rushlight.core.tensor import Tensor
 
 
 def _use_grad_for_differentiable(func: Callable) -> Callable:
-    """A decorator of `step`: it records ops only if the optimizer's default `differentiable` is
-    true.
-    """
+    """A decorator of `step`: it records ops only if the optimizer's default `differentiable` is true."""
 
     @wraps(func)
     def step(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -51,11 +49,8 @@ def _view_as_real(params: list[Tensor], *state_and_grads: list[Tensor]) -> None:
 def _default_to_fused_or_foreach(
     params: list[Tensor], differentiable: bool, use_fused: bool = False
 ) -> tuple[bool, bool]:
-    """Whether the fused and the list-wise form suit, (fused, foreach): of parameters on a CPU the
-    second never does."""
-    fused = (
-        use_fused and not differentiable and all(p is None or p.is_floating_point() for p in params)
-    )
+    """Whether the fused and the list-wise form suit, (fused, foreach): of parameters on a CPU the second never does."""
+    fused = use_fused and not differentiable and all(p is None or p.is_floating_point() for p in params)
     return fused, False
 
 

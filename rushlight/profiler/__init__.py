@@ -1,8 +1,7 @@
-"""torch.profiler: the time of each op in forward and backward, of each module, and of user-defined
-blocks.
+"""torch.profiler: the time of each op in forward and backward, of each module, and of user-defined blocks.
 
-While a profile records, a timing wrapper replaces the kernel of every op; otherwise profiling costs
-nothing. One profile records at a time, in the whole process."""
+While a profile records, a timing wrapper replaces the kernel of every op; otherwise profiling costs nothing. One
+profile records at a time, in the whole process."""
 
 from __future__ import annotations
 
@@ -21,24 +20,15 @@ from rushlight.base.missing_names import tell as _tell
 from rushlight.profiler.clocks import RUNNING, TURN, Clocks, Event, Recorder
 from rushlight.profiler.tables import Average, Averages, Modules, by_module
 
-__all__ = [
-    "ProfilerAction",
-    "ProfilerActivity",
-    "profile",
-    "record_function",
-    "schedule",
-    "tensorboard_trace_handler",
-]
+__all__ = ["ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule", "tensorboard_trace_handler"]
 
 ProfilerActivity = Enum("ProfilerActivity", "CPU XPU MTIA CUDA HPU PrivateUse1", start=0)
 ProfilerActivity.__doc__ = """What torch's profiler may watch; here it is the CPU, whatever is asked for.
 
 >>> rushlight.profiler.ProfilerActivity.CPU.name
 'CPU'
-"""  # noqa: E501
-ProfilerAction = Enum(
-    "ProfilerAction", "NONE WARMUP RECORD RECORD_AND_SAVE DEVICE_STOPPED", start=0
-)
+"""
+ProfilerAction = Enum("ProfilerAction", "NONE WARMUP RECORD RECORD_AND_SAVE DEVICE_STOPPED", start=0)
 ProfilerAction.__doc__ = """What a profiler does in a step: see `schedule`.
 
 >>> rushlight.profiler.schedule(wait=1, warmup=0,
@@ -48,15 +38,13 @@ True
 
 
 class profile:
-    """Record ops, backward nodes, modules and blocks inside it: a context manager, as
-    torch.profiler.profile.
+    """Record ops, backward nodes, modules and blocks inside it: a context manager, as torch.profiler.profile.
 
-    `schedule`: a function from the step number to an action, see `schedule()`; call `step()` after
-    each step. `on_trace_ready(prof)`: called when a recording is done. `record_shapes`: keep the
-    inputs' shapes. Accepted, and without effect on a CPU: `activities`, `profile_memory` (bytes are
-    always counted), `with_stack`, `with_flops`, `with_modules` (modules are always recorded). The
-    time of an op is its kernel's; the few hundred nanoseconds around it belong to the module or
-    block that calls it.
+    `schedule`: a function from the step number to an action, see `schedule()`; call `step()` after each step.
+    `on_trace_ready(prof)`: called when a recording is done. `record_shapes`: keep the inputs' shapes. Accepted, and
+    without effect on a CPU: `activities`, `profile_memory` (bytes are always counted), `with_stack`, `with_flops`,
+    `with_modules` (modules are always recorded). The time of an op is its kernel's; the few hundred nanoseconds around
+    it belong to the module or block that calls it.
 
     >>> x = rushlight.ones(8, 8, requires_grad=True)
     >>> with rushlight.profiler.profile() as prof:
@@ -101,9 +89,7 @@ class profile:
         self.stop()
 
     def start(self) -> None:
-        """Begin recording, or wait, according to the schedule. RuntimeError while another profile
-        records.
-        """
+        """Begin recording, or wait, according to the schedule. RuntimeError while another profile records."""
         if recording(self.current_action):
             self._begin()
 
@@ -117,9 +103,7 @@ class profile:
         before = self.current_action
         self.step_num += 1
         now = self.current_action
-        if before is ProfilerAction["RECORD_AND_SAVE"] or (
-            recording(before) and not recording(now)
-        ):
+        if before is ProfilerAction["RECORD_AND_SAVE"] or (recording(before) and not recording(now)):
             self.stop()
         if recording(now) and self.recorder is None:
             self._begin()
@@ -128,10 +112,7 @@ class profile:
         with TURN:
             if RUNNING:
                 raise RuntimeError(
-                    explain(
-                        "profiler: another profile records already; end it first, they cannot "
-                        "be nested"
-                    )
+                    explain("profiler: another profile records already; end it first, they cannot be nested")
                 )
             try:
                 self.clocks.put()
@@ -147,9 +128,7 @@ class profile:
                 return False
             RUNNING.clear()
             self.clocks.take()
-            self.kept = (
-                [*self.kept, *self.recorder.events] if self.acc_events else self.recorder.events
-            )
+            self.kept = [*self.kept, *self.recorder.events] if self.acc_events else self.recorder.events
             self.recorder = None
             return True
 
@@ -164,30 +143,22 @@ class profile:
         return self.events()
 
     def key_averages(
-        self,
-        group_by_input_shape: bool = False,
-        group_by_stack_n: int = 0,
-        group_by_overload_name: bool = False,
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
     ) -> Averages:
         """The calls grouped by name; with `group_by_input_shape`, by name and input shapes."""
         groups: dict[Any, list[Event]] = {}
         for event in self.events():
-            groups.setdefault(
-                (event.name, str(event.shapes) if group_by_input_shape else None), []
-            ).append(event)
+            groups.setdefault((event.name, str(event.shapes) if group_by_input_shape else None), []).append(event)
         return Averages(
-            Average(name, events[0].shapes if shapes else None, events)
-            for (name, shapes), events in groups.items()
+            Average(name, events[0].shapes if shapes else None, events) for (name, shapes), events in groups.items()
         )
 
     def module_averages(self) -> Modules:
-        """The modules by their names in the tree: calls, time forward and backward, bytes. Print it
-        for a table."""
+        """The modules by their names in the tree: calls, time forward and backward, bytes. Print it for a table."""
         return by_module(self.events())
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
-        """Write the calls as JSON that chrome://tracing and ui.perfetto.dev show; compressed if
-        `path` ends in .gz."""
+        """Write the calls as JSON that chrome://tracing and ui.perfetto.dev show; compressed if `path` ends in .gz."""
         pid = os.getpid()
         events = [
             {
@@ -198,16 +169,11 @@ class profile:
                 "tid": e.thread,
                 "ts": e.start,
                 "dur": e.cpu_time_total,
-                "args": {
-                    "bytes": e.bytes,
-                    **({"Input Dims": e.shapes} if e.shapes is not None else {}),
-                },
+                "args": {"bytes": e.bytes, **({"Input Dims": e.shapes} if e.shapes is not None else {})},
             }
             for e in self.events()
         ]
-        text = json.dumps(
-            {"schemaVersion": 1, "displayTimeUnit": "ms", "traceEvents": events}
-        ).encode()
+        text = json.dumps({"schemaVersion": 1, "displayTimeUnit": "ms", "traceEvents": events}).encode()
         with open(path, "wb") as file:
             file.write(gzip.compress(text) if str(path).endswith(".gz") else text)
 
@@ -226,16 +192,9 @@ def recording(action: ProfilerAction) -> bool:
 
 
 def schedule(
-    *,
-    wait: int,
-    warmup: int,
-    active: int,
-    repeat: int = 0,
-    skip_first: int = 0,
-    skip_first_wait: int = 0,
+    *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
 ) -> Callable[[int], ProfilerAction]:
-    """action = schedule(step): skip `skip_first` steps; then cycles of waiting, warming up and
-    recording.
+    """action = schedule(step): skip `skip_first` steps; then cycles of waiting, warming up and recording.
 
     `repeat`: the number of cycles, 0 for no limit.
 
@@ -277,9 +236,7 @@ class record_function:
         self.under_way: list[tuple[Recorder, Event] | None] = []
 
     def __enter__(self) -> record_function:
-        self.under_way.append(
-            (RUNNING[0], RUNNING[0].enter(self.name, "user")) if RUNNING else None
-        )
+        self.under_way.append((RUNNING[0], RUNNING[0].enter(self.name, "user")) if RUNNING else None)
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -313,9 +270,7 @@ def tensorboard_trace_handler(
     def write(prof: profile) -> None:
         os.makedirs(dir_name, exist_ok=True)
         worker = worker_name or f"{socket.gethostname()}_{os.getpid()}"
-        prof.export_chrome_trace(
-            os.path.join(dir_name, f"{worker}.{time.time_ns()}.pt.trace.json" + ".gz" * use_gzip)
-        )
+        prof.export_chrome_trace(os.path.join(dir_name, f"{worker}.{time.time_ns()}.pt.trace.json" + ".gz" * use_gzip))
 
     return write
 

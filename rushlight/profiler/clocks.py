@@ -20,12 +20,11 @@ from rushlight.profiler.units import told
 
 
 class Event:
-    """A recorded call: `name`, `kind` ('op', 'backward', 'module', 'collective' or 'user'), times
-    in microseconds, bytes of its result.
+    """A recorded call: `name`, `kind` ('op', 'backward', 'module', 'collective' or 'user'), times in microseconds,
+    bytes of its result.
 
-    `within`: the module call around it. `path`: a module's name in the tree, "2.attention". `seq`:
-    ticks of the autograd clock: for a node the tick of its making, for a module call the ticks of
-    its begin and end."""
+    `within`: the module call around it. `path`: a module's name in the tree, "2.attention". `seq`: ticks of the
+    autograd clock: for a node the tick of its making, for a module call the ticks of its begin and end."""
 
     __slots__ = (
         "name",
@@ -42,16 +41,8 @@ class Event:
         "seq",
     )
 
-    def __init__(
-        self, name: str, kind: str, shapes: list | None, depth: int, within: Event | None = None
-    ):
-        self.name, self.kind, self.shapes, self.depth, self.within = (
-            name,
-            kind,
-            shapes,
-            depth,
-            within,
-        )
+    def __init__(self, name: str, kind: str, shapes: list | None, depth: int, within: Event | None = None):
+        self.name, self.kind, self.shapes, self.depth, self.within = name, kind, shapes, depth, within
         self.start, self.end, self.inside, self.bytes, self.thread = 0.0, 0.0, 0.0, 0, get_ident()
         self.path, self.seq = "", (0, 0)
 
@@ -138,9 +129,7 @@ def timed(name: str, kernel: Callable) -> Callable:
         if not RUNNING:
             return kernel(*args, **kwargs)
         recorder = RUNNING[0]
-        shapes = (
-            [list(a.shape) for a in args if isinstance(a, np.ndarray)] if recorder.shapes else None
-        )
+        shapes = [list(a.shape) for a in args if isinstance(a, np.ndarray)] if recorder.shapes else None
         event = recorder.enter(shown if isinstance(shown, str) else shown(args), "op", shapes)
         try:
             out = kernel(*args, **kwargs)
@@ -159,11 +148,7 @@ def size_of(out: Any, args: tuple = ()) -> int:
     if not isinstance(out, np.ndarray):
         return 0
     given = [a for a in args if isinstance(a, np.ndarray)]
-    new = (
-        out.base is None
-        or bool(given)
-        and not any(out.base is a or out.base is a.base for a in given)
-    )
+    new = out.base is None or bool(given) and not any(out.base is a or out.base is a.base for a in given)
     return out.nbytes if new else 0
 
 
@@ -181,9 +166,7 @@ def timed_steps(steps: Callable) -> Callable:
             finally:
                 if recorder is not None and event is not None:
                     event.name = "" if done is None else name_of(done[0])
-                    event.seq = (
-                        (0, 0) if done is None or done[0].leaf else (done[0].seq, done[0].seq)
-                    )
+                    event.seq = (0, 0) if done is None or done[0].leaf else (done[0].seq, done[0].seq)
                     recorder.leave(event)
             if done is None:
                 return
@@ -218,17 +201,12 @@ def timed_modules(call: Callable) -> Callable:
 
 
 def path_of(module: Any, recorder: Recorder, event: Event) -> str:
-    """The module's name relative to the outermost module that is being called; "" for that
-    module."""
+    """The module's name relative to the outermost module that is being called; "" for that module."""
     recorder.modules[event] = module
     above = event.within
     while above is not None:
         owner = recorder.modules.get(above)
-        name = (
-            next((name for name, m in owner.named_modules() if m is module), "")
-            if owner is not None
-            else ""
-        )
+        name = next((name for name, m in owner.named_modules() if m is module), "") if owner is not None else ""
         if name:
             return f"{above.path}.{name}" if above.path else name
         above = above.within
@@ -236,25 +214,17 @@ def path_of(module: Any, recorder: Recorder, event: Event) -> str:
 
 
 class Clocks:
-    """Installs and removes wrappers around kernels, the engine and modules; by default the timing
-    wrappers."""
+    """Installs and removes wrappers around kernels, the engine and modules; by default the timing wrappers."""
 
     def __init__(
-        self,
-        kernel: Callable = timed,
-        steps: Callable = timed_steps,
-        modules: Callable = timed_modules,
+        self, kernel: Callable = timed, steps: Callable = timed_steps, modules: Callable = timed_modules
     ) -> None:
         self.kernel, self.steps, self.modules = kernel, steps, modules
         self.undo: list[Callable[[], None]] = []
 
     def put(self) -> None:
         lazy.complete()
-        for op, call in [
-            (one, call)
-            for one in TABLE.values()
-            for call in getattr(one.call, "forms", (one.call,))
-        ]:
+        for op, call in [(one, call) for one in TABLE.values() for call in getattr(one.call, "forms", (one.call,))]:
             cells = dict(zip(call.__code__.co_freevars, call.__closure__ or ()))
             if "kernel" in cells:
                 self.swap(cells["kernel"], self.kernel(op.called, cells["kernel"].cell_contents))

@@ -7,14 +7,7 @@ from bisect import bisect_left
 from rushlight.profiler.clocks import Event
 from rushlight.profiler.units import in_bytes, told
 
-SORTS = (
-    "cpu_time_total",
-    "self_cpu_time_total",
-    "cpu_time",
-    "count",
-    "cpu_memory_usage",
-    "self_cpu_memory_usage",
-)
+SORTS = ("cpu_time_total", "self_cpu_time_total", "cpu_time", "count", "cpu_memory_usage", "self_cpu_memory_usage")
 ELSEWHERE = (
     "cuda_time",
     "device_time",
@@ -68,30 +61,14 @@ class Averages(list):
         top_level_events_only: bool = False,
         time_unit: str | None = None,
     ) -> str:
-        """A table, largest rows first. `sort_by`: 'self_cpu_time_total', 'cpu_time_total',
-        'cpu_time', 'count' or 'cpu_memory_usage'. Without it, or with a column of other devices,
-        rows are in the order of first calls."""
+        """A table, largest rows first. `sort_by`: 'self_cpu_time_total', 'cpu_time_total', 'cpu_time', 'count' or
+        'cpu_memory_usage'. Without it, or with a column of other devices, rows are in the order of first calls."""
         if sort_by is not None and sort_by not in SORTS + ELSEWHERE:
-            raise AttributeError(
-                f"profiler: cannot sort by {sort_by!r}; choose one of {', '.join(SORTS)}"
-            )
-        rows = (
-            self
-            if sort_by is None
-            else sorted(self, key=lambda row: getattr(row, sort_by), reverse=True)
-        )
+            raise AttributeError(f"profiler: cannot sort by {sort_by!r}; choose one of {', '.join(SORTS)}")
+        rows = self if sort_by is None else sorted(self, key=lambda row: getattr(row, sort_by), reverse=True)
         whole = self.self_cpu_time_total or 1.0
         shaped = any(row.input_shapes is not None for row in self)
-        head = [
-            "Name",
-            "Self CPU %",
-            "Self CPU",
-            "CPU total %",
-            "CPU total",
-            "CPU time avg",
-            "CPU Mem",
-            "# of Calls",
-        ]
+        head = ["Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "CPU Mem", "# of Calls"]
         lines = [head + ["Input Shapes"] * shaped]
         for row in rows[: row_limit if row_limit >= 0 else None]:
             lines.append(
@@ -115,39 +92,28 @@ class Averages(list):
 
 
 class ModuleRow:
-    """The calls of one module. `path`: its name in the tree; `kind`: its class; `calls`: their
-    number; `forward`, `backward`: microseconds including child modules; `bytes`: made by its ops in
-    forward and backward."""
+    """The calls of one module. `path`: its name in the tree; `kind`: its class; `calls`: their number; `forward`,
+    `backward`: microseconds including child modules; `bytes`: made by its ops in forward and backward."""
 
     def __init__(self, path: str, kind: str):
-        self.path, self.kind, self.calls, self.forward, self.backward, self.bytes = (
-            path,
-            kind,
-            0,
-            0.0,
-            0.0,
-            0,
-        )
+        self.path, self.kind, self.calls, self.forward, self.backward, self.bytes = path, kind, 0, 0.0, 0.0, 0
 
     def __repr__(self) -> str:
         return (
-            f"<{self.path} {self.kind}: {self.calls} calls, forward {told(self.forward)}, "
-            f"backward {told(self.backward)}>"
+            f"<{self.path} {self.kind}: {self.calls} calls, forward {told(self.forward)}, backward "
+            f"{told(self.backward)}>"
         )
 
 
 class Modules(list):
-    """The result of `module_averages()`: a list of `ModuleRow`, in the order of first calls, with
-    `table()`."""
+    """The result of `module_averages()`: a list of `ModuleRow`, in the order of first calls, with `table()`."""
 
     def table(self) -> str:
         """A table with a line for each module, child modules indented below their parent."""
         lines = [["Module", "Calls", "Forward", "Backward", "Mem"]]
         lines += [
             [
-                "  " * (row.path.count(".") + bool(row.path))
-                + (f"{row.path}: " if row.path else "")
-                + row.kind,
+                "  " * (row.path.count(".") + bool(row.path)) + (f"{row.path}: " if row.path else "") + row.kind,
                 str(row.calls),
                 told(row.forward),
                 told(row.backward),
@@ -166,32 +132,23 @@ def aligned(lines: list[list[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*lines)]
     rule = "  ".join("-" * width for width in widths)
     text = [
-        "  ".join([line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:]))])
-        for line in lines
+        "  ".join([line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:]))]) for line in lines
     ]
     return "\n".join([rule, text[0], rule, *text[1:], rule])
 
 
 def by_module(events: list[Event]) -> Modules:
-    """Sum the calls of each module. The backward of a node counts for the innermost module call in
-    which the node was made, and for the calls around it."""
+    """Sum the calls of each module. The backward of a node counts for the innermost module call in which the node was
+    made, and for the calls around it."""
     calls = sorted((e for e in events if e.kind == "module"), key=lambda e: e.start)
     rows: dict[tuple[str, str], ModuleRow] = {}
     for e in calls:
-        row = rows.setdefault(
-            (e.path, e.name), ModuleRow(e.path, e.name.removeprefix("nn.Module: "))
-        )
+        row = rows.setdefault((e.path, e.name), ModuleRow(e.path, e.name.removeprefix("nn.Module: ")))
         row.calls += 1
         row.forward += e.cpu_time_total
     begins = [e.seq[0] for e in calls]
     for e in events:
-        at = (
-            e.within
-            if e.kind == "op"
-            else maker(e.seq[0], calls, begins)
-            if e.kind == "backward"
-            else None
-        )
+        at = e.within if e.kind == "op" else maker(e.seq[0], calls, begins) if e.kind == "backward" else None
         while at is not None:
             around = rows.get((at.path, at.name))
             if around is not None:  # None: the call began before the recording
@@ -202,8 +159,8 @@ def by_module(events: list[Event]) -> Modules:
 
 
 def maker(seq: int, calls: list[Event], begins: list[int]) -> Event | None:
-    """The innermost module call in which a node was made: the last call that began before, or a
-    call around that one."""
+    """The innermost module call in which a node was made: the last call that began before, or a call around that
+    one."""
     place = bisect_left(begins, seq)
     at = calls[place - 1] if place else None
     while at is not None and not at.seq[0] < seq < at.seq[1]:

@@ -1,7 +1,7 @@
 """The names of ops in torch's profiler: `aten::conv2d`; `rushlight::NAME` for ops that torch lacks.
 
-An op has one name here. torch records the ops inside an op, too: `aten::convolution` inside
-`aten::conv2d`, `aten::addmm` inside `aten::linear`."""
+An op has one name here. torch records the ops inside an op, too: `aten::convolution` inside `aten::conv2d`,
+`aten::addmm` inside `aten::linear`."""
 
 from __future__ import annotations
 

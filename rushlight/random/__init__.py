@@ -1,8 +1,7 @@
 """Random numbers: torch 2.13's CPU stream, bit for bit, on NumPy arrays.
 
-`default_generator` draws for every function without a `generator` argument. Until `manual_seed` it
-is seeded from the operating system's noise. It is made on first use, so importing this module costs
-nothing.
+`default_generator` draws for every function without a `generator` argument. Until `manual_seed` it is seeded from the
+operating system's noise. It is made on first use, so importing this module costs nothing.
 
 >>> _ = manual_seed(0)
 >>> default_generator.normal(2)
@@ -22,23 +21,16 @@ from rushlight.random.blocks import memory_axes as memory_axes
 from .generator import Generator
 
 __all__ = [
-    "Generator",
-    "default_generator",
-    "fork_rng",
-    "get_rng_state",
-    "initial_seed",
-    "manual_seed",
-    "seed",
+    "Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed",
     "set_rng_state",
-]
+]  # fmt: skip
 
 default_generator = Generator()
 default_generator.restart(None)
 
 
 def manual_seed(seed: int) -> Generator:
-    """Seed the default generator with int(seed), in [-2^63, 2^64), and return the generator.
-    ValueError out of range.
+    """Seed the default generator with int(seed), in [-2^63, 2^64), and return the generator. ValueError out of range.
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.rand(2)
@@ -89,11 +81,9 @@ def set_rng_state(new_state: Any) -> None:
 
 
 @contextlib.contextmanager
-def fork_rng(
-    devices: Iterable[Any] | None = None, enabled: bool = True, device_type: str = "cuda"
-) -> Iterator[None]:
-    """Restore the default generator's state at the end of the block. `enabled=False`: do nothing.
-    `devices` and `device_type` name other devices whose generators to restore; there are none.
+def fork_rng(devices: Iterable[Any] | None = None, enabled: bool = True, device_type: str = "cuda") -> Iterator[None]:
+    """Restore the default generator's state at the end of the block. `enabled=False`: do nothing. `devices` and
+    `device_type` name other devices whose generators to restore; there are none.
 
     >>> _ = rushlight.manual_seed(0)
     >>> with rushlight.random.fork_rng():

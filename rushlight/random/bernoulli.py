@@ -22,27 +22,21 @@ _LOW_53 = np.array(2**53 - 1, np.uint64)
 def bernoulli(stream: Stream, p: np.ndarray, dtype: DType | None = None) -> np.ndarray:
     """1 where u < p, else 0, for a probability per element; u has 53 bits if p is float64, else 24.
 
-    Shape: that of p. Dtypes: p floating; the result `dtype`, or p's. RuntimeError if a p is not in
-    [0, 1].
+    Shape: that of p. Dtypes: p floating; the result `dtype`, or p's. RuntimeError if a p is not in [0, 1].
 
     >>> rushlight.Generator().manual_seed(0).bernoulli(np.array([0.5, 1.0, 0.0]))
     array([0., 1., 0.])
     """
     if kind_of(p.dtype) != "f":
         raise NotImplementedError(
-            explain(
-                f"\"bernoulli\" not implemented for '{of(p.dtype).scalar_type}': convert p to a "
-                "floating "
-                "dtype"
-            )
+            explain(f"\"bernoulli\" not implemented for '{of(p.dtype).scalar_type}': convert p to a floating dtype")
         )
     good = (p >= 0) & (p <= 1)
     if not good.all():
         raise RuntimeError(
             explain(
-                "Expected p_in >= 0 && p_in <= 1 to be true, but got false: bernoulli needs "
-                "probabilities "
-                f"in [0, 1], got {p[~good].ravel()[0]}"
+                "Expected p_in >= 0 && p_in <= 1 to be true, but got false: bernoulli needs probabilities in [0, 1], "
+                f"got {p[~good].ravel()[0]}"
             )
         )
     out, flat = empty("bernoulli", p.shape, p.dtype if dtype is None else dtype, "fiub")
@@ -56,8 +50,8 @@ def bernoulli(stream: Stream, p: np.ndarray, dtype: DType | None = None) -> np.n
 def bernoulli_scalar(stream: Stream, p: float, shape: Shape, dtype: DType = np.bool_) -> np.ndarray:
     """1 where u < p, else 0, for one probability; u has 53 bits whatever the dtype.
 
-    Shape: `shape`. Dtypes: bool, integers, floating. RuntimeError if p is not in [0, 1]. The
-    numbers depend on the generator's attribute `stream`; see `Generator`.
+    Shape: `shape`. Dtypes: bool, integers, floating. RuntimeError if p is not in [0, 1]. The numbers depend on the
+    generator's attribute `stream`; see `Generator`.
 
     >>> rushlight.Generator().manual_seed(123).bernoulli_scalar(0.5, 6).astype(int)
     array([1, 1, 0, 1, 1, 0])
@@ -84,8 +78,7 @@ def bernoulli_scalar(stream: Stream, p: float, shape: Shape, dtype: DType = np.b
 
 
 def intel_uniform(seed: int, n: int) -> np.ndarray:
-    """(n,) float64 in (0, 1) of Intel MKL's generator MCG31m1: x / m, then x <- 1132489760 x mod m,
-    m = 2^31 - 1."""
+    """(n,) float64 in (0, 1) of Intel MKL's generator MCG31m1: x / m, then x <- 1132489760 x mod m, m = 2^31 - 1."""
     x = np.empty(n, np.uint64)
     x[:1] = seed % _INTEL_MODULUS or 1
     done, leap = 1, _INTEL_FACTOR  # leap = factor^done: the second half from the first

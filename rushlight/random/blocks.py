@@ -13,20 +13,14 @@ Shape = int | Sequence[int]
 DType = str | type | np.dtype  # numpy.typing has such types, but is slow to import
 # elements: the float64 temporaries of a block stay in the L2 cache; whole groups of 16 fit
 BLOCK = 32 * 624
-_KINDS = {
-    "f": "floating",
-    "c": "complex",
-    "i": "signed integer",
-    "u": "unsigned integer",
-    "b": "bool",
-}
+_KINDS = {"f": "floating", "c": "complex", "i": "signed integer", "u": "unsigned integer", "b": "bool"}
 
 
 def empty(op: str, shape: Shape, dtype: DType, kinds: str) -> tuple[np.ndarray, np.ndarray]:
     """A new array and its flat view, of the real and imaginary parts if it is complex.
 
-    `kinds` says which dtypes `op` has: f floating, c complex, i signed, u unsigned integer, b bool.
-    NotImplementedError for another dtype, as in torch.
+    `kinds` says which dtypes `op` has: f floating, c complex, i signed, u unsigned integer, b bool. NotImplementedError
+    for another dtype, as in torch.
     """
     out = np.empty(shape, dtype)
     kind = kind_of(out.dtype)
@@ -48,11 +42,7 @@ def kind_of(dtype: np.dtype) -> str:
 
 def blocks(flat: np.ndarray) -> Iterable[np.ndarray]:
     """Views of up to BLOCK elements, one after another."""
-    return (
-        (flat,)
-        if len(flat) <= BLOCK
-        else [flat[start : start + BLOCK] for start in range(0, len(flat), BLOCK)]
-    )
+    return (flat,) if len(flat) <= BLOCK else [flat[start : start + BLOCK] for start in range(0, len(flat), BLOCK)]
 
 
 def memory_axes(array: np.ndarray) -> list[int]:

@@ -1,5 +1,4 @@
-"""Distributions computed from one uniform or normal per number: exponential, Cauchy, geometric,
-log-normal."""
+"""Distributions computed from one uniform or normal per number: exponential, Cauchy, geometric, log-normal."""
 
 from __future__ import annotations
 
@@ -18,9 +17,7 @@ from .vector_math import each, log64
 TINY = 2.0**-126  # the least normal float32
 
 
-def exponential(
-    stream: Stream, shape: Shape, dtype: DType = np.float32, lambd: float = 1.0
-) -> np.ndarray:
+def exponential(stream: Stream, shape: Shape, dtype: DType = np.float32, lambd: float = 1.0) -> np.ndarray:
     """-log(1 - u) / lambd: density lambd * exp(-lambd x) for x >= 0.
 
     Shape: `shape`. Dtypes: float16, bfloat16, float32, float64. RuntimeError unless lambd > 0.
@@ -64,8 +61,7 @@ def cauchy(
 def geometric(stream: Stream, shape: Shape, p: float, dtype: DType = np.float32) -> np.ndarray:
     """ceil(log u / log(1 - p)): k = 1, 2, ... with probability (1 - p)^(k-1) p.
 
-    Shape: `shape`. Dtypes: integers of 8 to 64 bits with a sign, uint8, floating. RuntimeError
-    unless 0 < p < 1.
+    Shape: `shape`. Dtypes: integers of 8 to 64 bits with a sign, uint8, floating. RuntimeError unless 0 < p < 1.
 
     >>> rushlight.Generator().manual_seed(0).geometric(3, 0.3)
     array([1., 1., 3.], dtype=float32)

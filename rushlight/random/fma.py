@@ -1,8 +1,7 @@
-"""a*b + c with one rounding, as a processor's FMA (fused multiply-add), and torch's roundings to
-narrow floats.
+"""a*b + c with one rounding, as a processor's FMA (fused multiply-add), and torch's roundings to narrow floats.
 
-g++ contracts torch's `u * (to - from) + from` to one FMA, so two roundings would give other bits in
-half of the values. NumPy has no FMA; the functions here compute the same result without one."""
+g++ contracts torch's `u * (to - from) + from` to one FMA, so two roundings would give other bits in half of the values.
+NumPy has no FMA; the functions here compute the same result without one."""
 
 from __future__ import annotations
 
@@ -17,8 +16,7 @@ _SPLIT = np.array(2.0**27 + 1)
 
 
 def near_halfway(x: np.ndarray) -> np.ndarray:
-    """A mask of the float64 values within 8 units in the last place of the midpoint between two
-    float32."""
+    """A mask of the float64 values within 8 units in the last place of the midpoint between two float32."""
     rest = x.view(np.int64) & _BELOW_FLOAT32
     rest -= _NEARLY_HALFWAY
     return rest.view(np.uint64) < 16
@@ -27,10 +25,9 @@ def near_halfway(x: np.ndarray) -> np.ndarray:
 def fma32(a: np.ndarray, b: float, c: float) -> np.ndarray:
     """round32(a*b + c) for float32 `a` and numbers b, c that float32 represents exactly.
 
-    The product of two float32 is exact in float64; the sum is not. Its two roundings, to 53 and to
-    24 bits, differ from a single one only if the first result is halfway between two float32. An
-    inexact sum is at least 2^53 times the last bit of its terms, so it is never subnormal in
-    float32, and its low 29 bits show whether it is halfway."""
+    The product of two float32 is exact in float64; the sum is not. Its two roundings, to 53 and to 24 bits, differ from
+    a single one only if the first result is halfway between two float32. An inexact sum is at least 2^53 times the last
+    bit of its terms, so it is never subnormal in float32, and its low 29 bits show whether it is halfway."""
     if b == 1.0:
         return a + np.float32(c)
     product = np.multiply(a, b, dtype=np.float64)
@@ -42,8 +39,7 @@ def fma32(a: np.ndarray, b: float, c: float) -> np.ndarray:
 
 
 def fma64(a: np.ndarray, b: float, c: float) -> np.ndarray:
-    """round64(a*b + c) for float64, without over- or underflow (S. Boldo, G. Melquiond, Emulation
-    of a FMA, 2008)."""
+    """round64(a*b + c) for float64, without over- or underflow (S. Boldo, G. Melquiond, Emulation of a FMA, 2008)."""
     if b == 1.0:
         return a + c
     if not math.isfinite(b + c):  # the error terms would be inf - inf = nan
@@ -77,8 +73,8 @@ def _halves(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def odd_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a + b rounded to odd: if inexact, the neighbour with an odd last bit. A second rounding then
-    equals a single one."""
+    """a + b rounded to odd: if inexact, the neighbour with an odd last bit. A second rounding then equals a single
+    one."""
     total, error = two_sum(a, b)
     even = (total.view(np.int64) & 1) == 0
     step = np.where(error > 0, np.inf, -np.inf)
@@ -86,8 +82,7 @@ def odd_sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def narrow(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """float64 or float32 `values` in `dtype`. To half and bfloat16 by way of float32, two roundings
-    as in torch."""
+    """float64 or float32 `values` in `dtype`. To half and bfloat16 by way of float32, two roundings as in torch."""
     if dtype.itemsize < 4:
         values = values.astype(np.float32, copy=False)
     return values.astype(dtype, copy=False)

@@ -39,8 +39,7 @@ def locked(method: F) -> F:
 
 
 def drawing(method: F) -> F:
-    """A decorator for methods that draw: runs under the lock, and adds the thread to the
-    generator's `witnesses`."""
+    """A decorator for methods that draw: runs under the lock, and adds the thread to the generator's `witnesses`."""
 
     @functools.wraps(method)
     def run(self: Stream, *args: Any, **kwargs: Any) -> Any:
@@ -62,15 +61,14 @@ def told() -> None:
 class Generator(Stream):
     """The random numbers of torch 2.13 on a CPU, bit for bit: the same seed gives the same numbers.
 
-    A method that draws returns a new NumPy array and may be called from several threads. State and
-    numbers go both ways between rushlight and torch: `get_state()` gives the bytes of
-    `torch.Generator.get_state()`. Until it is seeded, a generator stands where a new
-    torch.Generator does.
+    A method that draws returns a new NumPy array and may be called from several threads. State and numbers go both ways
+    between rushlight and torch: `get_state()` gives the bytes of `torch.Generator.get_state()`. Until it is seeded, a
+    generator stands where a new torch.Generator does.
 
-    `stream` chooses the numbers of `bernoulli_scalar`, and so of every dropout. 'portable', the
-    default, is what torch 2.7 and later draw everywhere, and older ones on CPUs that are not
-    Intel's; 'intel' is what torch up to 2.6 drew on Intel CPUs, by a generator of the MKL library
-    that a single word seeds (torch switched it off for repeating itself: pytorch/pytorch#132395).
+    `stream` chooses the numbers of `bernoulli_scalar`, and so of every dropout. 'portable', the default, is what torch
+    2.7 and later draw everywhere, and older ones on CPUs that are not Intel's; 'intel' is what torch up to 2.6 drew on
+    Intel CPUs, by a generator of the MKL library that a single word seeds (torch switched it off for repeating itself:
+    pytorch/pytorch#132395).
 
     RuntimeError for a device that is not 'cpu'.
 
@@ -95,30 +93,18 @@ class Generator(Stream):
     @stream.setter
     def stream(self, name: str) -> None:
         if name not in STREAMS:
-            raise ValueError(
-                explain(f"Generator.stream is one of {', '.join(map(repr, STREAMS))}, not {name!r}")
-            )
+            raise ValueError(explain(f"Generator.stream is one of {', '.join(map(repr, STREAMS))}, not {name!r}"))
         self.variant = name
 
     # -- seed and state ----------------------------------------------------------------------------
 
     @locked
     def manual_seed(self, seed: int) -> Generator:
-        """Seed the generator with an integer in [-2^63, 2^64), taken modulo 2^64. Returns the
-        generator."""
+        """Seed the generator with an integer in [-2^63, 2^64), taken modulo 2^64. Returns the generator."""
         if isinstance(seed, bool) or not hasattr(seed, "__index__"):
-            raise RuntimeError(
-                explain(
-                    f"manual_seed expected a long, but got {type(seed).__name__}: pass an integer"
-                )
-            )
+            raise RuntimeError(explain(f"manual_seed expected a long, but got {type(seed).__name__}: pass an integer"))
         if not -(2**63) <= int(seed) < 2**64:
-            raise ValueError(
-                explain(
-                    f"Overflow when unpacking long long: the seed {seed} is outside of [-2^63, "
-                    "2^64)"
-                )
-            )
+            raise ValueError(explain(f"Overflow when unpacking long long: the seed {seed} is outside of [-2^63, 2^64)"))
         told()
         self.restart(int(seed))
         return self
@@ -142,24 +128,18 @@ class Generator(Stream):
 
     @locked
     def set_state(self, state: Any) -> Generator:
-        """Set the state to one from `get_state`, of rushlight or torch. TypeError or RuntimeError
-        for an invalid state."""
+        """Set the state to one from `get_state`, of rushlight or torch. TypeError or RuntimeError for an invalid
+        state."""
         array = state._array if isinstance(state, Tensor) else np.asarray(state)
         if array.dtype != np.uint8:
             raise TypeError(
-                explain(
-                    f"RNG state must be a torch.ByteTensor: got {array.dtype}, pass what "
-                    "get_state() "
-                    "returned"
-                )
+                explain(f"RNG state must be a torch.ByteTensor: got {array.dtype}, pass what get_state() returned")
             )
         if array.size != STATE_BYTES:
             raise RuntimeError(
                 explain(
-                    f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the "
-                    "input RNG "
-                    "state "
-                    f"size to be {array.size}: pass what get_state() returned"
+                    f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG state size to be "
+                    f"{array.size}: pass what get_state() returned"
                 )
             )
         told()

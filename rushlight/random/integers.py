@@ -16,21 +16,16 @@ from .stream import Stream
 from .uniform import largest
 
 _LOOP = Loop("exchanged")
-MIN_VECTORIZED = (
-    1000  # below this many numbers a Python loop is faster than the vectorized exchange
-)
+MIN_VECTORIZED = 1000  # below this many numbers a Python loop is faster than the vectorized exchange
 _ONE_WORD = 2**28  # smaller ranges take a word per number, others two
 _LARGEST_PERMUTATION = (2**32 - 1) // 20
 
 
-def randint(
-    stream: Stream, low: int, high: int, shape: Shape, dtype: DType = np.int64
-) -> np.ndarray:
+def randint(stream: Stream, low: int, high: int, shape: Shape, dtype: DType = np.int64) -> np.ndarray:
     """low + w mod (high - low), w a word of 32 bits, or of 64 where high - low >= 2^28.
 
-    Shape: `shape`. Dtypes: bool, integers, float16, bfloat16, float32, float64; bounds that a
-    floating dtype does not hold move inwards, as in torch. RuntimeError if low >= high or a bound
-    does not fit the dtype.
+    Shape: `shape`. Dtypes: bool, integers, float16, bfloat16, float32, float64; bounds that a floating dtype does not
+    hold move inwards, as in torch. RuntimeError if low >= high or a bound does not fit the dtype.
 
     >>> rushlight.Generator().manual_seed(0).randint(0, 10, 5)
     array([4, 9, 3, 0, 3])
@@ -43,14 +38,11 @@ def randint(
     return out
 
 
-def random_(
-    stream: Stream, shape: Shape, dtype: DType = np.int64, low: int | None = None
-) -> np.ndarray:
-    """Any number of the dtype from 0 on, or from `low` on: up to the largest integer, or 2^digits
-    of a floating dtype.
+def random_(stream: Stream, shape: Shape, dtype: DType = np.int64, low: int | None = None) -> np.ndarray:
+    """Any number of the dtype from 0 on, or from `low` on: up to the largest integer, or 2^digits of a floating dtype.
 
-    Shape: `shape`. Dtypes: bool, signed integers, uint8, float16, bfloat16, float32, float64, and
-    with `low` the other unsigned integers but uint64. RuntimeError if `low` does not fit the dtype.
+    Shape: `shape`. Dtypes: bool, signed integers, uint8, float16, bfloat16, float32, float64, and with `low` the other
+    unsigned integers but uint64. RuntimeError if `low` does not fit the dtype.
 
     >>> rushlight.Generator().manual_seed(0).random_(2, np.uint8)
     array([172,  47], dtype=uint8)
@@ -58,9 +50,7 @@ def random_(
     out, flat = empty("random_", shape, dtype, "iubf")
     kind, top = kind_of(out.dtype), top_integer(out.dtype)
     if low is None and kind == "u" and out.itemsize > 1 or kind == "u" and out.itemsize == 8:
-        raise TypeError(
-            explain(f"random_ is not supported for dtype {out.dtype}: use randint with bounds")
-        )
+        raise TypeError(explain(f"random_ is not supported for dtype {out.dtype}: use randint with bounds"))
     if low == -(2**63) and out.dtype.name in ("int64", "float64", "float32", "bfloat16"):
         for block in blocks(flat):
             block[...] = as_dtype(stream.double_words(len(block)).view(np.int64), out.dtype)
@@ -85,9 +75,7 @@ def _fill(stream: Stream, flat: np.ndarray, low: int, count: int) -> None:
 def _fill_from_zero(stream: Stream, flat: np.ndarray, count: int, wide: bool) -> None:
     """w mod count, the width of w by the dtype: two words for int64 and float64."""
     for block in blocks(flat):
-        words = (
-            stream.double_words(len(block)) if wide else stream.words(len(block)).astype(np.uint64)
-        )
+        words = stream.double_words(len(block)) if wide else stream.words(len(block)).astype(np.uint64)
         block[...] = as_dtype((words % np.uint64(count)).view(np.int64), block.dtype)
 
 
@@ -112,17 +100,11 @@ def top_integer(dtype: np.dtype) -> int:
 def check_range(dtype: np.dtype, low: int, high: int) -> None:
     """RuntimeError unless low < high, and low and high - 1 lie in the dtype's range."""
     if low >= high:
-        raise RuntimeError(
-            explain(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-        )
+        raise RuntimeError(explain(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"))
     least, most = ends(dtype)
     for name, bound in (("from", low), ("to - 1", high - 1)):
         if not least <= bound <= most:
-            raise RuntimeError(
-                explain(
-                    f"{name} is out of bounds for {dtype}: {bound} is outside of [{least}, {most}]"
-                )
-            )
+            raise RuntimeError(explain(f"{name} is out of bounds for {dtype}: {bound} is outside of [{least}, {most}]"))
 
 
 @cache
@@ -131,16 +113,12 @@ def ends(dtype: np.dtype) -> tuple[float, float]:
     kind = kind_of(dtype)
     if kind == "f":
         return -largest(dtype), largest(dtype)
-    return (
-        (0, 1)
-        if kind == "b"
-        else (int(np.iinfo(dtype).min), min(int(np.iinfo(dtype).max), 2**63 - 1))
-    )
+    return (0, 1) if kind == "b" else (int(np.iinfo(dtype).min), min(int(np.iinfo(dtype).max), 2**63 - 1))
 
 
 def inner_range(low: int, high: int, dtype: np.dtype) -> tuple[int, int]:
-    """The bounds, moved inwards by a unit in the last place if a number next to a bound would round
-    out of the range."""
+    """The bounds, moved inwards by a unit in the last place if a number next to a bound would round out of the
+    range."""
     first, last = rounded(low + 1, dtype), rounded(high - 1, dtype)
     if first < low:
         low = first + last_place(low + 1, dtype)
@@ -149,9 +127,8 @@ def inner_range(low: int, high: int, dtype: np.dtype) -> tuple[int, int]:
     if low >= high:
         raise RuntimeError(
             explain(
-                f"random_ expects 'from' casted to {dtype} to be less than 'to' casted to {dtype}, "
-                "but got "
-                f"from={low} >= to={high}"
+                f"random_ expects 'from' casted to {dtype} to be less than 'to' casted to {dtype}, but got from={low} "
+                f">= to={high}"
             )
         )
     return low, high
@@ -169,11 +146,10 @@ def last_place(value: int, dtype: np.dtype) -> int:
 
 
 def randperm(stream: Stream, n: int, dtype: DType = np.int64) -> np.ndarray:
-    """A permutation of 0, ..., n-1 by exchanging i with i + w mod (n - i), for i = 0, ..., n-2 (R.
-    Fisher, F. Yates).
+    """A permutation of 0, ..., n-1 by exchanging i with i + w mod (n - i), for i = 0, ..., n-2 (R. Fisher, F. Yates).
 
-    Shape: (n,). Dtypes: integers, float16, bfloat16, float32, float64. RuntimeError if n < 0, n is
-    more than the dtype can count, or more than 214,748,364.
+    Shape: (n,). Dtypes: integers, float16, bfloat16, float32, float64. RuntimeError if n < 0, n is more than the dtype
+    can count, or more than 214,748,364.
 
     >>> rushlight.Generator().manual_seed(0).randperm(5)
     array([4, 0, 1, 3, 2])
@@ -186,12 +162,11 @@ def randperm(stream: Stream, n: int, dtype: DType = np.int64) -> np.ndarray:
 
 
 def exchanged(partners: np.ndarray) -> np.ndarray:
-    """0, ..., n-1 after exchanging elements i and partners[i] >= i, for i = 0, 1, ..., without a
-    loop.
+    """0, ..., n-1 after exchanging elements i and partners[i] >= i, for i = 0, 1, ..., without a loop.
 
-    Step i takes from place partners[i] the number that the last earlier step with the same partner
-    left there, or the place's own number if there is none. The number that a step leaves is the one
-    in its own place, traced back to an untouched place."""
+    Step i takes from place partners[i] the number that the last earlier step with the same partner left there, or the
+    place's own number if there is none. The number that a step leaves is the one in its own place, traced back to an
+    untouched place."""
     if len(partners) < MIN_VECTORIZED:
         order = list(range(len(partners)))
         for i, other in enumerate(partners.tolist()):
@@ -217,28 +192,17 @@ def exchanged(partners: np.ndarray) -> np.ndarray:
 
 
 def check_count(n: int, dtype: np.dtype) -> None:
-    """RuntimeError unless randperm can count n numbers in the dtype; TypeError if it has no numbers
-    to count with."""
+    """RuntimeError unless randperm can count n numbers in the dtype; TypeError if it has no numbers to count with."""
     kind = kind_of(dtype)
     if kind not in "iuf":
-        raise TypeError(
-            explain(
-                f"randperm is not supported for dtype {dtype}: use an integer or floating dtype"
-            )
-        )
+        raise TypeError(explain(f"randperm is not supported for dtype {dtype}: use an integer or floating dtype"))
     if n < 0:
         raise RuntimeError(explain(f"randperm: n must be non-negative, but is {n}"))
     if n - 1 > top_integer(dtype) and dtype.name != "bfloat16":  # whose permutation torch rounds
         raise RuntimeError(
-            explain(
-                f"randperm: n cannot be greater than {top_integer(dtype) + 1} for {dtype}, but is "
-                f"{n}: use int64"
-            )
+            explain(f"randperm: n cannot be greater than {top_integer(dtype) + 1} for {dtype}, but is {n}: use int64")
         )
     if n >= _LARGEST_PERMUTATION:
         raise RuntimeError(
-            explain(
-                f"randperm: n must be less than {_LARGEST_PERMUTATION}, but is {n}: permute blocks "
-                "instead"
-            )
+            explain(f"randperm: n must be less than {_LARGEST_PERMUTATION}, but is {n}: permute blocks instead")
         )

@@ -1,7 +1,7 @@
 """Loops over random words for Numba (imported here): the same bits as the NumPy versions, faster.
 
-Numba caches the machine code beside this file or in the user's cache folder. The polynomials are
-those of `vector_math`; `fma` is the processor's instruction, or the C library's function."""
+Numba caches the machine code beside this file or in the user's cache folder. The polynomials are those of
+`vector_math`; `fma` is the processor's instruction, or the C library's function."""
 
 from __future__ import annotations
 
@@ -23,14 +23,13 @@ F, I, U = np.float32, np.int32, np.uint32
 ULP = F(2.0**-24)
 FLAGS: Any = {"error_model": "numpy", "nogil": True}
 
-# Numba vectorizes a loop over `log` with Intel's vector functions if they are installed; their bits
-# differ from the C library's.
+# Numba vectorizes a loop over `log` with Intel's vector functions if they are installed; their bits differ from the C
+# library's.
 SAME_LIBRARY = not config.USING_SVML
 
 
 def compiled(function: Callable) -> Callable:
-    """The decorator of all loops: compiles at the first call, and caches the code if a folder is
-    writable."""
+    """The decorator of all loops: compiles at the first call, and caches the code if a folder is writable."""
     try:
         return numba.njit(cache=True, **FLAGS)(function)
     except RuntimeError:
@@ -65,17 +64,15 @@ def real(typing: Any, x: Any) -> tuple:
 
 @compiled
 def twisted(one: np.uint32, next_one: np.uint32, far: np.uint32) -> np.uint32:
-    """The twister's recurrence: the new word from word k, word k + 1 and word k + 397 of the
-    key."""
+    """The twister's recurrence: the new word from word k, word k + 1 and word k + 397 of the key."""
     y = (one & U(0x8000_0000)) | (next_one & U(0x7FFF_FFFF))
     return far ^ (y >> U(1)) ^ ((U(0) - (next_one & U(1))) & U(0x9908_B0DF))
 
 
 @compiled
 def words(key: np.ndarray, out: np.ndarray) -> None:
-    """Write the twister's next words into `out`, (624 k,); advances its key (624,). Matsumoto and
-    Nishimura, "Mersenne Twister" (1998), in loops that LLVM vectorizes; NumPy calls a function for
-    each word."""
+    """Write the twister's next words into `out`, (624 k,); advances its key (624,). Matsumoto and Nishimura, "Mersenne
+    Twister" (1998), in loops that LLVM vectorizes; NumPy calls a function for each word."""
     for start in range(0, len(out), 624):
         for i in range(227):
             key[i] = twisted(key[i], key[i + 1], key[i + 397])
@@ -92,8 +89,7 @@ def words(key: np.ndarray, out: np.ndarray) -> None:
 
 @compiled
 def chances(words: np.ndarray, out: np.ndarray, below: np.uint64) -> None:
-    """out = 1 if the 53 bits of a pair of words are less than `below`, else 0, as in
-    `bernoulli_scalar`."""
+    """out = 1 if the 53 bits of a pair of words are less than `below`, else 0, as in `bernoulli_scalar`."""
     low = np.uint64(2**53 - 1)
     for i in range(len(out)):
         pair = np.uint64(words[2 * i]) << np.uint64(32) | np.uint64(words[2 * i + 1])
@@ -134,10 +130,7 @@ def sincos32(x: np.float32) -> tuple[np.float32, np.float32]:
     x = fma(multiple, F(-2.4187564849853515625e-4), x)
     x = fma(multiple, F(-3.77489497744594108e-8), x)
     z = x * x
-    c = (
-        fma(fma(F(2.443315711809948e-5), z, F(-1.388731625493765e-3)), z, F(4.166664568298827e-2))
-        * z
-    )
+    c = fma(fma(F(2.443315711809948e-5), z, F(-1.388731625493765e-3)), z, F(4.166664568298827e-2)) * z
     c = fma(c, z, z * F(-0.5)) + F(1)
     s = fma(fma(F(-1.9515295891e-4), z, F(8.3321608736e-3)), z, F(-1.6666654611e-1)) * z
     s = fma(s, x, x)
@@ -158,8 +151,8 @@ def uniforms(words: np.ndarray, out: np.ndarray, width: np.float32, low: np.floa
 
 @compiled
 def pairs(of_radius: np.ndarray, of_angle: np.ndarray, std: np.float32, mean: np.float32) -> None:
-    """Turn pairs of uniforms into normals, in place. A single loop over contiguous arrays, so that
-    LLVM vectorizes it."""
+    """Turn pairs of uniforms into normals, in place. A single loop over contiguous arrays, so that LLVM vectorizes
+    it."""
     for i in range(len(of_radius)):
         radius = F(math.sqrt(F(-2) * log32(F(1) - of_radius[i])))
         sine, cosine = sincos32(F(2.0 * math.pi) * of_angle[i])
@@ -169,8 +162,7 @@ def pairs(of_radius: np.ndarray, of_angle: np.ndarray, std: np.float32, mean: np
 
 @compiled
 def normals(words: np.ndarray, out: np.ndarray, std: np.float32, mean: np.float32) -> None:
-    """(16 k,) words -> (16 k,) normals, as in `normal`: each 16 words are 8 radii, then 8
-    angles."""
+    """(16 k,) words -> (16 k,) normals, as in `normal`: each 16 words are 8 radii, then 8 angles."""
     half = len(out) // 2
     first, second = np.empty(half, np.float32), np.empty(half, np.float32)
     for group in range(half // 8):
@@ -208,6 +200,5 @@ log1p, log, cos, sin, tan = map(each, (math.log1p, math.log, math.cos, math.sin,
 for part in (*rejection.PARTS, rejection.poisson, rejection.binomial, rejection.gamma):
     extending.register_jitable(part)
 poisson, binomial, gamma = (
-    compiled(rejection.filler(one))
-    for one in (rejection.poisson, rejection.binomial, rejection.gamma)
+    compiled(rejection.filler(one)) for one in (rejection.poisson, rejection.binomial, rejection.gamma)
 )

@@ -15,28 +15,23 @@ from .stream import Stream
 _MAX_CATEGORIES = 2**24
 
 # comparisons of a row and of all that are sooner made than looked for
-MAX_ROW_COMPARISONS, MAX_COMPARISONS = (1 << 12, 1 << 22)
+MAX_ROW_COMPARISONS, MAX_COMPARISONS = 1 << 12, 1 << 22
 
 
-def multinomial(
-    stream: Stream, weights: np.ndarray, num_samples: int, replacement: bool = False
-) -> np.ndarray:
+def multinomial(stream: Stream, weights: np.ndarray, num_samples: int, replacement: bool = False) -> np.ndarray:
     """Indices into the last dimension of `weights`, each drawn in proportion to its weight.
 
-    Shapes: weights (c,) -> (num_samples,), (n, c) -> (n, num_samples). Dtypes: weights floating,
-    result int64. RuntimeError for other shapes, weights that are negative, infinite, nan or all
-    zero, and for more samples without replacement than categories. One sample, or no replacement:
-    the largest of weight / exponential (where float16 or bfloat16 makes some equal, torch's order
-    of those is not followed). Else the inverse of the cumulative sum.
+    Shapes: weights (c,) -> (num_samples,), (n, c) -> (n, num_samples). Dtypes: weights floating, result int64.
+    RuntimeError for other shapes, weights that are negative, infinite, nan or all zero, and for more samples without
+    replacement than categories. One sample, or no replacement: the largest of weight / exponential (where float16 or
+    bfloat16 makes some equal, torch's order of those is not followed). Else the inverse of the cumulative sum.
 
     >>> rushlight.Generator().manual_seed(0).multinomial(np.array([0.1, 0.2, 0.7]), 2)
     array([2, 1])
     """
     check(weights, num_samples, replacement)
     if replacement and num_samples > 1:
-        return _with_replacement(stream, np.atleast_2d(weights), num_samples).reshape(
-            *weights.shape[:-1], num_samples
-        )
+        return _with_replacement(stream, np.atleast_2d(weights), num_samples).reshape(*weights.shape[:-1], num_samples)
     lifetimes = room_like(weights, weights.dtype)
     target = in_memory_order(lifetimes)
     target[...] = exponential(stream, target.shape, weights.dtype)
@@ -48,74 +43,50 @@ def multinomial(
 
 
 def _with_replacement(stream: Stream, weights: np.ndarray, n: int) -> np.ndarray:
-    """weights (rows, c) -> (rows, n): how many of a row's cumulative sums are less than a uniform
-    number."""
-    cumulative = np.add.accumulate(
-        weights, -1, weights.dtype if weights.itemsize > 2 else np.float32
-    )
+    """weights (rows, c) -> (rows, n): how many of a row's cumulative sums are less than a uniform number."""
+    cumulative = np.add.accumulate(weights, -1, weights.dtype if weights.itemsize > 2 else np.float32)
     cumulative /= cumulative[:, -1:]
     cumulative[:, -1] = 1
-    cumulative, draws = (
-        cumulative.astype(np.float64),
-        stream.uniform53(len(weights) * n).reshape(len(weights), n),
-    )
+    cumulative, draws = cumulative.astype(np.float64), stream.uniform53(len(weights) * n).reshape(len(weights), n)
     # faster for many rows with few categories
     if cumulative.shape[1] * n <= MAX_ROW_COMPARISONS and cumulative.size * n <= MAX_COMPARISONS:
         return as_int64(np.count_nonzero(cumulative[:, None] < draws[..., None], -1))
-    return np.array(
-        [np.searchsorted(row, u, "left") for row, u in zip(cumulative, draws)], np.int64
-    )
+    return np.array([np.searchsorted(row, u, "left") for row, u in zip(cumulative, draws)], np.int64)
 
 
 def check(weights: np.ndarray, num_samples: int, replacement: bool) -> None:
     if kind_of(weights.dtype) != "f":
         raise RuntimeError(
             explain(
-                f"multinomial only supports floating-point dtypes for input, got: {weights.dtype}: "
-                "convert the weights to a floating dtype"
+                f"multinomial only supports floating-point dtypes for input, got: {weights.dtype}: convert the "
+                "weights to a floating dtype"
             )
         )
     if weights.ndim not in (1, 2):
-        raise RuntimeError(
-            explain(f"multinomial: prob_dist must be 1 or 2 dim, got shape {weights.shape}")
-        )
+        raise RuntimeError(explain(f"multinomial: prob_dist must be 1 or 2 dim, got shape {weights.shape}"))
     categories = weights.shape[-1]
     if num_samples <= 0:
-        raise RuntimeError(
-            explain(f"multinomial: cannot sample n_sample <= 0 samples, got {num_samples}")
-        )
+        raise RuntimeError(explain(f"multinomial: cannot sample n_sample <= 0 samples, got {num_samples}"))
     if not replacement and num_samples > categories:
         raise RuntimeError(
             explain(
-                "multinomial: cannot sample n_sample > prob_dist.size(-1) samples without "
-                "replacement: "
-                f"{num_samples} > {categories}; pass replacement=True or fewer samples"
+                f"multinomial: cannot sample n_sample > prob_dist.size(-1) samples without replacement: {num_samples} "
+                f"> {categories}; pass replacement=True or fewer samples"
             )
         )
     if categories > _MAX_CATEGORIES:
-        raise RuntimeError(
-            explain(f"multinomial: number of categories cannot exceed 2^24, got {categories}")
-        )
+        raise RuntimeError(explain(f"multinomial: number of categories cannot exceed 2^24, got {categories}"))
     if weights.size and weights.itemsize > 2:  # four calls where all is well
         total, least, most = np.add.reduce(weights, -1), np.minimum.reduce, np.maximum.reduce
         if least(weights, None) >= 0 and least(total, None) > 0 and most(total, None) < np.inf:
             return
     if replacement and not np.isfinite(weights).all():
         raise RuntimeError(
-            explain(
-                "invalid multinomial distribution (encountering probability entry = infinity "
-                "or NaN)"
-            )
+            explain("invalid multinomial distribution (encountering probability entry = infinity or NaN)")
         )
     if replacement and not (weights >= 0).all():
-        raise RuntimeError(
-            explain("invalid multinomial distribution (encountering probability entry < 0)")
-        )
+        raise RuntimeError(explain("invalid multinomial distribution (encountering probability entry < 0)"))
     if not ((weights >= 0) & np.isfinite(weights)).all():
-        raise RuntimeError(
-            explain("multinomial: probability tensor contains either `inf`, `nan` or element < 0")
-        )
+        raise RuntimeError(explain("multinomial: probability tensor contains either `inf`, `nan` or element < 0"))
     if weights.size and not (weights.sum(-1) > 0).all() or not categories:
-        raise RuntimeError(
-            explain("multinomial: invalid multinomial distribution (sum of probabilities <= 0)")
-        )
+        raise RuntimeError(explain("multinomial: invalid multinomial distribution (sum of probabilities <= 0)"))

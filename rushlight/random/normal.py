@@ -1,5 +1,5 @@
-"""Normal numbers: `torch.randn` and `normal_`. As torch: pair by pair for fewer than 16 numbers,
-else in groups of 16."""
+"""Normal numbers: `torch.randn` and `normal_`. As torch: pair by pair for fewer than 16 numbers, else in groups of
+16."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from .vector_math import each, log32, sincos32
 _LOOP = Loop("normals", call=3000)
 GROUP = 16  # 8 radii, then 8 angles
 MAX_ONE_CALL = 2048  # draws of fewer numbers compute the groups and the last 16 numbers together
-# a draw of up to this many numbers computes the normals of a whole block of 624 words, for later
-# draws, too
+# a draw of up to this many numbers computes the normals of a whole block of 624 words, for later draws, too
 MAX_AHEAD = 156
 _ONE, _MINUS_TWO, _TWO_PI_32 = (np.array(c, np.float32) for c in (1.0, -2.0, TWO_PI))
 
@@ -34,12 +33,10 @@ def normal(
     std: float = 1.0,
     contiguous: bool = True,
 ) -> np.ndarray:
-    """mean + std * sqrt(-2 log u) * cos 2 pi v, and the same with sin, for u, v uniform
-    (Box-Muller).
+    """mean + std * sqrt(-2 log u) * cos 2 pi v, and the same with sin, for u, v uniform (Box-Muller).
 
-    Shape: `shape`. Dtypes: float16, bfloat16, float32, float64; complex64 and complex128, each part
-    with std / sqrt 2. `contiguous=False` draws as torch does for a tensor that is not contiguous.
-    RuntimeError for std < 0.
+    Shape: `shape`. Dtypes: float16, bfloat16, float32, float64; complex64 and complex128, each part with std / sqrt 2.
+    `contiguous=False` draws as torch does for a tensor that is not contiguous. RuntimeError for std < 0.
 
     >>> rushlight.Generator().manual_seed(0).normal(2)
     array([ 1.5409961, -0.2934289], dtype=float32)
@@ -53,25 +50,16 @@ def normal(
         parts[...] = narrow(fma64(standard(stream, len(parts)), std, mean), parts.dtype)
     elif parts.itemsize == 8:
         _fill(parts, stream.uniform53, _groups64, mean, std, lost=len(parts) % GROUP)
-    elif (
-        _LOOP(len(parts)) is None
-        and len(parts) % GROUP == 0
-        and len(parts) <= min(MAX_AHEAD, stream.left)
-    ):
+    elif _LOOP(len(parts)) is None and len(parts) % GROUP == 0 and len(parts) <= min(MAX_AHEAD, stream.left):
         parts[...] = scaled32(stream.in_groups(len(parts), GROUP, standard32), mean, std)
     else:
-        draw, groups = (
-            (stream.uniform24, _groups32)
-            if _LOOP.compiled is None
-            else (stream.words, _groups_by_loop)
-        )
+        draw, groups = (stream.uniform24, _groups32) if _LOOP.compiled is None else (stream.words, _groups_by_loop)
         _fill(parts, draw, groups, mean, std, lost=len(parts) % GROUP if parts.itemsize == 4 else 0)
     return out
 
 
 def standard(stream: Stream, n: int) -> np.ndarray:
-    """n standard normals, (n,) float64, pair by pair; for odd n the stream keeps the second of the
-    last pair."""
+    """n standard normals, (n,) float64, pair by pair; for odd n the stream keeps the second of the last pair."""
     normals = [] if stream.spare_normal is None else [stream.spare_normal]
     pairs = (n - len(normals) + 1) // 2
     uniforms = stream.uniform53(2 * pairs)
@@ -95,14 +83,7 @@ def standard(stream: Stream, n: int) -> np.ndarray:
 Draw = Callable[[int], np.ndarray]
 
 
-def _fill(
-    parts: np.ndarray,
-    draw: Draw,
-    groups: Callable[..., np.ndarray],
-    mean: float,
-    std: float,
-    lost: int,
-) -> None:
+def _fill(parts: np.ndarray, draw: Draw, groups: Callable[..., np.ndarray], mean: float, std: float, lost: int) -> None:
     """Fill whole groups of 16, then the last 16 numbers again from new uniforms, as torch does.
 
     `lost`: uniforms that torch draws in between and does not use.
@@ -131,8 +112,7 @@ def scaled32(normals: np.ndarray, mean: float, std: float) -> np.ndarray:
 
 
 def standard32(uniforms: np.ndarray) -> np.ndarray:
-    """(16 k,) float32 uniforms -> (16 k,) standard normals; each 16 uniforms are 8 radii, then 8
-    angles."""
+    """(16 k,) float32 uniforms -> (16 k,) standard normals; each 16 uniforms are 8 radii, then 8 angles."""
     of_radius, of_angle = uniforms.reshape(-1, 2, 8).swapaxes(0, 1)  # (k, 8) each
     radius = np.sqrt(_MINUS_TWO * log32((_ONE - of_radius).reshape(-1)))
     sine, cosine = sincos32((_TWO_PI_32 * of_angle).reshape(-1))

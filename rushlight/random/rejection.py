@@ -1,9 +1,8 @@
-"""Rejection samplers, which use a random number of words. They run as Python and, through `loops`,
-as Numba code.
+"""Rejection samplers, which use a random number of words. They run as Python and, through `loops`, as Numba code.
 
-Each sampler is a function (words, at, spare, x, y) -> (number, at, spare). It reads `words` from
-index `at` on; `spare` is the second normal of the last pair, or nan; x and y are the parameters of
-this number. IndexError at the end of the words."""
+Each sampler is a function (words, at, spare, x, y) -> (number, at, spare). It reads `words` from index `at` on; `spare`
+is the second normal of the last pair, or nan; x and y are the parameters of this number. IndexError at the end of the
+words."""
 
 from __future__ import annotations
 
@@ -32,12 +31,10 @@ Drawn = tuple[float, int]
 
 
 def filler(one: Callable) -> Callable:
-    """A function fill(words, progress, out, x, y) that draws all numbers of a sampler, from index
-    progress[0] on.
+    """A function fill(words, progress, out, x, y) that draws all numbers of a sampler, from index progress[0] on.
 
-    `progress` holds the state at the begin of the present number: its index in `out`, the index of
-    its first word, and the spare normal. When the words run out, the caller continues from there
-    with more words."""
+    `progress` holds the state at the begin of the present number: its index in `out`, the index of its first word, and
+    the spare normal. When the words run out, the caller continues from there with more words."""
 
     def fill(words: Any, progress: Any, out: Any, x: Any, y: Any) -> None:
         at, spare = int(progress[1]), progress[2]
@@ -63,8 +60,7 @@ def pair(of_angle: float, of_radius: float) -> tuple[float, float]:
 
 
 def poisson(words: Any, at: int, spare: float, rate: float, _: float) -> tuple[float, int, float]:
-    """Products of uniforms below a rate of 10 (D. Knuth), else transformed rejection (W. Hoermann,
-    PTRS, 1993)."""
+    """Products of uniforms below a rate of 10 (D. Knuth), else transformed rejection (W. Hoermann, PTRS, 1993)."""
     k = 0.0
     if rate >= 10.0:
         k, at = poisson_by_rejection(words, at, rate)
@@ -102,11 +98,7 @@ def binomial(words: Any, at: int, spare: float, n: float, p: float) -> tuple[flo
     if p >= 1.0:
         return n, at, spare
     q = 1.0 - p if p > 0.5 else p
-    k, at = (
-        binomial_by_rejection(words, at, n, q)
-        if n * q >= 10.0
-        else binomial_by_gaps(words, at, n, q)
-    )
+    k, at = binomial_by_rejection(words, at, n, q) if n * q >= 10.0 else binomial_by_gaps(words, at, n, q)
     return n - k if p > 0.5 else k, at, spare
 
 
@@ -163,8 +155,8 @@ def stirling_rest(k: float) -> float:
 
 
 def gamma(words: Any, at: int, spare: float, alpha: Any, third: Any) -> tuple[float, int, float]:
-    """Marsaglia and Tsang, 2000. As in torch, some sums and quotients are rounded to alpha's dtype,
-    the dtype of `third`."""
+    """Marsaglia and Tsang, 2000. As in torch, some sums and quotients are rounded to alpha's dtype, the dtype of
+    `third`."""
     if alpha == 0:
         return 0.0, at, spare
     one, scale = alpha / alpha, 1.0
@@ -190,11 +182,4 @@ def gamma(words: Any, at: int, spare: float, alpha: Any, third: Any) -> tuple[fl
             return scale * d * cube, at, spare
 
 
-PARTS = (
-    pair,
-    uniform,
-    poisson_by_rejection,
-    binomial_by_gaps,
-    binomial_by_rejection,
-    stirling_rest,
-)
+PARTS = (pair, uniform, poisson_by_rejection, binomial_by_gaps, binomial_by_rejection, stirling_rest)

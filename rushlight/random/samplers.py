@@ -22,21 +22,14 @@ from .stream import Stream
 _THIRD = np.float32(1) / np.float32(3)
 _MAX_WORDS_AHEAD = 2**16  # words that are read ahead
 _NO_WORDS = np.empty(0, np.uint32)
-_LOOPS = {
-    one: Loop(one.__name__, cost=20, libm=True) for one in (poisson_one, binomial_one, gamma_one)
-}
+_LOOPS = {one: Loop(one.__name__, cost=20, libm=True) for one in (poisson_one, binomial_one, gamma_one)}
 
 
 def check(op: str, values: np.ndarray, good: np.ndarray, wanted: str, half: bool = False) -> None:
-    """NotImplementedError unless the dtype is floating (16 bits only if `half`); RuntimeError
-    unless all are `good`."""
+    """NotImplementedError unless the dtype is floating (16 bits only if `half`); RuntimeError unless all are `good`."""
     if kind_of(values.dtype) != "f" or (values.itemsize < 4 and not half):
         raise NotImplementedError(
-            explain(
-                f"\"{op}\" not implemented for '{of(values.dtype).scalar_type}': convert to "
-                "float32 or "
-                "float64"
-            )
+            explain(f"\"{op}\" not implemented for '{of(values.dtype).scalar_type}': convert to float32 or float64")
         )
     if not good.all():
         raise RuntimeError(explain(f"{op} needs {wanted}, got {values[~good].ravel()[0]}"))
@@ -45,17 +38,14 @@ def check(op: str, values: np.ndarray, good: np.ndarray, wanted: str, half: bool
 def _sampled(stream: Stream, one: Callable, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """A sample for each x and y, in float64. Inside, a sampler may round to the dtype of x."""
     compiled, spare = _LOOPS[one](x.size), stream.spare_normal
-    fill, progress = (
-        compiled or filler(one),
-        np.array((0.0, 0.0, math.nan if spare is None else spare)),
-    )
+    fill, progress = compiled or filler(one), np.array((0.0, 0.0, math.nan if spare is None else spare))
     flat: list = [a.reshape(-1) for a in (x, y)]
     numbers = np.empty(x.size)
     if not compiled:  # lists: a loop of Python is slow to read arrays
         flat = [list(a) if one is gamma_one else a.tolist() for a in flat]
         numbers, progress = numbers.tolist(), progress.tolist()
     # few numbers: reuse the remaining words
-    words, ahead = (_NO_WORDS, min(stream.left or 32, 16 + 16 * x.size))
+    words, ahead = _NO_WORDS, min(stream.left or 32, 16 + 16 * x.size)
     while True:
         mark, left = stream.mark(ahead), words[int(progress[1]) :]
         words, progress[1] = stream.words(ahead), 0
@@ -75,9 +65,8 @@ def _sampled(stream: Stream, one: Callable, x: np.ndarray, y: np.ndarray) -> np.
 def poisson(stream: Stream, rate: np.ndarray) -> np.ndarray:
     """k with probability exp(-rate) rate^k / k!, for a rate per element.
 
-    Shape and dtype: those of `rate`, floating. RuntimeError for a rate that is negative, infinite
-    or nan. Products of uniforms below a rate of 10 (D. Knuth), else transformed rejection (W.
-    Hoermann, PTRS, 1993).
+    Shape and dtype: those of `rate`, floating. RuntimeError for a rate that is negative, infinite or nan. Products of
+    uniforms below a rate of 10 (D. Knuth), else transformed rejection (W. Hoermann, PTRS, 1993).
 
     >>> rushlight.Generator().manual_seed(0).poisson(np.array([4.0, 50.0]))
     array([ 7., 52.])
@@ -96,48 +85,33 @@ def poisson(stream: Stream, rate: np.ndarray) -> np.ndarray:
 def binomial(stream: Stream, count: np.ndarray, p: np.ndarray) -> np.ndarray:
     """Successes among `count` trials of probability p each.
 
-    Shapes: p broadcasts to that of `count`. Dtypes: float32 or float64, the same for both; so is
-    the result. TypeError for other dtypes, RuntimeError for a count that is negative or infinite,
-    and for p outside [0, 1]. Geometric gaps where count * p < 10, else transformed rejection (W.
-    Hoermann, BTRS, 1993).
+    Shapes: p broadcasts to that of `count`. Dtypes: float32 or float64, the same for both; so is the result. TypeError
+    for other dtypes, RuntimeError for a count that is negative or infinite, and for p outside [0, 1]. Geometric gaps
+    where count * p < 10, else transformed rejection (W. Hoermann, BTRS, 1993).
 
     >>> rushlight.Generator().manual_seed(0).binomial(np.array([10.0, 100.0]), np.array([0.5, 0.5]))
     array([ 7., 51.])
     """
     if p.dtype != count.dtype:
         raise TypeError(
-            explain(
-                f"binomial: count is {count.dtype} and p is {p.dtype}: convert one to the "
-                "other's dtype"
-            )
+            explain(f"binomial: count is {count.dtype} and p is {p.dtype}: convert one to the other's dtype")
         )
-    check(
-        "binomial",
-        count,
-        (count >= 0) & np.isfinite(count),
-        "counts that are finite and non-negative",
-    )
+    check("binomial", count, (count >= 0) & np.isfinite(count), "counts that are finite and non-negative")
     check("binomial", p, (p >= 0) & (p <= 1), "probabilities in [0, 1]")
     trials, chances = (np.broadcast_to(a, count.shape).astype(np.float64) for a in (count, p))
     return narrow(_sampled(stream, binomial_one, trials, chances), count.dtype)
 
 
 def standard_gamma(stream: Stream, alpha: np.ndarray) -> np.ndarray:
-    """Density x^(alpha-1) exp(-x) / Gamma(alpha), for an alpha per element (G. Marsaglia, W. Tsang,
-    2000).
+    """Density x^(alpha-1) exp(-x) / Gamma(alpha), for an alpha per element (G. Marsaglia, W. Tsang, 2000).
 
-    Shape and dtype: those of `alpha`, float32 or float64. RuntimeError for an alpha that is
-    negative, infinite or nan. Results are at least the dtype's smallest normal number.
+    Shape and dtype: those of `alpha`, float32 or float64. RuntimeError for an alpha that is negative, infinite or nan.
+    Results are at least the dtype's smallest normal number.
 
     >>> rushlight.Generator().manual_seed(0).standard_gamma(np.array([1.0, 5.0]))
     array([2.88243278, 4.06105479])
     """
-    check(
-        "standard_gamma",
-        alpha,
-        (alpha >= 0) & np.isfinite(alpha),
-        "alphas that are finite and non-negative",
-    )
+    check("standard_gamma", alpha, (alpha >= 0) & np.isfinite(alpha), "alphas that are finite and non-negative")
     numbers = _sampled(stream, gamma_one, alpha, np.full(alpha.shape, _THIRD, alpha.dtype))
     return np.maximum(narrow(numbers, alpha.dtype), np.finfo(alpha.dtype).tiny)
 
@@ -145,20 +119,15 @@ def standard_gamma(stream: Stream, alpha: np.ndarray) -> np.ndarray:
 def dirichlet(stream: Stream, alpha: np.ndarray) -> np.ndarray:
     """Gammas of the alphas, divided by their sum over the last dimension.
 
-    Shape and dtype: those of `alpha`, which has a dimension at least; float32 or float64.
-    RuntimeError as of `standard_gamma`. Results lie between the dtype's smallest normal number and
-    the last number before 1. In float64 the last bit may differ from torch's, which adds up in an
-    order that depends on the processor.
+    Shape and dtype: those of `alpha`, which has a dimension at least; float32 or float64. RuntimeError as of
+    `standard_gamma`. Results lie between the dtype's smallest normal number and the last number before 1. In float64
+    the last bit may differ from torch's, which adds up in an order that depends on the processor.
 
     >>> rushlight.Generator().manual_seed(0).dirichlet(np.array([1.0, 1.0, 1.0]))
     array([0.83490015, 0.13168619, 0.03341366])
     """
     if alpha.ndim == 0:
-        raise RuntimeError(
-            explain(
-                "dirichlet: alpha needs a dimension, of an element per category; got a 0-d array"
-            )
-        )
+        raise RuntimeError(explain("dirichlet: alpha needs a dimension, of an element per category; got a 0-d array"))
     gammas = standard_gamma(stream, alpha.astype(np.float64))
     shares = (gammas / gammas.sum(-1, keepdims=True)).astype(alpha.dtype)
     limits = np.finfo(alpha.dtype)

@@ -1,5 +1,4 @@
-"""The stream of 32-bit random words under all distributions: MT19937, seeded, read and saved as in
-torch."""
+"""The stream of 32-bit random words under all distributions: MT19937, seeded, read and saved as in torch."""
 
 from __future__ import annotations
 
@@ -17,13 +16,11 @@ from rushlight.random.choose_loop import Loop
 WORDS = 624  # words in a block of the twister
 DEFAULT_SEED = 67280421310721  # of a new torch.Generator
 STATE_BYTES = 5056
-MAX_SMALL_DRAW = (
-    128  # draws of up to this many numbers convert the whole block, for later draws, too
-)
+MAX_SMALL_DRAW = 128  # draws of up to this many numbers convert the whole block, for later draws, too
 
-# torch's CPUGeneratorImplState, byte for byte. `key` is the block before tempering. `left` is the
-# number of unread words plus 1; a twister that was seeded and not yet read has left 1 and next 0.
-# The single normal is never set on a CPU.
+# torch's CPUGeneratorImplState, byte for byte. `key` is the block before tempering. `left` is the number of unread
+# words plus 1; a twister that was seeded and not yet read has left 1 and next 0. The single normal is never set on a
+# CPU.
 _STATE = np.dtype(
     [
         ("seed", "<u8"),
@@ -51,12 +48,10 @@ _ULP_53 = np.array(2.0**-53, np.float64)
 
 
 class Stream:
-    """A stream of 32-bit words, with torch's further state: the seed and the second normal of a
-    pair.
+    """A stream of 32-bit words, with torch's further state: the seed and the second normal of a pair.
 
-    A draw takes the next words of the present block, a slice; the twister itself is always at the
-    end of a block. The twister is made on the first draw. A draw holds `lock`, so that the words of
-    one call are consecutive."""
+    A draw takes the next words of the present block, a slice; the twister itself is always at the end of a block. The
+    twister is made on the first draw. A draw holds `lock`, so that the words of one call are consecutive."""
 
     def __init__(self, seed: int | None = DEFAULT_SEED) -> None:
         self.lock = RLock()
@@ -67,8 +62,7 @@ class Stream:
         self.restart(seed)
 
     def restart(self, seed: int | None) -> None:
-        """Restart from `seed` modulo 2^64; for None, from the operating system's noise at the first
-        use."""
+        """Restart from `seed` modulo 2^64; for None, from the operating system's noise at the first use."""
         self._seed = None if seed is None else seed & 0xFFFF_FFFF_FFFF_FFFF
         self._twister_is_seeded = False
         self._block, self._next = _NO_WORDS, WORDS
@@ -145,8 +139,7 @@ class Stream:
         return self._worked_on(every_unit53)[start:end:2]
 
     def _worked_on(self, work: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """work(block), computed once for all small draws from the present block: a draw then costs
-        a slice."""
+        """work(block), computed once for all small draws from the present block: a draw then costs a slice."""
         block, made = self._work.get(work, (None, None))
         if block is not self._block:
             made = work(self._block)
@@ -154,11 +147,10 @@ class Stream:
         return made  # type: ignore[return-value]
 
     def in_groups(self, n: int, size: int, work: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """work(uniform24(n)), read-only, for n <= `left`; `work` treats each group of `size`
-        numbers independently.
+        """work(uniform24(n)), read-only, for n <= `left`; `work` treats each group of `size` numbers independently.
 
-        For small arrays the calls cost more than the numbers. So all remaining words of the block
-        are converted at once, and the next draws take slices of the result."""
+        For small arrays the calls cost more than the numbers. So all remaining words of the block are converted at
+        once, and the next draws take slices of the result."""
         block, first, made = self._ahead
         start = self._next
         if block is not self._block or start < first or (start - first) % size:
@@ -199,17 +191,13 @@ class Stream:
         return record.view(np.uint8)
 
     def restore(self, state: np.ndarray) -> None:
-        """Set the state to one from `state()` or torch.get_rng_state(). RuntimeError for an invalid
-        state."""
+        """Set the state to one from `state()` or torch.get_rng_state(). RuntimeError for an invalid state."""
         record = np.frombuffer(state.tobytes(), _STATE)[0]
         left, following = int(record["left"]), int(record["next"])
         fresh = left == 1 and following == 0
         if record["seeded"] != 1 or not (fresh or 0 <= following == WORDS + 1 - left <= WORDS):
             raise RuntimeError(
-                explain(
-                    "Invalid mt19937 state: pass what get_state() or get_rng_state() returned, "
-                    "unchanged"
-                )
+                explain("Invalid mt19937 state: pass what get_state() or get_rng_state() returned, unchanged")
             )
         self.restart(int(record["seed"]))
         self._twister = self._twister or unseeded_twister()
@@ -236,8 +224,7 @@ def nothing_to_mix() -> Any:
 
 
 def unseeded_twister() -> Any:
-    """A twister that will be seeded by the caller; skips NumPy's mixing of a seed, most of the time
-    of MT19937(0)."""
+    """A twister that will be seeded by the caller; skips NumPy's mixing of a seed, most of the time of MT19937(0)."""
     return np.random.MT19937(nothing_to_mix())
 
 
@@ -262,25 +249,21 @@ def units53(pairs: np.ndarray) -> np.ndarray:
 
 
 def every_unit53(words: np.ndarray) -> np.ndarray:
-    """(n,) words -> (n - 1,) float64, one for each pair of adjacent words: a draw may begin at any
-    word."""
+    """(n,) words -> (n - 1,) float64, one for each pair of adjacent words: a draw may begin at any word."""
     return units53(paired(words[:-1], words[1:]))
 
 
 def key_of(twister: Any) -> np.ndarray:
-    """The block of an np.random.MT19937 before tempering, (624,) uint32: a view of NumPy's own
-    state."""
+    """The block of an np.random.MT19937 before tempering, (624,) uint32: a view of NumPy's own state."""
     from ctypes import c_uint32
 
-    return np.frombuffer(
-        memoryview((c_uint32 * WORDS).from_address(twister.ctypes.state_address)), np.uint32
-    )
+    return np.frombuffer(memoryview((c_uint32 * WORDS).from_address(twister.ctypes.state_address)), np.uint32)
 
 
 @cache
 def key_is_first() -> bool:
-    """Whether NumPy's C state of a twister begins with its key. If not, or without ctypes, NumPy
-    must make the words."""
+    """Whether NumPy's C state of a twister begins with its key. If not, or without ctypes, NumPy must make the
+    words."""
     twister = np.random.MT19937(1)
     try:
         return np.array_equal(key_of(twister), twister.state["state"]["key"])

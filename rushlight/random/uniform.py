@@ -17,14 +17,11 @@ _LOOP = Loop("uniforms")
 UNIT = np.float32(0), np.float32(1)
 
 
-def uniform(
-    stream: Stream, shape: Shape, dtype: DType = np.float32, low: float = 0.0, high: float = 1.0
-) -> np.ndarray:
-    """low + (high - low) * u, u uniform in [0, 1): a multiple of 2^-53 for float64 and complex128,
-    else of 2^-24.
+def uniform(stream: Stream, shape: Shape, dtype: DType = np.float32, low: float = 0.0, high: float = 1.0) -> np.ndarray:
+    """low + (high - low) * u, u uniform in [0, 1): a multiple of 2^-53 for float64 and complex128, else of 2^-24.
 
-    Shape: `shape`. Dtypes: float16, bfloat16, float32, float64, complex64, complex128 (both parts).
-    RuntimeError if low > high or a bound does not fit the dtype.
+    Shape: `shape`. Dtypes: float16, bfloat16, float32, float64, complex64, complex128 (both parts). RuntimeError if low
+    > high or a bound does not fit the dtype.
 
     >>> rushlight.Generator().manual_seed(42).uniform(3)
     array([0.88226926, 0.91500396, 0.38286376], dtype=float32)
@@ -35,11 +32,7 @@ def uniform(
         check_bounds(parts.dtype, low, high)
     if parts.itemsize == 8:
         for block in blocks(parts):
-            block[...] = (
-                stream.uniform53(len(block))
-                if unit
-                else fma64(stream.uniform53(len(block)), high - low, low)
-            )
+            block[...] = stream.uniform53(len(block)) if unit else fma64(stream.uniform53(len(block)), high - low, low)
         return out
     single = UNIT if unit else (np.float32(low), np.float32(high))
     # NumPy's u is nearly as fast
@@ -56,8 +49,8 @@ def uniform(
 
 
 def half(values: np.ndarray, low: np.float32, high: np.float32, dtype: np.dtype) -> np.ndarray:
-    """float32 rounded to float16 or bfloat16; a number that rounds up to `high` becomes `low`,
-    since high is excluded."""
+    """float32 rounded to float16 or bfloat16; a number that rounds up to `high` becomes `low`, since high is
+    excluded."""
     narrowed = narrow(values, dtype)
     return np.where(narrowed >= high.astype(dtype), low.astype(dtype), narrowed)
 
@@ -70,25 +63,17 @@ def check_bounds(dtype: np.dtype, low: float, high: float) -> None:
     for name, bound in (("from", low), ("to", high)):
         if not abs(bound) <= limit:
             raise RuntimeError(
-                explain(
-                    f"{name} is out of bounds for {dtype}: {bound} is outside of [{-limit}, "
-                    f"{limit}]"
-                )
+                explain(f"{name} is out of bounds for {dtype}: {bound} is outside of [{-limit}, {limit}]")
             )
     if low > high:
         raise RuntimeError(
-            explain(
-                f"uniform_ expects to return a [from, to) range, but found from={low:g} > "
-                f"to={high:g}"
-            )
+            explain(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
         )
     if high - low > limit:
         raise RuntimeError(
             explain(
-                f"uniform_ expects to-from <= {limit}, the largest {dtype}, but found "
-                f"to={high} and "
-                f"from={low} which result in to-from to exceed the limit: draw from [0, 1) and "
-                "scale it"
+                f"uniform_ expects to-from <= {limit}, the largest {dtype}, but found to={high} and from={low} which "
+                "result in to-from to exceed the limit: draw from [0, 1) and scale it"
             )
         )
 

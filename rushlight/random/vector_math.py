@@ -1,9 +1,8 @@
 """The logarithm, sine and cosine inside torch's random numbers, to the last bit.
 
-For float32: the polynomials of the Cephes library (S. L. Moshier) in the form of avx_mathfun.h (G.
-Garberoglio, zlib licence), evaluated with FMAs where g++ fuses them. For float64: the C library's
-functions, one number at a time, since NumPy's vector functions may differ in the last bit. `loops`
-has the same for Numba."""
+For float32: the polynomials of the Cephes library (S. L. Moshier) in the form of avx_mathfun.h (G. Garberoglio, zlib
+licence), evaluated with FMAs where g++ fuses them. For float64: the C library's functions, one number at a time, since
+NumPy's vector functions may differ in the last bit. `loops` has the same for Numba."""
 
 from __future__ import annotations
 
@@ -51,8 +50,7 @@ _LOG_2, _LOG_2_REST = _constants((0.693359375, -2.12194440e-4))
 _ONE, _MINUS_HALF = _constants((1.0, -0.5))
 
 _EACH = {
-    function: Loop(function.__name__, libm=True)
-    for function in (math.log1p, math.log, math.cos, math.sin, math.tan)
+    function: Loop(function.__name__, libm=True) for function in (math.log1p, math.log, math.cos, math.sin, math.tan)
 }
 
 
@@ -60,9 +58,7 @@ def each(function: Callable[[float], float], values: np.ndarray) -> np.ndarray:
     """A function of module `math` on every element of a float64 array."""
     loop = _EACH[function](values.size) if function in _EACH else None
     if loop is None:
-        return np.fromiter(map(function, values.ravel().tolist()), F64, values.size).reshape(
-            values.shape
-        )
+        return np.fromiter(map(function, values.ravel().tolist()), F64, values.size).reshape(values.shape)
     out = np.empty(values.shape, F64)
     loop(values.reshape(-1), out.reshape(-1))
     return out
@@ -122,8 +118,7 @@ def _horner(x: np.ndarray, coefficients: list[np.ndarray]) -> np.ndarray:
 
 
 def _fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """a*b + c through float64. Not exact for all operands, but for those used here: checked for all
-    2^24 uniforms."""
+    """a*b + c through float64. Not exact for all operands, but for those used here: checked for all 2^24 uniforms."""
     y = np.multiply(a, b, dtype=F64)
     y += c
     return y.astype(F32)

@@ -1,5 +1,5 @@
-"""`record` writes checkpoints while a training loop runs; `replay` begins at a step again, with the
-same numbers to the bit."""
+"""`record` writes checkpoints while a training loop runs; `replay` begins at a step again, with the same numbers to the
+bit."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from rushlight.recording.process import process_state, set_process_state
 
 
 class Steps:
-    """The iterator of `replay`: (step, batch), for some rounds through a loader. `step`, `epoch`,
-    `index`: of the next batch, in all, and in its epoch."""
+    """The iterator of `replay`: (step, batch), for some rounds through a loader. `step`, `epoch`, `index`: of the next
+    batch, in all, and in its epoch."""
 
     def __init__(self, loader: Iterable, every: int, epochs: int, objects: dict[str, Any]):
         checkpoint.check_objects(objects)
@@ -82,9 +82,7 @@ class Steps:
 class Recording(Steps):
     """The iterator of `record`."""
 
-    def __init__(
-        self, folder: Path, loader: Iterable, every: int, epochs: int, objects: dict[str, Any]
-    ):
+    def __init__(self, folder: Path, loader: Iterable, every: int, epochs: int, objects: dict[str, Any]):
         super().__init__(loader, every, epochs, objects)
         self.folder = folder
         self.written: int | None = None  # the step of the last checkpoint
@@ -106,16 +104,16 @@ def record(
     resume: bool = False,
     **objects: Any,
 ) -> Recording:
-    """Iterate over (step, batch), `epochs` times through the loader; write a checkpoint into the
-    folder before each `every`-th step.
+    """Iterate over (step, batch), `epochs` times through the loader; write a checkpoint into the folder before each
+    `every`-th step.
 
-    `objects`: what training changes, under any names: model=, optimizer=, scheduler=; each has
-    state_dict() and load_state_dict(). A checkpoint holds their states, the gradients, the position
-    in the loader, and the random states of rushlight, NumPy and `random`. `replay` begins there
-    again, also after the process was killed. `resume`: go on at the last checkpoint.
+    `objects`: what training changes, under any names: model=, optimizer=, scheduler=; each has state_dict() and
+    load_state_dict(). A checkpoint holds their states, the gradients, the position in the loader, and the random states
+    of rushlight, NumPy and `random`. `replay` begins there again, also after the process was killed. `resume`: go on at
+    the last checkpoint.
 
-    ValueError if the folder has a recording and `resume` is false, or `every` is below 1; TypeError
-    for an object without a state.
+    ValueError if the folder has a recording and `resume` is false, or `every` is below 1; TypeError for an object
+    without a state.
 
     >>> import tempfile
     >>> model = rushlight.nn.Linear(1, 1)
@@ -155,17 +153,15 @@ def replay(
     body: Callable[[Any], Any] | None = None,
     **objects: Any,
 ) -> Steps:
-    """Iterate over (step, batch) as `record` did, from the last checkpoint at or before `step`
-    (default: the last of all), with the same numbers to the bit.
+    """Iterate over (step, batch) as `record` did, from the last checkpoint at or before `step` (default: the last of
+    all), with the same numbers to the bit.
 
-    `loader`, `objects`: made by the same program as for `record`. `body(batch)`: what the loop does
-    with a batch; it is called for the steps between the checkpoint and `step`, so that the model,
-    the optimizer and the loader are as they were before `step`. Without it the loop itself makes
-    these steps. `epochs`: rounds through the loader in all (default: to the end of the epoch of
-    `step`). Nothing is written.
+    `loader`, `objects`: made by the same program as for `record`. `body(batch)`: what the loop does with a batch; it is
+    called for the steps between the checkpoint and `step`, so that the model, the optimizer and the loader are as they
+    were before `step`. Without it the loop itself makes these steps. `epochs`: rounds through the loader in all
+    (default: to the end of the epoch of `step`). Nothing is written.
 
-    ValueError if there is no such checkpoint, if the names of objects differ, or if the recording
-    ends before `step`.
+    ValueError if there is no such checkpoint, if the names of objects differ, or if the recording ends before `step`.
 
     >>> import tempfile
     >>> def parts():
@@ -197,17 +193,15 @@ def replay(
         try:
             body(next(steps)[1])
         except StopIteration:
-            raise ValueError(
-                explain(f"the loader ends at step {steps.step}, before {step}", "raise epochs=")
-            ) from None
+            raise ValueError(explain(f"the loader ends at step {steps.step}, before {step}", "raise epochs=")) from None
     return steps
 
 
 def warn_of_persistent_workers(loader: Any) -> None:
     if getattr(loader, "persistent_workers", False):
         warn(
-            "the random numbers of persistent workers depend on all earlier epochs, so that they "
-            "are not replayed: use persistent_workers=False"
+            "the random numbers of persistent workers depend on all earlier epochs, so that they are not replayed: "
+            "use persistent_workers=False"
         )
 
 

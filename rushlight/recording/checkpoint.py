@@ -53,8 +53,7 @@ def check_objects(objects: dict[str, Any]) -> None:
         if not (hasattr(thing, "state_dict") and hasattr(thing, "load_state_dict")):
             raise TypeError(
                 explain(
-                    f"{name}, of type {type(thing).__name__}, has no state_dict() and "
-                    "load_state_dict()",
+                    f"{name}, of type {type(thing).__name__}, has no state_dict() and load_state_dict()",
                     "give modules, optimizers, schedulers, or an object with both methods",
                 )
             )
@@ -73,21 +72,15 @@ def parameters(objects: dict[str, Any]) -> Iterator[Tensor]:
 
 
 def states(objects: dict[str, Any]) -> dict[str, Any]:
-    """States, gradients (they matter where they accumulate), the mode of each module, and whether
-    each optimizer has made a step."""
+    """States, gradients (they matter where they accumulate), the mode of each module, and whether each optimizer has
+    made a step."""
     return {
         "objects": {name: thing.state_dict() for name, thing in objects.items()},
         "gradients": [None if p._grad is None else p._grad.detach() for p in parameters(objects)],
         "training": {
-            name: [m.training for m in thing.modules()]
-            for name, thing in objects.items()
-            if isinstance(thing, Module)
+            name: [m.training for m in thing.modules()] for name, thing in objects.items() if isinstance(thing, Module)
         },
-        "stepped": {
-            name: thing._opt_called
-            for name, thing in objects.items()
-            if isinstance(thing, Optimizer)
-        },
+        "stepped": {name: thing._opt_called for name, thing in objects.items() if isinstance(thing, Optimizer)},
     }
 
 

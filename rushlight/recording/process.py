@@ -1,5 +1,5 @@
-"""State of the process that decides how numbers are rounded: the budgets after which compiled loops
-take over from NumPy."""
+"""State of the process that decides how numbers are rounded: the budgets after which compiled loops take over from
+NumPy."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ BUDGETS: dict[str, Budget] = {
 
 def process_state() -> dict[str, Any]:
     """What `set_process_state` needs."""
-    return {
-        "budgets": {name: budget.left for name, budget in BUDGETS.items()},
-        "numba": "numba" in sys.modules,
-    }
+    return {"budgets": {name: budget.left for name, budget in BUDGETS.items()}, "numba": "numba" in sys.modules}
 
 
 def set_process_state(state: dict[str, Any]) -> None:

@@ -1,8 +1,7 @@
 """`save` and `load`: .pt files that torch reads and writes too.
 
-A file is a zip archive of `data.pkl`, a pickle with torch's names, and one record for each block of
-memory that tensors share. By default (`weights_only=True`) loading a file runs no code from the
-file.
+A file is a zip archive of `data.pkl`, a pickle with torch's names, and one record for each block of memory that tensors
+share. By default (`weights_only=True`) loading a file runs no code from the file.
 
 >>> import io
 >>> file = io.BytesIO()
@@ -25,12 +24,7 @@ from rushlight.base.errors import explain
 from rushlight.base.missing_names import tell as _tell
 from rushlight.core.build import MORE
 from rushlight.ops.tensor.storage_classes import TypedStorage
-from rushlight.serialization.allowed_globals import (
-    add_safe_globals,
-    clear_safe_globals,
-    get_safe_globals,
-    safe_globals,
-)
+from rushlight.serialization.allowed_globals import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 from rushlight.serialization.atomic_write import replacing
 from rushlight.serialization.name_map import StorageType
 
@@ -51,17 +45,9 @@ def normalize_storage_type(storage_type: type) -> type:
 
 
 __all__ = [
-    "add_safe_globals",
-    "clear_safe_globals",
-    "get_safe_globals",
-    "load",
-    "load_file",
-    "load_npz",
-    "safe_globals",
-    "save",
-    "save_file",
-    "save_npz",
-]
+    "add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "load_file", "load_npz", "safe_globals",
+    "save", "save_file", "save_npz",
+]  # fmt: skip
 
 DEFAULT_PROTOCOL = 2  # the pickle protocol of torch.save
 File = str | os.PathLike | IO[bytes]
@@ -77,15 +63,13 @@ def save(
     pickle_protocol: int = 2,
     _use_new_zipfile_serialization: bool = True,
 ) -> None:
-    """Write tensors, containers of tensors, and other picklable objects to a path or an open binary
-    file.
+    """Write tensors, containers of tensors, and other picklable objects to a path or an open binary file.
 
-    Tensors that share memory share memory after loading. torch.load reads the file, too, with
-    weights_only=True if it holds only tensors, containers, numbers and text. The file is written
-    under another name and then renamed, so `f` never holds half a file. A path that ends in
-    .safetensors gets that format, for a flat dict of tensors (`save_file`). RuntimeError if the
-    folder is missing, or if tensors share memory with different dtypes. The pickle protocol is
-    always 2, which every reader supports.
+    Tensors that share memory share memory after loading. torch.load reads the file, too, with weights_only=True if it
+    holds only tensors, containers, numbers and text. The file is written under another name and then renamed, so `f`
+    never holds half a file. A path that ends in .safetensors gets that format, for a flat dict of tensors
+    (`save_file`). RuntimeError if the folder is missing, or if tensors share memory with different dtypes. The pickle
+    protocol is always 2, which every reader supports.
 
     >>> import io
     >>> file = io.BytesIO()  # or a path
@@ -107,12 +91,7 @@ def save(
         if hasattr(f, "flush"):  # flush, since an open file can also be read by its name
             f.flush()
     else:
-        raise TypeError(
-            explain(
-                "save(): f must be a path or a binary file open for writing, not "
-                f"{type(f).__name__}"
-            )
-        )
+        raise TypeError(explain(f"save(): f must be a path or a binary file open for writing, not {type(f).__name__}"))
 
 
 def pickled(obj: Any, legacy: bool = False) -> Pickler:
@@ -130,11 +109,7 @@ def write(pickler: Pickler, file: IO[bytes], folder: str) -> None:
         return legacy.write(pickler, file)
     with Writer(file, folder) as archive:
         archive.write("data.pkl", pickler.content.getbuffer())
-        for record, content in (
-            (".format_version", b"1"),
-            (".storage_alignment", b"64"),
-            ("byteorder", b"little"),
-        ):
+        for record, content in ((".format_version", b"1"), (".storage_alignment", b"64"), ("byteorder", b"little")):
             archive.write(record, content)
         for memory in pickler.memories.values():
             archive.write(f"data/{memory.key}", memory.bytes.data)
@@ -149,14 +124,12 @@ def load(
     weights_only: bool | None = True,
     mmap: bool | None = None,
 ) -> Any:
-    """Load a file of `save` or torch.save, or a safetensors file, from a path or an open binary
-    file that can seek.
+    """Load a file of `save` or torch.save, or a safetensors file, from a path or an open binary file that can seek.
 
-    All tensors load to the CPU; tensors that shared memory share it again. With weights_only=True,
-    or None, the file may hold tensors, containers, numbers and text; pickle.UnpicklingError names
-    anything else. With False the file may run any code: only for files that you trust. `mmap=True`
-    maps the file instead of reading it: unused parts are not read, and writes do not change the
-    file. RuntimeError for a truncated file, or a file of another format.
+    All tensors load to the CPU; tensors that shared memory share it again. With weights_only=True, or None, the file
+    may hold tensors, containers, numbers and text; pickle.UnpicklingError names anything else. With False the file may
+    run any code: only for files that you trust. `mmap=True` maps the file instead of reading it: unused parts are not
+    read, and writes do not change the file. RuntimeError for a truncated file, or a file of another format.
 
     >>> import io
     >>> file = io.BytesIO()  # or a path
@@ -178,8 +151,8 @@ def load(
         raise ValueError(explain("f must be a file path in order to use the mmap argument"))
     if not (hasattr(f, "read") and hasattr(f, "seek") and hasattr(f, "tell")):
         raise AttributeError(
-            "load(): f must be a path or a binary file that can seek, not "
-            f"{type(f).__name__}: read it into io.BytesIO first"
+            f"load(): f must be a path or a binary file that can seek, not {type(f).__name__}: read it into "
+            "io.BytesIO first"
         )
     return read(f, str(getattr(f, "name", type(f).__name__)), unpickler, False)
 
@@ -192,14 +165,11 @@ def is_safetensors(file: IO[bytes]) -> bool:
 
 
 def check_location(location: Any) -> None:
-    """RuntimeError for a device other than the CPU. A function or dict as map_location is
-    ignored."""
+    """RuntimeError for a device other than the CPU. A function or dict as map_location is ignored."""
     if location is None or callable(location) or isinstance(location, dict):
         return
     if str(location).partition(":")[0] != "cpu":
-        raise RuntimeError(
-            explain(f"map_location={str(location)!r}: the only device of rushlight is 'cpu'")
-        )
+        raise RuntimeError(explain(f"map_location={str(location)!r}: the only device of rushlight is 'cpu'"))
 
 
 def read(file: IO[bytes], name: str, unpickler: Callable[..., Any], mapped: bool) -> Any:
@@ -210,27 +180,19 @@ def read(file: IO[bytes], name: str, unpickler: Callable[..., Any], mapped: bool
     if start[:4] == b"PK\x03\x04":
         return read_zip(Reader(file, name, mapped), unpickler)
     if not start:
-        raise EOFError(
-            f"{name} is empty" + (", or at its end: file.seek(0) first" if where else "")
-        )
+        raise EOFError(f"{name} is empty" + (", or at its end: file.seek(0) first" if where else ""))
     if legacy.is_tar(start):
         raise RuntimeError(
             explain(
-                f"{name} is of a torch before 0.1.10, in a tar format that rushlight does not "
-                "read: "
-                "load it "
-                "in torch and torch.save it again"
+                f"{name} is of a torch before 0.1.10, in a tar format that rushlight does not read: load it in torch "
+                "and torch.save it again"
             )
         )
     if not legacy.is_pickle(start):
         hint = ": it looks like safetensors; give load() its path" if start[8:9] == b"{" else ""
         raise RuntimeError(explain(f"{name} is not a file that torch.save wrote" + hint))
     if mapped:
-        raise RuntimeError(
-            explain(
-                "mmap can only be used with files saved in torch's zip format: torch.save it again"
-            )
-        )
+        raise RuntimeError(explain("mmap can only be used with files saved in torch's zip format: torch.save it again"))
     return LegacyReader(file, name, unpickler).load(where)
 
 
@@ -253,9 +215,7 @@ def read_zip(reader: Reader, unpickler: Callable[..., Any]) -> Any:
         if key not in storages:
             memory = reader.memory(key, type.dtype)
             if len(memory) < elements * type.itemsize:
-                raise reader.damaged(
-                    f"the record data/{key} is shorter than its {elements} elements"
-                )
+                raise reader.damaged(f"the record data/{key} is shorter than its {elements} elements")
             storages[key] = storage_on(memory[: elements * type.itemsize], type)
         return storages[key]
 

@@ -1,5 +1,4 @@
-"""torch.serialization's safe globals: classes and functions that the user allows in files of
-weights."""
+"""torch.serialization's safe globals: classes and functions that the user allows in files of weights."""
 
 from __future__ import annotations
 
@@ -18,8 +17,7 @@ _globals: dict[tuple[str, str], Any] = {}
 
 
 def named(thing: Global) -> list[tuple[tuple[str, str], Any]]:
-    """The list of ((module, name), thing): under its own name and its name in torch. A pair gives
-    the name in files."""
+    """The list of ((module, name), thing): under its own name and its name in torch. A pair gives the name in files."""
     if isinstance(thing, tuple):
         thing, name = thing
         module, _, name = name.rpartition(".")
@@ -29,8 +27,8 @@ def named(thing: Global) -> list[tuple[tuple[str, str], Any]]:
 
 
 def add_safe_globals(safe_globals: Sequence[Global]) -> None:
-    """Allow these classes and functions in files loaded with weights_only=True. (class,
-    "module.name"): its name in files.
+    """Allow these classes and functions in files loaded with weights_only=True. (class, "module.name"): its name in
+    files.
 
     >>> from fractions import Fraction
     >>> rushlight.serialization.add_safe_globals([Fraction])

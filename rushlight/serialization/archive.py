@@ -1,5 +1,4 @@
-"""The container: a zip file of uncompressed records, each at a multiple of 64 bytes, so that
-records can be mapped."""
+"""The container: a zip file of uncompressed records, each at a multiple of 64 bytes, so that records can be mapped."""
 
 from __future__ import annotations
 
@@ -22,9 +21,9 @@ _LOCAL_HEADER = struct.Struct("<26xHH")
 _END = struct.Struct("<4s6xH10x")
 _ZIP64_COUNT = 0xFFFF  # the number stands elsewhere
 # limit of unpacked bytes: this many, or this many times the file's size
-MAX_UNPACKED_BYTES, MAX_UNPACKED_RATIO = (2**28, 100)
+MAX_UNPACKED_BYTES, MAX_UNPACKED_RATIO = 2**28, 100
 # limit of a compressed pickle, which makes objects of up to 200 times its bytes
-MAX_PICKLE_BYTES, MAX_PICKLE_RATIO = (2**21, 20)
+MAX_PICKLE_BYTES, MAX_PICKLE_RATIO = 2**21, 20
 _UTF8 = 0x800  # flag of a record whose name is in UTF-8
 # records besides data/*; the header of any other one is read, to notice a damaged name
 RECORDS = ("data.pkl", "version")
@@ -48,17 +47,12 @@ class Damaged(RuntimeError):
 
 
 def check_records(archive: zipfile.ZipFile, size: int, damaged: Callable[[str], Damaged]) -> None:
-    """Refuse malicious archives in `size` bytes: two records of one name, names with paths, zip
-    bombs."""
+    """Refuse malicious archives in `size` bytes: two records of one name, names with paths, zip bombs."""
     check_table(archive, size, damaged)
     names, stored, unpacked = set(), 0, 0
     for info in archive.infolist():
         name = info.filename
-        if (
-            name in names
-            or name.startswith("/")
-            or {"..", ""} & set(name.replace("\\", "/").split("/")[:-1])
-        ):
+        if name in names or name.startswith("/") or {"..", ""} & set(name.replace("\\", "/").split("/")[:-1]):
             what = "twice" if name in names else "a path as the name of"
             raise damaged(f"it has {what} the record {name!r}")
         names.add(name)
@@ -70,14 +64,14 @@ def check_records(archive: zipfile.ZipFile, size: int, damaged: Callable[[str], 
         raise damaged(f"its records are said to take {stored:,} bytes, and the file has {size:,}")
     if unpacked > MAX_UNPACKED_BYTES + MAX_UNPACKED_RATIO * size:
         raise damaged(
-            f"its {size:,} bytes would unpack to {unpacked:,}. If you trust it, unzip it and zip "
-            "it again without compression"
+            f"its {size:,} bytes would unpack to {unpacked:,}. If you trust it, unzip it and zip it again without "
+            "compression"
         )
 
 
 def check_table(archive: zipfile.ZipFile, size: int, damaged: Callable[[str], Damaged]) -> None:
-    """Refuse a table of contents that leaves out records: the first one is not at the start of the
-    file, or there are fewer than the end of the file states."""
+    """Refuse a table of contents that leaves out records: the first one is not at the start of the file, or there are
+    fewer than the end of the file states."""
     file: Any = archive.fp
     infos = archive.infolist()
     first = min((info.header_offset for info in infos), default=-1)
@@ -108,8 +102,7 @@ class Reader:
             self.zip = zipfile.ZipFile(file)
         except UNREADABLE as error:
             raise self.damaged(
-                "its table of contents is missing, as after a broken download or a full disk "
-                f"({error})"
+                f"its table of contents is missing, as after a broken download or a full disk ({error})"
             ) from error
         self.size = file.seek(0, os.SEEK_END)
         self._check_names_and_sizes()
@@ -122,16 +115,12 @@ class Reader:
             if name not in RECORDS and not name.startswith("data/"):
                 self._start(info)
         if "data.pkl" not in self.infos:
-            raise RuntimeError(
-                explain(
-                    f"{name} is a zip file, but not one that torch.save wrote: it has no data.pkl"
-                )
-            )
+            raise RuntimeError(explain(f"{name} is a zip file, but not one that torch.save wrote: it has no data.pkl"))
         if "constants.pkl" in self.infos:
             raise RuntimeError(
                 explain(
-                    f"{name} holds a TorchScript program, which rushlight cannot run: in torch, "
-                    "torch.jit.load it and torch.save its state_dict()"
+                    f"{name} holds a TorchScript program, which rushlight cannot run: in torch, torch.jit.load it and "
+                    "torch.save its state_dict()"
                 )
             )
         order = bytes(self.read("byteorder")) if "byteorder" in self.infos else b"little"
@@ -141,13 +130,10 @@ class Reader:
         check_records(self.zip, self.size, self.damaged)
 
     def damaged(self, what: str) -> Damaged:
-        return Damaged(
-            f"{self.name} is damaged: {what}. Copy or download it again, or save it anew"
-        )
+        return Damaged(f"{self.name} is damaged: {what}. Copy or download it again, or save it anew")
 
     def read(self, record: str) -> np.ndarray:
-        """A record's bytes in new memory, (n,) uint8; checked against the CRC if the file has
-        one."""
+        """A record's bytes in new memory, (n,) uint8; checked against the CRC if the file has one."""
         info = self.infos.get(record)
         if info is None:
             raise self.damaged(f"the record {record} is missing")
@@ -158,35 +144,26 @@ class Reader:
         if fill(self.file, memory) < info.file_size:
             raise self.damaged(f"it ends inside the record {record}")
         if info.CRC and zlib.crc32(memory.data) != info.CRC:  # 0: torch may leave the CRC out
-            raise self.damaged(
-                f"the bytes of the record {record} do not have the sum written beside them"
-            )
+            raise self.damaged(f"the bytes of the record {record} do not have the sum written beside them")
         return memory
 
     def _unpacked(self, info: zipfile.ZipInfo) -> np.ndarray:
         name = info.filename.partition("/")[2]
-        if name == "data.pkl" and info.file_size > max(
-            MAX_PICKLE_BYTES, MAX_PICKLE_RATIO * info.compress_size
-        ):
+        if name == "data.pkl" and info.file_size > max(MAX_PICKLE_BYTES, MAX_PICKLE_RATIO * info.compress_size):
             raise self.damaged(f"its pickle would unpack to {info.file_size:,} bytes")
         try:
             return unpack(self.zip, info)
         except (*UNREADABLE, RuntimeError) as error:
-            raise self.damaged(
-                f"the record {info.filename} cannot be unpacked ({error})"
-            ) from error
+            raise self.damaged(f"the record {info.filename} cannot be unpacked ({error})") from error
 
     def _start(self, info: zipfile.ZipInfo) -> int:
-        """The offset of a stored record's bytes in the file; checks that they end inside the
-        file."""
+        """The offset of a stored record's bytes in the file; checks that they end inside the file."""
         before = info.header_offset + _LOCAL_HEADER.size
         if info.header_offset >= 0 and before + info.file_size <= self.size:
             self.file.seek(info.header_offset)
             name, extra = _LOCAL_HEADER.unpack(self.file.read(_LOCAL_HEADER.size))
             written = self.file.read(name)
-            if written != (info.orig_filename or info.filename).encode(
-                "utf-8" if info.flag_bits & _UTF8 else "cp437"
-            ):
+            if written != (info.orig_filename or info.filename).encode("utf-8" if info.flag_bits & _UTF8 else "cp437"):
                 raise self.damaged(f"another record stands in the place of {info.filename}")
             start = before + name + extra
             if start + info.file_size <= self.size:
@@ -194,18 +171,11 @@ class Reader:
         raise self.damaged(f"the record {info.filename} reaches outside the file")
 
     def memory(self, key: str, dtype: dtype | None) -> np.ndarray:
-        """The memory of storage `key`, (n,) uint8: read, or mapped (pages are then read on
-        access).
-        """
+        """The memory of storage `key`, (n,) uint8: read, or mapped (pages are then read on access)."""
         info = self.infos.get(f"data/{key}")
         if self.swapped:
             return swap(self.read(f"data/{key}"), dtype)
-        if (
-            self.mapped
-            and info is not None
-            and info.compress_type == zipfile.ZIP_STORED
-            and info.file_size
-        ):
+        if self.mapped and info is not None and info.compress_type == zipfile.ZIP_STORED and info.file_size:
             start = self._start(info)
             if not start % 16:
                 # c: copy on write
@@ -218,10 +188,8 @@ def swap(memory: np.ndarray, dtype: dtype | None) -> np.ndarray:
     if dtype is None:
         raise RuntimeError(
             explain(
-                "the file is of a machine of the other byte order, and holds memory of "
-                "unknown dtype: "
-                "save "
-                "it there without uint16, uint32 and uint64 tensors"
+                "the file is of a machine of the other byte order, and holds memory of unknown dtype: save it there "
+                "without uint16, uint32 and uint64 tensors"
             )
         )
     return memory.reshape(-1, dtype.to_real().itemsize)[:, ::-1].reshape(-1)
@@ -260,8 +228,7 @@ class Onward:
 class Writer:
     """Writes records into an open file, below one folder; the same content gives the same bytes.
 
-    A context manager: writes the table of contents at the end, unless an error was raised. The file
-    stays open."""
+    A context manager: writes the table of contents at the end, unless an error was raised. The file stays open."""
 
     def __init__(self, file: IO[bytes], folder: str) -> None:
         self.folder, self.onward = folder, Onward(file)
@@ -283,11 +250,6 @@ class Writer:
 
     def _padding(self, name: int, size: int) -> bytes:
         """An extra field that ends at a multiple of 64, where the content begins."""
-        before = (
-            self.zip.start_dir
-            + 30
-            + name
-            + (_ZIP64_EXTRA if size * 1.05 > zipfile.ZIP64_LIMIT else 0)
-        )
+        before = self.zip.start_dir + 30 + name + (_ZIP64_EXTRA if size * 1.05 > zipfile.ZIP64_LIMIT else 0)
         length = -(before + 4) % ALIGNMENT
         return b"FB" + struct.pack("<H", length) + b"Z" * length

@@ -1,9 +1,8 @@
-"""Atomic replacement of files: whenever the program or the machine stops, the file is the old or
-the new one.
+"""Atomic replacement of files: whenever the program or the machine stops, the file is the old or the new one.
 
-The new content is written to `.NAME.XXXXXXXX.saving` beside the file, which is renamed at the end.
-A program that is killed leaves this temporary file, but no lock on the file. The next save in the
-folder removes temporary files without a lock."""
+The new content is written to `.NAME.XXXXXXXX.saving` beside the file, which is renamed at the end. A program that is
+killed leaves this temporary file, but no lock on the file. The next save in the folder removes temporary files without
+a lock."""
 
 from __future__ import annotations
 
@@ -27,16 +26,13 @@ RANDOM_BYTES = 4  # of a temporary file's name
 
 @contextmanager
 def replacing_path(filename: str | os.PathLike) -> Iterator[Path]:
-    """Yields the path of a temporary file in the same folder, which is renamed at the end, or
-    removed after an error.
+    """Yields the path of a temporary file in the same folder, which is renamed at the end, or removed after an error.
 
     For a device or a pipe, yields its own path. RuntimeError if the folder is missing.
     """
     path = Path(os.path.realpath(filename))
     if not path.parent.is_dir():
-        raise RuntimeError(
-            explain(f"Parent directory {path.parent} does not exist: create it first")
-        )
+        raise RuntimeError(explain(f"Parent directory {path.parent} does not exist: create it first"))
     if path.exists() and not stat.S_ISREG(path.stat().st_mode):
         yield path
         return

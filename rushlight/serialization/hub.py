@@ -63,9 +63,9 @@ def load(
 ) -> Any:
     """The result of the function `model` in a folder's hubconf.py, with source='local'.
 
-    NotImplementedError for a repository on the network, since users should see the code that runs.
-    ValueError for another source, RuntimeError for an unknown function. A hubconf.py that imports
-    torch gets the program's torch: rushlight under `rushlight run`.
+    NotImplementedError for a repository on the network, since users should see the code that runs. ValueError for
+    another source, RuntimeError for an unknown function. A hubconf.py that imports torch gets the program's torch:
+    rushlight under `rushlight run`.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -75,9 +75,7 @@ def load(
     tensor([2., 2.])
     """
     if source not in ("github", "local"):
-        raise ValueError(
-            explain(f'Unknown source: "{source}". Allowed values: "github" | "local".')
-        )
+        raise ValueError(explain(f'Unknown source: "{source}". Allowed values: "github" | "local".'))
     if source == "github":
         raise NotImplementedError(
             explain(
@@ -90,14 +88,11 @@ def load(
 
 
 def entry(folder: str, name: str) -> Any:
-    """The function of that name in the folder's hubconf.py, which is run with the folder on
-    Python's path."""
+    """The function of that name in the folder's hubconf.py, which is run with the folder on Python's path."""
     path = os.path.join(folder, "hubconf.py")
     spec: Any = spec_from_file_location("hubconf", path)
     if not os.path.exists(path):
-        raise FileNotFoundError(
-            explain(f"{path} does not exist", "pass the folder that contains hubconf.py")
-        )
+        raise FileNotFoundError(explain(f"{path} does not exist", "pass the folder that contains hubconf.py"))
     sys.path.insert(0, folder)
     try:
         module = module_from_spec(spec)
@@ -124,8 +119,8 @@ def load_state_dict_from_url(
 ) -> Any:
     """`torch.load` of the file in which torch would store the content of the address.
 
-    This file is `model_dir` or `get_dir()`/checkpoints, plus `file_name` or the last part of the
-    address. Nothing is downloaded: FileNotFoundError names the file to put there.
+    This file is `model_dir` or `get_dir()`/checkpoints, plus `file_name` or the last part of the address. Nothing is
+    downloaded: FileNotFoundError names the file to put there.
 
     >>> import os, tempfile
     >>> folder = tempfile.mkdtemp()
@@ -145,9 +140,7 @@ def load_state_dict_from_url(
     return load_file(path, map_location=map_location, weights_only=weights_only)
 
 
-def download_url_to_file(
-    url: str, dst: str, hash_prefix: str | None = None, progress: bool = True
-) -> None:
+def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True) -> None:
     """FileNotFoundError unless the file exists: nothing is downloaded.
 
     >>> try:
@@ -158,7 +151,5 @@ def download_url_to_file(
     """
     if not os.path.exists(dst):
         raise FileNotFoundError(
-            explain(
-                f"{dst} does not exist, and rushlight does not download", f"download {url} yourself"
-            )
+            explain(f"{dst} does not exist, and rushlight does not download", f"download {url} yourself")
         )

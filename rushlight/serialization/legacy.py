@@ -1,5 +1,4 @@
-"""Files of torch before 1.6, or saved with _use_new_zipfile_serialization=False: five pickles, then
-the memories."""
+"""Files of torch before 1.6, or saved with _use_new_zipfile_serialization=False: five pickles, then the memories."""
 
 from __future__ import annotations
 
@@ -22,11 +21,7 @@ MAGIC = 0x1950A86A20F9469CFC6C
 PROTOCOL = 1001
 
 
-INFO = {
-    "protocol_version": PROTOCOL,
-    "little_endian": True,
-    "type_sizes": {"short": 2, "int": 4, "long": 4},
-}
+INFO = {"protocol_version": PROTOCOL, "little_endian": True, "type_sizes": {"short": 2, "int": 4, "long": 4}}
 
 
 def write(pickler: Pickler, file: IO[bytes]) -> None:
@@ -57,10 +52,8 @@ class LegacyReader:
         if magic != MAGIC or protocol != PROTOCOL:
             raise RuntimeError(
                 explain(
-                    f"{self.name} is not a file that torch.save wrote: it holds another "
-                    "pickle. Load "
-                    "it "
-                    "with the module pickle if you trust it"
+                    f"{self.name} is not a file that torch.save wrote: it holds another pickle. Load it with the "
+                    "module pickle if you trust it"
                 )
             )
         little = not isinstance(info, dict) or info.get("little_endian", True)
@@ -96,9 +89,7 @@ class LegacyReader:
         item = type.itemsize
         if key not in self.memories:
             if not 0 <= elements * item <= self.bytes_left:
-                raise self.damaged(
-                    f"a storage of {elements} elements cannot be in {self.size} bytes"
-                )
+                raise self.damaged(f"a storage of {elements} elements cannot be in {self.size} bytes")
             self.bytes_left -= elements * item
             self.memories[key] = np.zeros(elements * item, np.uint8), type
         memory, _ = self.memories[key]
@@ -110,9 +101,7 @@ class LegacyReader:
         return storage_on(memory, type)
 
     def damaged(self, what: str) -> Damaged:
-        return Damaged(
-            f"{self.name} is damaged: {what}. Copy or download it again, or save it anew"
-        )
+        return Damaged(f"{self.name} is damaged: {what}. Copy or download it again, or save it anew")
 
     def read(self, key: str, little: bool) -> None:
         """Read the memory block of a key: the number of elements, then the elements."""

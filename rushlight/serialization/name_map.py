@@ -22,9 +22,7 @@ FUNCTIONS = {"rushlight": "torch", "rushlight.nn.functional": "torch.nn.function
 
 
 class Name:
-    """A global of a file that may not exist in rushlight: `Name("torch._utils",
-    "_rebuild_tensor_v2")`.
-    """
+    """A global of a file that may not exist in rushlight: `Name("torch._utils", "_rebuild_tensor_v2")`."""
 
     __slots__ = ("module", "name")
 
@@ -37,9 +35,7 @@ class Name:
 
 
 class StorageType:
-    """In place of torch.FloatStorage and so on: the storage type of a dtype, or of bytes for
-    None.
-    """
+    """In place of torch.FloatStorage and so on: the storage type of a dtype, or of bytes for None."""
 
     __slots__ = ("dtype", "itemsize")
 
@@ -51,16 +47,14 @@ UNTYPED = Name("torch.storage", "UntypedStorage")
 # newer in torch than typed storages
 _WITHOUT_STORAGE = (dtypes.uint16, dtypes.uint32, dtypes.uint64)
 STORAGE_NAMES = {
-    d: UNTYPED if d in _WITHOUT_STORAGE else Name("torch", d.scalar_type + "Storage")
-    for d in dtypes.DTYPES
+    d: UNTYPED if d in _WITHOUT_STORAGE else Name("torch", d.scalar_type + "Storage") for d in dtypes.DTYPES
 }
 
 CLASSES: dict[Any, tuple[str, str]] = {c: ("torch", c.__name__) for c in (Tensor, Size, device)}
 
 
 def name_in_torch(thing: Any) -> tuple[str, str] | None:
-    """(module, name) of a class, dtype or Name in torch's files; None if it is written under its
-    own name."""
+    """(module, name) of a class, dtype or Name in torch's files; None if it is written under its own name."""
     if isinstance(thing, Name):
         return thing.module, thing.name
     if isinstance(thing, dtypes.dtype):
@@ -100,29 +94,21 @@ def parameter_class() -> type[Tensor]:
 def encode(text: str, encoding: str = "latin1") -> bytes:
     """Bytes from text: pickles before protocol 3 write bytes as a call of this function."""
     if not isinstance(text, str) or encoding != "latin1":
-        raise ValueError(
-            explain(
-                f"bytes are written as text in latin1, not as {type(text).__name__} in {encoding!r}"
-            )
-        )
+        raise ValueError(explain(f"bytes are written as text in latin1, not as {type(text).__name__} in {encoding!r}"))
     return text.encode(encoding)
 
 
 def make_bytearray(content: Any = b"", encoding: str = "latin1") -> bytearray:
-    """A bytearray of bytes or text. A length is refused, since it could allocate any amount of
-    memory."""
+    """A bytearray of bytes or text. A length is refused, since it could allocate any amount of memory."""
     if isinstance(content, str):
         content = encode(content, encoding)
     if not isinstance(content, (bytes, list)):
-        raise ValueError(
-            explain(f"a bytearray is written as bytes, not as {type(content).__name__}")
-        )
+        raise ValueError(explain(f"a bytearray is written as bytes, not as {type(content).__name__}"))
     return bytearray(content)
 
 
 def allowed_globals() -> dict[tuple[str, str], Any]:
-    """{(module, name): object} that a file of weights may name, without the functions that rebuild
-    tensors."""
+    """{(module, name): object} that a file of weights may name, without the functions that rebuild tensors."""
     found: dict[tuple[str, str], Any] = {
         ("collections", "OrderedDict"): OrderedDict,
         ("collections", "Counter"): Counter,
@@ -133,11 +119,6 @@ def allowed_globals() -> dict[tuple[str, str], Any]:
     }
     found |= {name: thing for thing, name in CLASSES.items()}
     found |= {("torch", d.name): d for d in dtypes.DTYPES}
-    found |= {
-        (n.module, n.name): StorageType(d) for d, n in STORAGE_NAMES.items() if n is not UNTYPED
-    }
-    found |= {
-        (UNTYPED.module, UNTYPED.name): StorageType(None),
-        ("torch", "UntypedStorage"): StorageType(None),
-    }
+    found |= {(n.module, n.name): StorageType(d) for d, n in STORAGE_NAMES.items() if n is not UNTYPED}
+    found |= {(UNTYPED.module, UNTYPED.name): StorageType(None), ("torch", "UntypedStorage"): StorageType(None)}
     return found

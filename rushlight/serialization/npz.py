@@ -17,17 +17,11 @@ from rushlight.serialization.atomic_write import replacing
 from .archive import Damaged, check_records, unpack
 
 MAX_HEADER_BYTES = 2**16  # of an .npy file
-HEADERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
+HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
-def save_npz(
-    tensors: Mapping[str, Tensor], filename: str | os.PathLike, compressed: bool = False
-) -> None:
-    """Write {name: tensor} so that `numpy.load(filename)[name]` is the array; gradients are left
-    out.
+def save_npz(tensors: Mapping[str, Tensor], filename: str | os.PathLike, compressed: bool = False) -> None:
+    """Write {name: tensor} so that `numpy.load(filename)[name]` is the array; gradients are left out.
 
     The file is replaced atomically. TypeError for bfloat16, which NumPy lacks.
 
@@ -53,8 +47,7 @@ def save_npz(
 
 
 def load_npz(filename: str | os.PathLike) -> dict[str, Tensor]:
-    """{name: tensor} of a .npz file. RuntimeError for a file that is damaged or holds Python
-    objects.
+    """{name: tensor} of a .npz file. RuntimeError for a file that is damaged or holds Python objects.
 
     >>> import os, tempfile
     >>> from rushlight.serialization import load_npz, save_npz
@@ -86,8 +79,7 @@ def load_npz(filename: str | os.PathLike) -> dict[str, Tensor]:
 
 
 def parsed(record: np.ndarray) -> np.ndarray:
-    """The array of an .npy file, in the memory of its bytes: (n,) uint8. ValueError for other
-    content."""
+    """The array of an .npy file, in the memory of its bytes: (n,) uint8. ValueError for other content."""
     header = io.BytesIO(record[:MAX_HEADER_BYTES].tobytes())
     version = np.lib.format.read_magic(header)
     if version not in HEADERS:

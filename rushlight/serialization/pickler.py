@@ -1,5 +1,4 @@
-"""Pickles in torch's format: a tensor becomes a call of torch._utils._rebuild_tensor_v2 on a
-numbered storage."""
+"""Pickles in torch's format: a tensor becomes a call of torch._utils._rebuild_tensor_v2 on a numbered storage."""
 
 from __future__ import annotations
 
@@ -19,13 +18,7 @@ from rushlight.base.public_function import private
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.ops.tensor.storage_classes import Storage, UntypedStorage
-from rushlight.serialization.name_map import (
-    PARAMETER_IN_TORCH,
-    STORAGE_NAMES,
-    UNTYPED,
-    Name,
-    name_in_torch,
-)
+from rushlight.serialization.name_map import PARAMETER_IN_TORCH, STORAGE_NAMES, UNTYPED, Name, name_in_torch
 
 PROTOCOL = 2  # the protocol of torch's weights_only reader
 _REBUILD = {
@@ -47,8 +40,8 @@ Place = tuple[int, int]  # (address, length) of a memory block
 
 
 class SharedMemory:
-    """A memory block, written once for all tensors on it: (n,) uint8, the block's number and the
-    dtype of its elements."""
+    """A memory block, written once for all tensors on it: (n,) uint8, the block's number and the dtype of its
+    elements."""
 
     __slots__ = ("bytes", "key", "dtype")
 
@@ -58,20 +51,17 @@ class SharedMemory:
     @property
     def elements(self) -> int:
         """The number of elements; the number of bytes for a dtype without a typed storage."""
-        return len(self.bytes) // (
-            1 if STORAGE_NAMES[self.dtype] is UNTYPED else self.dtype.itemsize
-        )
+        return len(self.bytes) // (1 if STORAGE_NAMES[self.dtype] is UNTYPED else self.dtype.itemsize)
 
 
 PurePickler: Any = pickle._Pickler  # the C pickler refuses to write names that do not exist here
 
 
 class Pickler(PurePickler):
-    """`dump(obj)` writes into `content`, and collects the memory blocks of the tensors in
-    `memories`.
+    """`dump(obj)` writes into `content`, and collects the memory blocks of the tensors in `memories`.
 
-    `first`: a Pickler that has dumped the same object. It knows which part of each memory block is
-    used: the unused rest around a slice is not written (torch writes it)."""
+    `first`: a Pickler that has dumped the same object. It knows which part of each memory block is used: the unused
+    rest around a slice is not written (torch writes it)."""
 
     def __init__(self, first: Pickler | None = None, legacy: bool = False) -> None:
         self.content = io.BytesIO()
@@ -83,8 +73,7 @@ class Pickler(PurePickler):
         self.view = (None,) if legacy else ()
 
     def persistent_id(self, obj: Any) -> Any:
-        """The persistent id of a memory block, which is written outside the pickle; None for other
-        objects."""
+        """The persistent id of a memory block, which is written outside the pickle; None for other objects."""
         kind = UNTYPED if isinstance(obj, UntypedStorage) else None
         if isinstance(obj, Storage):
             obj = self.share(obj.cells, dtypes.of(obj.cells.dtype))[0]
@@ -144,11 +133,7 @@ class Pickler(PurePickler):
         # nn.Buffer, which loads as a tensor
         if kind is None and shown_names.home(type(tensor)).startswith("rushlight."):
             return make, parts
-        return (
-            (_FROM_TYPE, (make, type(tensor), parts, state))
-            if kind is None or state
-            else (make, parts)
-        )
+        return (_FROM_TYPE, (make, type(tensor), parts, state)) if kind is None or state else (make, parts)
 
     def reduce_array(self, array: np.ndarray, requires_grad: bool) -> tuple[Name, tuple]:
         """The call that makes a tensor on this array's memory."""
@@ -159,11 +144,9 @@ class Pickler(PurePickler):
             return _REBUILD["_rebuild_tensor_v3"], (*parts, dtype)
         return _REBUILD["_rebuild_tensor_v2"], parts
 
-    def share(
-        self, array: np.ndarray, dtype: dtypes.dtype
-    ) -> tuple[SharedMemory, int, tuple[int, ...]]:
-        """(the memory block of the array, the array's offset in it, the array's strides), offset
-        and strides in elements.
+    def share(self, array: np.ndarray, dtype: dtypes.dtype) -> tuple[SharedMemory, int, tuple[int, ...]]:
+        """(the memory block of the array, the array's offset in it, the array's strides), offset and strides in
+        elements.
 
         RuntimeError if the block is also used with another dtype.
         """
@@ -172,17 +155,12 @@ class Pickler(PurePickler):
         place = (address(owner), len(owner)) if start < end else (0, -len(self.memories))
         low, high = self.used.get(place, (start, end))
         self.used[place] = min(low, start), max(high, end)
-        low, high = (
-            self.first.used[place] if self.first and place in self.first.used else (0, len(owner))
-        )
-        memory = self.memories.setdefault(
-            place, SharedMemory(owner[low:high], str(len(self.memories)), dtype)
-        )
+        low, high = self.first.used[place] if self.first and place in self.first.used else (0, len(owner))
+        memory = self.memories.setdefault(place, SharedMemory(owner[low:high], str(len(self.memories)), dtype))
         if memory.dtype is not dtype:
             raise RuntimeError(
                 explain(
-                    "Cannot save multiple tensors or storages that view the same data as different "
-                    "types: "
+                    "Cannot save multiple tensors or storages that view the same data as different types: "
                     f"{memory.dtype} and {dtype}: save a .clone() of one of them"
                 )
             )

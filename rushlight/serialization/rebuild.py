@@ -9,27 +9,14 @@ import numpy as np
 
 from rushlight.base import dtypes
 from rushlight.base.array_memory import owner
-from rushlight.base.device import (
-    device,
-    sparse_bsc,
-    sparse_bsr,
-    sparse_coo,
-    sparse_csc,
-    sparse_csr,
-    strided,
-)
+from rushlight.base.device import device, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from rushlight.base.errors import explain
 from rushlight.base.size import Size
 from rushlight.core.tensor import Tensor
 from rushlight.ops.meta.meta_tensors import Meta
 from rushlight.ops.tensor.storage_classes import TypedStorage, UntypedStorage
 from rushlight.ops.tensor.tensor_copy_pickle import rebuild
-from rushlight.serialization.name_map import (
-    StorageType,
-    compressed_maker,
-    parameter_class,
-    sparse_maker,
-)
+from rushlight.serialization.name_map import StorageType, compressed_maker, parameter_class, sparse_maker
 
 MAX_EXPANDED_BYTES = 2**24  # of a tensor with stride 0 that is read for its values
 
@@ -42,14 +29,10 @@ def storage_on(memory: np.ndarray, type: StorageType) -> TypedStorage:
 def check_sizes(size: Any, stride: Any) -> None:
     """ValueError if these are not the sizes and strides of a tensor: ints of 0 or more."""
     for numbers in (size, stride):
-        if not isinstance(numbers, (tuple, list)) or not all(
-            isinstance(n, int) and n >= 0 for n in numbers
-        ):
+        if not isinstance(numbers, (tuple, list)) or not all(isinstance(n, int) and n >= 0 for n in numbers):
             raise ValueError(explain("a tensor has sizes and strides of 0 or more"))
     if len(size) != len(stride):
-        raise ValueError(
-            explain(f"a tensor of {len(size)} sizes and {len(stride)} strides cannot be")
-        )
+        raise ValueError(explain(f"a tensor of {len(size)} sizes and {len(stride)} strides cannot be"))
 
 
 def check_elements(*tensors: Tensor) -> None:
@@ -69,8 +52,8 @@ def tensor_on(
     requires_grad: bool,
     metadata: Mapping[str, bool] | None,
 ) -> Tensor:
-    """A tensor on the storage's memory; offset and strides in elements. ValueError if it reaches
-    outside the storage."""
+    """A tensor on the storage's memory; offset and strides in elements. ValueError if it reaches outside the
+    storage."""
     if not isinstance(storage, TypedStorage):
         raise ValueError(explain(f"a tensor needs a storage, not a {type(storage).__name__}"))
     check_sizes(size, stride)
@@ -119,9 +102,7 @@ def rebuild_tensor_v3(
     return tensor_on(storage, dtype, storage_offset, size, stride, requires_grad, metadata)
 
 
-def rebuild_meta_tensor(
-    dtype: dtypes.dtype, size: Sequence[int], stride: Sequence[int], requires_grad: bool
-) -> Tensor:
+def rebuild_meta_tensor(dtype: dtypes.dtype, size: Sequence[int], stride: Sequence[int], requires_grad: bool) -> Tensor:
     """A tensor on the device "meta", without elements."""
     if not isinstance(dtype, dtypes.dtype):
         raise ValueError(explain(f"a tensor has a dtype, not a {type(dtype).__name__}"))
@@ -131,18 +112,14 @@ def rebuild_meta_tensor(
 
 
 def rebuild_parameter(
-    data: Tensor,
-    requires_grad: bool = True,
-    backward_hooks: Any = None,
-    state: Mapping[str, Any] | None = None,
+    data: Tensor, requires_grad: bool = True, backward_hooks: Any = None, state: Mapping[str, Any] | None = None
 ) -> Tensor:
     """An nn.Parameter on the memory of `data`, with the attributes of `state`."""
     return rebuild(parameter_class(), data._array, bool(requires_grad), None, dict(state or {}))
 
 
 def rebuild_sparse_tensor(kind: Any, parts: Sequence[Any]) -> Tensor:
-    """A sparse tensor from indices, values and size. All are checked, and so is the flag
-    `coalesced`."""
+    """A sparse tensor from indices, values and size. All are checked, and so is the flag `coalesced`."""
     if kind is not sparse_coo:
         starts, places, values, size = parts
         check_sizes(size, size)
@@ -155,9 +132,7 @@ def rebuild_sparse_tensor(kind: Any, parts: Sequence[Any]) -> Tensor:
     return made.coalesce() if coalesced and coalesced[0] else made
 
 
-def rebuild_from_type_v2(
-    function: Callable[..., Tensor], type: type, args: tuple, state: Any
-) -> Tensor:
+def rebuild_from_type_v2(function: Callable[..., Tensor], type: type, args: tuple, state: Any) -> Tensor:
     """A tensor with attributes, or of a subclass."""
     if function not in TENSOR_MAKERS:
         raise ValueError(explain("only tensors are rebuilt with a type"))

@@ -50,17 +50,15 @@ def library() -> Any:
     try:
         import safetensors.numpy
     except ImportError as error:
-        raise ImportError(
-            "safetensors files need the package safetensors: pip install safetensors"
-        ) from error
+        raise ImportError("safetensors files need the package safetensors: pip install safetensors") from error
     return safetensors
 
 
 def load_file(filename: Path, device: Any = "cpu") -> dict[str, Tensor]:
     """{name: tensor} of a safetensors file, each tensor in its own memory.
 
-    Supports all dtypes that safetensors and rushlight share, also bfloat16. FileNotFoundError for a
-    missing file, RuntimeError for a file that is damaged or of another format.
+    Supports all dtypes that safetensors and rushlight share, also bfloat16. FileNotFoundError for a missing file,
+    RuntimeError for a file that is damaged or of another format.
 
     >>> import os, tempfile
     >>> from rushlight.serialization import load_file, save_file
@@ -77,9 +75,7 @@ def load(data: bytes) -> dict[str, Tensor]:
     """{name: tensor} of the bytes of a safetensors file."""
     import tempfile
 
-    with tempfile.NamedTemporaryFile(
-        suffix=SUFFIX
-    ) as file:  # the package reads bfloat16 from files only
+    with tempfile.NamedTemporaryFile(suffix=SUFFIX) as file:  # the package reads bfloat16 from files only
         file.write(data)
         file.flush()
         return load_file(file.name)
@@ -101,8 +97,7 @@ def opened(filename: Path) -> Iterator[Any]:
 
 
 def check_names(path: str) -> None:
-    """Damaged for a header that names a tensor twice: some readers take the first, some the
-    last."""
+    """Damaged for a header that names a tensor twice: some readers take the first, some the last."""
 
     def once(pairs: list[tuple[str, Any]]) -> None:
         names = [name for name, _ in pairs]
@@ -118,13 +113,11 @@ def check_names(path: str) -> None:
         raise Damaged(f"{path} is damaged: its header is no JSON ({error})") from error
 
 
-def save_file(
-    tensors: Mapping[str, Tensor], filename: Path, metadata: Mapping[str, str] | None = None
-) -> None:
+def save_file(tensors: Mapping[str, Tensor], filename: Path, metadata: Mapping[str, str] | None = None) -> None:
     """Write {name: tensor}, and `metadata` {name: text}; the file is replaced atomically.
 
-    ValueError if a tensor is not contiguous, or `tensors` is not a dict of tensors. RuntimeError
-    for tensors that share memory and for complex128, which the format does not support.
+    ValueError if a tensor is not contiguous, or `tensors` is not a dict of tensors. RuntimeError for tensors that share
+    memory and for complex128, which the format does not support.
 
     >>> import os, tempfile
     >>> from rushlight.serialization import load_file, save_file
@@ -147,16 +140,12 @@ def in_order(arrays: Mapping[str, np.ndarray]) -> list[str]:
     """The names, in the package's order: by dtype, largest elements first, then by name."""
     for name, array in arrays.items():
         if of(array.dtype) not in TYPES:
-            raise RuntimeError(
-                explain(f"the tensor {name!r} is {of(array.dtype)}, which the format lacks")
-            )
+            raise RuntimeError(explain(f"the tensor {name!r} is {of(array.dtype)}, which the format lacks"))
     ranks = {dtype: rank for rank, dtype in enumerate(TYPES)}
     return sorted(arrays, key=lambda name: (ranks[of(arrays[name].dtype)], name.encode()))
 
 
-def header(
-    arrays: Mapping[str, np.ndarray], names: Sequence[str], metadata: Mapping[str, str] | None
-) -> bytes:
+def header(arrays: Mapping[str, np.ndarray], names: Sequence[str], metadata: Mapping[str, str] | None) -> bytes:
     """The bytes before the tensors: the length of a JSON text, and the text, padded to 8 bytes."""
     texts: dict[str, Any] = {} if metadata is None else {"__metadata__": dict(metadata)}
     end = 0
@@ -194,15 +183,13 @@ def checked(tensors: Any) -> dict[str, Any]:
             raise ValueError(
                 explain(
                     f"Key `{name}` is invalid, expected torch.Tensor but received {type(tensor)}",
-                    "a safetensors file contains a flat dict of tensors; use a .pt file for other "
-                    "objects",
+                    "a safetensors file contains a flat dict of tensors; use a .pt file for other objects",
                 )
             )
         if not tensor._array.flags.c_contiguous:
             raise ValueError(
                 explain(
-                    f"You are trying to save a non contiguous tensor: `{name}` which is not "
-                    "allowed.",
+                    f"You are trying to save a non contiguous tensor: `{name}` which is not allowed.",
                     "save tensor.contiguous()",
                 )
             )
@@ -212,9 +199,8 @@ def checked(tensors: Any) -> dict[str, Any]:
     if shared:
         raise RuntimeError(
             explain(
-                "Some tensors share memory, this will lead to duplicate memory on disk and "
-                "potential "
-                f"differences when loading them again: {shared}.",
+                "Some tensors share memory, this will lead to duplicate memory on disk and potential differences "
+                f"when loading them again: {shared}.",
                 "save one of them only, or a .clone() of the others, or use a .pt file",
             )
         )
@@ -237,8 +223,6 @@ def _clear(package: Any, name: str) -> Iterator[None]:
         text = str(error)
         if "deserializ" in text or "header" in text.lower() or "offset" in text.lower():
             raise Damaged(
-                f"{name} is damaged, or not a safetensors file: {text}. Copy or download it "
-                "again, or save it "
-                "anew"
+                f"{name} is damaged, or not a safetensors file: {text}. Copy or download it again, or save it anew"
             ) from error
         raise RuntimeError(explain(f"{name}: {text}")) from error

@@ -1,5 +1,4 @@
-"""Unpicklers: for files of weights, which may name harmless objects only, and for files that the
-user trusts."""
+"""Unpicklers: for files of weights, which may name harmless objects only, and for files that the user trusts."""
 
 from __future__ import annotations
 
@@ -21,14 +20,13 @@ from rushlight.serialization.name_map import PARAMETER_IN_TORCH, allowed_globals
 
 from .rebuild import REBUILDERS
 
-# The pickle opcodes that files of weights need. Missing: opcodes that name a class themselves
-# (INST, OBJ, EXT...).
+# The pickle opcodes that files of weights need. Missing: opcodes that name a class themselves (INST, OBJ, EXT...).
 _WEIGHTS = """
     PROTO FRAME STOP MARK POP POP_MARK DUP NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT
     BINFLOAT STRING BINSTRING SHORT_BINSTRING BINBYTES SHORT_BINBYTES BINBYTES8 UNICODE BINUNICODE
     SHORT_BINUNICODE BINUNICODE8 EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 EMPTY_LIST APPEND APPENDS LIST EMPTY_DICT
     DICT SETITEM SETITEMS EMPTY_SET ADDITEMS FROZENSET GET BINGET LONG_BINGET PUT BINPUT LONG_BINPUT MEMOIZE GLOBAL
-    STACK_GLOBAL REDUCE BUILD NEWOBJ BINPERSID"""  # noqa: E501
+    STACK_GLOBAL REDUCE BUILD NEWOBJ BINPERSID"""
 _OPCODES = {getattr(pickle, name)[0] for name in _WEIGHTS.split()}
 # in the C unpickler, BUILD may change any object, also classes
 PureUnpickler: Any = pickle._Unpickler
@@ -37,8 +35,7 @@ SIZED = (str, bytes, bytearray, tuple, list, dict, set, frozenset)
 
 Lookup = Callable[[Any], Any]  # persistent id -> memory block
 HINT = (
-    "If you trust whoever made the file, load it with weights_only=False, or allow what it names "
-    "with "
+    "If you trust whoever made the file, load it with weights_only=False, or allow what it names with "
     "rushlight.serialization.add_safe_globals([...])"
 )
 
@@ -55,8 +52,8 @@ DAMAGE = (
 )
 
 
-# Elements that the calls of a file may copy, and more for each byte of the file: a file can name a
-# list many times, and each call would copy it.
+# Elements that the calls of a file may copy, and more for each byte of the file: a file can name a list many times, and
+# each call would copy it.
 MAX_COPIED_ELEMENTS, MAX_COPIES_PER_BYTE = 2**20, 4
 # Elements of the tuples in one dict key: the hash of t takes 2**60 steps after 60 times t = (t, t).
 MAX_KEY_ELEMENTS = 1000
@@ -73,8 +70,7 @@ def refusal(what: str, hint: str = HINT) -> Refused:
 
 
 def whole_lines(readline: Callable[[], bytes]) -> Callable[[], bytes]:
-    """`readline` that raises an error for a truncated last line: half a name may be another valid
-    name."""
+    """`readline` that raises an error for a truncated last line: half a name may be another valid name."""
 
     def read() -> bytes:
         line = readline()
@@ -117,28 +113,22 @@ def check_key(key: Any) -> None:
         if isinstance(part, tuple):
             seen += len(part)
             if seen > MAX_KEY_ELEMENTS:
-                raise refusal(
-                    f"a dict key is a tuple with more than {MAX_KEY_ELEMENTS} elements in all"
-                )
+                raise refusal(f"a dict key is a tuple with more than {MAX_KEY_ELEMENTS} elements in all")
             todo.extend(part)
         elif isinstance(part, int) and part.bit_length() > MAX_KEY_BITS:
             raise refusal(f"a dict key is an int of more than {MAX_KEY_BITS} bits")
 
 
 def _refuse(code: int, reader: Any) -> None:
-    name = next(
-        (n for n in dir(pickle) if n.isupper() and getattr(pickle, n) == bytes([code])),
-        f"0x{code:02x}",
-    )
+    name = next((n for n in dir(pickle) if n.isupper() and getattr(pickle, n) == bytes([code])), f"0x{code:02x}")
     raise refusal(f"the file uses the pickle instruction {name}, which is not needed for weights")
 
 
 class WeightsUnpickler(PureUnpickler):
-    """Reads containers, numbers, text and tensors. pickle.UnpicklingError names anything else in
-    the file.
+    """Reads containers, numbers, text and tensors. pickle.UnpicklingError names anything else in the file.
 
-    Calls are limited to functions and classes that `find_class` allows. BUILD is limited to
-    OrderedDicts with attributes and to objects of classes that the user has allowed."""
+    Calls are limited to functions and classes that `find_class` allows. BUILD is limited to OrderedDicts with
+    attributes and to objects of classes that the user has allowed."""
 
     dispatch = {code: functools.partial(_refuse, code) for code in range(256)} | {
         code: load for code, load in PureUnpickler.dispatch.items() if code in _OPCODES
@@ -196,10 +186,7 @@ class WeightsUnpickler(PureUnpickler):
 
     def _check_call(self, function: Any, args: Any) -> None:
         if id(function) not in self.callables:
-            raise refusal(
-                f"the file calls {getattr(function, '__name__', type(function).__name__)}, which "
-                "it may not"
-            )
+            raise refusal(f"the file calls {getattr(function, '__name__', type(function).__name__)}, which it may not")
         if not isinstance(args, tuple):
             raise refusal(f"the file calls something with a {type(args).__name__} of arguments")
         for arg in args:
@@ -264,9 +251,7 @@ class WeightsUnpickler(PureUnpickler):
         elif type(target) in self.users.values():
             super().load_build()
         else:
-            raise refusal(
-                f"the file sets attributes of a {type(target).__name__}, which it may not"
-            )
+            raise refusal(f"the file sets attributes of a {type(target).__name__}, which it may not")
 
     dispatch[pickle.REDUCE[0]] = load_reduce
     dispatch[pickle.NEWOBJ[0]] = load_newobj
@@ -279,10 +264,7 @@ class WeightsUnpickler(PureUnpickler):
 
 
 # torch's classes that contain functions -> our objects with the same functions
-COMPILED = {
-    "_VariableFunctionsClass": lambda: sys.modules["rushlight"],
-    "TensorBase": lambda: Tensor,
-}
+COMPILED = {"_VariableFunctionsClass": lambda: sys.modules["rushlight"], "TensorBase": lambda: Tensor}
 
 
 class AnyUnpickler(pickle.Unpickler):
@@ -298,44 +280,32 @@ class AnyUnpickler(pickle.Unpickler):
         return self.lookup(pid)
 
     def find_class(self, module: str, name: str) -> Any:
-        """The object for a name: torch's names are mapped to rushlight's objects, other names are
-        imported."""
+        """The object for a name: torch's names are mapped to rushlight's objects, other names are imported."""
         if (module, name) in self.known:
             return self.known[module, name]
         if (module, name) == PARAMETER_IN_TORCH:
             return parameter_class()
         try:
-            return (
-                here(module, name)
-                if module.partition(".")[0] == "torch"
-                else super().find_class(module, name)
-            )
+            return here(module, name) if module.partition(".")[0] == "torch" else super().find_class(module, name)
         except (ImportError, AttributeError) as error:
             raise pickle.UnpicklingError(
-                f"the file refers to {module}.{name}, which does not exist ({error}): if it is a "
-                "model, "
-                "save its "
+                f"the file refers to {module}.{name}, which does not exist ({error}): if it is a model, save its "
                 "state_dict() where the class is known, and load that into a model made here"
             ) from error
 
 
 def here(module: str, name: str) -> Any:
-    """The rushlight object for a name of torch: rushlight.nn.Linear for
-    torch.nn.modules.linear.Linear.
+    """The rushlight object for a name of torch: rushlight.nn.Linear for torch.nn.modules.linear.Linear.
 
-    torch's compiled functions have names such as torch._C._nn.gelu and
-    torch._C._special.special_expm1; relu is an attribute of torch._C._VariableFunctionsClass."""
+    torch's compiled functions have names such as torch._C._nn.gelu and torch._C._special.special_expm1; relu is an
+    attribute of torch._C._VariableFunctionsClass."""
     path = "torch.nn" if module.startswith("torch.nn.modules.") else module
     if path == "torch._C":
         if name in COMPILED:
             return COMPILED[name]()
     elif path.startswith("torch._C._"):
         part = path.removeprefix("torch._C._")
-        path, name = (
-            ("torch.nn.functional", name)
-            if part == "nn"
-            else (f"torch.{part}", name.removeprefix(f"{part}_"))
-        )
+        path, name = ("torch.nn.functional", name) if part == "nn" else (f"torch.{part}", name.removeprefix(f"{part}_"))
     found: Any = importlib.import_module("rushlight" + path.removeprefix("torch"))
     for part in name.split("."):
         found = getattr(found, part)

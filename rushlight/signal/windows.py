@@ -1,9 +1,7 @@
-"""Window functions, as in torch.signal.windows: M weights, the first and last alike, or one period
-if `sym` is false.
+"""Window functions, as in torch.signal.windows: M weights, the first and last alike, or one period if `sym` is false.
 
-All take `dtype` (float32 or float64; None: the default) and `requires_grad`. ValueError for a
-negative M and for other dtypes. Below, k = 0 ... M - 1 and N is M - 1, or M if `sym` is false. A
-window of one weight is 1."""
+All take `dtype` (float32 or float64; None: the default) and `requires_grad`. ValueError for a negative M and for other
+dtypes. Below, k = 0 ... M - 1 and N is M - 1, or M if `sym` is false. A window of one weight is 1."""
 
 from __future__ import annotations
 
@@ -19,40 +17,16 @@ from rushlight.base.device import strided
 from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor
 from rushlight.creation.factories import made
-from rushlight.ops.signal.window_functions import (
-    BLACKMAN,
-    HAMMING,
-    HANN,
-    NUTTALL,
-    bessel,
-    cosines,
-    sampled,
-    triangle,
-)
+from rushlight.ops.signal.window_functions import BLACKMAN, HAMMING, HANN, NUTTALL, bessel, cosines, sampled, triangle
 
 __all__ = [
-    "bartlett",
-    "blackman",
-    "cosine",
-    "exponential",
-    "gaussian",
-    "general_cosine",
-    "general_hamming",
-    "hamming",
-    "hann",
-    "kaiser",
-    "nuttall",
-]
+    "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann",
+    "kaiser", "nuttall",
+]  # fmt: skip
 
 
 def window(
-    name: str,
-    weights: Callable[[int], np.ndarray],
-    M: int,
-    dtype: Any,
-    layout: Any,
-    device: Any,
-    requires_grad: bool,
+    name: str, weights: Callable[[int], np.ndarray], M: int, dtype: Any, layout: Any, device: Any, requires_grad: bool
 ) -> Tensor:
     M, kind = index(M), dtypes.or_default(dtype)
     if M < 0:
@@ -60,11 +34,7 @@ def window(
     if layout not in (None, strided):
         raise ValueError(explain(f"{name} is implemented for strided tensors only, got: {layout}"))
     if kind not in (dtypes.float32, dtypes.float64):
-        raise ValueError(
-            explain(
-                f"{name} expects float32 or float64 dtypes, got: {kind}", "convert what comes out"
-            )
-        )
+        raise ValueError(explain(f"{name} expects float32 or float64 dtypes, got: {kind}", "convert what comes out"))
     return made(weights(M), kind, requires_grad, device)
 
 
@@ -87,15 +57,7 @@ def bartlett(
     >>> rushlight.signal.windows.bartlett(5)
     tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
     """
-    return window(
-        "bartlett",
-        partial(sampled, triangle, symmetric=sym),
-        M,
-        dtype,
-        layout,
-        device,
-        requires_grad,
-    )
+    return window("bartlett", partial(sampled, triangle, symmetric=sym), M, dtype, layout, device, requires_grad)
 
 
 def general_cosine(
@@ -108,8 +70,8 @@ def general_cosine(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """a_0 - a_1 cos(2 pi k / N) + a_2 cos(4 pi k / N) - ... ValueError for no weights, TypeError if
-    `a` is not a sequence.
+    """a_0 - a_1 cos(2 pi k / N) + a_2 cos(4 pi k / N) - ... ValueError for no weights, TypeError if `a` is not a
+    sequence.
 
     >>> rushlight.signal.windows.general_cosine(5, a=[0.5, 0.5])
     tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
@@ -146,13 +108,7 @@ def general_hamming(
     tensor([0.5000, 1.0000, 0.5000])
     """
     return general_cosine(
-        M,
-        a=(alpha, 1 - alpha),
-        sym=sym,
-        dtype=dtype,
-        layout=layout,
-        device=device,
-        requires_grad=requires_grad,
+        M, a=(alpha, 1 - alpha), sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
     )
 
 
@@ -170,15 +126,7 @@ def hamming(
     >>> rushlight.signal.windows.hamming(3)
     tensor([0.0800, 1.0000, 0.0800])
     """
-    return general_cosine(
-        M,
-        a=HAMMING,
-        sym=sym,
-        dtype=dtype,
-        layout=layout,
-        device=device,
-        requires_grad=requires_grad,
-    )
+    return general_cosine(M, a=HAMMING, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
 def hann(
@@ -195,9 +143,7 @@ def hann(
     >>> rushlight.signal.windows.hann(3)
     tensor([0., 1., 0.])
     """
-    return general_cosine(
-        M, a=HANN, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
-    )
+    return general_cosine(M, a=HANN, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
 def blackman(
@@ -215,13 +161,7 @@ def blackman(
     tensor([0.3400, 1.0000, 0.3400])
     """
     return general_cosine(
-        M,
-        a=BLACKMAN,
-        sym=sym,
-        dtype=dtype,
-        layout=layout,
-        device=device,
-        requires_grad=requires_grad,
+        M, a=BLACKMAN, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
     )
 
 
@@ -234,21 +174,12 @@ def nuttall(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """0.3635819 - 0.4891775 cos(2 pi k / N) + 0.1365995 cos(4 pi k / N) - 0.0106411 cos(6 pi k /
-    N).
+    """0.3635819 - 0.4891775 cos(2 pi k / N) + 0.1365995 cos(4 pi k / N) - 0.0106411 cos(6 pi k / N).
 
     >>> rushlight.signal.windows.nuttall(3)
     tensor([3.6280e-04, 1.0000e+00, 3.6280e-04])
     """
-    return general_cosine(
-        M,
-        a=NUTTALL,
-        sym=sym,
-        dtype=dtype,
-        layout=layout,
-        device=device,
-        requires_grad=requires_grad,
-    )
+    return general_cosine(M, a=NUTTALL, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
 def cosine(
@@ -328,13 +259,7 @@ def exponential(
         raise ValueError(explain("Center must be None for symmetric windows", "give sym=False"))
     middle = last(M, sym) / 2 if center is None else center
     return window(
-        "exponential",
-        lambda M: np.exp(-abs(np.arange(M) - middle) / tau),
-        M,
-        dtype,
-        layout,
-        device,
-        requires_grad,
+        "exponential", lambda M: np.exp(-abs(np.arange(M) - middle) / tau), M, dtype, layout, device, requires_grad
     )
 
 
@@ -348,8 +273,7 @@ def kaiser(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """I0(beta sqrt(1 - (2 k / N - 1)^2)) / I0(beta), with Bessel's I0. ValueError for a negative
-    beta.
+    """I0(beta sqrt(1 - (2 k / N - 1)^2)) / I0(beta), with Bessel's I0. ValueError for a negative beta.
 
     >>> rushlight.signal.windows.kaiser(3, beta=2.)
     tensor([0.4387, 1.0000, 0.4387])
@@ -357,11 +281,5 @@ def kaiser(
     if beta < 0:
         raise ValueError(explain(f"beta must be non-negative, got: {beta} instead."))
     return window(
-        "kaiser",
-        partial(sampled, partial(bessel, beta=beta), symmetric=sym),
-        M,
-        dtype,
-        layout,
-        device,
-        requires_grad,
+        "kaiser", partial(sampled, partial(bessel, beta=beta), symmetric=sym), M, dtype, layout, device, requires_grad
     )

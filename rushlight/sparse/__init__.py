@@ -1,5 +1,4 @@
-"""Sparse tensors, torch.sparse: COO tensors, and matrices in CSR and CSC; products with dense ones,
-sums, softmax.
+"""Sparse tensors, torch.sparse: COO tensors, and matrices in CSR and CSC; products with dense ones, sums, softmax.
 
 >>> a = rushlight.tensor([[0., 2.], [0., 0.]]).to_sparse()
 >>> a @ rushlight.ones(2, 1)
@@ -43,28 +42,9 @@ globals().update(
 )
 
 __all__ = [
-    "CompressedTensor",
-    "SparseTensor",
-    "addmm",
-    "check_sparse_tensor_invariants",
-    "dsmm",
-    "hspmm",
-    "log_softmax",
-    "mm",
-    "sampled_addmm",
-    "smm",
-    "softmax",
-    "sparse_bsc_tensor",
-    "sparse_bsr_tensor",
-    "sparse_compressed_tensor",
-    "sparse_coo_tensor",
-    "sparse_csc_tensor",
-    "sparse_csr_tensor",
-    "spdiags",
-    "spmm",
-    "sspaddmm",
-    "sum",
-    *_TYPES,
-]
+    "CompressedTensor", "SparseTensor", "addmm", "check_sparse_tensor_invariants", "dsmm", "hspmm", "log_softmax", "mm",
+    "sampled_addmm", "smm", "softmax", "sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor",
+    "sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor", "spdiags", "spmm", "sspaddmm", "sum", *_TYPES,
+]  # fmt: skip
 
 _tell(__name__)

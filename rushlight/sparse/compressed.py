@@ -1,10 +1,10 @@
-"""Compressed sparse matrices, by rows (CSR) or columns (CSC): where each row begins, the column
-indices, the values. The values of BSR and BSC are blocks of elements.
+"""Compressed sparse matrices, by rows (CSR) or columns (CSC): where each row begins, the column indices, the values.
+The values of BSR and BSC are blocks of elements.
 
-A compressed matrix holds a COO matrix whose elements are sorted by rows (columns), block by block,
-and applies all ops to that matrix, which is in the graph. Sparse results have the same layout; a
-transpose has the other one. A batch of matrices (*batch, rows, columns, *dense) holds a COO tensor
-of all its dimensions; each matrix stores equally many elements.
+A compressed matrix holds a COO matrix whose elements are sorted by rows (columns), block by block, and applies all ops
+to that matrix, which is in the graph. Sparse results have the same layout; a transpose has the other one. A batch of
+matrices (*batch, rows, columns, *dense) holds a COO tensor of all its dimensions; each matrix stores equally many
+elements.
 """
 
 from __future__ import annotations
@@ -16,16 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.base.device import (
-    CPU,
-    Layout,
-    present,
-    sparse_bsc,
-    sparse_bsr,
-    sparse_coo,
-    sparse_csc,
-    sparse_csr,
-)
+from rushlight.base.device import CPU, Layout, present, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from rushlight.base.errors import explain, shown_as
 from rushlight.base.intp import as_int64, as_intp
 from rushlight.base.printing import format_sparse
@@ -36,32 +27,19 @@ from rushlight.sparse import products
 from rushlight.sparse.creation import to_sparse
 from rushlight.sparse.graph import in_layout, is_dense
 from rushlight.sparse.products import sampled_product
-from rushlight.sparse.tensor import (
-    OPS,
-    NotForSparse,
-    SparseTensor,
-    made,
-    opened,
-    other_layout,
-    picked,
-    with_values,
-)
+from rushlight.sparse.tensor import OPS, NotForSparse, SparseTensor, made, opened, other_layout, picked, with_values
 
 LAYOUTS = (sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)
 NAMES = (("crow_indices", "col_indices"), ("ccol_indices", "row_indices"))
 
 
 class NotForCompressed(NotForSparse):
-    """Raised when an op reads `._array` of a compressed matrix; `instead` runs the sparse version
-    of the op."""
+    """Raised when an op reads `._array` of a compressed matrix; `instead` runs the sparse version of the op."""
 
     def instead(self, name: str, *args: Any, **kwargs: Any) -> Any:
         if name in JOINS:
             raise RuntimeError(
-                explain(
-                    "Sparse CSR tensors do not have is_contiguous",
-                    f"{name} takes COO tensors: x.to_sparse()",
-                )
+                explain("Sparse CSR tensors do not have is_contiguous", f"{name} takes COO tensors: x.to_sparse()")
             ) from None
         if name not in OPS:
             raise self.named(name, "SparseCsrCPU") from None
@@ -75,11 +53,10 @@ JOINS = ("cat", "stack", "hstack", "vstack", "dstack", "column_stack")  # for CO
 
 
 class CompressedTensor(Tensor):
-    """A sparse matrix of layout `torch.sparse_csr`, `sparse_csc`, `sparse_bsr` or `sparse_bsc`:
-    made by `sparse_csr_tensor`, `to_sparse_csr` and their like.
+    """A sparse matrix of layout `torch.sparse_csr`, `sparse_csc`, `sparse_bsr` or `sparse_bsc`: made by
+    `sparse_csr_tensor`, `to_sparse_csr` and their like.
 
-    The gradient of a leaf is dense for `A @ x`, and has the leaf's layout for
-    `torch.sparse.mm(A, x)`.
+    The gradient of a leaf is dense for `A @ x`, and has the leaf's layout for `torch.sparse.mm(A, x)`.
 
     >>> a = rushlight.tensor([[0., 2.], [3., 4.]]).to_sparse_csr()
     >>> a.crow_indices(), a.col_indices(), a.values()
@@ -96,8 +73,8 @@ class CompressedTensor(Tensor):
     def _array(self) -> Any:  # type: ignore[override]
         raise NotForCompressed(
             explain(
-                "Could not run this operation with arguments from the 'SparseCsrCPU' backend: it "
-                "is not supported for sparse matrices.",
+                "Could not run this operation with arguments from the 'SparseCsrCPU' backend: it is not supported for "
+                "sparse matrices.",
                 "convert it: x.to_dense()",
             )
         )
@@ -159,15 +136,13 @@ class CompressedTensor(Tensor):
             name, wanted = NAMES[by][which], "row" if by == 0 else "column"
             raise RuntimeError(
                 explain(
-                    f"{name} expected sparse {wanted} compressed tensor layout but got "
-                    f"{name_of(self.layout)}",
+                    f"{name} expected sparse {wanted} compressed tensor layout but got {name_of(self.layout)}",
                     f"x.{NAMES[self._by][which]}()",
                 )
             )
 
     def crow_indices(self) -> Tensor:
-        """(*batch, rows + 1): where each row begins in `col_indices()` and `values()`, and where
-        the last ends."""
+        """(*batch, rows + 1): where each row begins in `col_indices()` and `values()`, and where the last ends."""
         return self._starts(0)
 
     def col_indices(self) -> Tensor:
@@ -175,8 +150,8 @@ class CompressedTensor(Tensor):
         return self._places(0)
 
     def ccol_indices(self) -> Tensor:
-        """(*batch, columns + 1): where each column begins in `row_indices()` and `values()`, and
-        where the last ends."""
+        """(*batch, columns + 1): where each column begins in `row_indices()` and `values()`, and where the last
+        ends."""
         return self._starts(1)
 
     def row_indices(self) -> Tensor:
@@ -184,12 +159,7 @@ class CompressedTensor(Tensor):
         return self._places(1)
 
     def to_sparse(
-        self,
-        sparse_dim: int | None = None,
-        *,
-        layout: Any = None,
-        blocksize: Any = None,
-        dense_dim: int | None = None,
+        self, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None, dense_dim: int | None = None
     ) -> Any:
         """The matrix as COO, or in the given layout."""
         if layout is self.layout:
@@ -200,8 +170,8 @@ class CompressedTensor(Tensor):
         if sparse_dim not in (None, coo.sparse_dim()):
             raise RuntimeError(
                 explain(
-                    "to_sparse: conversion from Sparse to Sparse with sparse_dim argument "
-                    "!=self.sparse_dim() is not supported"
+                    "to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not "
+                    "supported"
                 )
             )
         same = made(coo._at, coo._of, coo._size, self.layout is sparse_csr)  # in this order
@@ -223,16 +193,15 @@ class CompressedTensor(Tensor):
         if self._coo.dense_dim():
             raise RuntimeError(
                 explain(
-                    "transpose(): hybrid sparse compressed tensors with dense dimensions are not "
-                    "supported",
+                    "transpose(): hybrid sparse compressed tensors with dense dimensions are not supported",
                     "x.to_sparse(), a COO tensor, has a transpose",
                 )
             )
         if a < n - 2 <= b:
             raise RuntimeError(
                 explain(
-                    "transpose(): can only transpose dimensions of the same type (Batch, Sparse, "
-                    f"Dense), got {a}(Batch) and {b}(Sparse)"
+                    "transpose(): can only transpose dimensions of the same type (Batch, Sparse, Dense), got "
+                    f"{a}(Batch) and {b}(Sparse)"
                 )
             )
         coo: Any = self._coo.transpose(a, b)
@@ -245,11 +214,7 @@ class CompressedTensor(Tensor):
     def t(self) -> CompressedTensor:
         """The transpose of a matrix, in the other layout: nothing moves."""
         if self.ndim > 2:
-            raise RuntimeError(
-                explain(
-                    f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D", ".mT"
-                )
-            )
+            raise RuntimeError(explain(f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D", ".mT"))
         return self.transpose(0, 1)
 
     T = property(t, doc="The transpose.")
@@ -257,13 +222,9 @@ class CompressedTensor(Tensor):
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         starts, places = NAMES[self._by]
-        parts = {name: getattr(self, name)()._array for name in (starts, places)} | {
-            "values": self.values()._array
-        }
+        parts = {name: getattr(self, name)()._array for name in (starts, places)} | {"values": self.values()._array}
         name = None if self.grad_fn is None else self.grad_fn.name()
-        return format_sparse(
-            parts, tuple(self.shape), self._nnz(), self.requires_grad, name, repr(self.layout)
-        )
+        return format_sparse(parts, tuple(self.shape), self._nnz(), self.requires_grad, name, repr(self.layout))
 
     # the graph is that of the COO matrix
 
@@ -342,8 +303,8 @@ def held(coo: SparseTensor, by: int, block: tuple[int, int] | None = None) -> Co
 def compressed(
     x: Tensor, by: int, block: tuple[int, int] | None = None, dense_dim: int | None = None
 ) -> CompressedTensor:
-    """A matrix of any layout, or a batch of matrices, as a compressed one. RuntimeError unless all
-    matrices of the batch store equally many elements."""
+    """A matrix of any layout, or a batch of matrices, as a compressed one. RuntimeError unless all matrices of the
+    batch store equally many elements."""
     if isinstance(x, CompressedTensor):
         coo: SparseTensor = x._coo
     elif x.is_sparse:
@@ -353,8 +314,7 @@ def compressed(
     if coo.sparse_dim() < 2:
         raise RuntimeError(
             explain(
-                f"{name_of(LAYOUTS[by])} needs 2 sparse dimensions or more, but got "
-                f"{coo.sparse_dim()}",
+                f"{name_of(LAYOUTS[by])} needs 2 sparse dimensions or more, but got {coo.sparse_dim()}",
                 shape=tuple(x.shape),
             )
         )
@@ -388,10 +348,7 @@ def in_blocks(coo: SparseTensor, by: int, block: tuple[int, int]) -> SparseTenso
     n, m = coo._size[len(batch) : len(batch) + 2]
     if n % block[0] or m % block[1]:
         raise RuntimeError(
-            explain(
-                f"tensor sparse size ({n},{m}) must be divisible by given blocksize "
-                f"({block[0]},{block[1]})"
-            )
+            explain(f"tensor sparse size ({n},{m}) must be divisible by given blocksize ({block[0]},{block[1]})")
         )
     touched = np.unique(np.stack((*batch, row // block[0], column // block[1])), axis=1)
     inside = np.indices(block).reshape(2, 1, -1)
@@ -452,17 +409,7 @@ def seen(name: str) -> Callable:
 
 def attach() -> None:
     """Give compressed matrices the methods and properties of COO matrices."""
-    own = {
-        "__module__",
-        "__doc__",
-        "coalesce",
-        "indices",
-        "is_coalesced",
-        "_indices",
-        "become",
-        "holding",
-        "__init__",
-    }
+    own = {"__module__", "__doc__", "coalesce", "indices", "is_coalesced", "_indices", "become", "holding", "__init__"}
     for name, value in vars(SparseTensor).items():
         if name in own or name in vars(CompressedTensor):
             continue
@@ -508,9 +455,7 @@ def block_of(blocksize: Any) -> tuple[int, int]:
     """Two positive integers. RuntimeError for anything else."""
     sizes = blocksize if isinstance(blocksize, (tuple, list)) else ()
     if len(sizes) != 2 or not all(isinstance(n, int) and n > 0 for n in sizes):
-        raise RuntimeError(
-            explain(f"blocksize must be two positive integers, but got {blocksize}", "(2, 2)")
-        )
+        raise RuntimeError(explain(f"blocksize must be two positive integers, but got {blocksize}", "(2, 2)"))
     return sizes[0], sizes[1]
 
 
@@ -531,11 +476,7 @@ def from_parts(
     """The compressed matrix of these parts. RuntimeError for parts that do not fit each other."""
     if device is not None:
         present(device)
-    first, other, of = (
-        as_tensor(starts)._array,
-        as_tensor(places)._array,
-        as_tensor(values, dtype=dtype),
-    )
+    first, other, of = as_tensor(starts)._array, as_tensor(places)._array, as_tensor(values, dtype=dtype)
     n = first.ndim - 1
     block = (of.shape[n + 1], of.shape[n + 2]) if blocks and of.ndim > n + 2 else None
     dense = tuple(of.shape[n + (3 if blocks else 1) :])
@@ -555,18 +496,14 @@ def from_parts(
     return held(coo, by, block)
 
 
-def least_size(
-    by: int, first: np.ndarray, other: np.ndarray, block: tuple[int, int], dense: tuple
-) -> tuple:
+def least_size(by: int, first: np.ndarray, other: np.ndarray, block: tuple[int, int], dense: tuple) -> tuple:
     """The least size that the indices allow."""
     found = first.shape[-1] - 1, int(other.max(initial=-1)) + 1
     n, m = found if by == 0 else found[::-1]
     return *first.shape[:-1], n * block[0], m * block[1], *dense
 
 
-def all_places(
-    by: int, first: np.ndarray, other: np.ndarray, block: tuple[int, int] | None
-) -> np.ndarray:
+def all_places(by: int, first: np.ndarray, other: np.ndarray, block: tuple[int, int] | None) -> np.ndarray:
     """(batch dimensions + 2, elements): the indices of all stored elements, in their order."""
     batch = first.shape[:-1]
     counts = as_intp(np.diff(first).reshape(-1))
@@ -582,9 +519,7 @@ def all_places(
     return as_int64(at)
 
 
-def coo_of(
-    places: Tensor, of: Tensor, shape: tuple, size: tuple, once: bool, requires_grad: bool
-) -> Any:
+def coo_of(places: Tensor, of: Tensor, shape: tuple, size: tuple, once: bool, requires_grad: bool) -> Any:
     """The COO matrix of the values, as a leaf or in the graph of the values."""
     of = of if tuple(of.shape) == shape else of.reshape(shape)
     if requires_grad:
@@ -592,23 +527,21 @@ def coo_of(
     return with_values(places, of, size, once)
 
 
-def check_batches(
-    names: tuple[str, str], first: Any, other: Any, of: Tensor, size: tuple, ndim: int
-) -> None:
+def check_batches(names: tuple[str, str], first: Any, other: Any, of: Tensor, size: tuple, ndim: int) -> None:
     """An error unless the parts have the dimensions of the batch, and one more."""
     starts, places = names
     if first.ndim != other.ndim:
         raise RuntimeError(
             explain(
-                f"{starts} and {places} dimensionalities must be equal but got {first.ndim} and "
-                f"{other.ndim}, respectively"
+                f"{starts} and {places} dimensionalities must be equal but got {first.ndim} and {other.ndim}, "
+                "respectively"
             )
         )
     if first.ndim < 1 or of.ndim < first.ndim:
         raise RuntimeError(
             explain(
-                "values must have dimensionality > sum of batch and block dimensionalities "
-                f"(={first.ndim - 1} + 0) but got {of.ndim}"
+                f"values must have dimensionality > sum of batch and block dimensionalities (={first.ndim - 1} + 0) "
+                f"but got {of.ndim}"
             )
         )
     n = first.ndim - 1
@@ -622,24 +555,16 @@ def check_batches(
         )
 
 
-def check_parts(
-    names: tuple[str, str], by: int, size: tuple, first: Any, other: Any, of: Any
-) -> None:
-    """RuntimeError, with torch's message, unless the parts make a valid compressed matrix of this
-    size, in blocks."""
+def check_parts(names: tuple[str, str], by: int, size: tuple, first: Any, other: Any, of: Any) -> None:
+    """RuntimeError, with torch's message, unless the parts make a valid compressed matrix of this size, in blocks."""
     starts, places = names
     said = {
-        f"{starts}.shape[-1] == {'nrows' if by == 0 else 'ncols'} + 1": len(first)
-        == size[by - 2] + 1,
+        f"{starts}.shape[-1] == {'nrows' if by == 0 else 'ncols'} + 1": len(first) == size[by - 2] + 1,
         f"{places}.shape[-1] == values.shape[-1]": len(other) == len(of),
         f"{starts}[..., 0] == 0": first[:1].tolist() == [0],
         f"{starts}[..., -1] == nnz": first[-1:].tolist() == [len(other)],
-        f"0 <= {starts}[..., 1:] - {starts}[..., :-1] <= {places}.max()": (
-            np.diff(first) >= 0
-        ).all(),
-        f"0 <= {places} < {'ncols' if by == 0 else 'nrows'}": (
-            (other >= 0) & (other < size[-1 - by])
-        ).all(),
+        f"0 <= {starts}[..., 1:] - {starts}[..., :-1] <= {places}.max()": (np.diff(first) >= 0).all(),
+        f"0 <= {places} < {'ncols' if by == 0 else 'nrows'}": ((other >= 0) & (other < size[-1 - by])).all(),
     }
     for what, holds in said.items():
         if not holds:
@@ -650,8 +575,8 @@ def check_parts(
     if (np.diff(other, prepend=-1)[inner] <= 0).any():
         raise RuntimeError(
             explain(
-                f"`{places}[..., {starts}[..., i - 1]:{starts}[..., i]] for all i are sorted and "
-                "distinct along the last dimension values` is not satisfied.",
+                f"`{places}[..., {starts}[..., i - 1]:{starts}[..., i]] for all i are sorted and distinct along the "
+                "last dimension values` is not satisfied.",
                 "sort them in each",
             )
         )
@@ -669,11 +594,11 @@ def sparse_csr_tensor(
     requires_grad: bool = False,
     check_invariants: bool | None = None,
 ) -> CompressedTensor:
-    """The matrix with values[k] at column col_indices[k] of row i, for crow_indices[i] <= k <
-    crow_indices[i + 1]. A batch of matrices if the parts have more dimensions.
+    """The matrix with values[k] at column col_indices[k] of row i, for crow_indices[i] <= k < crow_indices[i + 1]. A
+    batch of matrices if the parts have more dimensions.
 
-    With `requires_grad` the matrix is a leaf; else gradients go to `values`. RuntimeError for parts
-    that do not fit each other; unlike in torch, the parts are always checked.
+    With `requires_grad` the matrix is a leaf; else gradients go to `values`. RuntimeError for parts that do not fit
+    each other; unlike in torch, the parts are always checked.
 
     >>> rushlight.sparse_csr_tensor([0, 1, 3], [1, 0, 1], [2., 3., 4.]).to_dense()
     tensor([[0., 2.],
@@ -694,8 +619,7 @@ def sparse_csc_tensor(
     requires_grad: bool = False,
     check_invariants: bool | None = None,
 ) -> CompressedTensor:
-    """The matrix with values[k] at row row_indices[k] of column j, for ccol_indices[j] <= k <
-    ccol_indices[j + 1].
+    """The matrix with values[k] at row row_indices[k] of column j, for ccol_indices[j] <= k < ccol_indices[j + 1].
 
     >>> rushlight.sparse_csc_tensor([0, 1, 3], [1, 0, 1], [2., 3., 4.]).to_dense()
     tensor([[0., 3.],
@@ -716,8 +640,8 @@ def sparse_bsr_tensor(
     requires_grad: bool = False,
     check_invariants: bool | None = None,
 ) -> CompressedTensor:
-    """The matrix whose blocks are values[k], of values (nnz, block rows, block columns): at block
-    column col_indices[k] of block row i, for crow_indices[i] <= k < crow_indices[i + 1].
+    """The matrix whose blocks are values[k], of values (nnz, block rows, block columns): at block column col_indices[k]
+    of block row i, for crow_indices[i] <= k < crow_indices[i + 1].
 
     >>> rushlight.sparse_bsr_tensor([0, 1], [1], [[[1., 2.], [3., 4.]]], (2, 4)).to_dense()
     tensor([[0., 0., 1., 2.],
@@ -739,8 +663,8 @@ def sparse_bsc_tensor(
     requires_grad: bool = False,
     check_invariants: bool | None = None,
 ) -> CompressedTensor:
-    """The matrix whose blocks are values[k], of values (nnz, block rows, block columns): at block
-    row row_indices[k] of block column j, for ccol_indices[j] <= k < ccol_indices[j + 1].
+    """The matrix whose blocks are values[k], of values (nnz, block rows, block columns): at block row row_indices[k] of
+    block column j, for ccol_indices[j] <= k < ccol_indices[j + 1].
 
     >>> rushlight.sparse_bsc_tensor([0, 1], [1], [[[1., 2.]]], (2, 2)).to_dense()
     tensor([[0., 0.],
@@ -767,28 +691,15 @@ def sparse_compressed_tensor(
 
     RuntimeError for other layouts.
 
-    >>> rushlight.sparse_compressed_tensor([0, 1, 2], [1, 0], [3., 4.], (2, 2),
-    ...     layout=rushlight.sparse_csr).to_dense()
+    >>> rushlight.sparse_compressed_tensor([0, 1, 2], [1, 0], [3., 4.], (2, 2), layout=rushlight.sparse_csr).to_dense()
     tensor([[0., 3.],
             [4., 0.]])
     """
     if layout not in LAYOUTS:
-        raise RuntimeError(
-            explain(
-                f"expected sparse compressed tensor layout but got {layout}", "torch.sparse_csr"
-            )
-        )
+        raise RuntimeError(explain(f"expected sparse compressed tensor layout but got {layout}", "torch.sparse_csr"))
     which = LAYOUTS.index(layout)
     return from_parts(
-        which % 2,
-        compressed_indices,
-        plain_indices,
-        values,
-        size,
-        dtype,
-        device,
-        requires_grad,
-        which > 1,
+        which % 2, compressed_indices, plain_indices, values, size, dtype, device, requires_grad, which > 1
     )
 
 
@@ -804,8 +715,7 @@ mm.__doc__ = products.mm.__doc__
 def sampled_addmm(
     input: CompressedTensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1
 ) -> CompressedTensor:
-    """beta input + alpha mat1 @ mat2, computed only at the elements that `input`, a CSR matrix (n,
-    m), stores.
+    """beta input + alpha mat1 @ mat2, computed only at the elements that `input`, a CSR matrix (n, m), stores.
 
     mat1 (n, k), mat2 (k, m). Gradients go to the values and both matrices.
 
@@ -824,11 +734,7 @@ def sampled_addmm(
     coo = input._coo
     if input.ndim != 2:
         raise NotImplementedError(explain("sampled_addmm of batches of matrices is not supported"))
-    if (
-        mat1.shape[0] != coo._size[0]
-        or mat2.shape[1] != coo._size[1]
-        or mat1.shape[1] != mat2.shape[0]
-    ):
+    if mat1.shape[0] != coo._size[0] or mat2.shape[1] != coo._size[1] or mat1.shape[1] != mat2.shape[0]:
         raise RuntimeError(
             explain(
                 "sampled_addmm: Expected shapes (n, k) and (k, m) for an input of shape (n, m)",
@@ -843,12 +749,6 @@ def sampled_addmm(
 
 
 __all__ = [
-    "CompressedTensor",
-    "mm",
-    "sampled_addmm",
-    "sparse_bsc_tensor",
-    "sparse_bsr_tensor",
-    "sparse_compressed_tensor",
-    "sparse_csc_tensor",
-    "sparse_csr_tensor",
-]
+    "CompressedTensor", "mm", "sampled_addmm", "sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor",
+    "sparse_csc_tensor", "sparse_csr_tensor",
+]  # fmt: skip

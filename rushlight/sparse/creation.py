@@ -31,10 +31,10 @@ def sparse_coo_tensor(
 ) -> SparseTensor:
     """out = 0, then out[indices[:, n]] += values[n] for each n.
 
-    `indices`: (sparse_dim, nnz) integers. `values`: (nnz, *dense dimensions). `size`: default as
-    small as the indices allow; `sparse_coo_tensor((2, 3))` stores nothing. With `requires_grad` the
-    tensor is a leaf; else gradients go to `values`. RuntimeError for parts that do not fit each
-    other, and, unlike in torch, always for an index outside of the size.
+    `indices`: (sparse_dim, nnz) integers. `values`: (nnz, *dense dimensions). `size`: default as small as the indices
+    allow; `sparse_coo_tensor((2, 3))` stores nothing. With `requires_grad` the tensor is a leaf; else gradients go to
+    `values`. RuntimeError for parts that do not fit each other, and, unlike in torch, always for an index outside of
+    the size.
 
     >>> rushlight.sparse_coo_tensor([[0, 1, 1], [2, 0, 2]], [3., 4., 5.], (2, 3)).to_dense()
     tensor([[0., 0., 3.],
@@ -65,8 +65,7 @@ def empty(size: Any, dtype: Any = None, requires_grad: bool = False) -> SparseTe
 
 
 def check_parts(at: Tensor, of: Tensor, size: Any) -> None:
-    """RuntimeError unless there is a value for each column of indices, and `size` fits the
-    dimensions of both."""
+    """RuntimeError unless there is a value for each column of indices, and `size` fits the dimensions of both."""
     if at.ndim != 2:
         raise RuntimeError(
             explain(
@@ -77,24 +76,20 @@ def check_parts(at: Tensor, of: Tensor, size: Any) -> None:
     if of.ndim == 0 or at.shape[1] != of.shape[0]:
         raise RuntimeError(
             explain(
-                f"indices and values must have same nnz, but got nnz from indices: {at.shape[1]}, "
-                "nnz "
-                f"from values: {of.shape[0] if of.ndim else 'a number'}"
+                f"indices and values must have same nnz, but got nnz from indices: {at.shape[1]}, nnz from values: "
+                f"{of.shape[0] if of.ndim else 'a number'}"
             )
         )
     if size is not None and len(size) != at.shape[0] + of.ndim - 1:
         raise RuntimeError(
             explain(
-                f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, "
-                f"sparse_dim = {at.shape[0]}, dense_dim = {of.ndim - 1}"
+                f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = "
+                f"{at.shape[0]}, dense_dim = {of.ndim - 1}"
             )
         )
     if size is not None and tuple(size[at.shape[0] :]) != tuple(of.shape[1:]):
         raise RuntimeError(
-            explain(
-                f"values has incorrect size, expected {[of.shape[0], *size[at.shape[0] :]]}, got "
-                f"{list(of.shape)}"
-            )
+            explain(f"values has incorrect size, expected {[of.shape[0], *size[at.shape[0] :]]}, got {list(of.shape)}")
         )
 
 
@@ -103,17 +98,11 @@ def check_places(at: np.ndarray, size: tuple) -> None:
     if at.shape[1] == 0:
         return
     if at.min(initial=0) < 0:
-        raise RuntimeError(
-            explain(f"found negative index {at.min()} for dim {int(at.min(1).argmin())}")
-        )
+        raise RuntimeError(explain(f"found negative index {at.min()} for dim {int(at.min(1).argmin())}"))
     for dim, most in enumerate(at.max(1).tolist()):
         if most >= size[dim]:
             raise RuntimeError(
-                explain(
-                    f"size is inconsistent with indices: for dim {dim}, size is {size[dim]} but "
-                    "found "
-                    f"index {most}"
-                )
+                explain(f"size is inconsistent with indices: for dim {dim}, size is {size[dim]} but found index {most}")
             )
 
 
@@ -126,8 +115,8 @@ def to_sparse(
     blocksize: Any = None,
     dense_dim: int | None = None,
 ) -> SparseTensor:
-    """The tensor as a sparse tensor of its nonzero elements. `sparse_dim`: the number of leading
-    sparse dimensions; the others stay dense.
+    """The tensor as a sparse tensor of its nonzero elements. `sparse_dim`: the number of leading sparse dimensions; the
+    others stay dense.
 
     >>> rushlight.eye(2).to_sparse().indices()
     tensor([[0, 1],
@@ -154,23 +143,16 @@ def to_sparse(
 
 
 def from_dense(dense: Tensor, sparse: SparseTensor) -> SparseTensor:
-    """The sparse tensor of a dense one, in its graph: the gradient of the dense tensor is
-    dense."""
-    return linked(
-        sparse,
-        "ToSparseBackward",
-        [(dense, lambda g: g.to_dense(masked_grad=False) if g.is_sparse else g)],
-    )
+    """The sparse tensor of a dense one, in its graph: the gradient of the dense tensor is dense."""
+    return linked(sparse, "ToSparseBackward", [(dense, lambda g: g.to_dense(masked_grad=False) if g.is_sparse else g)])
 
 
 def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) -> Any:
     """out[j - offsets[i], j] = diagonals[i, j]: the sparse matrix with these diagonals.
 
-    `diagonals` (k, n) or (n,), `offsets` (k,) or a number, all different. Elements outside of
-    `shape` are left out.
+    `diagonals` (k, n) or (n,), `offsets` (k,) or a number, all different. Elements outside of `shape` are left out.
 
-    >>> rushlight.sparse.spdiags(rushlight.tensor([[1., 2.], [3., 4.]]), rushlight.tensor([0, 1]),
-    ...     (2, 2)).to_dense()
+    >>> rushlight.sparse.spdiags(rushlight.tensor([[1., 2.], [3., 4.]]), rushlight.tensor([0, 1]), (2, 2)).to_dense()
     tensor([[1., 4.],
             [0., 2.]])
     """
@@ -197,9 +179,8 @@ def sparse_mask(self: Tensor, mask: SparseTensor) -> SparseTensor:
     if self.shape != mask.shape:
         raise RuntimeError(
             explain(
-                "sparse_mask(): operands have incompatible sizes; self has size "
-                f"{list(self.shape)} but "
-                f"mask has size {list(mask.shape)}"
+                f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} but mask has size "
+                f"{list(mask.shape)}"
             )
         )
     coo = opened(mask)
@@ -228,10 +209,7 @@ def refused(name: str, what: str = "sparse coordinate") -> None:
 
     def call(self: Tensor) -> Any:
         raise RuntimeError(
-            explain(
-                f"{name} expected {what} tensor layout but got Strided",
-                "convert it: x.to_sparse()",
-            )
+            explain(f"{name} expected {what} tensor layout but got Strided", "convert it: x.to_sparse()")
         )
 
     call.__name__ = call.__qualname__ = name
@@ -260,16 +238,12 @@ class sparsetype:
         self.dtype = dtype
 
     def __call__(self, *args: Any) -> SparseTensor:
-        """The tensor from (indices, values), (indices, values, size), (size) or the sizes as
-        ints."""
+        """The tensor from (indices, values), (indices, values, size), (size) or the sizes as ints."""
         if len(args) >= 2 and isinstance(args[0], Tensor):
             of = args[1]
             if of.dtype is not self.dtype:
                 raise TypeError(
-                    explain(
-                        f"expected values of {self.dtype}, but got {of.dtype}: convert them, "
-                        f"v.to({self.dtype})"
-                    )
+                    explain(f"expected values of {self.dtype}, but got {of.dtype}: convert them, v.to({self.dtype})")
                 )
             return sparse_coo_tensor(*args)
         size = args[0] if len(args) == 1 and isinstance(args[0], (Size, tuple, list)) else args
@@ -280,8 +254,7 @@ class sparsetype:
 
 
 def new(self: SparseTensor, *args: Any) -> SparseTensor:
-    """A sparse tensor of the same dtype, from indices, values and size; or an empty one, from a
-    size."""
+    """A sparse tensor of the same dtype, from indices, values and size; or an empty one, from a size."""
     return sparsetype(self.dtype)(*(args or (0,)))
 
 

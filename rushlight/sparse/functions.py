@@ -22,19 +22,10 @@ from rushlight.ops.reduce import reduce, vector_norm
 from rushlight.ops.shape.views import cat as dense_cat
 from rushlight.sparse.graph import is_dense, linked
 from rushlight.sparse.hybrid_products import smm, sspaddmm
-from rushlight.sparse.tensor import (
-    OPS,
-    SparseTensor,
-    made,
-    new_zeros,
-    offers,
-    picked,
-    unique_places,
-    with_values,
-)
+from rushlight.sparse.tensor import OPS, SparseTensor, made, new_zeros, offers, picked, unique_places, with_values
 
-# Elementwise functions with f(0) = 0, so that only stored elements change. For a nonlinear f,
-# duplicates are summed first.
+# Elementwise functions with f(0) = 0, so that only stored elements change. For a nonlinear f, duplicates are summed
+# first.
 KEEPING_ZERO = (
     "abs",
     "asin",
@@ -97,9 +88,7 @@ def linear_op(name: str) -> Callable:
     return call
 
 
-OPS.update(
-    {name: of_values(name) for name in KEEPING_ZERO} | {name: linear_op(name) for name in LINEAR}
-)
+OPS.update({name: of_values(name) for name in KEEPING_ZERO} | {name: linear_op(name) for name in LINEAR})
 for _name in (*KEEPING_ZERO, *LINEAR):
     setattr(SparseTensor, _name, OPS[_name])
 
@@ -109,10 +98,7 @@ def any_(input: SparseTensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether any element is not 0."""
     if dim is not None:
         raise NotImplementedError(
-            explain(
-                "any of a sparse tensor over some dimensions is not supported: use "
-                "x.to_dense().any(dim)"
-            )
+            explain("any of a sparse tensor over some dimensions is not supported: use x.to_dense().any(dim)")
         )
     return input.summed_up()._of.any()
 
@@ -128,10 +114,7 @@ def power(input: SparseTensor, exponent: Any) -> SparseTensor:
     """input ** exponent, for a positive exponent: zeros stay zeros."""
     if not isinstance(exponent, (int, float)) or exponent <= 0:
         raise RuntimeError(
-            explain(
-                "pow of a sparse tensor needs a positive number: other powers of 0 are not 0",
-                "x.to_dense()",
-            )
+            explain("pow of a sparse tensor needs a positive number: other powers of 0 are not 0", "x.to_dense()")
         )
     once = input.coalesce()
     return once.holding(once.elements() ** exponent)
@@ -142,8 +125,7 @@ def power(input: SparseTensor, exponent: Any) -> SparseTensor:
 
 @offers(elementwise.add)
 def add(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
-    """input + alpha other: sparse for two sparse tensors of one size, dense for a dense input and a
-    sparse other."""
+    """input + alpha other: sparse for two sparse tensors of one size, dense for a dense input and a sparse other."""
     if not (isinstance(input, Tensor) and isinstance(other, Tensor) and other.is_sparse):
         raise RuntimeError(
             explain(
@@ -173,10 +155,7 @@ def sparse_sum(a: SparseTensor, b: SparseTensor) -> SparseTensor:
     """The sum of two sparse tensors of one size, outside the graph."""
     if a.shape != b.shape or a.sparse_dim() != b.sparse_dim():
         raise RuntimeError(
-            explain(
-                f"add: expected sizes of 'self' and 'other' to match, but {list(a.shape)} != "
-                f"{list(b.shape)}"
-            )
+            explain(f"add: expected sizes of 'self' and 'other' to match, but {list(a.shape)} != {list(b.shape)}")
         )
     at = from_array(np.concatenate((a._at._array, b._at._array), 1))
     both = made(at, dense_cat([a._of, b._of], 0), a._size).coalesce()
@@ -200,8 +179,8 @@ def sub(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
 
 @offers(elementwise.mul, elementwise.multiple)
 def mul(input: Any, other: Any) -> SparseTensor:
-    """input * other, elementwise; other: a number, a dense tensor that broadcasts to input's size,
-    or a sparse tensor."""
+    """input * other, elementwise; other: a number, a dense tensor that broadcasts to input's size, or a sparse
+    tensor."""
     if not (isinstance(input, Tensor) and input.is_sparse):
         input, other = other, input
     if not isinstance(other, Tensor):
@@ -237,9 +216,7 @@ def product_of(a: SparseTensor, b: SparseTensor) -> SparseTensor:
     once = a._sorted and b._sorted
     a, b = a.summed_up(), b.summed_up()
     if a.shape != b.shape:
-        raise RuntimeError(
-            explain(f"mul operands have incompatible sizes {list(a.shape)} and {list(b.shape)}")
-        )
+        raise RuntimeError(explain(f"mul operands have incompatible sizes {list(a.shape)} and {list(b.shape)}"))
     size = tuple(a.shape[: a.sparse_dim()])
     flat = [np.ravel_multi_index(tuple(t._at._array), size) for t in (a, b)]
     _, of_a, of_b = np.intersect1d(flat[0], flat[1], assume_unique=True, return_indices=True)
@@ -269,10 +246,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> SparseTe
     return linked(
         result,
         "DivBackward",
-        [
-            (input, lambda g, x, y: g / conj(y)),
-            (other, lambda g, x, y: (-g * conj(x / y / y)).sum().reshape(y.shape)),
-        ],
+        [(input, lambda g, x, y: g / conj(y)), (other, lambda g, x, y: (-g * conj(x / y / y)).sum().reshape(y.shape))],
         input,
         other,
     )
@@ -307,9 +281,7 @@ def seen(dense: Tensor, by: SparseTensor) -> Tensor:
     except RuntimeError:
         raise RuntimeError(
             explain(
-                f"mul: a dense tensor of {list(dense.shape)} does not broadcast to the sparse "
-                "tensor's "
-                f"{list(by.shape)}"
+                f"mul: a dense tensor of {list(dense.shape)} does not broadcast to the sparse tensor's {list(by.shape)}"
             )
         ) from None
     return whole[tuple(from_array(row) for row in by._at._array)]
@@ -319,8 +291,7 @@ def seen(dense: Tensor, by: SparseTensor) -> Tensor:
 
 
 def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Tensor:
-    """The sum of all elements, or over dimensions `dim`: sparse, unless no sparse dimension is
-    left.
+    """The sum of all elements, or over dimensions `dim`: sparse, unless no sparse dimension is left.
 
     >>> rushlight.sparse.sum(rushlight.eye(2).to_sparse(), 0).to_dense()
     tensor([1., 1.])
@@ -339,17 +310,12 @@ def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Tensor:
     if not kept:
         return values.sum(0)
     size = (*(input.shape[d] for d in kept), *values.shape[1:])
-    return with_values(
-        from_array(input._at._array[kept]), values, size, len(kept) == n and input._sorted
-    ).coalesce()
+    return with_values(from_array(input._at._array[kept]), values, size, len(kept) == n and input._sorted).coalesce()
 
 
 @offers(reduce.sum)
-def summed(
-    input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
-) -> Tensor:
-    """The sum, with the signature of dense tensors: with `keepdim` summed dimensions stay, with
-    size 1."""
+def summed(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The sum, with the signature of dense tensors: with `keepdim` summed dimensions stay, with size 1."""
     dims = sorted(range(input.ndim) if dim is None else wrap_all(dim, input.ndim))
     found = sum(input.detach(), dim, dtype)
     kept = keepdim and dim is not None
@@ -365,8 +331,7 @@ def summed(
 
 
 def at_stored(g: Any, dims: list[int], input: SparseTensor) -> SparseTensor:
-    """A sparse gradient of the sum over `dims`, which it keeps with size 1, at the elements that
-    `input` stores."""
+    """A sparse gradient of the sum over `dims`, which it keeps with size 1, at the elements that `input` stores."""
     once = input.summed_up()
     at = once._at._array.copy()
     at[[d for d in dims if d < len(at)]] = 0
@@ -375,8 +340,7 @@ def at_stored(g: Any, dims: list[int], input: SparseTensor) -> SparseTensor:
 
 
 def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
-    """exp(x) / sum of exp(x) over the stored elements in `dim`: elements that are not stored count
-    as -inf.
+    """exp(x) / sum of exp(x) over the stored elements in `dim`: elements that are not stored count as -inf.
 
     >>> a = rushlight.sparse_coo_tensor([[0, 0, 1], [0, 1, 1]], [1., 1., 5.])
     >>> rushlight.sparse.softmax(a, 1).values()
@@ -386,8 +350,7 @@ def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor
 
 
 def log_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
-    """x_i - log of the sum of exp(x_j) over the stored elements in `dim`: the logarithm of
-    `softmax`.
+    """x_i - log of the sum of exp(x_j) over the stored elements in `dim`: the logarithm of `softmax`.
 
     >>> a = rushlight.sparse_coo_tensor([[0, 0, 1], [0, 1, 1]], [1., 1., 5.])
     >>> rushlight.sparse.log_softmax(a, 1).values()
@@ -397,8 +360,7 @@ def log_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTe
 
 
 def through_rows(input: SparseTensor, dim: int, dtype: Any, logarithm: bool) -> SparseTensor:
-    """softmax, or its logarithm, over groups of stored elements whose indices differ in `dim`
-    only."""
+    """softmax, or its logarithm, over groups of stored elements whose indices differ in `dim` only."""
     x = input.coalesce()
     values = x.elements() if dtype is None else x.elements().to(dtype)
     d, n = wrap(dim, x.ndim), x.sparse_dim()
@@ -408,9 +370,7 @@ def through_rows(input: SparseTensor, dim: int, dtype: Any, logarithm: bool) -> 
     others = [i for i in range(n) if i != d]
     places = x._at._array[others]
     _, row = (
-        unique_places(places, tuple(x.shape[i] for i in others))
-        if others
-        else (None, np.zeros(x._nnz(), np.int64))
+        unique_places(places, tuple(x.shape[i] for i in others)) if others else (None, np.zeros(x._nnz(), np.int64))
     )
     if row is None:  # each group has one element
         row = np.arange(x._nnz())
@@ -430,16 +390,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return product if bias is None else product + bias
 
 
-def norm(
-    input: SparseTensor, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None
-) -> Tensor:
+def norm(input: SparseTensor, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The norm of all elements."""
     if dim is not None:
         raise NotImplementedError(
-            explain(
-                "norm of a sparse tensor over some dimensions is not supported: use "
-                "x.to_dense().norm(p, dim)"
-            )
+            explain("norm of a sparse tensor over some dimensions is not supported: use x.to_dense().norm(p, dim)")
         )
     return input.coalesce().elements().norm(p)
 

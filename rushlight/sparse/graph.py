@@ -1,8 +1,8 @@
 """The graph of sparse tensors: nodes whose gradients are tensors, dense or sparse.
 
-A rule of `linked` is a function of tensors: it takes the gradient of the result and what was saved,
-and returns the gradient of one input, dense or sparse, as torch's rule does. In the world of arrays
-(core/gradient_worlds.py) a sparse gradient is a `SparseGradient`."""
+A rule of `linked` is a function of tensors: it takes the gradient of the result and what was saved, and returns the
+gradient of one input, dense or sparse, as torch's rule does. In the world of arrays (core/gradient_worlds.py) a sparse
+gradient is a `SparseGradient`."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ def first_gradient(t: Tensor, g: Tensor | None, i: int) -> Tensor:
     if g.shape != t.shape:
         raise RuntimeError(
             explain(
-                f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has "
-                f"a shape of {t.shape}.",
+                f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of "
+                f"{t.shape}.",
                 "give a gradient of the output's shape",
             )
         )
@@ -110,8 +110,8 @@ def plus(a: Tensor, b: Tensor) -> Tensor:
 
 
 class SparseNode(Node):
-    """The node of an op with a sparse input or a sparse result. `rules`: a rule for each edge, with
-    the dtype of the input."""
+    """The node of an op with a sparse input or a sparse result. `rules`: a rule for each edge, with the dtype of the
+    input."""
 
     __slots__ = ("rules",)
     rules: tuple[tuple[Rule, Any], ...]
@@ -131,8 +131,7 @@ class SparseNode(Node):
         )
 
     def fitted(self, h: Tensor, edge: Node, dtype: Any) -> Tensor:
-        """A gradient in the dtype of the input; dense unless the input's node takes a sparse
-        one."""
+        """A gradient in the dtype of the input; dense unless the input's node takes a sparse one."""
         if h.is_complex() and not dtype.is_complex:
             h = h.real if is_dense(h) else h.holding(h.elements().real)  # type: ignore[attr-defined]
         if h.dtype is not dtype:
@@ -148,8 +147,7 @@ class SparseStart(Start):
 
 
 def takes_sparse(node: Node) -> bool:
-    """Whether the node takes a sparse gradient: nodes of sparse tensors, and leaves, whose node is
-    made to."""
+    """Whether the node takes a sparse gradient: nodes of sparse tensors, and leaves, whose node is made to."""
     if isinstance(node, (SparseNode, SparseStart, AccumulateSparse)):
         return True
     if not isinstance(node, AccumulateGrad):
@@ -164,13 +162,13 @@ def node_class(name: str) -> type[SparseNode]:
 
 
 def linked(result: T, name: str, sources: list[tuple[Tensor, Rule]], *saved: Tensor | None) -> T:
-    """The result of an op, with a node if an input has one. `sources`: (input, its rule).
-    NotImplementedError in forward mode where the result has lost the tangents."""
+    """The result of an op, with a node if an input has one. `sources`: (input, its rule). NotImplementedError in
+    forward mode where the result has lost the tangents."""
     if any([TANGENTS in t.__dict__ for t, _ in sources]) and TANGENTS not in result.__dict__:
         raise NotImplementedError(
             explain(
-                f"Trying to use forward AD with {name.removesuffix('Backward')} of sparse tensors "
-                "that does not support it because it has not been implemented yet.",
+                f"Trying to use forward AD with {name.removesuffix('Backward')} of sparse tensors that does not "
+                "support it because it has not been implemented yet.",
                 "differentiate it backward: torch.func.grad, torch.func.jacrev",
             )
         )
@@ -189,8 +187,8 @@ def linked(result: T, name: str, sources: list[tuple[Tensor, Rule]], *saved: Ten
 
 
 class AccumulateSparse(AccumulateGrad):
-    """The node of a leaf whose gradient may be sparse: of a sparse leaf, and of a dense one whose
-    gradient came sparse."""
+    """The node of a leaf whose gradient may be sparse: of a sparse leaf, and of a dense one whose gradient came
+    sparse."""
 
     __slots__ = ()
 
@@ -229,8 +227,8 @@ class AccumulateSparse(AccumulateGrad):
 
 
 def own(found: Tensor) -> Tensor:
-    """An alias of a sparse tensor, so that in-place writes leave the given tensor object alone; a
-    dense tensor itself."""
+    """An alias of a sparse tensor, so that in-place writes leave the given tensor object alone; a dense tensor
+    itself."""
     return found if is_dense(found) else found.alias()  # type: ignore[attr-defined]
 
 

@@ -21,8 +21,8 @@ def rows_of_product(x: SparseTensor, dense: Tensor) -> tuple[np.ndarray, Tensor]
 
 
 def hspmm(mat1: SparseTensor, mat2: Tensor, *, out: Any = None) -> SparseTensor:
-    """mat1 @ mat2, a sparse matrix by a dense one, as a hybrid tensor: the rows of the result are
-    sparse, its columns dense.
+    """mat1 @ mat2, a sparse matrix by a dense one, as a hybrid tensor: the rows of the result are sparse, its columns
+    dense.
 
     >>> rushlight.hspmm(rushlight.tensor([[0., 0.], [1., 1.]]).to_sparse(), rushlight.ones(2, 1))
     tensor(indices=tensor([[1]]),
@@ -38,16 +38,9 @@ def into(out: Any, result: SparseTensor) -> SparseTensor:
 
 
 def sspaddmm(
-    input: SparseTensor,
-    mat1: SparseTensor,
-    mat2: Tensor,
-    *,
-    beta: float = 1,
-    alpha: float = 1,
-    out: Any = None,
+    input: SparseTensor, mat1: SparseTensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1, out: Any = None
 ) -> SparseTensor:
-    """beta input + alpha mat1 @ mat2, where input and mat1 are sparse, mat2 is dense and the result
-    is sparse.
+    """beta input + alpha mat1 @ mat2, where input and mat1 are sparse, mat2 is dense and the result is sparse.
 
     >>> a = rushlight.eye(2).to_sparse()
     >>> rushlight.sspaddmm(a, a, rushlight.ones(2, 2)).to_dense()

@@ -15,8 +15,8 @@ checked: ContextVar[bool] = ContextVar("checked", default=False)
 class check_sparse_tensor_invariants:
     """A context and a decorator that switches torch's checks of sparse tensors on or off.
 
-    The constructors of rushlight check their arguments always, so the switch changes what
-    `is_enabled` returns and nothing else.
+    The constructors of rushlight check their arguments always, so the switch changes what `is_enabled` returns and
+    nothing else.
 
     >>> with rushlight.sparse.check_sparse_tensor_invariants():
     ...     rushlight.sparse.check_sparse_tensor_invariants.is_enabled()

@@ -1,5 +1,4 @@
-"""Products of sparse matrices with dense ones, on arrays: SciPy's, and sums over the stored
-elements."""
+"""Products of sparse matrices with dense ones, on arrays: SciPy's, and sums over the stored elements."""
 
 from __future__ import annotations
 
@@ -12,14 +11,9 @@ from rushlight.base.dependencies import scipy_part
 
 
 def matrix(values: ndarray, row: ndarray, col: ndarray, n: int, m: int) -> Any:
-    """SciPy's (n, m) matrix of these elements. No sorting if they are already in order of rows or
-    columns.
-    """
+    """SciPy's (n, m) matrix of these elements. No sorting if they are already in order of rows or columns."""
     sparse = scipy_part("sparse", "products of sparse matrices need")
-    for kind, at, other, count in (
-        (sparse.csr_array, row, col, n),
-        (sparse.csc_array, col, row, m),
-    ):
+    for kind, at, other, count in ((sparse.csr_array, row, col, n), (sparse.csc_array, col, row, m)):
         if len(at) == 0 or (at[1:] >= at[:-1]).all():
             starts = np.searchsorted(at, np.arange(count + 1))
             return kind((values, other, starts), shape=(n, m))
@@ -37,9 +31,7 @@ def sparse_product(values: ndarray, dense: ndarray, row: ndarray, col: ndarray, 
 
 
 def sampled_product(x: ndarray, y: ndarray, row: ndarray, col: ndarray) -> ndarray:
-    """(z,): the elements x[row] . y[col] of x y^T, for x (n, k) and y (m, k). Other elements are
-    not computed.
-    """
+    """(z,): the elements x[row] . y[col] of x y^T, for x (n, k) and y (m, k). Other elements are not computed."""
     out = np.empty(len(row), x.dtype)
     size = max(1, 2**18 // max(1, x.shape[1]))  # elements of a block: its rows stay in the cache
     for start in range(0, len(row), size):

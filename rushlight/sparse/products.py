@@ -1,6 +1,4 @@
-"""Products with sparse matrices: two ops, each the derivative of the other, and functions composed
-of them.
-"""
+"""Products with sparse matrices: two ops, each the derivative of the other, and functions composed of them."""
 
 from __future__ import annotations
 
@@ -20,18 +18,13 @@ from rushlight.sparse import kernels
 from rushlight.sparse.graph import linked
 from rushlight.sparse.tensor import SparseTensor, offers, opened, with_values
 
-ARRAYS["sparse_product"], ARRAYS["sampled_product"] = (
-    kernels.sparse_product,
-    kernels.sampled_product,
-)
+ARRAYS["sparse_product"], ARRAYS["sampled_product"] = kernels.sparse_product, kernels.sampled_product
 
 # values (z,) at row, col of an (n, m) matrix; dense (m, k) -> (n, k)
 sparse_product: Any = inner(
     lambda values, dense, row, col, /, n: sparse_product(values, dense, row, col, n),
     values=lambda g, dense, row, col: sampled_product(g, dense, row, col),
-    dense=lambda g, values, row, col, dense_shape: sparse_product(
-        values, g, col, row, dense_shape[0]
-    ),
+    dense=lambda g, values, row, col, dense_shape: sparse_product(values, g, col, row, dense_shape[0]),
     node="SparseAddmmBackward0",
 )
 # x (n, k), y (m, k) -> (z,): the elements of x y^T at row, col
@@ -61,12 +54,7 @@ def product(x: Tensor, y: Tensor) -> Tensor:
         result = multiplied(x, y)
     name = "MvBackward" if y.ndim == 1 else "MmBackward"
     saved = y if x._node is not None else None, x if y._node is not None else None
-    return linked(
-        result,
-        name,
-        [(x, lambda g, y, _: to_first(g, y)), (y, lambda g, _, x: to_second(g, x))],
-        *saved,
-    )
+    return linked(result, name, [(x, lambda g, y, _: to_first(g, y)), (y, lambda g, _, x: to_second(g, x))], *saved)
 
 
 def to_first(g: Tensor, y: Tensor) -> Tensor:
@@ -107,8 +95,7 @@ def weighted(x: SparseTensor, values: Tensor, y: Tensor) -> Tensor:
     if y.ndim not in (1, 2) or y.shape[0] != m:
         raise RuntimeError(
             explain(
-                f"mat1 and mat2 shapes cannot be multiplied ({n}x{m} and "
-                f"{'x'.join(map(str, y.shape))})",
+                f"mat1 and mat2 shapes cannot be multiplied ({n}x{m} and {'x'.join(map(str, y.shape))})",
                 "the first matrix needs as many columns as the second has rows",
             )
         )
@@ -126,8 +113,8 @@ def shape_of_matrix(x: Tensor) -> tuple[int, int]:
     if x.sparse_dim() != 2 or x.dense_dim() != 0:
         raise RuntimeError(
             explain(
-                f"mm: Expected dim 2 tensor of numbers, got a sparse tensor with "
-                f"{x.sparse_dim()} sparse and {x.dense_dim()} dense dimensions"
+                f"mm: Expected dim 2 tensor of numbers, got a sparse tensor with {x.sparse_dim()} sparse and "
+                f"{x.dense_dim()} dense dimensions"
             )
         )
     n, m = x.shape
@@ -135,22 +122,17 @@ def shape_of_matrix(x: Tensor) -> tuple[int, int]:
 
 
 def of_two(x: SparseTensor, y: SparseTensor) -> SparseTensor:
-    """The product of two sparse matrices: a product for each pair of stored elements that meet,
-    then added up."""
+    """The product of two sparse matrices: a product for each pair of stored elements that meet, then added up."""
     (n, m), (rows, k) = shape_of_matrix(x), shape_of_matrix(y)
     if m != rows:
-        raise RuntimeError(
-            explain(f"mat1 and mat2 shapes cannot be multiplied ({n}x{m} and {rows}x{k})")
-        )
+        raise RuntimeError(explain(f"mat1 and mat2 shapes cannot be multiplied ({n}x{m} and {rows}x{k})"))
     y = y.coalesce()
     row, middle = x._at._array
     first = np.searchsorted(y._at._array[0], np.arange(m + 1))  # where the rows of y begin
     met = np.diff(first)[middle]  # for each element of x, the number of matching elements of y
     met = as_intp(met)
     of_x = np.repeat(np.arange(len(middle)), met)
-    of_y = (
-        np.arange(len(of_x)) - np.repeat(np.cumsum(met) - met, met) + np.repeat(first[middle], met)
-    )
+    of_y = np.arange(len(of_x)) - np.repeat(np.cumsum(met) - met, met) + np.repeat(first[middle], met)
     values = x.elements()[from_array(of_x)] * y.elements()[from_array(of_y)]
     at = np.stack((row[of_x], y._at._array[1][of_y]))
     return with_values(from_array(at), values, (n, k)).coalesce()
@@ -158,19 +140,12 @@ def of_two(x: SparseTensor, y: SparseTensor) -> SparseTensor:
 
 @offers(matmul_api.bmm)
 def bmm(x: Tensor, y: Tensor) -> Tensor:
-    """Products of a stack of sparse matrices (b, n, m) with one of dense matrices (b, m, k): one of
-    a block matrix."""
+    """Products of a stack of sparse matrices (b, n, m) with one of dense matrices (b, m, k): one of a block matrix."""
     if not x.is_sparse or y.is_sparse or x.sparse_dim() != 3 or y.ndim != 3:
-        raise RuntimeError(
-            explain("bmm takes a sparse and a dense batch of matrices, in this order")
-        )
+        raise RuntimeError(explain("bmm takes a sparse and a dense batch of matrices, in this order"))
     (b, n, m), (stacks, rows, k) = x.shape, y.shape
     if (b, m) != (stacks, rows):
-        raise RuntimeError(
-            explain(
-                f"bmm: stacks of {b} {n}x{m} and {stacks} {rows}x{k} matrices cannot be multiplied"
-            )
-        )
+        raise RuntimeError(explain(f"bmm: stacks of {b} {n}x{m} and {stacks} {rows}x{k} matrices cannot be multiplied"))
     which, row, col = x._at._array  # type: ignore[attr-defined]
     at = places(np.stack((which * n + row, which * m + col)))
     with no_grad():
@@ -179,19 +154,14 @@ def bmm(x: Tensor, y: Tensor) -> Tensor:
     return linked(
         result,
         "BmmBackward",
-        [
-            (x, lambda g, x, y: dense_matmul(g, y.mH)),
-            (y, lambda g, x, y: bmm(x.transpose(1, 2).conj(), g)),
-        ],
+        [(x, lambda g, x, y: dense_matmul(g, y.mH)), (y, lambda g, x, y: bmm(x.transpose(1, 2).conj(), g))],
         x,
         y,
     )
 
 
 @offers(matmul_api.addmm)
-def addmm(
-    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1
-) -> Tensor:
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta input + alpha mat1 @ mat2, where a matrix is sparse."""
     scaled_input = input * beta
     if scaled_input.is_sparse or not (mat1.is_sparse or mat2.is_sparse):
@@ -211,11 +181,8 @@ def addmm(
     )
 
 
-def sparse_addmm(
-    mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1
-) -> Tensor:
-    """beta mat + alpha mat1 @ mat2, with mat1 sparse. The gradient of mat1 is sparse, as that of
-    `torch.sparse.mm`.
+def sparse_addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta mat + alpha mat1 @ mat2, with mat1 sparse. The gradient of mat1 is sparse, as that of `torch.sparse.mm`.
 
     >>> a = rushlight.eye(2).to_sparse()
     >>> rushlight.sparse.addmm(rushlight.ones(2, 2), a, rushlight.ones(2, 2), alpha=3)
@@ -228,12 +195,11 @@ def sparse_addmm(
 def mm(sparse: Tensor, dense: Tensor, reduce: str | None = None) -> Tensor:
     """out[i, k] = sum over the stored elements of row i: sparse[i, j] dense[j, k].
 
-    `reduce`: "sum", or for a CSR matrix "mean", "amax" or "amin" of these products; 0 for a row
-    without elements.
+    `reduce`: "sum", or for a CSR matrix "mean", "amax" or "amin" of these products; 0 for a row without elements.
 
-    A sparse (n, m) matrix by a dense (m, k) one gives a dense (n, k) one; by a sparse one, a sparse
-    one. Operands of one dtype. The gradient of a sparse operand has the stored elements; that of
-    `sparse @ dense` has all. RuntimeError for shapes that do not fit.
+    A sparse (n, m) matrix by a dense (m, k) one gives a dense (n, k) one; by a sparse one, a sparse one. Operands of
+    one dtype. The gradient of a sparse operand has the stored elements; that of `sparse @ dense` has all. RuntimeError
+    for shapes that do not fit.
 
     >>> a = rushlight.sparse_coo_tensor([[0, 1], [2, 0]], [3., 4.], (2, 3))
     >>> rushlight.sparse.mm(a, rushlight.ones(3, 2))
@@ -263,13 +229,7 @@ def masked_product(x: Any, y: Tensor) -> Tensor:
         values = sampled_product(g, beside, *places(once._at._array))
         return with_values(once._at, values, once._size, True)
 
-    return linked(
-        result,
-        "SparseAddmmBackward",
-        [(x, at_stored), (y, lambda g, x, y: to_second(g, x))],
-        x,
-        y,
-    )
+    return linked(result, "SparseAddmmBackward", [(x, at_stored), (y, lambda g, x, y: to_second(g, x))], x, y)
 
 
 # -- reductions ------------------------------------------------------------------------------------
@@ -278,14 +238,13 @@ SIGNS = {"amax": 1, "max": 1, "amin": -1, "min": -1}
 
 
 def reduced(sparse: Tensor, dense: Tensor, reduce: str) -> Tensor:
-    """out[i, k]: the mean, the maximum or the minimum of sparse[i, j] dense[j, k] over the stored
-    elements of row i; 0 for a row without elements."""
+    """out[i, k]: the mean, the maximum or the minimum of sparse[i, j] dense[j, k] over the stored elements of row i; 0
+    for a row without elements."""
     x = opened(sparse)
     if x is sparse:
         raise NotImplementedError(
             explain(
-                "Could not run 'aten::_sparse_mm_reduce_impl' with arguments from the 'SparseCPU' "
-                "backend.",
+                "Could not run 'aten::_sparse_mm_reduce_impl' with arguments from the 'SparseCPU' backend.",
                 "with reduce=, torch.sparse.mm takes a CSR matrix: x.to_sparse_csr()",
             )
         )
@@ -298,17 +257,13 @@ def reduced(sparse: Tensor, dense: Tensor, reduce: str) -> Tensor:
         return weighted(x, x.elements(), dense) * share.unsqueeze(1)
     if reduce not in SIGNS:
         raise RuntimeError(
-            explain(
-                f"sparse_mm_reduce: reduce type of {reduce} has not been enabled.",
-                "sum, mean, amax or amin",
-            )
+            explain(f"sparse_mm_reduce: reduce type of {reduce} has not been enabled.", "sum, mean, amax or amin")
         )
     return extreme(x, dense, counts, SIGNS[reduce])
 
 
 def extreme(x: SparseTensor, dense: Tensor, counts: np.ndarray, sign: int) -> Tensor:
-    """The greatest (sign 1) or least (-1) product of each row; the gradient goes to the first one
-    of equal ones."""
+    """The greatest (sign 1) or least (-1) product of each row; the gradient goes to the first one of equal ones."""
     products = x.elements().unsqueeze(1) * dense[from_array(x._at._array[1])]
     filled = np.flatnonzero(counts)
     starts = np.concatenate(([0], np.cumsum(counts)[:-1]))[filled]

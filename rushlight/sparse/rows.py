@@ -17,9 +17,7 @@ from rushlight.sparse.tensor import SparseTensor, made
 
 lookup: Any = inner(
     lambda weight, index, /, padding_idx=None: embedding(weight, index),  # type: ignore[name-defined]  # noqa: F821
-    weight=lambda g, index, weight_shape, padding_idx: rows_of_gradient(
-        g, index, weight_shape[0], padding_idx
-    ),
+    weight=lambda g, index, weight_shape, padding_idx: rows_of_gradient(g, index, weight_shape[0], padding_idx),
     linear="weight",
     node="EmbeddingBackward0",
     sparse_gradient=True,
@@ -27,8 +25,7 @@ lookup: Any = inner(
 
 
 class Rows:
-    """A gradient of shape (n, columns), in backward: row at[i] += values[i], for `values` (k,
-    columns) and `at` (k,).
+    """A gradient of shape (n, columns), in backward: row at[i] += values[i], for `values` (k, columns) and `at` (k,).
 
     The engine adds `Rows` like arrays; the sum with a dense gradient is a dense array.
     """
@@ -48,11 +45,7 @@ class Rows:
     def __add__(self, other: Any) -> Any:
         if not isinstance(other, Rows):
             return np.asarray(self) + other
-        return Rows(
-            np.concatenate((self.at, other.at)),
-            np.concatenate((self.values, other.values)),
-            self.shape,
-        )
+        return Rows(np.concatenate((self.at, other.at)), np.concatenate((self.values, other.values)), self.shape)
 
     def tensor(self, like: Tensor | None = None) -> SparseTensor:
         """The sparse tensor, in the dtype of `like`."""
@@ -71,8 +64,8 @@ def rows_of_gradient(g: ndarray, index: ndarray, n: int, padding_idx: int | None
 
 
 def looked_up(weight: Tensor, index: Tensor, padding_idx: int | None) -> Tensor:
-    """Rows of a leaf whose gradient is sparse. The gradient is dense with `create_graph`, when
-    compiled, and in vmap."""
+    """Rows of a leaf whose gradient is sparse. The gradient is dense with `create_graph`, when compiled, and in
+    vmap."""
     if mode().batch is not None:
         return along_dim.embedding(weight, index, padding_idx)
     accumulates_sparse(weight._node)

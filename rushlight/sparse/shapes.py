@@ -24,9 +24,7 @@ def transpose(input: SparseTensor, dim0: int, dim1: int) -> SparseTensor:
     order = list(range(input.ndim))
     a, b = wrap(dim0, input.ndim), wrap(dim1, input.ndim)
     order[a], order[b] = order[b], order[a]
-    return linked(
-        permuted(input, order), "TransposeBackward", [(input, lambda g: g.transpose(a, b))]
-    )
+    return linked(permuted(input, order), "TransposeBackward", [(input, lambda g: g.transpose(a, b))])
 
 
 def permute(input: SparseTensor, *dims: Any) -> SparseTensor:
@@ -44,19 +42,13 @@ def permuted(input: SparseTensor, *dims: Any) -> SparseTensor:
     if sorted(order) != list(range(input.ndim)) or sorted(order[:n]) != list(range(n)):
         raise RuntimeError(
             explain(
-                f"permute({tuple(given)}) of a sparse tensor with {n} sparse of {input.ndim} "
-                "dimensions: "
-                "sparse dimensions must stay before dense ones"
+                f"permute({tuple(given)}) of a sparse tensor with {n} sparse of {input.ndim} dimensions: sparse "
+                "dimensions must stay before dense ones"
             )
         )
     values = input._of.permute(0, *(d - n + 1 for d in order[n:]))
     size = [input.shape[d] for d in order]
-    return made(
-        from_array(input._at._array[order[:n]]),
-        values,
-        size,
-        order[:n] == list(range(n)) and input._sorted,
-    )
+    return made(from_array(input._at._array[order[:n]]), values, size, order[:n] == list(range(n)) and input._sorted)
 
 
 def t(input: SparseTensor) -> SparseTensor:
@@ -64,8 +56,7 @@ def t(input: SparseTensor) -> SparseTensor:
     if input.ndim > 2:
         raise RuntimeError(
             explain(
-                "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but it is "
-                f"{input.ndim}D",
+                f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but it is {input.ndim}D",
                 "x.transpose(0, 1)",
             )
         )
@@ -94,25 +85,16 @@ def select(input: SparseTensor, dim: int, index: Any) -> Any:
     """The slice at one index of a sparse dimension."""
     if not isinstance(index, int) or isinstance(index, bool):
         raise NotImplementedError(
-            explain(
-                "indexing a sparse tensor takes one integer",
-                "x.to_dense()[...], or x.index_select(dim, indices)",
-            )
+            explain("indexing a sparse tensor takes one integer", "x.to_dense()[...], or x.index_select(dim, indices)")
         )
     d = wrap(dim, input.ndim)
     if not -input.shape[d] <= index < input.shape[d]:
         raise IndexError(
-            explain(
-                f"select(): index {index} out of range for tensor of size {list(input.shape)} at "
-                "dimension "
-                f"{d}"
-            )
+            explain(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {d}")
         )
     place = as_int64(np.array([index % input.shape[d]]))
     return linked(
-        selected(input, d, place[0]),
-        "SelectBackward",
-        [(input, lambda g: put_back(g.unsqueeze(d), d, place, input))],
+        selected(input, d, place[0]), "SelectBackward", [(input, lambda g: put_back(g.unsqueeze(d), d, place, input))]
     )
 
 
@@ -134,17 +116,9 @@ def index_select(input: SparseTensor, dim: int, index: Tensor) -> SparseTensor:
     d = wrap(dim, input.ndim)
     wanted = index._array
     if wanted.size and not (-input.shape[d] <= wanted.min() and wanted.max() < input.shape[d]):
-        raise IndexError(
-            explain(
-                f"index_select(): index out of range for dimension {d} of size {input.shape[d]}"
-            )
-        )
+        raise IndexError(explain(f"index_select(): index out of range for dimension {d} of size {input.shape[d]}"))
     wanted = as_int64(wanted.reshape(-1) % max(input.shape[d], 1))
-    return linked(
-        slices(input, d, wanted),
-        "IndexSelectBackward",
-        [(input, lambda g: put_back(g, d, wanted, input))],
-    )
+    return linked(slices(input, d, wanted), "IndexSelectBackward", [(input, lambda g: put_back(g, d, wanted, input))])
 
 
 def slices(input: SparseTensor, d: int, wanted: np.ndarray) -> SparseTensor:
@@ -241,8 +215,7 @@ def joined_dense(tensors: list[Any], d: int, starts: list[int], size: list[int])
 
 
 def check_alike(tensors: list[Any], d: int) -> None:
-    """RuntimeError unless all tensors are sparse, with equal sizes except in the sparse dimension
-    d."""
+    """RuntimeError unless all tensors are sparse, with equal sizes except in the sparse dimension d."""
     for i, one in enumerate(tensors):
         if not one.is_sparse:
             raise RuntimeError(
@@ -255,10 +228,8 @@ def check_alike(tensors: list[Any], d: int) -> None:
         if one.sparse_dim() != tensors[0].sparse_dim() or others[0] != others[1]:
             raise RuntimeError(
                 explain(
-                    "All tensors must have the same shape (except in the concatenating "
-                    "dimension), and "
-                    f"as many sparse dimensions, but got {list(tensors[0].shape)} and "
-                    f"{list(one.shape)}"
+                    "All tensors must have the same shape (except in the concatenating dimension), and as many "
+                    f"sparse dimensions, but got {list(tensors[0].shape)} and {list(one.shape)}"
                 )
             )
 
@@ -266,10 +237,7 @@ def check_alike(tensors: list[Any], d: int) -> None:
 @offers(views.stack)
 def stack(tensors: list[Any], dim: int = 0) -> SparseTensor:
     """Stack along a new sparse dimension."""
-    return cat(
-        [one.unsqueeze(dim) if one.is_sparse else one for one in tensors],
-        wrap_new(dim, tensors[0].ndim),
-    )
+    return cat([one.unsqueeze(dim) if one.is_sparse else one for one in tensors], wrap_new(dim, tensors[0].ndim))
 
 
 @offers(views.unbind)
@@ -284,17 +252,14 @@ def narrow_copy(input: SparseTensor, dim: int, start: int, length: int) -> Spars
     if not 0 <= start <= input.shape[d] or not 0 <= length <= input.shape[d] - start:
         raise RuntimeError(
             explain(
-                "Invalid range to narrow. range(start, start+length) must be a subset of range(0, "
-                f"{input.shape[d]}).",
+                f"Invalid range to narrow. range(start, start+length) must be a subset of range(0, {input.shape[d]}).",
                 start=start,
                 length=length,
             )
         )
     index = np.arange(start, start + length, dtype=np.int64)
     return linked(
-        sliced(input, d, start, length),
-        "NarrowCopyBackward",
-        [(input, lambda g: put_back(g, d, index, input))],
+        sliced(input, d, start, length), "NarrowCopyBackward", [(input, lambda g: put_back(g, d, index, input))]
     )
 
 
@@ -322,8 +287,7 @@ def joining(bring: Callable[[Any], Any], dim: int) -> Callable:
 
 
 def with_dimensions(x: Any, first: int, least: int) -> Any:
-    """The tensor with new dimensions: at the front for the first `first` of them, then at the
-    end."""
+    """The tensor with new dimensions: at the front for the first `first` of them, then at the end."""
     while x.ndim < least:
         x = x.unsqueeze(0 if x.ndim < first else x.ndim)
     return x
@@ -344,8 +308,7 @@ OPS.update(
 
 
 def getitem(self: Any, index: Any) -> Any:
-    """x[i], x[a:b], x[None], x[...] and several of these. NotImplementedError for tensors of
-    indices and masks."""
+    """x[i], x[a:b], x[None], x[...] and several of these. NotImplementedError for tensors of indices and masks."""
     parts = index if isinstance(index, tuple) else (index,)
     taken = sum([part is not None and part is not Ellipsis for part in parts])
     if taken > self.ndim:
@@ -390,15 +353,11 @@ def sliced_by(x: Any, dim: int, part: slice) -> Any:
 
 
 def refuse_assignment(self: Any, index: Any, value: Any) -> None:
-    raise TypeError(
-        explain("Cannot assign to a sparse tensor", "make a new one: torch.sparse_coo_tensor")
-    )
+    raise TypeError(explain("Cannot assign to a sparse tensor", "make a new one: torch.sparse_coo_tensor"))
 
 
 def no_expand(self: Any, *size: Any, **settings: Any) -> None:
-    raise RuntimeError(
-        explain("expand is unsupported for Sparse tensors", "x.to_dense().expand(...)")
-    )
+    raise RuntimeError(explain("expand is unsupported for Sparse tensors", "x.to_dense().expand(...)"))
 
 
 def movedim(input: SparseTensor, source: Any, destination: Any) -> SparseTensor:
@@ -422,8 +381,8 @@ def resized(self: SparseTensor, size: Any, sparse_dim: int, dense_dim: int) -> S
     if self._nnz() and not (inside and tuple(size[sparse_dim:]) == tuple(self._of.shape[1:])):
         raise RuntimeError(
             explain(
-                "shrinking the size of sparse or dense dimensions of a sparse tensor that stores "
-                "elements is not supported",
+                "shrinking the size of sparse or dense dimensions of a sparse tensor that stores elements is not "
+                "supported",
                 "x.sparse_resize_and_clear_(...), or a new tensor",
             )
         )
@@ -466,12 +425,6 @@ def attach() -> None:
     }.items():
         setattr(SparseTensor, name, f)
     for name in ("T", "mT"):
-        setattr(
-            SparseTensor, name, property(lambda self: transpose(self, -2, -1), doc="The transpose.")
-        )
+        setattr(SparseTensor, name, property(lambda self: transpose(self, -2, -1), doc="The transpose."))
     for name in ("H", "mH"):
-        setattr(
-            SparseTensor,
-            name,
-            property(lambda self: transpose(self, -2, -1).conj(), doc="The adjoint."),
-        )
+        setattr(SparseTensor, name, property(lambda self: transpose(self, -2, -1).conj(), doc="The adjoint."))

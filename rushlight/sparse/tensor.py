@@ -1,11 +1,10 @@
-"""Sparse tensors in coordinate format (COO, torch's `sparse_coo`): indices and values of the
-nonzero elements.
+"""Sparse tensors in coordinate format (COO, torch's `sparse_coo`): indices and values of the nonzero elements.
 
-A sparse tensor consists of two dense tensors, indices and values, and has a node of its own in the
-graph. Its gradient is dense or sparse, as torch's: a product's gradient also has the elements that
-are not stored (graph.py). A function that only the stored elements enter is composed of ops on
-`elements()`, and `with_values`: its gradient is sparse. A sparse tensor has no `_array`: an op that
-reads it gets `NotForSparse`, whose `instead` runs the function for sparse operands."""
+A sparse tensor consists of two dense tensors, indices and values, and has a node of its own in the graph. Its gradient
+is dense or sparse, as torch's: a product's gradient also has the elements that are not stored (graph.py). A function
+that only the stored elements enter is composed of ops on `elements()`, and `with_values`: its gradient is sparse. A
+sparse tensor has no `_array`: an op that reads it gets `NotForSparse`, whose `instead` runs the function for sparse
+operands."""
 
 from __future__ import annotations
 
@@ -32,8 +31,7 @@ OPS: dict[str, Callable] = {}  # name of a dense op -> the function for sparse o
 
 
 def offers(*dense: Callable) -> Callable[[F], F]:
-    """A decorator: registers a function in place of these dense functions if an operand is
-    sparse."""
+    """A decorator: registers a function in place of these dense functions if an operand is sparse."""
 
     def offer(function: F) -> F:
         OPS.update({op.__name__: function for op in dense})
@@ -43,8 +41,7 @@ def offers(*dense: Callable) -> Callable[[F], F]:
 
 
 class NotForSparse(NoArray):
-    """Raised when an op reads `._array` of a sparse tensor; `instead` runs the sparse version of
-    the op."""
+    """Raised when an op reads `._array` of a sparse tensor; `instead` runs the sparse version of the op."""
 
     op = ""  # the op that has no sparse version
 
@@ -72,11 +69,10 @@ shown_as(NotForSparse, "builtins", "NotImplementedError")
 
 
 class SparseTensor(Tensor):
-    """A tensor of zeros, except for `values` (nnz, *dense dimensions) at `indices` (sparse_dim,
-    nnz).
+    """A tensor of zeros, except for `values` (nnz, *dense dimensions) at `indices` (sparse_dim, nnz).
 
-    Made by `sparse_coo_tensor` and `x.to_sparse()`. Values with equal indices are summed by
-    `coalesce`. The gradient of a leaf is dense for `S @ x`, and sparse for `torch.sparse.mm(S, x)`.
+    Made by `sparse_coo_tensor` and `x.to_sparse()`. Values with equal indices are summed by `coalesce`. The gradient of
+    a leaf is dense for `S @ x`, and sparse for `torch.sparse.mm(S, x)`.
 
     >>> rushlight.sparse_coo_tensor([[0, 1], [2, 0]], [3., 4.], (2, 3))
     tensor(indices=tensor([[0, 1],
@@ -94,8 +90,8 @@ class SparseTensor(Tensor):
     def _array(self) -> Any:  # type: ignore[override]
         raise NotForSparse(
             explain(
-                "Could not run this operation with arguments from the 'SparseCPU' backend: it is "
-                "not supported for sparse tensors.",
+                "Could not run this operation with arguments from the 'SparseCPU' backend: it is not supported for "
+                "sparse tensors.",
                 "convert it: x.to_dense(); or use the stored values: x.values()",
             )
         )
@@ -164,9 +160,7 @@ class SparseTensor(Tensor):
         at, size, first = self._at, self._size, None
         if not self._sorted:
             unique, where = unique_places(at._array, tuple(size[: self.sparse_dim()]))
-            if (
-                where is not None
-            ):  # values of one element have the same gradient, that of the element
+            if where is not None:  # values of one element have the same gradient, that of the element
                 at, first = from_array(unique), np.unique(where, return_index=True)[1]
 
         def back(g: Tensor) -> Tensor:
@@ -176,13 +170,11 @@ class SparseTensor(Tensor):
         return linked(self._of.detach(), "ValuesBackward", [(self, back)])
 
     def indices(self) -> Tensor:
-        """(sparse_dim, nnz) int64: the indices, unique and sorted. RuntimeError if the tensor is
-        not coalesced."""
+        """(sparse_dim, nnz) int64: the indices, unique and sorted. RuntimeError if the tensor is not coalesced."""
         return self._once("indices")._at
 
     def values(self) -> Tensor:
-        """(nnz, *dense dimensions): the values at `indices()`. RuntimeError if the tensor is not
-        coalesced."""
+        """(nnz, *dense dimensions): the values at `indices()`. RuntimeError if the tensor is not coalesced."""
         return self._once("values").elements()
 
     def _once(self, what: str) -> SparseTensor:
@@ -223,9 +215,7 @@ class SparseTensor(Tensor):
         return self.to_dense().item()
 
     def numpy(self, *, force: bool = False) -> Any:
-        raise TypeError(
-            explain("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
-        )
+        raise TypeError(explain("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first."))
 
     def tolist(self) -> Any:
         return self.to_dense().tolist()
@@ -260,8 +250,7 @@ class SparseTensor(Tensor):
             hooks_of(self._node).retained = ref(self)
 
     def alias(self) -> SparseTensor:
-        """A tensor of the same parts at the same place of the graph; a write to this one does not
-        change it."""
+        """A tensor of the same parts at the same place of the graph; a write to this one does not change it."""
         found = made(self._at, self._of, self._size, self._sorted)
         found._node = self._node
         return found
@@ -271,8 +260,7 @@ class SparseTensor(Tensor):
         return made(self._at, self._of, self._size, self._sorted)
 
     def passed(self, result: SparseTensor, name: str) -> SparseTensor:
-        """A result of the same elements as this tensor, connected to it: gradients pass
-        unchanged."""
+        """A result of the same elements as this tensor, connected to it: gradients pass unchanged."""
         return linked(result, name, [(self, lambda g: g)])
 
     def converted_layout(self, result: SparseTensor, name: str) -> SparseTensor:
@@ -288,8 +276,7 @@ class SparseTensor(Tensor):
         return with_values(self._at, values, size, self._sorted)
 
     def coalesce(self) -> SparseTensor:
-        """The tensor with unique, sorted indices and summed values; the tensor itself if it is
-        coalesced."""
+        """The tensor with unique, sorted indices and summed values; the tensor itself if it is coalesced."""
         if self._sorted:
             return self
         return self.passed(self.summed_up(), "CoalesceBackward")
@@ -304,8 +291,7 @@ class SparseTensor(Tensor):
         return made(from_array(at), values, self._size, True)
 
     def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
-        """The dense tensor. `masked_grad` (default True): the gradient has the stored elements
-        only."""
+        """The dense tensor. `masked_grad` (default True): the gradient has the stored elements only."""
         n, at = self.sparse_dim(), None
         if masked_grad is not False and self._node is not None:
             at = self.summed_up()._at
@@ -331,23 +317,16 @@ class SparseTensor(Tensor):
         return zeros.index_put(places, values, accumulate=not self._sorted)
 
     def to_sparse(
-        self,
-        sparse_dim: int | None = None,
-        *,
-        layout: Any = None,
-        blocksize: Any = None,
-        dense_dim: int | None = None,
+        self, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None, dense_dim: int | None = None
     ) -> SparseTensor:
-        """The tensor itself. NotImplementedError for other layouts or another number of sparse
-        dimensions."""
+        """The tensor itself. NotImplementedError for other layouts or another number of sparse dimensions."""
         if layout not in (None, sparse_coo):
             return other_layout(self, layout, blocksize, dense_dim)
         if sparse_dim not in (None, self.sparse_dim()):
             raise NotImplementedError(
                 explain(
-                    "to_sparse: the number of sparse dimensions of a sparse tensor stays; make it "
-                    "dense "
-                    "first, x.to_dense().to_sparse(n)"
+                    "to_sparse: the number of sparse dimensions of a sparse tensor stays; make it dense first, "
+                    "x.to_dense().to_sparse(n)"
                 )
             )
         return self
@@ -364,8 +343,7 @@ class SparseTensor(Tensor):
         return self.passed(made(self._at, values, self._size, self._sorted), "ToCopyBackward")
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
-        """The name of the tensor's type in torch; with `dtype`, the tensor converted to that
-        dtype."""
+        """The name of the tensor's type in torch; with `dtype`, the tensor converted to that dtype."""
         if dtype is None:
             return f"torch.sparse.{self.dtype.scalar_type}Tensor"
         return self.converted(self._of.type(dtype))
@@ -375,16 +353,15 @@ class SparseTensor(Tensor):
         if not other.is_sparse or other.shape != self.shape:
             raise RuntimeError(
                 explain(
-                    "copy_() between dense and sparse Tensors is not implemented! Found self type "
-                    "= "
-                    f"{self.type()} and src type = {other.type()}"
+                    f"copy_() between dense and sparse Tensors is not implemented! Found self type = {self.type()} "
+                    f"and src type = {other.type()}"
                 )
             )
         return self.become(other.to(self.dtype).clone())  # type: ignore[arg-type]
 
     def become(self, other: SparseTensor) -> SparseTensor:
-        """Take over the indices, the values and the node of a tensor of the same size.
-        RuntimeError for a leaf that requires grad."""
+        """Take over the indices, the values and the node of a tensor of the same size. RuntimeError for a leaf that
+        requires grad."""
         if self._node is not None and self._node.leaf and mode().grad:
             raise RuntimeError(
                 explain(
@@ -407,8 +384,7 @@ class SparseTensor(Tensor):
         return made(self._at[:, :0], values, self._size, True)
 
     def resize_as_(self, the_template: Any, *, memory_format: Any = None) -> SparseTensor:
-        """Take the size of another tensor. RuntimeError unless this tensor is empty, or the sizes
-        are equal."""
+        """Take the size of another tensor. RuntimeError unless this tensor is empty, or the sizes are equal."""
         if self._nnz() and self._size != the_template.shape:
             raise RuntimeError(
                 explain(
@@ -470,14 +446,12 @@ class SparseTensor(Tensor):
             if not self.is_leaf:
                 raise RuntimeError(
                     explain(
-                        "Only Tensors created explicitly by the user (graph leaves) support the "
-                        "deepcopy protocol at the moment.",
+                        "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
+                        "the moment.",
                         "x.detach() is outside the graph",
                     )
                 )
-            found = made(
-                deepcopy(self._at, memo), deepcopy(self._of, memo), self._size, self._sorted
-            )
+            found = made(deepcopy(self._at, memo), deepcopy(self._of, memo), self._size, self._sorted)
             found.__dict__.update(self.__dict__, _at=found._at, _of=found._of)
             memo[id(self)] = found.requires_grad_(self.requires_grad)
         return memo[id(self)]
@@ -566,8 +540,8 @@ def new_zeros(shape: tuple, like: Tensor) -> Any:
 
 
 def unique_places(at: np.ndarray, size: tuple) -> tuple[np.ndarray, np.ndarray | None]:
-    """(sorted unique indices, the position of each stored value among these); (indices, None) if
-    already sorted unique."""
+    """(sorted unique indices, the position of each stored value among these); (indices, None) if already sorted
+    unique."""
     if at.shape[1] == 0 or at.shape[0] == 0:
         return at[:, :1], None if at.shape[1] < 2 else np.zeros(at.shape[1], np.int64)
     flat = np.ravel_multi_index(tuple(at), size)
@@ -587,6 +561,4 @@ def other_layout(x: Any, layout: Any, blocksize: Any = None, dense_dim: int | No
         return x.to_sparse_bsr(blocksize, dense_dim)
     if layout is sparse_bsc:
         return x.to_sparse_bsc(blocksize, dense_dim)
-    raise RuntimeError(
-        explain(f"to_sparse: {layout} is no sparse layout", "layout=torch.sparse_coo")
-    )
+    raise RuntimeError(explain(f"to_sparse: {layout} is no sparse layout", "layout=torch.sparse_coo"))

@@ -76,14 +76,13 @@ class Teaching:
 
 
 def teach(on: bool = True, *, quiet: bool = False) -> Teaching | None:
-    """Watch the program for silent mistakes: gradients that are not cleared, softmax before
-    cross_entropy, a model that is evaluated in training mode, ...
+    """Watch the program for silent mistakes: gradients that are not cleared, softmax before cross_entropy, a model that
+    is evaluated in training mode, ...
 
-    Each is printed once on stderr with the line, the numbers and a hint; a summary follows at the
-    end. The numbers of the program stay the same to the bit. `teach(False)` switches it off, and so
-    does `.stop()` of the result, or the end of a `with` block. `quiet`: print nothing; read
-    `.hints`. What runs compiled by rushlight.compile is checked while it is traced only, for shapes
-    and the ops before a loss.
+    Each is printed once on stderr with the line, the numbers and a hint; a summary follows at the end. The numbers of
+    the program stay the same to the bit. `teach(False)` switches it off, and so does `.stop()` of the result, or the
+    end of a `with` block. `quiet`: print nothing; read `.hints`. What runs compiled by rushlight.compile is checked
+    while it is traced only, for shapes and the ops before a loss.
 
     >>> F, target = rushlight.nn.functional, rushlight.tensor([0])
     >>> with rushlight.teach(quiet=True) as teaching:

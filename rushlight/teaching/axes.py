@@ -19,16 +19,15 @@ class BatchAsSequence(Check):
     name = "batch-taken-for-time"
     title = "the samples of a batch are taken for the steps of one sequence"
     why = (
-        "Without batch_first=True the first dimension is time: the layer mixes the samples of a "
-        "batch, and does not look along the sequence."
+        "Without batch_first=True the first dimension is time: the layer mixes the samples of a batch, and does not "
+        "look along the sequence."
     )
     fix = "make the layer with batch_first=True, or give it x.transpose(0, 1)."
     wrong = "out, _ = nn.LSTM(3, 24)(x); scores = fc(out[:, -1])        # x: (samples, steps, 3)"
     right = "out, _ = nn.LSTM(3, 24, batch_first=True)(x); scores = fc(out[:, -1])"
     limit = (
-        "a recurrent layer or MultiheadAttention with batch_first=False gets (N, T, C), N not T, T "
-        "not 1, and the loss after it has N predictions and N targets, one for each; in 5 calls in "
-        "a row."
+        "a recurrent layer or MultiheadAttention with batch_first=False gets (N, T, C), N not T, T not 1, and the "
+        "loss after it has N predictions and N targets, one for each; in 5 calls in a row."
     )
     CALLS = 5
 
@@ -51,8 +50,8 @@ class BatchAsSequence(Check):
         self.count = self.count + 1 if samples and 1 != shape[1] != shape[0] != 1 else 0
         if self.count == self.CALLS:
             self.hint(
-                f"{kind} with batch_first=False was given {shape}: {shape[0]} steps of {shape[1]} "
-                f"samples; the loss after it had {shape[0]} samples."
+                f"{kind} with batch_first=False was given {shape}: {shape[0]} steps of {shape[1]} samples; the loss "
+                f"after it had {shape[0]} samples."
             )
 
 
@@ -60,15 +59,15 @@ class ViewForPermutation(Check):
     name = "view-for-permute"
     title = "view() is used where permute() is meant"
     why = (
-        "view() and reshape() keep the order of the numbers and only count them anew: rows and "
-        "channels of a picture are mixed. permute() and transpose() exchange dimensions."
+        "view() and reshape() keep the order of the numbers and only count them anew: rows and channels of a "
+        "picture are mixed. permute() and transpose() exchange dimensions."
     )
     fix = "exchange the dimensions: x.permute(0, 3, 1, 2), x.transpose(1, 2)."
     wrong = "conv(images.view(-1, 3, 32, 32))         # images: (N, 32, 32, 3)"
     right = "conv(images.permute(0, 3, 1, 2))"
     limit = (
-        "a convolution or a recurrent layer gets a view of a tensor that has the same sizes in "
-        "another order, and both are contiguous; in 3 calls with grad mode on."
+        "a convolution or a recurrent layer gets a view of a tensor that has the same sizes in another order, and "
+        "both are contiguous; in 3 calls with grad mode on."
     )
     CALLS = 3
 
@@ -99,15 +98,15 @@ class AttentionOverQueries(Check):
     name = "attention-over-queries"
     title = "the softmax of an attention is over the queries, not over the keys"
     why = (
-        "The weights of one query do not add up to 1: its result is no mean of the values, and "
-        "depends on the other queries."
+        "The weights of one query do not add up to 1: its result is no mean of the values, and depends on the other "
+        "queries."
     )
     fix = "normalize over the last dimension: scores.softmax(dim=-1)."
     wrong = "weights = (q @ k.transpose(1, 2)).softmax(dim=1); out = weights @ v"
     right = "weights = (q @ k.transpose(1, 2)).softmax(dim=-1); out = weights @ v"
     limit = (
-        "the first factor of a matrix product is softmax, or dropout of it, of square matrices of "
-        "3 or more rows, over the dimension before the last; in 3 backward passes."
+        "the first factor of a matrix product is softmax, or dropout of it, of square matrices of 3 or more rows, "
+        "over the dimension before the last; in 3 backward passes."
     )
     PASSES, ROWS = 3, 3
 

@@ -15,10 +15,9 @@ if TYPE_CHECKING:
 class Check:
     """One silent mistake. A subclass overrides the events that it needs, and calls `hint`.
 
-    `name`: the anchor on the docs page. `title`: a heading. `why`: what goes wrong, and why it
-    matters. `fix`: what to do, begins with a verb. `wrong`, `right`: statements for the page.
-    `limit`: what the check requires before it warns. `static`: the check reads shapes and graphs
-    only, so that it also runs while rushlight.compile traces a function."""
+    `name`: the anchor on the docs page. `title`: a heading. `why`: what goes wrong, and why it matters. `fix`: what to
+    do, begins with a verb. `wrong`, `right`: statements for the page. `limit`: what the check requires before it warns.
+    `static`: the check reads shapes and graphs only, so that it also runs while rushlight.compile traces a function."""
 
     name = title = why = fix = wrong = right = limit = ""
     static = False
@@ -27,8 +26,8 @@ class Check:
         self.report = report
 
     def hint(self, seen: str, place: str = "") -> None:
-        """Report the mistake: `seen` is what was measured, `place` the user's statement (default:
-        the one that runs now)."""
+        """Report the mistake: `seen` is what was measured, `place` the user's statement (default: the one that runs
+        now)."""
         self.report.add(self, seen, place)
 
     def on_loss(self, name: str, input: Tensor, target: Tensor) -> None:
@@ -41,8 +40,8 @@ class Check:
         """A dropout function is about to run, with `training=True` because nothing was given."""
 
     def on_decision(self, name: str, scores: Tensor) -> None:
-        """`argmax`, `max` with a dimension, or a loss that is one number, is about to run on
-        scores. `name`: of the function."""
+        """`argmax`, `max` with a dimension, or a loss that is one number, is about to run on scores. `name`: of the
+        function."""
 
     def on_choice(self, name: str, scores: Tensor, dim: Any) -> None:
         """`argmax`, or `max` with a dimension, is about to choose along `dim`; None: of all."""
@@ -54,8 +53,7 @@ class Check:
         """A loss function of nn.functional is about to reduce the losses of its input's samples."""
 
     def on_batch(self, batches: Any, batch: list[Tensor]) -> None:
-        """`batches`, the iterator of one pass over a DataLoader, has made a batch of these
-        tensors."""
+        """`batches`, the iterator of one pass over a DataLoader, has made a batch of these tensors."""
 
     def on_backward(self, roots: Iterable[Node], nodes: list[Node]) -> None:
         """Backward is about to begin at `roots`; `nodes`: the graph below them, newest first."""

@@ -52,8 +52,8 @@ class Events:
         self.depth = threading.local()
 
     def send(self, event: str, *args: Any) -> None:
-        """Call the event's method of each check that has it. Inside vmap nothing is checked; inside
-        rushlight.compile only what needs no values."""
+        """Call the event's method of each check that has it. Inside vmap nothing is checked; inside rushlight.compile
+        only what needs no values."""
         m = mode()
         if m.batch is not None:
             return
@@ -112,9 +112,7 @@ class Events:
     def assign(self, owner: Any, name: str, value: Any) -> None:
         own, known = name in vars(owner), getattr(owner, name)
         setattr(owner, name, value)
-        self.undo.append(
-            (lambda: setattr(owner, name, known)) if own else (lambda: delattr(owner, name))
-        )
+        self.undo.append((lambda: setattr(owner, name, known)) if own else (lambda: delattr(owner, name)))
 
     def loss(self, name: str, function: Callable) -> Callable:
         @wraps(function)

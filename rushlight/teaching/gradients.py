@@ -28,15 +28,15 @@ class DeadRelu(Check):
     name = "dead-relus"
     title = "most units of a ReLU are never active"
     why = (
-        "A unit that is 0 for every sample has gradient 0: its weights never change again. Usual "
-        "causes: a learning rate that is too high, or a large negative bias."
+        "A unit that is 0 for every sample has gradient 0: its weights never change again. Usual causes: a learning "
+        "rate that is too high, or a large negative bias."
     )
     fix = "lower the learning rate, scale the inputs, or use LeakyReLU or GELU."
     wrong = "nn.Sequential(nn.Linear(8, 64), nn.ReLU())   # with lr=10"
     right = "nn.Sequential(nn.Linear(8, 64), nn.ReLU())   # with lr=0.01"
     limit = (
-        "at least 90 % of 8 or more units were 0 for every sample of 50 steps, and of 500 samples; "
-        "or all units for every sample of 10 steps, and of 100 samples."
+        "at least 90 % of 8 or more units were 0 for every sample of 50 steps, and of 500 samples; or all units "
+        "for every sample of 10 steps, and of 100 samples."
     )
     STEPS, SAMPLES, UNITS, PART = 50, 500, 8, 0.9
     STEPS_OF_ALL, SAMPLES_OF_ALL = 10, 100
@@ -70,16 +70,15 @@ class DeadRelu(Check):
             return
         if units >= self.UNITS and dead >= self.PART * units:
             self.hint(
-                f"{dead} of {units} units were 0 for all {window.samples} samples of "
-                f"{window.steps} steps.",
+                f"{dead} of {units} units were 0 for all {window.samples} samples of {window.steps} steps.",
                 node.made_at,
             )
         self.windows[key] = Alive()
 
 
 def matrices(optimizer: Any) -> Iterator[tuple[Tensor, np.ndarray, np.ndarray]]:
-    """(parameter, array, gradient) of the weight matrices, in the optimizer's order. A matrix whose
-    gradient is mostly 0 is left out: the table of an embedding."""
+    """(parameter, array, gradient) of the weight matrices, in the optimizer's order. A matrix whose gradient is mostly
+    0 is left out: the table of an embedding."""
     for p in parameters_of(optimizer):
         w, g = array_of(p), gradient(p)
         if w is None or g is None or w.ndim < 2 or w.dtype.kind != "f":
@@ -115,8 +114,7 @@ class GradientSizes(Check):
             self.hint(seen)
 
     def seen(self, sizes: list[tuple[Tensor, float, float]]) -> str:
-        """What is wrong with these (parameter, rms of the weights, rms of the gradient); "" if
-        nothing is."""
+        """What is wrong with these (parameter, rms of the weights, rms of the gradient); "" if nothing is."""
         raise NotImplementedError
 
 
@@ -125,14 +123,14 @@ class VanishingGradient(GradientSizes):
     title = "gradients vanish on the way to the first layers"
     why = "The first layers hardly change: their gradient is a product of many factors below 1."
     fix = (
-        "use ReLU or GELU instead of sigmoid or tanh, kaiming_normal_ or xavier_normal_ for the "
-        "weights, normalization layers, or residual connections."
+        "use ReLU or GELU instead of sigmoid or tanh, kaiming_normal_ or xavier_normal_ for the weights, "
+        "normalization layers, or residual connections."
     )
     wrong = "layers = [nn.Linear(32, 32), nn.Sigmoid()] * 12"
     right = "layers = [nn.Linear(32, 32), nn.BatchNorm1d(32), nn.ReLU()] * 12"
     limit = (
-        "of at least 4 weight matrices, the gradient of the first is below a millionth of the "
-        "last one's (root mean square), for 20 steps."
+        "of at least 4 weight matrices, the gradient of the first is below a millionth of the last one's (root "
+        "mean square), for 20 steps."
     )
     RATIO, LAYERS = 1e-6, 4
 
@@ -141,8 +139,7 @@ class VanishingGradient(GradientSizes):
         if len(sizes) < self.LAYERS or not small < self.RATIO * large:
             return ""
         return (
-            f"the gradient of {self.called(first)} has a root mean square of {small:.1e}, the "
-            f"last layer's {large:.1e}."
+            f"the gradient of {self.called(first)} has a root mean square of {small:.1e}, the last layer's {large:.1e}."
         )
 
 
@@ -151,14 +148,14 @@ class ExplodingGradient(GradientSizes):
     title = "gradients explode"
     why = "One step moves the parameters so far that the loss jumps, and may become nan."
     fix = (
-        "lower the learning rate, clip by nn.utils.clip_grad_norm_, scale inputs and targets, or "
-        "initialize with kaiming_normal_ or xavier_normal_."
+        "lower the learning rate, clip by nn.utils.clip_grad_norm_, scale inputs and targets, or initialize with "
+        "kaiming_normal_ or xavier_normal_."
     )
     wrong = "loss.backward(); optimizer.step()"
     right = "loss.backward(); clip_grad_norm_(model.parameters(), 1.0); optimizer.step()"
     limit = (
-        "the gradient of a weight matrix is more than a million times as large as the weights "
-        "(root mean square), in 3 steps in a row, at the optimizer's step (after clipping)."
+        "the gradient of a weight matrix is more than a million times as large as the weights (root mean square), "
+        "in 3 steps in a row, at the optimizer's step (after clipping)."
     )
     STEPS, RATIO = 3, 1e6
 
@@ -166,10 +163,7 @@ class ExplodingGradient(GradientSizes):
         p, w, g = max(sizes, key=lambda size: size[2] / (size[1] or 1.0))
         if g <= self.RATIO * (w or 1.0):
             return ""
-        return (
-            f"the gradient of {self.called(p)} has a root mean square of {g:.1e}, its weights "
-            f"{w:.1e}."
-        )
+        return f"the gradient of {self.called(p)} has a root mean square of {g:.1e}, its weights {w:.1e}."
 
 
 SUPERVISED = {
@@ -193,19 +187,18 @@ class UpdateRatio(Check):
     name = "update-ratio"
     title = "updates are too large or too small for the weights"
     why = (
-        "A step that changes weights by about a thousandth of their size trains well. Far larger "
-        "steps destroy what was learned, far smaller ones learn nothing."
+        "A step that changes weights by about a thousandth of their size trains well. Far larger steps destroy what "
+        "was learned, far smaller ones learn nothing."
     )
     fix = "change the learning rate by this factor."
     wrong = "optimizer = Adam(model.parameters(), lr=10)"
     right = "optimizer = Adam(model.parameters(), lr=1e-3)"
     limit = (
-        "the program has one optimizer, whose rate does not change, and a loss of nn.functional; "
-        "in its first 100 steps the median of the ratio is 30 times above or below 1e-3, and the "
-        "mean of the last 50 losses is not below the first loss (too large), or within 1 % of the "
-        "mean of the 50 before (too small). In 100 steps, or 30 at the end of the program, a ratio "
-        "that stays below 1e-5 is too small if the second half of the losses is not below the "
-        "first half by more than twice the standard error of their difference."
+        "the program has one optimizer, whose rate does not change, and a loss of nn.functional; in its first 100 "
+        "steps the median of the ratio is 30 times above or below 1e-3, and the mean of the last 50 losses is not "
+        "below the first loss (too large), or within 1 % of the mean of the 50 before (too small). In 100 steps, or "
+        "30 at the end of the program, a ratio that stays below 1e-5 is too small if the second half of the losses is "
+        "not below the first half by more than twice the standard error of their difference."
     )
     STEPS, EVERY, TARGET, FACTOR = 100, 5, 1e-3, 30.0
     LEAST, TINY = 30, 1e-5  # steps and ratio at the end of a short program
@@ -256,9 +249,9 @@ class UpdateRatio(Check):
         small = small or (0 < note.largest < self.TINY and second > first - noise)
         if large or small:
             self.hint(
-                f"a step changes the weights by {ratio:.1e} of their size (good: about 1e-03); the "
-                f"loss was {note.losses[0]:.4g} in the first step and {second:.4g} on average in "
-                f"steps {half + 1} to {len(note.losses)}; lr={note.rates[0]:g}.",
+                f"a step changes the weights by {ratio:.1e} of their size (good: about 1e-03); the loss was "
+                f"{note.losses[0]:.4g} in the first step and {second:.4g} on average in steps {half + 1} to "
+                f"{len(note.losses)}; lr={note.rates[0]:g}.",
                 note.place,
             )
 

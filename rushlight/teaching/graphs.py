@@ -12,8 +12,7 @@ from rushlight.teaching.check import Check
 
 
 class Growth:
-    """Backward from one statement: `sizes` of the last graphs, `newest`: the clock's tick at each
-    root."""
+    """Backward from one statement: `sizes` of the last graphs, `newest`: the clock's tick at each root."""
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
@@ -24,8 +23,8 @@ class GrowingGraph(Check):
     name = "growing-graph"
     title = "the graph grows from step to step"
     why = (
-        "Each backward() goes through the graphs of all earlier steps: steps become slower and "
-        "need more memory, and gradients mix the steps."
+        "Each backward() goes through the graphs of all earlier steps: steps become slower and need more memory, "
+        "and gradients mix the steps."
     )
     fix = "detach() what is carried over to the next step: hidden = hidden.detach()."
     wrong = "out, hidden = rnn(x, hidden); loss.backward(retain_graph=True)"
@@ -49,8 +48,8 @@ class GrowingGraph(Check):
         note.sizes, note.ticks = [*note.sizes, len(inner)], [*note.ticks, root.seq]
         if len(note.sizes) == self.CALLS:
             self.hint(
-                f"backward() went through {note.sizes[0]} ops, and {self.CALLS - 1} calls later "
-                f"through {note.sizes[-1]}.",
+                f"backward() went through {note.sizes[0]} ops, and {self.CALLS - 1} calls later through "
+                f"{note.sizes[-1]}.",
                 root.made_at,
             )
 
@@ -58,10 +57,7 @@ class GrowingGraph(Check):
 class KeptGraph(Check):
     name = "metric-keeps-graph"
     title = "a metric keeps the graph of every step"
-    why = (
-        "A loss that is added up or put into a list as a tensor keeps its graph: memory grows "
-        "with each step."
-    )
+    why = "A loss that is added up or put into a list as a tensor keeps its graph: memory grows with each step."
     fix = "keep the number: total += loss.item(), or losses.append(loss.detach())."
     wrong = "total += loss"
     right = "total += loss.item()"

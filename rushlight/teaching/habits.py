@@ -31,9 +31,9 @@ class Maximized(Check):
     wrong = "(-F.cross_entropy(model(x), y)).backward(); optimizer.step()"
     right = "F.cross_entropy(model(x), y).backward(); optimizer.step()"
     limit = (
-        "the program has one optimizer, of parameters of modules; backward() began at the negative "
-        "of a loss of nn.functional (or the optimizer has maximize=True) in 20 steps in a row, and "
-        "the loss is larger than at first."
+        "the program has one optimizer, of parameters of modules; backward() began at the negative of a loss of "
+        "nn.functional (or the optimizer has maximize=True) in 20 steps in a row, and the loss is larger than at "
+        "first."
     )
     STEPS = 20
 
@@ -62,10 +62,7 @@ class Maximized(Check):
         alone = len([*self.optimizers.items()]) == 1
         if len(self.losses) == self.STEPS and alone and self.losses[-1] > self.losses[0]:
             how = "with maximize=True" if flag else "of -loss"
-            self.hint(
-                f"in {self.STEPS} steps {how}, the loss went from {self.losses[0]:.4g} to "
-                f"{self.losses[-1]:.4g}."
-            )
+            self.hint(f"in {self.STEPS} steps {how}, the loss went from {self.losses[0]:.4g} to {self.losses[-1]:.4g}.")
 
 
 class LinearAfterLinear(Check):
@@ -76,10 +73,9 @@ class LinearAfterLinear(Check):
     wrong = "nn.Sequential(nn.Linear(8, 32), nn.Linear(32, 3))"
     right = "nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 3))"
     limit = (
-        "in a Sequential that is trained, a Linear layer follows another one, or two Linear layers "
-        "of one module were called in a row, nothing else read the result of the first, and that "
-        "of the second was not added to another; and the size between them is no bottleneck "
-        "(smaller than both other sizes)."
+        "in a Sequential that is trained, a Linear layer follows another one, or two Linear layers of one module "
+        "were called in a row, nothing else read the result of the first, and that of the second was not added to "
+        "another; and the size between them is no bottleneck (smaller than both other sizes)."
     )
     PASSES = 3
 
@@ -154,8 +150,8 @@ class NewOptimizer(Check):
     name = "new-optimizer-in-each-step"
     title = "a new optimizer is made for each step"
     why = (
-        "Momentum and Adam's averages begin anew with each optimizer: each step is a first step, "
-        "whose size does not depend on the gradient."
+        "Momentum and Adam's averages begin anew with each optimizer: each step is a first step, whose size does "
+        "not depend on the gradient."
     )
     fix = "make the optimizer once, before the loop."
     wrong = "for x, y in loader: optimizer = Adam(model.parameters()); step(x, y)"
@@ -189,14 +185,14 @@ class NothingReached(Check):
     title = "backward() reaches no parameter of the optimizer"
     why = "step() finds no gradient at all: nothing is trained, and the loss stays as it is."
     fix = (
-        "give the optimizer the parameters of the model that computes the loss; look for detach(), "
-        "item(), torch.tensor(loss) or numpy() between the model and the loss."
+        "give the optimizer the parameters of the model that computes the loss; look for detach(), item(), "
+        "torch.tensor(loss) or numpy() between the model and the loss."
     )
     wrong = "loss = torch.tensor(loss.item(), requires_grad=True); loss.backward()"
     right = "loss.backward()"
     limit = (
-        "backward() ran before each of 10 steps in a row, and no parameter of the optimizer has "
-        "ever had a gradient, though one requires it."
+        "backward() ran before each of 10 steps in a row, and no parameter of the optimizer has ever had a "
+        "gradient, though one requires it."
     )
     STEPS = 10
 
@@ -220,8 +216,7 @@ class NothingReached(Check):
         count[0], self.passes = count[0] + 1 if cut else 0, 0
         if count[0] == self.STEPS:
             self.hint(
-                f"in {count[0]} steps, none of {len(params)} parameters had a gradient, and "
-                "backward() ran before each."
+                f"in {count[0]} steps, none of {len(params)} parameters had a gradient, and backward() ran before each."
             )
 
 
@@ -229,8 +224,8 @@ class ReluBeforeLoss(Activated):
     name = "relu-before-cross-entropy"
     title = "a ReLU on the scores of a loss"
     why = (
-        "Scores of classes may be of any sign. After a ReLU, a class whose score is 0 has no "
-        "gradient, and no probability can fall far below that of the others."
+        "Scores of classes may be of any sign. After a ReLU, a class whose score is 0 has no gradient, and no "
+        "probability can fall far below that of the others."
     )
     fix = "remove the last activation: the last layer is Linear."
     wrong = "nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 3), nn.ReLU())"
@@ -244,15 +239,12 @@ class OneClass(Check):
     title = "softmax of a single score is always 1"
     why = "Whatever the score is, the probability is 1 and the gradient is 0."
     fix = (
-        "for two classes and one score use a sigmoid: binary_cross_entropy_with_logits; or give "
-        "the last layer a score for each class."
+        "for two classes and one score use a sigmoid: binary_cross_entropy_with_logits; or give the last layer a "
+        "score for each class."
     )
     wrong = "nn.Linear(8, 1), then F.cross_entropy(scores, y)"
     right = "nn.Linear(8, 1), then F.binary_cross_entropy_with_logits(scores[:, 0], y.float())"
-    limit = (
-        "cross_entropy is given scores (N, 1), or the op before a loss is softmax over a dimension "
-        "of size 1."
-    )
+    limit = "cross_entropy is given scores (N, 1), or the op before a loss is softmax over a dimension of size 1."
     static = True
 
     def on_loss(self, name: str, input: Tensor, target: Tensor) -> None:
@@ -275,8 +267,8 @@ class SameBatch(Check):
     wrong = "for i in range(1000): x, y = next(iter(loader))"
     right = "for x, y in loader:"
     limit = (
-        "15 passes over a DataLoader in a row, with a step after each, gave one batch only, the "
-        "same numbers each time, and the loader has more."
+        "15 passes over a DataLoader in a row, with a step after each, gave one batch only, the same numbers each "
+        "time, and the loader has more."
     )
     PASSES = 15
 
@@ -324,19 +316,10 @@ class LargeDecay(Check):
                 count[0] += 1
                 if count[0] == self.STEPS:
                     self.hint(
-                        f"lr={float(group['lr']):g} and weight_decay={group['weight_decay']:g}: "
-                        f"each step takes {part:.0%} of the weights away."
+                        f"lr={float(group['lr']):g} and weight_decay={group['weight_decay']:g}: each step takes "
+                        f"{part:.0%} of the weights away."
                     )
                 return
 
 
-CHECKS = (
-    Maximized,
-    LinearAfterLinear,
-    NewOptimizer,
-    NothingReached,
-    ReluBeforeLoss,
-    OneClass,
-    SameBatch,
-    LargeDecay,
-)
+CHECKS = (Maximized, LinearAfterLinear, NewOptimizer, NothingReached, ReluBeforeLoss, OneClass, SameBatch, LargeDecay)

@@ -29,16 +29,13 @@ class Sorted:
 class SortedLabels(Check):
     name = "data-not-shuffled"
     title = "the data come sorted by class"
-    why = (
-        "Each batch has one class: the model learns to predict the present class, and forgets the "
-        "others."
-    )
+    why = "Each batch has one class: the model learns to predict the present class, and forgets the others."
     fix = "shuffle: DataLoader(data, shuffle=True), or an order from torch.randperm."
     wrong = "loader = DataLoader(data, batch_size=32)                 # sorted by class"
     right = "loader = DataLoader(data, batch_size=32, shuffle=True)"
     limit = (
-        "the labels of 6 batches in a row come in ascending order, and 3 classes fill whole "
-        "batches (of two classes: 10 batches). A loader without shuffling is no finding by itself."
+        "the labels of 6 batches in a row come in ascending order, and 3 classes fill whole batches (of two "
+        "classes: 10 batches). A loader without shuffling is no finding by itself."
     )
     BATCHES, CLASSES, BATCHES_OF_TWO, SIZE = 6, 3, 10, 4
 
@@ -65,8 +62,8 @@ class SortedLabels(Check):
         if len(run.pure) >= 2 and run.batches >= needed:
             classes = ", ".join(map(str, sorted(run.pure)))
             self.hint(
-                f"the labels of {run.batches} batches in a row came in ascending order; whole "
-                f"batches had only class {classes}."
+                f"the labels of {run.batches} batches in a row came in ascending order; whole batches had only class "
+                f"{classes}."
             )
 
 
@@ -78,8 +75,8 @@ class ConstantLabels(Check):
     wrong = "data = TensorDataset(x, torch.zeros(1000, dtype=torch.long))"
     right = "data = TensorDataset(x, labels)"
     limit = (
-        "200 or more targets in 8 batches of a DataLoader have one value; or 200 or more classes "
-        "in 20 losses of one model, whose last layer is Linear."
+        "200 or more targets in 8 batches of a DataLoader have one value; or 200 or more classes in 20 losses of "
+        "one model, whose last layer is Linear."
     )
     BATCHES, LOSSES, SAMPLES = 8, 20, 200
 
@@ -102,9 +99,7 @@ class ConstantLabels(Check):
             return
         if self.varies:
             return
-        if not any(
-            np.may_share_memory(labels, t._array) for t in self.batch if array_of(t) is not None
-        ):
+        if not any(np.may_share_memory(labels, t._array) for t in self.batch if array_of(t) is not None):
             return
         first = labels.flat[0]
         self.value = first if self.value is None else self.value
@@ -131,18 +126,14 @@ class ConstantLabels(Check):
 class TargetIsInput(Check):
     name = "target-equals-input"
     title = "the targets are the tokens that the model reads"
-    why = (
-        "The model may copy: the loss falls to 0, and the model has not learned to predict what "
-        "comes next."
-    )
+    why = "The model may copy: the loss falls to 0, and the model has not learned to predict what comes next."
     fix = "shift the targets by one: x = tokens[:, :-1], y = tokens[:, 1:]."
     wrong = "x, y = tokens[i : i + t], tokens[i : i + t]"
     right = "x, y = tokens[i : i + t], tokens[i + 1 : i + t + 1]"
     limit = (
-        "the targets of cross_entropy or nll_loss are the numbers that an embedding was given, in "
-        "10 losses in a row of the first 100, and the graph leads from the scores to the embedding "
-        "without a layer that has fewer positions. An autoencoder, and a model with another "
-        "embedding of as many tokens, are no finding."
+        "the targets of cross_entropy or nll_loss are the numbers that an embedding was given, in 10 losses in a "
+        "row of the first 100, and the graph leads from the scores to the embedding without a layer that has fewer "
+        "positions. An autoencoder, and a model with another embedding of as many tokens, are no finding."
     )
     LOSSES, FIRST, SIZE = 10, 100, 16
 
@@ -160,14 +151,14 @@ class TargetIsInput(Check):
         self.count = self.count + 1 if copied else 0
         if self.count == self.LOSSES:
             self.hint(
-                f"in {self.LOSSES} losses in a row, all of {labels.size} targets were the tokens "
-                "of the input, at the same places."
+                f"in {self.LOSSES} losses in a row, all of {labels.size} targets were the tokens of the input, at the "
+                "same places."
             )
 
 
 def embedded(node: Node, positions: int) -> Iterator[np.ndarray]:
-    """The tokens, in one row, of the embeddings with this number of positions that the node reads
-    through nodes with all positions."""
+    """The tokens, in one row, of the embeddings with this number of positions that the node reads through nodes with
+    all positions."""
     todo, seen = [node], set()
     while todo:
         node = todo.pop()
@@ -196,8 +187,8 @@ class ConstantInputs(Check):
     wrong = "x = (pictures // 255).float()      # of uint8: 0 or 1"
     right = "x = pictures.float() / 255"
     limit = (
-        "a model's only argument has 8 or more samples, all equal, and the targets of the loss "
-        "after it differ; in 10 losses in a row."
+        "a model's only argument has 8 or more samples, all equal, and the targets of the loss after it differ; "
+        "in 10 losses in a row."
     )
     LOSSES, SAMPLES = 10, 8
 

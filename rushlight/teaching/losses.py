@@ -46,8 +46,8 @@ class BroadcastLoss(Check):
     name = "loss-that-broadcasts"
     title = "the loss compares every prediction with every target"
     why = (
-        "Shapes (N,) and (N, 1) broadcast to (N, N): the loss is a mean over all pairs, and its "
-        "minimum predicts the mean target for every sample."
+        "Shapes (N,) and (N, 1) broadcast to (N, N): the loss is a mean over all pairs, and its minimum predicts "
+        "the mean target for every sample."
     )
     fix = "give both the same shape: pred.squeeze(1), or target.unsqueeze(1)."
     wrong = "loss = F.mse_loss(model(x), y)               # (N, 1) and (N,)"
@@ -107,8 +107,8 @@ class SoftmaxBeforeCrossEntropy(Activated):
     name = "softmax-before-cross-entropy"
     title = "softmax before cross_entropy"
     why = (
-        "cross_entropy applies log_softmax itself. A second softmax bounds the logits to [0, 1]: "
-        "with 10 classes the loss cannot fall below 1.46, and gradients are small."
+        "cross_entropy applies log_softmax itself. A second softmax bounds the logits to [0, 1]: with 10 classes "
+        "the loss cannot fall below 1.46, and gradients are small."
     )
     fix = "pass the logits: remove the softmax; apply it only to show probabilities."
     wrong = "loss = F.cross_entropy(model(x).softmax(1), y)"
@@ -121,8 +121,8 @@ class LogSoftmaxTwice(Activated):
     name = "log-softmax-twice"
     title = "log_softmax before cross_entropy"
     why = (
-        "cross_entropy applies log_softmax itself. A second one changes no number, but costs time, "
-        "and the model's output is no longer what its name says."
+        "cross_entropy applies log_softmax itself. A second one changes no number, but costs time, and the model's "
+        "output is no longer what its name says."
     )
     fix = "pass the logits to cross_entropy, or log_softmax to nll_loss."
     wrong = "loss = F.cross_entropy(model(x).log_softmax(1), y)"
@@ -135,8 +135,8 @@ class NoLogBeforeNll(Activated):
     name = "no-log-before-nll-loss"
     title = "nll_loss without logarithm"
     why = (
-        "nll_loss(x, y) is the mean of -x[i, y[i]] and takes log-probabilities. For probabilities "
-        "the loss is negative, and its gradient does not grow for confident errors."
+        "nll_loss(x, y) is the mean of -x[i, y[i]] and takes log-probabilities. For probabilities the loss is "
+        "negative, and its gradient does not grow for confident errors."
     )
     fix = "use log_softmax instead of softmax, or cross_entropy on the logits."
     wrong = "loss = F.nll_loss(model(x).softmax(1), y)"
@@ -149,16 +149,16 @@ class SoftmaxOverBatch(Check):
     name = "softmax-over-the-batch"
     title = "log_softmax over the batch, not over the classes"
     why = (
-        "nll_loss takes one distribution over the classes for each sample. With dim=0 the "
-        "probabilities of one class add up to 1 over the samples of the batch: samples compete "
-        "with each other, and the loss depends on the batch."
+        "nll_loss takes one distribution over the classes for each sample. With dim=0 the probabilities of one "
+        "class add up to 1 over the samples of the batch: samples compete with each other, and the loss depends on "
+        "the batch."
     )
     fix = "normalize over the dimension of the classes: log_softmax(scores, dim=1)."
     wrong = "loss = F.nll_loss(model(x).log_softmax(dim=0), y)"
     right = "loss = F.nll_loss(model(x).log_softmax(dim=1), y)"
     limit = (
-        "the op before nll_loss is log_softmax, or log of softmax, over another dimension than "
-        "the classes. As many samples as classes (each sample is its own class) are no finding."
+        "the op before nll_loss is log_softmax, or log of softmax, over another dimension than the classes. As "
+        "many samples as classes (each sample is its own class) are no finding."
     )
     static = True
 
@@ -172,8 +172,8 @@ class SoftmaxOverBatch(Check):
         dim, classes = dim % len(shape), min(1, len(shape) - 1)
         if dim != classes and shape[dim] != shape[classes]:
             self.hint(
-                f"nll_loss was given {op_name(node)} over dimension {dim} of {shape}; the classes "
-                f"are dimension {classes}."
+                f"nll_loss was given {op_name(node)} over dimension {dim} of {shape}; the classes are dimension "
+                f"{classes}."
             )
 
 
@@ -181,8 +181,8 @@ class SigmoidBeforeLogits(Activated):
     name = "sigmoid-before-bce-with-logits"
     title = "sigmoid before binary_cross_entropy_with_logits"
     why = (
-        "The loss applies sigmoid itself. After two of them a prediction lies in [0.5, 0.73]: the "
-        "loss of a negative sample cannot fall below 0.69."
+        "The loss applies sigmoid itself. After two of them a prediction lies in [0.5, 0.73]: the loss of a "
+        "negative sample cannot fall below 0.69."
     )
     fix = "pass the logits: remove the sigmoid, or use binary_cross_entropy."
     wrong = "loss = F.binary_cross_entropy_with_logits(model(x).sigmoid(), y)"
@@ -196,8 +196,8 @@ class NanLoss(Check):
     title = "the loss is nan"
     why = "Every gradient becomes nan, then every parameter: no later step can repair the model."
     fix = (
-        "check this statement for 0 / 0, log or sqrt at 0, or overflow of exp; lower the learning "
-        "rate if parameters grew; clip gradients."
+        "check this statement for 0 / 0, log or sqrt at 0, or overflow of exp; lower the learning rate if "
+        "parameters grew; clip gradients."
     )
     wrong = "loss = -(p * p.log()).sum()           # nan where p is 0"
     right = "loss = -torch.special.entr(p).sum()   # also: p.clamp(min=1e-12).log()"

@@ -17,8 +17,8 @@ from rushlight.teaching.notes import Notes, array_of, checksum, listed, paramete
 
 
 def modal(root: Module, training: bool) -> list[str]:
-    """The names of the layers in this mode whose result depends on the mode: dropout with p > 0,
-    batch norm with running statistics."""
+    """The names of the layers in this mode whose result depends on the mode: dropout with p > 0, batch norm with
+    running statistics."""
     found = []
     for name, module in root.named_modules():
         drops = isinstance(module, _DropoutNd) and module.p > 0
@@ -29,10 +29,9 @@ def modal(root: Module, training: bool) -> list[str]:
 
 
 class Calls:
-    """Calls of a model: `evaluated`: outputs that a loss or argmax read under no_grad; `since` the
-    last step; `trained`: steps in training mode; `place`, `layers`: of the last evaluation;
-    `data`: a checksum of its input; `repeated`: evaluations in a row of the same input, with a
-    step between them."""
+    """Calls of a model: `evaluated`: outputs that a loss or argmax read under no_grad; `since` the last step;
+    `trained`: steps in training mode; `place`, `layers`: of the last evaluation; `data`: a checksum of its input;
+    `repeated`: evaluations in a row of the same input, with a step between them."""
 
     evaluated = since = trained = wrong = data = repeated = 0
     trained_on: Any = None  # the array that the last training call was given
@@ -45,18 +44,17 @@ class TrainingModeInEvaluation(Check):
     name = "training-mode-in-evaluation"
     title = "the model is evaluated in training mode"
     why = (
-        "Dropout still removes features, and batch norm uses the statistics of the test batch and "
-        "adds them to its running statistics: the measured accuracy is wrong."
+        "Dropout still removes features, and batch norm uses the statistics of the test batch and adds them to its "
+        "running statistics: the measured accuracy is wrong."
     )
     fix = "call model.eval() before the evaluation and model.train() after it."
     wrong = "with torch.no_grad(): correct = (model(x).argmax(1) == y).sum()"
     right = "model.eval()   # before it, and model.train() before the next training step"
     limit = (
-        "a model that was trained before runs under no_grad in training mode, and a loss or argmax "
-        "reads its output itself: twice between two steps; or on the same held-out numbers 10 "
-        "times, with steps between them; or at the end of a program with four training steps or "
-        "more for each evaluation. The mean of many dropout samples is no finding, nor are the "
-        "losses of single samples (reduction='none')."
+        "a model that was trained before runs under no_grad in training mode, and a loss or argmax reads its "
+        "output itself: twice between two steps; or on the same held-out numbers 10 times, with steps between them; "
+        "or at the end of a program with four training steps or more for each evaluation. The mean of many dropout "
+        "samples is no finding, nor are the losses of single samples (reduction='none')."
     )
     REPEATED = 10
 
@@ -105,9 +103,7 @@ class TrainingModeInEvaluation(Check):
         if not note.warned:
             note.warned = True
             self.hint(
-                f"{type(model).__name__} ran under no_grad with {listed(note.layers)} in training "
-                "mode.",
-                note.place,
+                f"{type(model).__name__} ran under no_grad with {listed(note.layers)} in training mode.", note.place
             )
 
     def finish(self) -> None:
@@ -120,16 +116,15 @@ class EvaluationModeInTraining(Check):
     name = "evaluation-mode-in-training"
     title = "the model is trained in evaluation mode"
     why = (
-        "After model.eval() dropout is off and batch norm keeps its statistics, until train() is "
-        "called: the model overfits, or normalizes by statistics of other weights."
+        "After model.eval() dropout is off and batch norm keeps its statistics, until train() is called: the model "
+        "overfits, or normalizes by statistics of other weights."
     )
     fix = "call model.train() at the start of each epoch."
     wrong = "for epoch in ...: train(); model.eval(); test()"
     right = "for epoch in ...: model.train(); train(); model.eval(); test()"
     limit = (
-        "the model was trained in training mode before, or evaluated under no_grad; then 3 steps "
-        "in evaluation mode. A model whose own mode is training, with frozen batch norm inside, "
-        "is no finding."
+        "the model was trained in training mode before, or evaluated under no_grad; then 3 steps in evaluation "
+        "mode. A model whose own mode is training, with frozen batch norm inside, is no finding."
     )
     STEPS = 3
 
@@ -160,8 +155,8 @@ class EvaluationModeInTraining(Check):
                 layers = modal(model, False)
                 if layers and not modal(model, True):
                     self.hint(
-                        f"{type(model).__name__} made {self.STEPS} training steps with "
-                        f"{listed(layers)} in evaluation mode."
+                        f"{type(model).__name__} made {self.STEPS} training steps with {listed(layers)} in evaluation "
+                        "mode."
                     )
 
 
@@ -169,16 +164,15 @@ class DropoutInEvaluation(Check):
     name = "dropout-in-evaluation"
     title = "F.dropout drops in evaluation mode, too"
     why = (
-        "F.dropout(x, p) has training=True: model.eval() does not reach it, and the measured "
-        "accuracy is that of a network with removed features."
+        "F.dropout(x, p) has training=True: model.eval() does not reach it, and the measured accuracy is that of a "
+        "network with removed features."
     )
     fix = "pass the mode, F.dropout(x, p, self.training), or use the module nn.Dropout."
     wrong = "def forward(self, x): return self.fc(F.dropout(x, 0.5))"
     right = "def forward(self, x): return self.fc(F.dropout(x, 0.5, self.training))"
     limit = (
-        "F.dropout without `training` runs inside a model that is in evaluation mode, under "
-        "no_grad, and a loss or argmax reads the model's output itself. The mean of many dropout "
-        "samples is no finding."
+        "F.dropout without `training` runs inside a model that is in evaluation mode, under no_grad, and a loss "
+        "or argmax reads the model's output itself. The mean of many dropout samples is no finding."
     )
 
     def __init__(self, report: Any):

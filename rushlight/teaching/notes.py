@@ -72,8 +72,7 @@ def parameters_of(optimizer: Any) -> list[Tensor]:
 
 
 def optimized() -> set[int]:
-    """The identities of the parameters of all optimizers in the process. Slow: for a finding
-    only."""
+    """The identities of the parameters of all optimizers in the process. Slow: for a finding only."""
     # isinstance would read __class__ of lazy objects, which runs code of others
     found = (o for o in gc.get_objects() if issubclass(type(o), Optimizer))
     return {id(p) for optimizer in found for p in parameters_of(optimizer)}

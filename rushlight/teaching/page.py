@@ -54,9 +54,7 @@ rushlight teach: gradients are not cleared between steps
 """
 
 
-CODE = re.compile(
-    r"[A-Za-z_.][\w.]*\((?:[^()]|\([^()]*\))*\)|(?<!\w)\.[a-z]\w*|\b\w+_\w+\b|\bnn\.\w+"
-)
+CODE = re.compile(r"[A-Za-z_.][\w.]*\((?:[^()]|\([^()]*\))*\)|(?<!\w)\.[a-z]\w*|\b\w+_\w+\b|\bnn\.\w+")
 
 
 def prose(words: str) -> str:

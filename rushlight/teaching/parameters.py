@@ -27,8 +27,7 @@ from rushlight.teaching.notes import (
 
 
 class GradientState:
-    """`stepped`: the gradient that an optimizer has used, a weak reference; `stale`: backward()
-    added to it since."""
+    """`stepped`: the gradient that an optimizer has used, a weak reference; `stale`: backward() added to it since."""
 
     stepped: Any = None
     stale = False
@@ -38,15 +37,15 @@ class NotCleared(Check):
     name = "gradients-not-cleared"
     title = "gradients are not cleared between steps"
     why = (
-        "backward() adds to .grad. Each step then follows the sum of the gradients of all steps "
-        "so far: training becomes unstable, or stops improving."
+        "backward() adds to .grad. Each step then follows the sum of the gradients of all steps so far: training "
+        "becomes unstable, or stops improving."
     )
     fix = "call optimizer.zero_grad() before backward()."
     wrong = "loss.backward(); optimizer.step()"
     right = "optimizer.zero_grad(); loss.backward(); optimizer.step()"
     limit = (
-        "three steps in a row use gradients that contain those of the step before, for at least "
-        "half of the parameters. Gradient accumulation is no finding."
+        "three steps in a row use gradients that contain those of the step before, for at least half of the "
+        "parameters. Gradient accumulation is no finding."
     )
     STEPS = 3
 
@@ -71,8 +70,8 @@ class NotCleared(Check):
         count[0] = count[0] + 1 if used and 2 * stale >= len(used) else 0
         if count[0] == self.STEPS:
             self.hint(
-                f"in {self.STEPS} steps in a row, {stale} of {len(used)} gradients still "
-                "contained the gradient of the step before."
+                f"in {self.STEPS} steps in a row, {stale} of {len(used)} gradients still contained the gradient of "
+                "the step before."
             )
 
     def on_step_end(self, optimizer: Any) -> None:
@@ -90,8 +89,8 @@ def leaves(nodes: list[Any]) -> Iterator[Tensor]:
 
 
 class Reached:
-    """A parameter or an optimizer: `since`: backward() gave a gradient since the last step;
-    `steps`: steps in a row without the gradients."""
+    """A parameter or an optimizer: `since`: backward() gave a gradient since the last step; `steps`: steps in a row
+    without the gradients."""
 
     since = False
     steps = 0
@@ -105,8 +104,8 @@ class ClearedTooEarly(Check):
     wrong = "loss.backward(); optimizer.zero_grad(); optimizer.step()"
     right = "optimizer.zero_grad(); loss.backward(); optimizer.step()"
     limit = (
-        "backward() reached parameters of the optimizer, and .grad of all its parameters was None "
-        "at the step after it, three steps in a row."
+        "backward() reached parameters of the optimizer, and .grad of all its parameters was None at the step "
+        "after it, three steps in a row."
     )
     STEPS = 3
 
@@ -125,8 +124,8 @@ class ClearedTooEarly(Check):
         note.steps = note.steps + 1 if reached and all(p._grad is None for p in params) else 0
         if note.steps == self.STEPS:
             self.hint(
-                f"in {self.STEPS} steps in a row, backward() gave {reached} parameters a gradient, "
-                "and step() found none."
+                f"in {self.STEPS} steps in a row, backward() gave {reached} parameters a gradient, and step() found "
+                "none."
             )
 
     def on_step_end(self, optimizer: Any) -> None:
@@ -135,8 +134,7 @@ class ClearedTooEarly(Check):
 
 
 class Use:
-    """A parameter: `called` if its module ran with grad mode on; `steps` of its optimizer;
-    `reached` by a gradient."""
+    """A parameter: `called` if its module ran with grad mode on; `steps` of its optimizer; `reached` by a gradient."""
 
     called = reached = False
     steps = 0
@@ -146,18 +144,18 @@ class NoGradient(Check):
     name = "no-gradient"
     title = "a parameter never gets a gradient"
     why = (
-        "The optimizer has the parameter, but no path of the graph leads from the loss to it: it "
-        "keeps its initial value."
+        "The optimizer has the parameter, but no path of the graph leads from the loss to it: it keeps its initial "
+        "value."
     )
     fix = (
-        "look for detach(), .data, .item(), numpy() or no_grad() between the layer and the loss; "
-        "for an unused layer: remove it, or call it in forward."
+        "look for detach(), .data, .item(), numpy() or no_grad() between the layer and the loss; for an unused "
+        "layer: remove it, or call it in forward."
     )
     wrong = "h = self.encoder(x).detach(); return self.head(h)"
     right = "h = self.encoder(x);          return self.head(h)"
     limit = (
-        "its module was called with grad mode on, its optimizer made 50 steps (or the program "
-        "ended after 5), and .grad was None in each. Layers that are never called are no finding."
+        "its module was called with grad mode on, its optimizer made 50 steps (or the program ended after 5), and "
+        ".grad was None in each. Layers that are never called are no finding."
     )
     STEPS, LEAST = 50, 5
 
@@ -204,9 +202,8 @@ class NoGradient(Check):
 
 
 class Kept:
-    """What is known of a parameter without optimizer: `seen` with a gradient in this many steps;
-    `size`: its first root mean square; `reached` by a backward since the last step; `loaded` from a
-    state dict, or trained by an optimizer."""
+    """What is known of a parameter without optimizer: `seen` with a gradient in this many steps; `size`: its first root
+    mean square; `reached` by a backward since the last step; `loaded` from a state dict, or trained by an optimizer."""
 
     seen = 0
     size: float | None = None
@@ -221,8 +218,8 @@ class NoOptimizer(Check):
     wrong = "optimizer = SGD(model.head.parameters(), lr=0.1)"
     right = "optimizer = SGD(model.parameters(), lr=0.1)"
     limit = (
-        "the parameter had a gradient in 5 steps of an optimizer, its value did not change, no "
-        "optimizer has had it, and it was not loaded by load_state_dict."
+        "the parameter had a gradient in 5 steps of an optimizer, its value did not change, no optimizer has had "
+        "it, and it was not loaded by load_state_dict."
     )
     STEPS, WINDOW = 5, 40
 
@@ -301,24 +298,22 @@ class NoOptimizer(Check):
 
     def tell(self, root: Module, names: list[str], place: str) -> None:
         kind = type(root).__name__
-        self.hint(
-            f"{kind}: {listed(names)} had a gradient in {self.STEPS} steps and stayed equal.", place
-        )
+        self.hint(f"{kind}: {listed(names)} had a gradient in {self.STEPS} steps and stayed equal.", place)
 
 
 class PlainList(NoOptimizer):
     name = "modules-in-a-plain-list"
     title = "modules in a plain list or dict are not found"
     why = (
-        "A module finds submodules that are attributes. Those in a plain list or dict are missing "
-        "in parameters(), state_dict(), to() and eval(): they are not trained and not saved."
+        "A module finds submodules that are attributes. Those in a plain list or dict are missing in parameters(), "
+        "state_dict(), to() and eval(): they are not trained and not saved."
     )
     fix = "use nn.ModuleList or nn.ModuleDict, or nn.Sequential."
     wrong = "self.layers = [nn.Linear(8, 8) for _ in range(3)]"
     right = "self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(3))"
     limit = (
-        "parameters in the list got a gradient in 5 steps of an optimizer of the model; neither "
-        "the model nor any optimizer has them."
+        "parameters in the list got a gradient in 5 steps of an optimizer of the model; neither the model nor any "
+        "optimizer has them."
     )
 
     def candidates(self, root: Module) -> Iterator[tuple[str, list[Tensor]]]:
@@ -332,9 +327,7 @@ class PlainList(NoOptimizer):
                     yield text, [p for m in hidden for p in m.parameters()]
 
     def tell(self, root: Module, names: list[str], place: str) -> None:
-        self.hint(
-            f"{type(root).__name__}: no optimizer has the parameters in {listed(names)}.", place
-        )
+        self.hint(f"{type(root).__name__}: no optimizer has the parameters in {listed(names)}.", place)
 
 
 def modules_in(value: Any) -> list[Module]:
@@ -351,9 +344,8 @@ class NoStep(Check):
     wrong = "loss.backward(); optimizer.step"
     right = "loss.backward(); optimizer.step()"
     limit = (
-        "an optimizer exists, one of its parameters got a new gradient in 20 backward passes and "
-        "was cleared between them, its numbers are still the same, and at the end of the program "
-        "no optimizer has made a step."
+        "an optimizer exists, one of its parameters got a new gradient in 20 backward passes and was cleared "
+        "between them, its numbers are still the same, and at the end of the program no optimizer has made a step."
     )
     PASSES = 20
 

@@ -20,16 +20,16 @@ class ChoiceOverBatch(Check):
     name = "argmax-over-the-batch"
     title = "argmax over the samples, not over the classes"
     why = (
-        "Scores are (samples, classes). argmax over dimension 0 gives the best sample of each "
-        "class, and without a dimension one place in all scores: neither is a prediction."
+        "Scores are (samples, classes). argmax over dimension 0 gives the best sample of each class, and without a "
+        "dimension one place in all scores: neither is a prediction."
     )
     fix = "choose along the classes: scores.argmax(dim=1)."
     wrong = "predicted = model(x).argmax(dim=0)"
     right = "predicted = model(x).argmax(dim=1)"
     limit = (
-        "argmax, or max with a dimension, is given scores of a shape (N, C) that a model has just "
-        "returned, over dimension 0 or (argmax) without one; a loss of classes was given C scores "
-        "before. N = 1 and N = C are no finding."
+        "argmax, or max with a dimension, is given scores of a shape (N, C) that a model has just returned, over "
+        "dimension 0 or (argmax) without one; a loss of classes was given C scores before. N = 1 and N = C are no "
+        "finding."
     )
 
     def __init__(self, report: Any):
@@ -59,16 +59,16 @@ class SummedLoss(Check):
     name = "summed-loss-diverges"
     title = "the loss is a sum over the batch, and training diverges"
     why = (
-        "The gradient of a sum is that of the mean times the number of samples: a learning rate "
-        "for means is then far too large, and changes with the size of the batch."
+        "The gradient of a sum is that of the mean times the number of samples: a learning rate for means is then "
+        "far too large, and changes with the size of the batch."
     )
     fix = "use the mean (reduction='mean'), or divide the learning rate by the number of samples."
     wrong = "loss = F.mse_loss(model(x), y, reduction='sum')   # lr=0.1"
     right = "loss = F.mse_loss(model(x), y)                    # lr=0.1"
     limit = (
-        "backward() begins at a loss of nn.functional with reduction='sum', or at the sum of "
-        "squares or sizes, of 16 or more samples, and within 60 of them, with steps between, the "
-        "loss of a sample is 10 times that of the first, or not finite."
+        "backward() begins at a loss of nn.functional with reduction='sum', or at the sum of squares or sizes, of "
+        "16 or more samples, and within 60 of them, with steps between, the loss of a sample is 10 times that of the "
+        "first, or not finite."
     )
     SAMPLES, LOSSES, FACTOR = 16, 60, 10.0
 
@@ -108,8 +108,8 @@ class SummedLoss(Check):
         elif self.steps and not abs(loss) < self.FACTOR * abs(self.first):
             self.count = self.LOSSES
             self.hint(
-                f"the sum over {n} samples was {self.first * n:.3g} first, and {loss * n:.3g} "
-                f"after {self.steps} steps.",
+                f"the sum over {n} samples was {self.first * n:.3g} first, and {loss * n:.3g} after {self.steps} "
+                "steps.",
                 here(),
             )
 
@@ -118,16 +118,15 @@ class CrossedComparison(Check):
     name = "comparison-that-broadcasts"
     title = "every prediction is compared with every target"
     why = (
-        "Shapes (N, 1) and (N,) broadcast to (N, N): the accuracy is a mean over all pairs, and "
-        "says nothing about the model."
+        "Shapes (N, 1) and (N,) broadcast to (N, N): the accuracy is a mean over all pairs, and says nothing about "
+        "the model."
     )
     fix = "give both the same shape: predicted.squeeze(1) == y."
     wrong = "accuracy = ((model(x) > 0) == y).float().mean()             # (N, 1) and (N,)"
     right = "accuracy = ((model(x).squeeze(1) > 0) == y).float().mean()"
     limit = (
-        "`==` compares (N, 1), the shape that a model has just returned, with (N,), twice in a "
-        "row; the numbers differ, and the tensors share no memory: `labels == labels[:, None]` is "
-        "no finding."
+        "`==` compares (N, 1), the shape that a model has just returned, with (N,), twice in a row; the numbers "
+        "differ, and the tensors share no memory: `labels == labels[:, None]` is no finding."
     )
     TIMES = 2
 

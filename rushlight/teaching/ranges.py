@@ -20,16 +20,15 @@ class OutOfReach(Check):
     name = "targets-out-of-reach"
     title = "the last activation cannot reach the targets"
     why = (
-        "ReLU gives no negative number, sigmoid and softmax only 0 to 1, tanh only -1 to 1. The "
-        "loss of a target outside of this range cannot become 0, and a ReLU may die."
+        "ReLU gives no negative number, sigmoid and softmax only 0 to 1, tanh only -1 to 1. The loss of a target "
+        "outside of this range cannot become 0, and a ReLU may die."
     )
     fix = "remove the activation after the last layer, or scale the targets into its range."
     wrong = "return F.relu(self.last(x))   # targets of both signs"
     right = "return self.last(x)"
     limit = (
-        "the op before mse_loss, l1_loss, smooth_l1_loss or huber_loss is relu, sigmoid, softmax "
-        "or tanh, and a tenth of the targets lies outside of its range, in each of 10 losses in a "
-        "row of 4 or more targets."
+        "the op before mse_loss, l1_loss, smooth_l1_loss or huber_loss is relu, sigmoid, softmax or tanh, and a "
+        "tenth of the targets lies outside of its range, in each of 10 losses in a row of 4 or more targets."
     )
     LOSSES, PART, SIZE, MARGIN = 10, 0.1, 4, 1e-3
 
@@ -44,8 +43,8 @@ class OutOfReach(Check):
         self.count = self.count + 1 if outside >= self.PART else 0
         if self.count == self.LOSSES:
             self.hint(
-                f"{outside:.0%} of the targets are outside of the range of {op_name(node)}; they "
-                f"go from {values.min():.4g} to {values.max():.4g}."
+                f"{outside:.0%} of the targets are outside of the range of {op_name(node)}; they go from "
+                f"{values.min():.4g} to {values.max():.4g}."
             )
 
 
@@ -53,8 +52,8 @@ class ProbabilitiesForKl(Activated):
     name = "no-log-before-kl-div"
     title = "kl_div without logarithm"
     why = (
-        "kl_div(input, target) takes the logarithm of the prediction as input. For probabilities "
-        "it is no distance: it may be negative, and its minimum is not at equal distributions."
+        "kl_div(input, target) takes the logarithm of the prediction as input. For probabilities it is no distance: "
+        "it may be negative, and its minimum is not at equal distributions."
     )
     fix = "use log_softmax instead of softmax for the first argument."
     wrong = "loss = F.kl_div(scores.softmax(1), target)"
@@ -67,15 +66,15 @@ class OwnSoftmaxOverBatch(Check):
     name = "own-loss-over-the-batch"
     title = "a loss picks classes from a softmax over the batch"
     why = (
-        "With dim=0 the probabilities of one class add up to 1 over the samples of the batch: "
-        "samples compete with each other, and the loss depends on the batch."
+        "With dim=0 the probabilities of one class add up to 1 over the samples of the batch: samples compete with "
+        "each other, and the loss depends on the batch."
     )
     fix = "normalize over the dimension of the classes: softmax(scores, dim=1)."
     wrong = "loss = -scores.softmax(0)[arange(n), y].log().mean()"
     right = "loss = -scores.softmax(1)[arange(n), y].log().mean()"
     limit = (
-        "backward() begins at a mean or sum of one number for each of N samples, picked from "
-        "softmax or log_softmax over dimension 0 of (N, C). N = C is no finding."
+        "backward() begins at a mean or sum of one number for each of N samples, picked from softmax or "
+        "log_softmax over dimension 0 of (N, C). N = C is no finding."
     )
     BETWEEN = frozenset({"neg", "mean", "sum", "div", "mul", "log", "add", "clamp", "clamp_min"})
     PICK = frozenset({"index", "gather"})

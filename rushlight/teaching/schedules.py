@@ -1,5 +1,4 @@
-"""The check of learning rate schedules: does the program count batches where the schedule counts
-epochs?"""
+"""The check of learning rate schedules: does the program count batches where the schedule counts epochs?"""
 
 from __future__ import annotations
 
@@ -14,9 +13,9 @@ from rushlight.teaching.notes import Notes
 
 
 class Rates:
-    """The steps of one scheduler. `length`: the setting that gives the schedule's length, and its
-    value; `passes`: steps in each pass over a DataLoader; `updates`: steps of the optimizer since
-    the scheduler was made; `tiny`: steps at a rate of almost 0."""
+    """The steps of one scheduler. `length`: the setting that gives the schedule's length, and its value; `passes`:
+    steps in each pass over a DataLoader; `updates`: steps of the optimizer since the scheduler was made; `tiny`: steps
+    at a rate of almost 0."""
 
     def __init__(self) -> None:
         self.steps = self.updates = self.tiny = 0
@@ -42,21 +41,20 @@ class StepPerBatch(Check):
     name = "scheduler-steps-once-per-batch"
     title = "the scheduler steps once per batch, but its schedule counts epochs"
     why = (
-        "The schedule is over after a few batches, and the rest of the training runs at a learning "
-        "rate of almost 0, or at a rate that swings up and down."
+        "The schedule is over after a few batches, and the rest of the training runs at a learning rate of almost "
+        "0, or at a rate that swings up and down."
     )
     fix = (
-        "call scheduler.step() once per epoch, after the loop over the batches; or give the "
-        "schedule's length in batches: epochs * len(loader)."
+        "call scheduler.step() once per epoch, after the loop over the batches; or give the schedule's length in "
+        "batches: epochs * len(loader)."
     )
     wrong = "for x, y in loader: train(x, y); scheduler.step()      # StepLR(optimizer, 10)"
     right = "for x, y in loader: train(x, y)\nscheduler.step()          # after the batches"
     limit = (
-        "the scheduler steps after each step of the optimizer, several times in a pass over a "
-        "DataLoader, and either the learning rate was below a millionth of its largest value, but "
-        "not 0, for a fifth of all steps and longer than one pass; or, at the end of the program, "
-        "T_max of CosineAnnealingLR, total_iters of PolynomialLR or the last milestone of "
-        "MultiStepLR is the number of passes (3 or more), and not the number of batches."
+        "the scheduler steps after each step of the optimizer, several times in a pass over a DataLoader, and "
+        "either the learning rate was below a millionth of its largest value, but not 0, for a fifth of all steps and "
+        "longer than one pass; or, at the end of the program, T_max of CosineAnnealingLR, total_iters of PolynomialLR "
+        "or the last milestone of MultiStepLR is the number of passes (3 or more), and not the number of batches."
     )
     TINY, STEPS, PASSES, PART = 1e-6, 40, 3, 5
 
@@ -91,23 +89,18 @@ class StepPerBatch(Check):
         known.tiny += 0 < rate < self.TINY * known.largest
         known.kind, known.place = type(scheduler).__name__, here()
         known.length = length(scheduler)
-        if (
-            known.tiny < self.STEPS
-            or self.PART * known.tiny < known.steps
-            or not self.by_batch(known)
-        ):
+        if known.tiny < self.STEPS or self.PART * known.tiny < known.steps or not self.by_batch(known):
             return
         if known.tiny > max(known.passes.values()):
             known.told = True
             self.hint(
-                f"{known.kind} was stepped {known.steps} times in "
-                f"{len(known.passes)} epochs; the learning rate fell from {known.largest:.2g} to "
-                f"{rate:.2g}."
+                f"{known.kind} was stepped {known.steps} times in {len(known.passes)} epochs; the learning rate fell "
+                f"from {known.largest:.2g} to {rate:.2g}."
             )
 
     def by_batch(self, known: Rates) -> bool:
-        """Whether the scheduler steps with each step of the optimizer, and several times in each
-        pass over a DataLoader. The last pass may have ended early."""
+        """Whether the scheduler steps with each step of the optimizer, and several times in each pass over a
+        DataLoader. The last pass may have ended early."""
         counts = [*known.passes.values()]
         several = 0 not in known.passes and len(counts) > 1 and min(counts[:-1]) > 1
         return several and abs(known.steps - known.updates) <= 1
@@ -120,8 +113,7 @@ class StepPerBatch(Check):
             setting, steps = known.length
             if steps == passes and steps not in known.passes.values() and self.by_batch(known):
                 self.hint(
-                    f"{known.kind} was stepped {known.steps} times in {passes} "
-                    f"epochs, and {setting} is {steps}.",
+                    f"{known.kind} was stepped {known.steps} times in {passes} epochs, and {setting} is {steps}.",
                     known.place,
                 )
 

@@ -14,8 +14,8 @@ from rushlight.teaching.parameters import leaves
 
 
 class Clipped:
-    """A parameter: `used`: an optimizer has used its gradient since the last backward; `calls` in a
-    row that clipped no gradient that a step will use."""
+    """A parameter: `used`: an optimizer has used its gradient since the last backward; `calls` in a row that clipped no
+    gradient that a step will use."""
 
     used = True
     calls = 0
@@ -29,8 +29,8 @@ class ClipTooLate(Check):
     wrong = "loss.backward(); optimizer.step(); clip_grad_norm_(model.parameters(), 1.0)"
     right = "loss.backward(); clip_grad_norm_(model.parameters(), 1.0); optimizer.step()"
     limit = (
-        "in 5 calls in a row of clip_grad_norm_ or clip_grad_value_ with a finite limit, the "
-        "gradients of all parameters were None, or an optimizer had used them."
+        "in 5 calls in a row of clip_grad_norm_ or clip_grad_value_ with a finite limit, the gradients of all "
+        "parameters were None, or an optimizer had used them."
     )
     CALLS = 5
 
@@ -55,9 +55,7 @@ class ClipTooLate(Check):
         useless = all(self.notes.of(p).used or p._grad is None for p in parameters)
         note.calls = note.calls + 1 if useless else 0
         if note.calls == self.CALLS:
-            self.hint(
-                f"in {self.CALLS} calls in a row, there was no gradient that a step will use."
-            )
+            self.hint(f"in {self.CALLS} calls in a row, there was no gradient that a step will use.")
 
 
 class Dropped:
@@ -74,9 +72,8 @@ class StepOutsideLoop(Check):
     wrong = "for x, y in loader: optimizer.zero_grad(); loss(x, y).backward()\noptimizer.step()"
     right = "for x, y in loader: optimizer.zero_grad(); loss(x, y).backward(); optimizer.step()"
     limit = (
-        "before each of 4 steps in a row, backward() of one statement gave all parameters of the "
-        "optimizer, and nothing else, a gradient 4 times or more, and each time but the last it "
-        "was cleared."
+        "before each of 4 steps in a row, backward() of one statement gave all parameters of the optimizer, and "
+        "nothing else, a gradient 4 times or more, and each time but the last it was cleared."
     )
     PASSES, STEPS = 4, 4
 
@@ -102,8 +99,8 @@ class StepOutsideLoop(Check):
         note.steps = note.steps + 1 if len(passes) >= self.PASSES and same and lost else 0
         if note.steps == self.STEPS:
             self.hint(
-                f"before each of {self.STEPS} steps in a row, backward() ran {self.PASSES} times "
-                "or more, and only the last gradient was kept."
+                f"before each of {self.STEPS} steps in a row, backward() ran {self.PASSES} times or more, and only "
+                "the last gradient was kept."
             )
 
 

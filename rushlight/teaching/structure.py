@@ -1,5 +1,5 @@
-"""Checks of how a model is built: frozen parameters, parts under no_grad, layers that are equal or
-stand in several places."""
+"""Checks of how a model is built: frozen parameters, parts under no_grad, layers that are equal or stand in several
+places."""
 
 from __future__ import annotations
 
@@ -40,9 +40,8 @@ class AllFrozen(Check):
 
 
 class Called:
-    """A parameter: `recorded`, `unrecorded`: its module was called with grad mode on, or off;
-    `loaded` from a state dict; `steps` of its optimizer in which others had gradients and it had
-    none."""
+    """A parameter: `recorded`, `unrecorded`: its module was called with grad mode on, or off; `loaded` from a state
+    dict; `steps` of its optimizer in which others had gradients and it had none."""
 
     recorded = unrecorded = loaded = False
     steps = 0
@@ -52,16 +51,15 @@ class ForwardWithoutGrad(Check):
     name = "forward-under-no-grad"
     title = "a layer that is to be trained runs under no_grad"
     why = (
-        "Under no_grad nothing is recorded: the layer's parameters never get a gradient, and keep "
-        "their initial values."
+        "Under no_grad nothing is recorded: the layer's parameters never get a gradient, and keep their initial values."
     )
     fix = "call the layer outside of no_grad(); keep no_grad for the evaluation."
     wrong = "with torch.no_grad(): h = encoder(x)\nloss = F.cross_entropy(head(h), y)"
     right = "h = encoder(x)\nloss = F.cross_entropy(head(h), y)"
     limit = (
         "the optimizer has the layer's parameters, they require a gradient and were not loaded by "
-        "load_state_dict, the layer was called under no_grad only, and in 20 steps (or 5, at the "
-        "end of the program) other parameters of the optimizer had gradients."
+        "load_state_dict, the layer was called under no_grad only, and in 20 steps (or 5, at the end of the program) "
+        "other parameters of the optimizer had gradients."
     )
     STEPS, LEAST = 20, 5
 
@@ -94,11 +92,7 @@ class ForwardWithoutGrad(Check):
 
     def look(self, params: list[Tensor], least: int) -> None:
         notes = [(p, self.notes.of(p)) for p in params]
-        cut = [
-            p
-            for p, n in notes
-            if n.unrecorded and not n.recorded and not n.loaded and n.steps >= least
-        ]
+        cut = [p for p, n in notes if n.unrecorded and not n.recorded and not n.loaded and n.steps >= least]
         if not cut:
             return
         names = listed(name_in([root for root, _ in self.roots.items()], p) for p in cut)
@@ -115,15 +109,15 @@ class EqualUnits(Check):
     name = "equal-units"
     title = "all units of a layer are equal"
     why = (
-        "Units with equal weights get equal gradients: they stay equal, and the layer computes one "
-        "number as often as it has units. With weights of 0, the layers before it learn nothing."
+        "Units with equal weights get equal gradients: they stay equal, and the layer computes one number as often "
+        "as it has units. With weights of 0, the layers before it learn nothing."
     )
     fix = "initialize with random numbers: kaiming_normal_ or xavier_normal_; biases may be 0."
     wrong = "nn.init.constant_(layer.weight, 0.0)"
     right = "nn.init.kaiming_normal_(layer.weight)"
     limit = (
-        "a Linear or convolution of 4 or more units, followed by another layer with weights, had "
-        "equal rows before the first step of its optimizer, and still has after 5 steps."
+        "a Linear or convolution of 4 or more units, followed by another layer with weights, had equal rows "
+        "before the first step of its optimizer, and still has after 5 steps."
     )
     STEPS, UNITS = 5, 4
 
@@ -138,8 +132,8 @@ class EqualUnits(Check):
             self.roots.of(module)
 
     def layers(self, optimizer: Any) -> Iterator[tuple[str, Module]]:
-        """(name, layer) of the layers with equal rows that the optimizer trains, without the last
-        one of each model: its units have targets of their own."""
+        """(name, layer) of the layers with equal rows that the optimizer trains, without the last one of each model:
+        its units have targets of their own."""
         owned = {id(p) for p in parameters_of(optimizer)}
         for root, _ in list(self.roots.items()):
             kinds = (Linear, _ConvNd)
@@ -161,8 +155,8 @@ class EqualUnits(Check):
         found = [n for n, layer in self.layers(optimizer) if "before" in self.equal.of(layer)]
         if found:
             self.hint(
-                f"all units of {listed(map(repr, found))} had the same weights after {count[0]} "
-                "steps, as before the first."
+                f"all units of {listed(map(repr, found))} had the same weights after {count[0]} steps, as before the "
+                "first."
             )
 
 
@@ -180,15 +174,15 @@ class RepeatedLayer(Check):
     name = "one-layer-in-several-places"
     title = "one layer stands in several places of a list"
     why = (
-        "[layer] * 3 is three times the same object: the places share their weights, and the model "
-        "is smaller than it looks."
+        "[layer] * 3 is three times the same object: the places share their weights, and the model is smaller than "
+        "it looks."
     )
     fix = "make each layer: [nn.Linear(8, 8) for _ in range(3)]; to share weights, call one layer."
     wrong = "nn.Sequential(*[nn.Linear(8, 8)] * 3)"
     right = "nn.Sequential(*[nn.Linear(8, 8) for _ in range(3)])"
     limit = (
-        "a layer with parameters stands in two or more places of one Sequential or ModuleList of a "
-        "model that is trained."
+        "a layer with parameters stands in two or more places of one Sequential or ModuleList of a model that is "
+        "trained."
     )
 
     def __init__(self, report: Any):
@@ -209,8 +203,7 @@ class RepeatedLayer(Check):
                 for layer in {id(m): m for m in row._modules.values()}.values():
                     if places[id(layer)] > 1 and any(True for _ in layer.parameters()):
                         self.found.append(
-                            f"a {type(layer).__name__} stands in {places[id(layer)]} places of a "
-                            f"{type(row).__name__}."
+                            f"a {type(layer).__name__} stands in {places[id(layer)]} places of a {type(row).__name__}."
                         )
 
     def on_step_start(self, optimizer: Any) -> None:
@@ -227,9 +220,9 @@ class ForgottenLayer(Check):
     wrong = "h = self.fc2(self.fc1(x).relu()).relu(); h = self.fc2(h)   # and self.fc3"
     right = "h = self.fc2(self.fc1(x).relu()).relu(); h = self.fc3(h)"
     limit = (
-        "in 5 training calls of a model, a layer is called twice or more each time, and a layer "
-        "beside it of the same class and shapes is never called. A layer that is used again on "
-        "purpose, as in a recurrent network, has no such neighbour."
+        "in 5 training calls of a model, a layer is called twice or more each time, and a layer beside it of the "
+        "same class and shapes is never called. A layer that is used again on purpose, as in a recurrent network, has "
+        "no such neighbour."
     )
     CALLS = 5
 
@@ -262,9 +255,7 @@ class ForgottenLayer(Check):
             if min(seen[id(layer)] for seen in calls) < 2:
                 continue
             unused = [
-                other
-                for other, m in children
-                if not any(seen[id(m)] for seen in calls) and shapes(m) == shapes(layer)
+                other for other, m in children if not any(seen[id(m)] for seen in calls) and shapes(m) == shapes(layer)
             ]
             if unused:
                 times = calls[-1][id(layer)]

@@ -45,8 +45,8 @@ def context_decorator(ctx: Any, func: Callable) -> Callable:
 
 
 class _DecoratorContextManager:
-    """A base class of contexts: an instance decorates a function, and each call of the function
-    enters a copy (`clone`) of the context."""
+    """A base class of contexts: an instance decorates a function, and each call of the function enters a copy (`clone`)
+    of the context."""
 
     def __call__(self, orig_func: Callable) -> Callable:
         return context_decorator(self.clone, orig_func)

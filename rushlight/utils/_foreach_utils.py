@@ -1,6 +1,4 @@
-"""torch.utils._foreach_utils, for users' optimizers: which tensors a _foreach function can take
-together.
-"""
+"""torch.utils._foreach_utils, for users' optimizers: which tensors a _foreach function can take together."""
 
 from __future__ import annotations
 
@@ -16,21 +14,17 @@ Group = tuple[list[list], list[int]]
 def _group_tensors_by_device_and_dtype(
     tensorlistlist: Sequence[Sequence[Tensor | None]], with_indices: bool = False
 ) -> dict[tuple[device, dtype], Group]:
-    """The n-th elements of all lists by device and dtype of the first list's: {(device, dtype):
-    (lists, indices)}.
+    """The n-th elements of all lists by device and dtype of the first list's: {(device, dtype): (lists, indices)}.
 
     >>> x = rushlight.ones(2)
-    >>> found = rushlight.utils._foreach_utils._group_tensors_by_device_and_dtype([[x, x.double(),
-    ...     x]], True)
+    >>> found = rushlight.utils._foreach_utils._group_tensors_by_device_and_dtype([[x, x.double(), x]], True)
     >>> [indices for _, indices in found.values()]
     [[0, 2], [1]]
     """
     groups: dict[tuple[device, dtype], Group] = {}
     for i, first in enumerate(tensorlistlist[0]):
         assert first is not None, "tensors of the first list are there"
-        lists, indices = groups.setdefault(
-            (first.device, first.dtype), ([[] for _ in tensorlistlist], [])
-        )
+        lists, indices = groups.setdefault((first.device, first.dtype), ([[] for _ in tensorlistlist], []))
         for own, given in zip(lists, tensorlistlist):
             if given:  # an empty list stands for None
                 own.append(given[i])
@@ -56,6 +50,4 @@ def _device_has_foreach_support(device: device) -> bool:
 
 def _has_foreach_support(tensors: Sequence[Tensor | None], device: device) -> bool:
     """Whether _foreach functions accept these tensors."""
-    return _device_has_foreach_support(device) and all(
-        t is None or type(t) is Tensor for t in tensors
-    )
+    return _device_has_foreach_support(device) and all(t is None or type(t) is Tensor for t in tensors)

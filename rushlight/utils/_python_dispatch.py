@@ -1,6 +1,4 @@
-"""torch.utils._python_dispatch: names that libraries import; to observe ops, use
-TorchFunctionMode.
-"""
+"""torch.utils._python_dispatch: names that libraries import; to observe ops, use TorchFunctionMode."""
 
 from __future__ import annotations
 
@@ -10,8 +8,7 @@ from rushlight.base.errors import explain
 
 
 class TorchDispatchMode:
-    """The base of contexts that would see each op below autograd: NotImplementedError where one is
-    entered."""
+    """The base of contexts that would see each op below autograd: NotImplementedError where one is entered."""
 
     def __enter__(self) -> TorchDispatchMode:
         raise NotImplementedError(

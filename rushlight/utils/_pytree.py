@@ -194,11 +194,7 @@ _is_namedtuple_instance = is_namedtuple_instance
 def is_structseq_class(cls: type) -> bool:
     """Whether it is a class of C's tuples with names, such as `time.struct_time`."""
     counts = (getattr(cls, f"n_{name}", None) for name in ("fields", "sequence_fields"))
-    return (
-        isinstance(cls, type)
-        and cls.__bases__ == (tuple,)
-        and all(isinstance(count, int) for count in counts)
-    )
+    return isinstance(cls, type) and cls.__bases__ == (tuple,) and all(isinstance(count, int) for count in counts)
 
 
 def is_structseq(obj: Any) -> bool:
@@ -215,8 +211,7 @@ def is_structseq_instance(obj: Any) -> bool:
 
 
 class ConstantNode:
-    """The context of an instance of a class that `register_constant` made a container without
-    leaves."""
+    """The context of an instance of a class that `register_constant` made a container without leaves."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -232,15 +227,12 @@ CONSTANT_NODES: set[type] = set()
 
 
 def register_constant(cls: type) -> None:
-    """Let instances of `cls` be containers without leaves, which are part of a tree's form.
-    TypeError for a class without its own `__eq__` and `__hash__`."""
+    """Let instances of `cls` be containers without leaves, which are part of a tree's form. TypeError for a class
+    without its own `__eq__` and `__hash__`."""
     if cls.__eq__ is object.__eq__ or cls.__hash__ is None:
         missing = "__eq__" if cls.__eq__ is object.__eq__ else "__hash__"
         raise TypeError(
-            explain(
-                f"register_constant(cls) expects `cls` to have a non-default `{missing}` "
-                "implementation."
-            )
+            explain(f"register_constant(cls) expects `cls` to have a non-default `{missing}` implementation.")
         )
     register_pytree_node(cls, lambda x: ([], ConstantNode(x)), lambda _, context: context.value)
     CONSTANT_NODES.add(cls)
@@ -258,14 +250,12 @@ def register_dataclass(
     drop_field_names: list[str] | None = None,
     serialized_type_name: str | None = None,
 ) -> None:
-    """Let instances of a dataclass be containers: of the fields `field_names`, else of all that
-    its constructor takes, without `drop_field_names`."""
+    """Let instances of a dataclass be containers: of the fields `field_names`, else of all that its constructor takes,
+    without `drop_field_names`."""
     if not dataclasses.is_dataclass(cls):
         raise TypeError(explain(f"Only dataclasses can be registered: {cls} is none."))
     dropped = drop_field_names or []
-    names = field_names or [
-        f.name for f in dataclasses.fields(cls) if f.init and f.name not in dropped
-    ]
+    names = field_names or [f.name for f in dataclasses.fields(cls) if f.init and f.name not in dropped]
 
     def flatten(x: Any) -> tuple[list, list]:
         kept = [name for name in names if getattr(x, name) is not None]
@@ -332,8 +322,8 @@ NAMES_IN_FILES: dict[str, type] = {
 
 
 def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
-    """The form as JSON, in torch's format. NotImplementedError for other containers than tuples,
-    lists, dicts and deques."""
+    """The form as JSON, in torch's format. NotImplementedError for other containers than tuples, lists, dicts and
+    deques."""
     if protocol not in (None, 1):
         raise ValueError(explain(f"Unknown protocol {protocol}. Available protocols: [1]"))
     return json.dumps((1, as_json(treespec)))
@@ -346,8 +336,7 @@ def as_json(spec: TreeSpec) -> dict[str, Any]:
     if name is None:
         raise NotImplementedError(
             explain(
-                f"No registered serialization name for {spec.type} found.",
-                "tuples, lists, dicts and deques have one",
+                f"No registered serialization name for {spec.type} found.", "tuples, lists, dicts and deques have one"
             )
         )
     children = [as_json(child) for child in spec.children_specs]
@@ -366,9 +355,7 @@ def from_json(written: dict[str, Any]) -> TreeSpec:
     if written["type"] is None:
         return LEAF
     if written["type"] not in NAMES_IN_FILES:
-        raise NotImplementedError(
-            explain(f"Deserializing {written['type']} in pytree is not registered.")
-        )
+        raise NotImplementedError(explain(f"Deserializing {written['type']} in pytree is not registered."))
     children = [from_json(child) for child in written["children_spec"]]
     return TreeSpec(NAMES_IN_FILES[written["type"]], json.loads(written["context"]), children)
 

@@ -39,17 +39,7 @@ Path = tuple[Any, ...]
 class Settings:
     """The settings of an `assert_close` call."""
 
-    __slots__ = (
-        "subclasses",
-        "rtol",
-        "atol",
-        "equal_nan",
-        "device",
-        "dtype",
-        "layout",
-        "stride",
-        "msg",
-    )
+    __slots__ = ("subclasses", "rtol", "atol", "equal_nan", "device", "dtype", "layout", "stride", "msg")
 
     def __init__(
         self,
@@ -64,13 +54,7 @@ class Settings:
         msg: Message,
     ):
         self.subclasses, self.rtol, self.atol, self.equal_nan = subclasses, rtol, atol, equal_nan
-        self.device, self.dtype, self.layout, self.stride, self.msg = (
-            device,
-            dtype,
-            layout,
-            stride,
-            msg,
-        )
+        self.device, self.dtype, self.layout, self.stride, self.msg = device, dtype, layout, stride, msg
 
     def tolerances(self, *kinds: Dtype) -> tuple[float, float]:
         """The given tolerances, or the larger defaults of these dtypes."""
@@ -82,9 +66,7 @@ class Settings:
     def error(self, text: str, path: Path) -> AssertionError:
         if path:
             text += f"\n\nThe failure occurred for item {''.join(f'[{step!r}]' for step in path)}"
-        return AssertionError(
-            self.msg(text) if callable(self.msg) else text if self.msg is None else self.msg
-        )
+        return AssertionError(self.msg(text) if callable(self.msg) else text if self.msg is None else self.msg)
 
 
 def assert_close(
@@ -101,15 +83,13 @@ def assert_close(
     check_stride: bool = False,
     msg: Message = None,
 ) -> None:
-    """AssertionError unless |actual - expected| <= atol + rtol |expected|, for all elements of all
-    tensors.
+    """AssertionError unless |actual - expected| <= atol + rtol |expected|, for all elements of all tensors.
 
-    Takes tensors, arrays, numbers, None, and lists and dicts of them; both sides must have the same
-    structure. `rtol` and `atol` are given together; their defaults depend on the dtype: 1.3e-6 and
-    1e-5 in single precision, 1e-7 in double, 1e-3 and 1e-5 in half precision, 1.6e-2 and 1e-5 for
-    bfloat16, else 0. `equal_nan`: nan equals nan. Dtypes (`check_dtype`) and shapes must agree,
-    strides only with `check_stride`; there is one device and one layout. `msg`: another message, or
-    a function of the message. TypeError for values that cannot be compared, ValueError for one
+    Takes tensors, arrays, numbers, None, and lists and dicts of them; both sides must have the same structure. `rtol`
+    and `atol` are given together; their defaults depend on the dtype: 1.3e-6 and 1e-5 in single precision, 1e-7 in
+    double, 1e-3 and 1e-5 in half precision, 1.6e-2 and 1e-5 for bfloat16, else 0. `equal_nan`: nan equals nan. Dtypes
+    (`check_dtype`) and shapes must agree, strides only with `check_stride`; there is one device and one layout. `msg`:
+    another message, or a function of the message. TypeError for values that cannot be compared, ValueError for one
     tolerance without the other.
 
     >>> rushlight.testing.assert_close(rushlight.tensor([1., 2.]), rushlight.tensor([1., 2.000001]))
@@ -122,15 +102,7 @@ def assert_close(
             )
         )
     settings = Settings(
-        allow_subclasses,
-        rtol,
-        atol,
-        equal_nan,
-        check_device,
-        check_dtype,
-        check_layout,
-        check_stride,
-        msg,
+        allow_subclasses, rtol, atol, equal_nan, check_device, check_dtype, check_layout, check_stride, msg
     )
     todo: list[tuple[Any, Any, Path]] = [(actual, expected, ())]
     while todo:  # no recursion, and the first failure is the first in order
@@ -146,18 +118,16 @@ def assert_allclose(
     equal_nan: bool = True,
     msg: str = "",
 ) -> None:
-    """|actual - expected| <= atol + rtol |expected|, or AssertionError: `assert_close` as it was
-    before.
+    """|actual - expected| <= atol + rtol |expected|, or AssertionError: `assert_close` as it was before.
 
-    Wider tolerances (1e-4 and 1e-5 in single precision, 1e-5 and 1e-8 in double, 1e-3 in half), nan
-    equals nan, and dtypes may differ.
+    Wider tolerances (1e-4 and 1e-5 in single precision, 1e-5 and 1e-8 in double, 1e-3 in half), nan equals nan, and
+    dtypes may differ.
 
     >>> rushlight.testing.assert_allclose(rushlight.tensor([1.]), rushlight.tensor([1.00001]))
     """
     warn(
-        "torch.testing.assert_allclose() is deprecated since 1.12 and will be removed in a future "
-        "release. "
-        "Please use torch.testing.assert_close() instead.",
+        "torch.testing.assert_allclose() is deprecated since 1.12 and will be removed in a future release. Please use "
+        "torch.testing.assert_close() instead.",
         FutureWarning,
     )
     a = actual if isinstance(actual, Tensor) else tensor(actual)
@@ -165,9 +135,7 @@ def assert_allclose(
     if rtol is None and atol is None:
         both = [WIDER.get(t.dtype, TOLERANCES.get(t.dtype, (0.0, 0.0))) for t in (a, b)]
         rtol, atol = (max(numbers) for numbers in zip(*both))
-    assert_close(
-        a, b, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None
-    )
+    assert_close(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)
 
 
 def parts(a: Any, b: Any, path: Path, settings: Settings) -> list[tuple[Any, Any, Path]]:
@@ -183,9 +151,7 @@ def parts(a: Any, b: Any, path: Path, settings: Settings) -> list[tuple[Any, Any
         return [(a[key], b[key], (*path, key)) for key in a]
     if is_sequence(a) and is_sequence(b):
         if len(a) != len(b):
-            raise settings.error(
-                f"The length of the sequences mismatch: {len(a)} != {len(b)}", path
-            )
+            raise settings.error(f"The length of the sequences mismatch: {len(a)} != {len(b)}", path)
         return [(x, y, (*path, i)) for i, (x, y) in enumerate(zip(a, b))]
     return []
 
@@ -195,9 +161,7 @@ def is_sequence(value: Any) -> bool:
 
 
 def compared(a: Any, b: Any, path: Path, settings: Settings) -> list:
-    """AssertionError unless two values without elements are close; TypeError for unsupported
-    types.
-    """
+    """AssertionError unless two values without elements are close; TypeError for unsupported types."""
     if all(isinstance(x, (int, float, complex, np.number)) for x in (a, b)):
         a, b = (x.item() if isinstance(x, np.number) else x for x in (a, b))
     if a is None or b is None:
@@ -210,27 +174,18 @@ def compared(a: Any, b: Any, path: Path, settings: Settings) -> list:
         compare_numbers(a, b, path, settings)
     elif related(a, b, settings):
         compare_tensors(as_tensor(a), as_tensor(b), path, settings)
-    elif not (is_sequence(a) and is_sequence(b)) and not (
-        isinstance(a, Mapping) and isinstance(b, Mapping)
-    ):
-        raise TypeError(
-            explain(
-                f"No comparison pair was able to handle inputs of type {type(a)} and {type(b)}."
-            )
-        )
+    elif not (is_sequence(a) and is_sequence(b)) and not (isinstance(a, Mapping) and isinstance(b, Mapping)):
+        raise TypeError(explain(f"No comparison pair was able to handle inputs of type {type(a)} and {type(b)}."))
     return []
 
 
 def related(a: Any, b: Any, settings: Settings) -> bool:
-    """Whether both are tensors, or both arrays, of one class or (if allowed) one of a subclass of
-    the other's."""
+    """Whether both are tensors, or both arrays, of one class or (if allowed) one of a subclass of the other's."""
     if not all(isinstance(x, Tensor) for x in (a, b)) and not all(
         isinstance(x, (np.ndarray, np.generic)) for x in (a, b)
     ):
         return False
-    return type(a) is type(b) or (
-        settings.subclasses and (isinstance(a, type(b)) or isinstance(b, type(a)))
-    )
+    return type(a) is type(b) or (settings.subclasses and (isinstance(a, type(b)) or isinstance(b, type(a))))
 
 
 def as_tensor(value: Any) -> Tensor:
@@ -243,9 +198,7 @@ def compare_numbers(a: Any, b: Any, path: Path, settings: Settings) -> None:
     rtol, atol = (
         settings.tolerances(dtypes.of_scalar(a), dtypes.of_scalar(b))
         if settings.rtol is not None
-        else (
-            (0.0, 0.0) if isinstance(a, int) and isinstance(b, int) else TOLERANCES[dtypes.float64]
-        )
+        else ((0.0, 0.0) if isinstance(a, int) and isinstance(b, int) else TOLERANCES[dtypes.float64])
     )
     numbers_close(a, b, rtol, atol, path, settings)
 
@@ -261,8 +214,8 @@ def numbers_close(a: Any, b: Any, rtol: float, atol: float, path: Path, settings
     exact = rtol == 0 == atol
     relative = difference / abs(b) if b else math.inf
     raise settings.error(
-        f"Scalars are not {'equal' if exact else 'close'}!\n\nExpected {b} but got {a}.\nAbsolute "
-        f"difference: {difference}"
+        f"Scalars are not {'equal' if exact else 'close'}!\n\nExpected {b} but got {a}.\nAbsolute difference: "
+        f"{difference}"
         + ("" if exact else f" (up to {atol} allowed)")
         + f"\nRelative difference: {relative}"
         + ("" if exact else f" (up to {rtol} allowed)"),
@@ -271,8 +224,8 @@ def numbers_close(a: Any, b: Any, rtol: float, atol: float, path: Path, settings
 
 
 def compare_sparse(a: Any, b: Any, path: Path, settings: Settings) -> None:
-    """AssertionError unless two tensors have the same layout, the same places and close values. At
-    least one tensor is sparse."""
+    """AssertionError unless two tensors have the same layout, the same places and close values. At least one tensor is
+    sparse."""
     if a.layout is not b.layout:
         text = f"The values for attribute 'layout' do not match: {a.layout} != {b.layout}."
         raise settings.error(text, path)
@@ -300,9 +253,7 @@ def compare_tensors(a: Tensor, b: Tensor, path: Path, settings: Settings) -> Non
         ("stride()", settings.stride, a.stride(), b.stride()),
     ):
         if checked and x != y:
-            raise settings.error(
-                f"The values for attribute '{name}' do not match: {x} != {y}.", path
-            )
+            raise settings.error(f"The values for attribute '{name}' do not match: {x} != {y}.", path)
     rtol, atol = settings.tolerances(a.dtype, b.dtype)
     kind = dtypes.promote_types(a.dtype, b.dtype)
     kind = dtypes.int64 if kind.category < dtypes.FLOATING else kind
@@ -324,17 +275,13 @@ def report(x: np.ndarray, y: np.ndarray, near: np.ndarray, rtol: float, atol: fl
     lines = [
         f"Tensor-likes are not {'equal' if exact else 'close'}!",
         "",
-        f"Mismatched elements: {np.count_nonzero(~near)} / {near.size} "
-        f"({np.count_nonzero(~near) / near.size:.1%})",
+        f"Mismatched elements: {np.count_nonzero(~near)} / {near.size} ({np.count_nonzero(~near) / near.size:.1%})",
     ]
-    for name, values, allowed in (
-        ("absolute", absolute, atol),
-        ("relative", relative.astype(relative_dtype(y)), rtol),
-    ):
+    for name, values, allowed in (("absolute", absolute, atol), ("relative", relative.astype(relative_dtype(y)), rtol)):
         place = np.unravel_index(np.argmax(values), values.shape)
         lines.append(
-            f"Greatest {name} difference: {values[place].item()} at index "
-            f"{tuple(int(i) for i in place)}" + ("" if exact else f" (up to {allowed} allowed)")
+            f"Greatest {name} difference: {values[place].item()} at index {tuple(int(i) for i in place)}"
+            + ("" if exact else f" (up to {allowed} allowed)")
         )
     return "\n".join(lines)
 
@@ -358,13 +305,11 @@ def make_tensor(
     exclude_zero: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Random numbers, uniform in [low, high): for floating and complex dtypes [-9, 9), integers
-    [-9, 10), bool [0, 2).
+    """Random numbers, uniform in [low, high): for floating and complex dtypes [-9, 9), integers [-9, 10), bool [0, 2).
 
-    Unsigned integers start at 0. `noncontiguous`: every second element of a larger tensor;
-    `exclude_zero`: 0 becomes 1, or the smallest normal number. ValueError for an empty or
-    impossible interval, for integers that are to require grad, and for `noncontiguous` with
-    `memory_format`.
+    Unsigned integers start at 0. `noncontiguous`: every second element of a larger tensor; `exclude_zero`: 0 becomes 1,
+    or the smallest normal number. ValueError for an empty or impossible interval, for integers that are to require
+    grad, and for `noncontiguous` with `memory_format`.
 
     >>> rushlight.testing.make_tensor(2, 3, dtype=rushlight.float32).shape
     torch.Size([2, 3])
@@ -374,17 +319,13 @@ def make_tensor(
     if noncontiguous and memory_format is not None:
         raise ValueError(
             explain(
-                "The parameters `noncontiguous` and `memory_format` are mutually exclusive, "
-                "but got "
-                f"{noncontiguous=} and {memory_format=}"
+                f"The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got {noncontiguous=} "
+                f"and {memory_format=}"
             )
         )
     if requires_grad and whole:
         raise ValueError(
-            explain(
-                "`requires_grad=True` is not supported for boolean and integral dtypes, but got "
-                f"{dtype=}"
-            )
+            explain(f"`requires_grad=True` is not supported for boolean and integral dtypes, but got {dtype=}")
         )
     least, most = interval(dtype, low, high)
     apart = noncontiguous and math.prod(size) > 1
@@ -412,9 +353,8 @@ def interval(dtype: Dtype, low: float | None, high: float | None) -> tuple[float
         raise ValueError(explain(f"`low` and `high` cannot be NaN, but got {low=} and {high=}"))
     if low == high and dtype.category >= dtypes.FLOATING:
         warnings.warn(
-            "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is "
-            "deprecated. "
-            "Use `torch.full(...)` instead.",
+            "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is deprecated. Use "
+            "`torch.full(...)` instead.",
             FutureWarning,
             stacklevel=3,
         )
@@ -423,8 +363,7 @@ def interval(dtype: Dtype, low: float | None, high: float | None) -> tuple[float
     elif high < bottom or low >= top:
         raise ValueError(
             explain(
-                f"The value interval specified by `low` and `high` is [{low}, {high}), but {dtype} "
-                "only supports "
+                f"The value interval specified by `low` and `high` is [{low}, {high}), but {dtype} only supports "
                 f"[{bottom}, {top})"
             )
         )

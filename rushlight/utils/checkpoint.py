@@ -1,5 +1,5 @@
-"""Activation checkpointing trades time for memory: backward runs a part of the forward again, whose
-values are not kept.
+"""Activation checkpointing trades time for memory: backward runs a part of the forward again, whose values are not
+kept.
 """
 
 from __future__ import annotations
@@ -21,15 +21,9 @@ from rushlight.core.tensor import Tensor
 from rushlight.random import default_generator
 
 __all__ = [
-    "CheckpointError",
-    "checkpoint",
-    "checkpoint_sequential",
-    "detach_variable",
-    "get_device_states",
-    "noop_context_fn",
-    "set_checkpoint_early_stop",
-    "set_device_states",
-]
+    "CheckpointError", "checkpoint", "checkpoint_sequential", "detach_variable", "get_device_states", "noop_context_fn",
+    "set_checkpoint_early_stop", "set_device_states",
+]  # fmt: skip
 
 Contexts = Callable[[], tuple[AbstractContextManager, AbstractContextManager]]
 stops_early: ContextVar[bool | None] = ContextVar("checkpoint_early_stop", default=None)
@@ -64,29 +58,24 @@ def checkpoint(
     early_stop: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """function(*args, **kwargs), whose intermediate results are not kept for backward, but computed
-    again there.
+    """function(*args, **kwargs), whose intermediate results are not kept for backward, but computed again there.
 
-    The second run uses the same random numbers (`preserve_rng_state=False`: new ones) and the same
-    autocast. With use_reentrant=False any arguments and results can have gradients, and
-    `context_fn()` returns a context for each of the two runs. With use_reentrant=True only tensors
-    that are arguments themselves have gradients, and only by `backward()`. `early_stop`: the second
-    run ends once all needed values are computed.
+    The second run uses the same random numbers (`preserve_rng_state=False`: new ones) and the same autocast. With
+    use_reentrant=False any arguments and results can have gradients, and `context_fn()` returns a context for each of
+    the two runs. With use_reentrant=True only tensors that are arguments themselves have gradients, and only by
+    `backward()`. `early_stop`: the second run ends once all needed values are computed.
 
-    ValueError for unknown arguments, CheckpointError (a RuntimeError) if the second run saves other
-    values.
+    ValueError for unknown arguments, CheckpointError (a RuntimeError) if the second run saves other values.
 
     >>> x = rushlight.ones(2, requires_grad=True)
-    >>> rushlight.utils.checkpoint.checkpoint(lambda x: x.exp().sin(), x,
-    ...     use_reentrant=False).sum().backward()
+    >>> rushlight.utils.checkpoint.checkpoint(lambda x: x.exp().sin(), x, use_reentrant=False).sum().backward()
     >>> x.grad
     tensor([-2.4784, -2.4784])
     """
     if use_reentrant is None:
         warnings.warn(
-            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. "
-            "use_reentrant="
-            "False is recommended.",
+            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. use_reentrant=False is "
+            "recommended.",
             stacklevel=2,
         )
         use_reentrant = True
@@ -95,35 +84,19 @@ def checkpoint(
         if kwargs:
             raise ValueError(
                 explain(
-                    "Unexpected keyword arguments: " + ",".join(kwargs),
-                    "pass them by position, or use_reentrant=False",
+                    "Unexpected keyword arguments: " + ",".join(kwargs), "pass them by position, or use_reentrant=False"
                 )
             )
         if context_fn is not noop_context_fn or debug:
-            raise ValueError(
-                explain(
-                    "Passing `context_fn` or `debug` is only supported when use_reentrant=False."
-                )
-            )
+            raise ValueError(explain("Passing `context_fn` or `debug` is only supported when use_reentrant=False."))
         return Rerun.apply(function, Surroundings(preserve), *args)
     if determinism_check not in ("default", "none"):
         raise ValueError(
-            explain(
-                "determinism_check should be one of ['default', 'none'], but got "
-                f"{determinism_check}"
-            )
+            explain(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
         )
     first, second = context_fn()
     early_stop = early_stop if stops_early.get() is None else bool(stops_early.get())
-    part = Part(
-        function,
-        args,
-        kwargs,
-        second,
-        Surroundings(preserve),
-        determinism_check == "default",
-        early_stop,
-    )
+    part = Part(function, args, kwargs, second, Surroundings(preserve), determinism_check == "default", early_stop)
     with saved_tensors_hooks(part.pack, part.unpack), first:
         result = function(*args, **kwargs)
     part.done = True
@@ -137,19 +110,15 @@ def check_backward_validity(inputs: Iterable[Any]) -> None:
     >>> check([rushlight.ones(2, requires_grad=True)])
     """
     if not any(t.requires_grad for t in inputs if isinstance(t, Tensor)):
-        warnings.warn(
-            "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2
-        )
+        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
 
 
 def checkpoint_sequential(
     functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
 ) -> Any:
-    """The functions in order, divided into `segments` parts; each part but the last is a
-    `checkpoint`.
+    """The functions in order, divided into `segments` parts; each part but the last is a `checkpoint`.
 
-    >>> model = rushlight.nn.Sequential(rushlight.nn.Linear(2, 2), rushlight.nn.ReLU(),
-    ...     rushlight.nn.Linear(2, 1))
+    >>> model = rushlight.nn.Sequential(rushlight.nn.Linear(2, 2), rushlight.nn.ReLU(), rushlight.nn.Linear(2, 1))
     >>> x = rushlight.ones(1, 2)
     >>> rushlight.utils.checkpoint.checkpoint_sequential(model, 2, x, use_reentrant=False).shape
     torch.Size([1, 1])
@@ -159,9 +128,8 @@ def checkpoint_sequential(
         raise ValueError(explain("Unexpected keyword arguments: " + ",".join(kwargs)))
     if use_reentrant is None:
         warnings.warn(
-            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be "
-            "passed "
-            "explicitly. use_reentrant=False is recommended.",
+            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. "
+            "use_reentrant=False is recommended.",
             stacklevel=2,
         )
         use_reentrant = True
@@ -170,10 +138,7 @@ def checkpoint_sequential(
     last = size * (segments - 1)
     for start in range(0, last, size or 1):
         input = checkpoint(
-            in_turn(steps[start : start + size]),
-            input,
-            use_reentrant=use_reentrant,
-            preserve_rng_state=preserve,
+            in_turn(steps[start : start + size]), input, use_reentrant=use_reentrant, preserve_rng_state=preserve
         )
     return in_turn(steps[last:])(input)
 
@@ -212,12 +177,10 @@ class CheckpointPolicy(Enum):
 
 
 def create_selective_checkpoint_contexts(
-    policy_fn_or_list: Any,
-    allow_cache_entry_mutation: bool = False,
+    policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False
 ) -> tuple[AbstractContextManager, AbstractContextManager]:
-    """The two contexts for a checkpoint's `context_fn`. All values are computed again, also those
-    that the policy would keep: numbers and gradients are the same, memory is that of a checkpoint
-    without a policy.
+    """The two contexts for a checkpoint's `context_fn`. All values are computed again, also those that the policy would
+    keep: numbers and gradients are the same, memory is that of a checkpoint without a policy.
 
     TypeError for a policy that is neither a function nor a list of ops.
     """
@@ -233,8 +196,7 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
 
 
 class Surroundings:
-    """The state that a run depends on besides its arguments: random number generator and
-    autocast."""
+    """The state that a run depends on besides its arguments: random number generator and autocast."""
 
     def __init__(self, preserve_rng_state: bool):
         self.random = default_generator.get_state() if preserve_rng_state else None
@@ -242,9 +204,7 @@ class Surroundings:
 
     @contextmanager
     def again(self) -> Iterator[None]:
-        """A context that restores this state and turns recording on; afterwards they go on as
-        before.
-        """
+        """A context that restores this state and turns recording on; afterwards they go on as before."""
         on, lowest, cache = self.precision
         now = default_generator.get_state()
         if self.random is not None:
@@ -266,9 +226,7 @@ def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
     return [], []
 
 
-def set_device_states(
-    devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None
-) -> None:
+def set_device_states(devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None) -> None:
     """Does nothing: there are no GPUs.
 
     >>> rushlight.utils.checkpoint.set_device_states([], [])
@@ -276,8 +234,8 @@ def set_device_states(
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Detached copies of the tensors in a tuple, with the same requires_grad; other values
-    unchanged. RuntimeError unless a tuple is given.
+    """Detached copies of the tensors in a tuple, with the same requires_grad; other values unchanged. RuntimeError
+    unless a tuple is given.
 
     >>> x = rushlight.ones(1, requires_grad=True) * 2
     >>> detached, = rushlight.utils.checkpoint.detach_variable((x,))
@@ -286,14 +244,9 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """
     if not isinstance(inputs, tuple):
         raise RuntimeError(
-            explain(
-                "Only tuple of tensors is supported. Got Unsupported input type: "
-                f"{type(inputs).__name__}"
-            )
+            explain(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
         )
-    return tuple(
-        [x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs]
-    )
+    return tuple([x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs])
 
 
 # -- without a backward inside the backward --------------------------------------------------------
@@ -304,8 +257,7 @@ class Enough(Exception):
 
 
 class Part:
-    """A run whose nodes keep numbers in place of tensors: the i-th saved is the i-th that a second
-    run saves."""
+    """A run whose nodes keep numbers in place of tensors: the i-th saved is the i-th that a second run saves."""
 
     def __init__(
         self,
@@ -335,10 +287,9 @@ class Part:
         if tensor._version != version:
             raise RuntimeError(
                 explain(
-                    "one of the variables needed for gradient computation has been modified by an "
-                    "inplace operation: a "
-                    f"tensor of shape {tuple(tensor.shape)}, saved by a checkpointed function "
-                    "that writes to it later",
+                    "one of the variables needed for gradient computation has been modified by an inplace operation: "
+                    f"a tensor of shape {tuple(tensor.shape)}, saved by a checkpointed function that writes to it "
+                    "later",
                     "clone() the tensor inside the function before it is written to",
                 )
             )
@@ -354,21 +305,14 @@ class Part:
                 raise Enough
             return saved[-1][0]  # for a derivative that the function itself computes
 
-        with (
-            self.surroundings.again(),
-            saved_tensors_hooks(keep, lambda kept: kept),
-            self.context,
-            suppress(Enough),
-        ):
+        with self.surroundings.again(), saved_tensors_hooks(keep, lambda kept: kept), self.context, suppress(Enough):
             self.function(*self.args, **self.kwargs)
         if len(saved) < len(self.kinds) or self.done and len(saved) > len(self.kinds):
             raise CheckpointError(
                 explain(
-                    "torch.utils.checkpoint: A different number of tensors was saved during the "
-                    "original forward and "
-                    "recomputation.\nNumber of tensors saved during forward: "
-                    f"{len(self.kinds)}\nNumber of tensors saved "
-                    f"during recomputation: {len(saved)}.",
+                    "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
+                    f"recomputation.\nNumber of tensors saved during forward: {len(self.kinds)}\nNumber of tensors "
+                    f"saved during recomputation: {len(saved)}.",
                     "the function must do the same each time: no counters, no other random numbers",
                 )
             )
@@ -380,11 +324,9 @@ class Part:
             if self.checks and (tensor.shape != shape or tensor.dtype is not dtype):
                 raise CheckpointError(
                     explain(
-                        "torch.utils.checkpoint: Recomputed values for the following tensors have "
-                        "different metadata than "
-                        f"during the forward pass.\ntensor at position {i}:\nsaved metadata: "
-                        f"{{'shape': {shape}, 'dtype': "
-                        f"{dtype}}}\nrecomputed metadata: {{'shape': {tensor.shape}, 'dtype': "
+                        "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata "
+                        f"than during the forward pass.\ntensor at position {i}:\nsaved metadata: {{'shape': {shape}, "
+                        f"'dtype': {dtype}}}\nrecomputed metadata: {{'shape': {tensor.shape}, 'dtype': "
                         f"{tensor.dtype}}}"
                     )
                 )
@@ -394,23 +336,14 @@ class Part:
 
 
 class Rerun(Function):
-    """Runs without recording; its backward runs the function again and goes backward through the
-    new graph.
-    """
+    """Runs without recording; its backward runs the function again and goes backward through the new graph."""
 
     @staticmethod
     def forward(ctx: Any, function: Callable, surroundings: Surroundings, *args: Any) -> Any:
         if not any(isinstance(a, Tensor) and a.requires_grad for a in args):
-            warnings.warn(
-                "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=4
-            )
+            warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=4)
         positions = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
-        ctx.rerun = (
-            function,
-            surroundings,
-            [None if isinstance(a, Tensor) else a for a in args],
-            positions,
-        )
+        ctx.rerun = (function, surroundings, [None if isinstance(a, Tensor) else a for a in args], positions)
         ctx.save_for_backward(*(args[i] for i in positions))
         with no_grad():
             return function(*args)
@@ -420,11 +353,9 @@ class Rerun(Function):
         if chosen.get():
             raise RuntimeError(
                 explain(
-                    "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() "
-                    "or passing an `inputs` "
-                    "parameter to .backward(). To resolve this error, you can either set "
-                    "use_reentrant=False, or call "
-                    ".backward() without passing the `inputs` argument."
+                    "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an "
+                    "`inputs` parameter to .backward(). To resolve this error, you can either set "
+                    "use_reentrant=False, or call .backward() without passing the `inputs` argument."
                 )
             )
         function, surroundings, others, positions = ctx.rerun
@@ -434,14 +365,8 @@ class Rerun(Function):
         with surroundings.again():
             outputs = function(*args)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-        pairs = [
-            (out, g)
-            for out, g in zip(outputs, gradients)
-            if isinstance(out, Tensor) and out.requires_grad
-        ]
+        pairs = [(out, g) for out, g in zip(outputs, gradients) if isinstance(out, Tensor) and out.requires_grad]
         if not pairs:
-            raise RuntimeError(
-                explain("none of output has requires_grad=True, this checkpoint() is not necessary")
-            )
+            raise RuntimeError(explain("none of output has requires_grad=True, this checkpoint() is not necessary"))
         backward([out for out, _ in pairs], [g for _, g in pairs])
         return None, None, *(a.grad if isinstance(a, Tensor) else None for a in args)

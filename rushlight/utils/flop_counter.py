@@ -20,8 +20,8 @@ from rushlight.profiler.clocks import Clocks
 
 Counts = dict[str, int]  # name of an op in ATen -> operations
 SUFFIXES = ["", "K", "M", "B", "T"]
-# functions whose products torch counts under another name: (module, function) -> name, or the
-# position of the argument that is the name of the node
+# functions whose products torch counts under another name: (module, function) -> name, or the position of the argument
+# that is the name of the node
 CALLERS: dict[tuple[str, str], str | int] = {
     ("rushlight.ops.linalg.matmul_api", "plus_product"): 7,
     ("rushlight.ops.linalg.einsum", "product"): "bmm",
@@ -38,14 +38,14 @@ def matmul_flops(x: tuple, y: tuple) -> int:
 
 
 def conv_flops(x: tuple, weight: tuple, out: tuple, transposed: bool = False) -> int:
-    """2 * batch * positions * elements of the weight. Positions: of the output, or of the input of
-    a transposed convolution."""
+    """2 * batch * positions * elements of the weight. Positions: of the output, or of the input of a transposed
+    convolution."""
     return 2 * x[0] * prod((x if transposed else out)[2:]) * prod(weight)
 
 
 def attention_flops(q: tuple, k: tuple, v: tuple, backward: bool = False) -> int:
-    """2 * batch * heads * queries * keys * (E + Ev): scores, and the weighted sum. Backward: the
-    scores again, and four gradients, 3 E + 2 Ev."""
+    """2 * batch * heads * queries * keys * (E + Ev): scores, and the weighted sum. Backward: the scores again, and four
+    gradients, 3 E + 2 Ev."""
     factors = (3, 2) if backward else (1, 1)
     return 2 * prod(q[:-1]) * k[-2] * (factors[0] * q[-1] + factors[1] * v[-1])
 
@@ -134,14 +134,14 @@ class FlopCounterMode:
     """Count the floating point operations of the calls inside it: a context manager, as
     torch.utils.flop_counter.FlopCounterMode.
 
-    Products of matrices, convolutions and attention count, forward and backward, for each module;
-    other ops count 0, as in torch. `depth`: the depth of modules in the table; `display`: print
-    the table at the end. The context counts the calls of its own thread. RuntimeError
+    Products of matrices, convolutions and attention count, forward and backward, for each module; other ops count 0, as
+    in torch. `depth`: the depth of modules in the table; `display`: print the table at the end. The context counts the
+    calls of its own thread. RuntimeError
     if it is entered twice.
 
-    Differences from torch: the fused attention counts as on torch's GPUs (on a CPU, torch counts
-    nothing for it); of LSTM, GRU and RNN only the products with the input count; the product of a
-    stack and a vector, `addbmm` and `bilinear` count.
+    Differences from torch: the fused attention counts as on torch's GPUs (on a CPU, torch counts nothing for it); of
+    LSTM, GRU and RNN only the products with the input count; the product of a stack and a vector, `addbmm` and
+    `bilinear` count.
 
     >>> model = rushlight.nn.Linear(4, 5)
     >>> with rushlight.utils.flop_counter.FlopCounterMode(display=False) as counter:
@@ -157,18 +157,13 @@ class FlopCounterMode:
     """
 
     def __init__(
-        self,
-        mods: Any = None,
-        depth: int = 2,
-        display: bool = True,
-        custom_mapping: dict[Any, Any] | None = None,
+        self, mods: Any = None, depth: int = 2, display: bool = True, custom_mapping: dict[Any, Any] | None = None
     ):
         if custom_mapping:
             raise NotImplementedError(
                 explain(
                     "FlopCounterMode(custom_mapping=...) is not supported",
-                    "the counter knows products, convolutions and attention; add your own counts "
-                    "to get_total_flops()",
+                    "the counter knows products, convolutions and attention; add your own counts to get_total_flops()",
                 )
             )
         self.depth, self.display = depth, display
@@ -180,12 +175,7 @@ class FlopCounterMode:
 
     def __enter__(self) -> FlopCounterMode:
         if self.clocks is not None:
-            raise RuntimeError(
-                explain(
-                    "FlopCounterMode is entered twice",
-                    "make one for each with statement",
-                )
-            )
+            raise RuntimeError(explain("FlopCounterMode is entered twice", "make one for each with statement"))
         self.flop_counts.clear()
         self.calls, self.thread = ModuleCalls(), get_ident()
         self.clocks = Clocks(self.counted, self.counted_steps, self.counted_modules)
@@ -256,8 +246,8 @@ class FlopCounterMode:
         return run
 
     def named(self, function: Callable, name: str | int) -> Callable:
-        """The function, whose products count under a name; or under that of the node it makes,
-        argument number `name`."""
+        """The function, whose products count under a name; or under that of the node it makes, argument number
+        `name`."""
 
         def run(*args: Any) -> Any:
             shown = args[name].removesuffix("Backward0").lower() if isinstance(name, int) else name
@@ -310,8 +300,7 @@ def table(rows: list[list[str]]) -> str:
     widths = [max(len(name) + 2, *map(len, column)) for name, column in zip(head, zip(*rows))]
     rule = ["-" * width for width in widths]
     return "\n".join(
-        "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])])
-        for line in [head, rule, *rows]
+        "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]) for line in [head, rule, *rows]
     )
 
 

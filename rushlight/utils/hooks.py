@@ -17,9 +17,8 @@ class _Any(type):
 
 
 class RemovableHandle(Handle, metaclass=_Any):
-    """The handle of an entry that its owner makes in a dict of hooks: `handle =
-    RemovableHandle(hooks)`, then `hooks[handle.id] = hook`. `remove()` takes the entry away, also
-    from `extra_dict`.
+    """The handle of an entry that its owner makes in a dict of hooks: `handle = RemovableHandle(hooks)`, then
+    `hooks[handle.id] = hook`. `remove()` takes the entry away, also from `extra_dict`.
 
     >>> hooks = {}
     >>> handle = RemovableHandle(hooks)
@@ -34,13 +33,7 @@ class RemovableHandle(Handle, metaclass=_Any):
 
     def __init__(self, hooks_dict: dict, *, extra_dict: Any = None):
         super().__init__(hooks_dict, next(self.numbers))
-        self.extra = (
-            []
-            if extra_dict is None
-            else [extra_dict]
-            if isinstance(extra_dict, dict)
-            else list(extra_dict)
-        )
+        self.extra = [] if extra_dict is None else [extra_dict] if isinstance(extra_dict, dict) else list(extra_dict)
 
     def remove(self) -> None:
         super().remove()

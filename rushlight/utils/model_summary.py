@@ -1,5 +1,4 @@
-"""`summary(model, ...)`: a table of a model's layers, their shapes and parameters, as torchinfo
-prints it."""
+"""`summary(model, ...)`: a table of a model's layers, their shapes and parameters, as torchinfo prints it."""
 
 from __future__ import annotations
 
@@ -68,21 +67,15 @@ class Row:
         if not self.leaf or not self.output_size:
             return 0
         kind, size = type(self.module).__name__, self.output_size
-        times = (
-            prod(size[:1] + size[2:])
-            if "Conv" in kind
-            else prod(size[:2])
-            if kind in RECURRENT
-            else size[0]
-        )
+        times = prod(size[:1] + size[2:]) if "Conv" in kind else prod(size[:2]) if kind in RECURRENT else size[0]
         return self.params * times
 
 
 class ModelStatistics:
     """The result of `summary`; its text is the table.
 
-    `total_params`, `trainable_params`, `total_mult_adds`, and bytes: `total_input`,
-    `total_param_bytes`, `total_output_bytes`."""
+    `total_params`, `trainable_params`, `total_mult_adds`, and bytes: `total_input`, `total_param_bytes`,
+    `total_output_bytes`."""
 
     def __init__(
         self,
@@ -98,10 +91,7 @@ class ModelStatistics:
         self.columns, self.width, self.depth, self.settings = columns, width, depth, settings
         leaves = [row for row in rows if row.leaf]
         self.total_mult_adds = sum(row.mult_adds for row in leaves)
-        self.total_params, self.trainable_params = (
-            sum(r.own() for r in rows),
-            sum(r.own("trainable") for r in rows),
-        )
+        self.total_params, self.trainable_params = sum(r.own() for r in rows), sum(r.own("trainable") for r in rows)
         self.total_param_bytes = sum(p.nbytes for p in rows[0].module.parameters())
         self.total_output_bytes = sum(row.output_bytes for row in leaves if row.params)
 
@@ -111,8 +101,7 @@ class ModelStatistics:
         rows = [
             row
             for row in self.summary_list
-            if row.depth <= self.depth
-            and not (row.again and "hide_recursive_layers" in self.settings)
+            if row.depth <= self.depth and not (row.again and "hide_recursive_layers" in self.settings)
         ]
         names = [self.label(row) for row in rows]
         first = max([40, *map(len, names)])
@@ -123,10 +112,7 @@ class ModelStatistics:
             + (":depth-idx)" if "depth" in self.settings else ")")
         )
         table = [self.row(title, [HEADINGS[c] for c in self.columns], first), line]
-        table += [
-            self.row(name, [self.cell(row, c) for c in self.columns], first)
-            for name, row in zip(names, rows)
-        ]
+        table += [self.row(name, [self.cell(row, c) for c in self.columns], first) for name, row in zip(names, rows)]
         return "\n".join([line, *table, line, *self.totals(line)])
 
     def row(self, name: str, cells: Iterable[str], first: int) -> str:
@@ -134,20 +120,10 @@ class ModelStatistics:
 
     def label(self, row: Row) -> str:
         """A branch of the tree, the layer's class, and its number."""
-        branch, bar, corner = (
-            ("+ ", "|    ", "+ ") if "ascii_only" in self.settings else ("├─", "│    ", "└─")
-        )
-        tree = (
-            "" if row.depth == 0 else branch if row.depth == 1 else bar * (row.depth - 1) + corner
-        )
-        name = type(row.module).__name__ + (
-            f" ({row.name})" if "var_names" in self.settings and row.name else ""
-        )
-        return (
-            tree
-            + name
-            + (f": {row.depth}-{row.index}" if "depth" in self.settings and row.depth else "")
-        )
+        branch, bar, corner = ("+ ", "|    ", "+ ") if "ascii_only" in self.settings else ("├─", "│    ", "└─")
+        tree = "" if row.depth == 0 else branch if row.depth == 1 else bar * (row.depth - 1) + corner
+        name = type(row.module).__name__ + (f" ({row.name})" if "var_names" in self.settings and row.name else "")
+        return tree + name + (f": {row.depth}-{row.index}" if "depth" in self.settings and row.depth else "")
 
     def cell(self, row: Row, column: str) -> str:
         write = getattr(self, f"{column}_cell", None)
@@ -194,24 +170,14 @@ class ModelStatistics:
         yield f"Trainable params: {self.trainable_params:,}"
         yield f"Non-trainable params: {self.total_params - self.trainable_params:,}"
         if self.ran:
-            scale, unit = next(
-                ((n, u) for n, u in ((1e12, "T"), (1e9, "G")) if self.total_mult_adds >= n),
-                (1e6, "M"),
-            )
+            scale, unit = next(((n, u) for n, u in ((1e12, "T"), (1e9, "G")) if self.total_mult_adds >= n), (1e6, "M"))
             yield f"Total mult-adds ({unit}): " + (
                 f"{self.total_mult_adds / scale:,.2f}" if self.total_mult_adds else "0"
             )
             sizes = self.total_input, 2 * self.total_output_bytes, self.total_param_bytes
-            names = (
-                "Input size",
-                "Forward/backward pass size",
-                "Params size",
-                "Estimated Total Size",
-            )
+            names = ("Input size", "Forward/backward pass size", "Params size", "Estimated Total Size")
             yield line
-            yield from (
-                f"{name} (MB): {size / 1e6:.2f}" for name, size in zip(names, [*sizes, sum(sizes)])
-            )
+            yield from (f"{name} (MB): {size / 1e6:.2f}" for name, size in zip(names, [*sizes, sum(sizes)]))
         yield line
 
 
@@ -234,15 +200,13 @@ def summary(
     verbose: int | None = None,
     **kwargs: Any,
 ) -> ModelStatistics:
-    """The layers of a model with the shapes of their outputs and their parameters, as a table that
-    is also printed.
+    """The layers of a model with the shapes of their outputs and their parameters, as a table that is also printed.
 
-    The model runs once, in `mode` (default 'eval') on `input_data` (a tensor, or a list or dict of
-    arguments), or on numbers of the shape `input_size` (or a list of shapes, of `dtypes`); with
-    neither it does not run. `kwargs` go to its forward. `col_names`: 'input_size', 'output_size',
-    'num_params', 'params_percent', 'kernel_size', 'mult_adds', 'trainable'; `row_settings`:
-    'depth', 'var_names', 'ascii_only', 'hide_recursive_layers'; `depth`: how deep the table goes;
-    `batch_dim`: where to add a dimension of 1 to the sizes; `verbose=0`: it is not printed.
+    The model runs once, in `mode` (default 'eval') on `input_data` (a tensor, or a list or dict of arguments), or on
+    numbers of the shape `input_size` (or a list of shapes, of `dtypes`); with neither it does not run. `kwargs` go to
+    its forward. `col_names`: 'input_size', 'output_size', 'num_params', 'params_percent', 'kernel_size', 'mult_adds',
+    'trainable'; `row_settings`: 'depth', 'var_names', 'ascii_only', 'hide_recursive_layers'; `depth`: how deep the
+    table goes; `batch_dim`: where to add a dimension of 1 to the sizes; `verbose=0`: it is not printed.
 
     ValueError for other names, RuntimeError, with the layers that ran, if the model fails.
 
@@ -251,13 +215,7 @@ def summary(
     8
     """
     ran = input_size is not None or input_data is not None or bool(kwargs)
-    columns = (
-        tuple(col_names)
-        if col_names is not None
-        else ("output_size", "num_params")
-        if ran
-        else ("num_params",)
-    )
+    columns = tuple(col_names) if col_names is not None else ("output_size", "num_params") if ran else ("num_params",)
     settings = tuple(row_settings) if row_settings is not None else ("depth",)
     check_names("col_names", columns, HEADINGS)
     check_names("row_settings", settings, SETTINGS)
@@ -265,9 +223,7 @@ def summary(
         raise RuntimeError(explain("Only one of (input_data, input_size) should be specified."))
     if mode not in (None, "eval", "train", "same"):
         raise RuntimeError(
-            explain(
-                f"Specified model mode ({mode!r}) not recognized.", "mode='eval', 'train' or 'same'"
-            )
+            explain(f"Specified model mode ({mode!r}) not recognized.", "mode='eval', 'train' or 'same'")
         )
     args, named = arguments(input_size, input_data, batch_dim, dtypes)
     rows = called(model, args, {**named, **kwargs}, mode or "eval") if ran else list(tree(model))
@@ -287,9 +243,7 @@ def check_names(what: str, given: Sequence[str], known: Iterable[str]) -> None:
             raise ValueError(explain(f"{what}: {name!r} is not one of {', '.join(known)}"))
 
 
-def arguments(
-    size: Any, data: Any, batch_dim: int | None, dtypes: Sequence[DType] | None
-) -> tuple[list, dict]:
+def arguments(size: Any, data: Any, batch_dim: int | None, dtypes: Sequence[DType] | None) -> tuple[list, dict]:
     """Positional and named arguments for the model."""
     if data is not None:
         if isinstance(data, Mapping):
@@ -305,15 +259,10 @@ def arguments(
     kinds = list(dtypes) if dtypes is not None else [float32] * len(shapes)
     # the program's own numbers go on as if nothing had happened
     random = Generator().manual_seed(0)
-    return [
-        from_array(random.uniform(tuple(shape)).astype(kind.numpy))
-        for shape, kind in zip(shapes, kinds)
-    ], {}
+    return [from_array(random.uniform(tuple(shape)).astype(kind.numpy)) for shape, kind in zip(shapes, kinds)], {}
 
 
-def tree(
-    module: Module, name: str = "", depth: int = 0, counts: dict[int, int] | None = None
-) -> Iterator[Row]:
+def tree(module: Module, name: str = "", depth: int = 0, counts: dict[int, int] | None = None) -> Iterator[Row]:
     """The rows of all layers, in order of definition."""
     counts = {} if counts is None else counts
     counts[depth] = counts.get(depth, 0) + 1
@@ -336,9 +285,7 @@ def called(model: Module, args: list, kwargs: dict, mode: str) -> list[Row]:
     def begin(module: Module, inputs: tuple) -> None:
         place = places[id(module)]
         counts[place.depth] = counts.get(place.depth, 0) + 1
-        row = Row(
-            module, place.name, place.depth, counts[place.depth], id(module) in seen, shape(inputs)
-        )
+        row = Row(module, place.name, place.depth, counts[place.depth], id(module) in seen, shape(inputs))
         seen.add(id(module))
         for above in open_rows:
             above.below.append(row)
@@ -347,15 +294,10 @@ def called(model: Module, args: list, kwargs: dict, mode: str) -> list[Row]:
 
     def end(module: Module, inputs: tuple, outputs: Any) -> None:
         row = open_rows.pop()
-        row.output_size, row.output_bytes = (
-            shape(outputs),
-            sum(t.nbytes for t in tensors([outputs])),
-        )
+        row.output_size, row.output_bytes = shape(outputs), sum(t.nbytes for t in tensors([outputs]))
 
     modes = {module: module.training for module in model.modules()}
-    handles = [
-        h for m in modes for h in (m.register_forward_pre_hook(begin), m.register_forward_hook(end))
-    ]
+    handles = [h for m in modes for h in (m.register_forward_pre_hook(begin), m.register_forward_hook(end))]
     try:
         if mode != "same":
             model.train(mode == "train")
@@ -364,9 +306,7 @@ def called(model: Module, args: list, kwargs: dict, mode: str) -> list[Row]:
     except Exception as error:
         raise RuntimeError(
             explain(
-                "Failed to run torchinfo. See above stack traces for more details. Executed "
-                "layers up "
-                "to: "
+                "Failed to run torchinfo. See above stack traces for more details. Executed layers up to: "
                 f"{[f'{type(r.module).__name__}: {r.depth}' for r in rows if r.output_size]}"
             )
         ) from error

@@ -1,9 +1,8 @@
-"""torch.multiprocessing: Python's multiprocessing. Tensors are copied between processes, except
-those with `share_memory_`, which are sent by reference.
+"""torch.multiprocessing: Python's multiprocessing. Tensors are copied between processes, except those with
+`share_memory_`, which are sent by reference.
 
-Processes are forked if the system can fork, also for 'spawn', and from Python 3.14 on, too, where
-Python's default is 'forkserver': a forked process starts in a moment. `multiprocessing` itself has
-the other ways.
+Processes are forked if the system can fork, also for 'spawn', and from Python 3.14 on, too, where Python's default is
+'forkserver': a forked process starts in a moment. `multiprocessing` itself has the other ways.
 """
 
 from __future__ import annotations
@@ -36,8 +35,7 @@ class ProcessRaisedException(ProcessException):
 
 
 class ProcessExitedException(ProcessException):
-    """A process of `spawn` was ended: by exit, or by a signal. `exit_code` and `signal_name` say
-    how."""
+    """A process of `spawn` was ended: by exit, or by a signal. `exit_code` and `signal_name` say how."""
 
     def __init__(
         self,
@@ -67,9 +65,7 @@ def set_start_method(method: str | None, force: bool = False) -> None:  # type: 
 
 
 class ProcessContext:
-    """The processes started by `spawn`. `join()` waits for them; `processes` and `pids()` list
-    them.
-    """
+    """The processes started by `spawn`. `join()` waits for them; `processes` and `pids()` list them."""
 
     def __init__(self, processes: list[Any]):
         self.processes = processes
@@ -79,9 +75,8 @@ class ProcessContext:
         return [one.pid for one in self.processes]
 
     def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
-        """Wait up to `timeout` seconds; returns whether all processes have ended. If one fails, the
-        others are ended: ProcessRaisedException for an exception, ProcessExitedException for
-        another exit.
+        """Wait up to `timeout` seconds; returns whether all processes have ended. If one fails, the others are ended:
+        ProcessRaisedException for an exception, ProcessExitedException for another exit.
         """
         end = None if timeout is None else monotonic() + timeout
         running = {one.sentinel: one for one in self.processes}
@@ -109,9 +104,7 @@ class ProcessContext:
             )
         name = Signals(-one.exitcode).name if one.exitcode < 0 else None
         how = f"signal {name}" if name else f"exit code {one.exitcode}"
-        raise ProcessExitedException(
-            f"process {i} terminated with {how}", i, one.pid, one.exitcode, name
-        )
+        raise ProcessExitedException(f"process {i} terminated with {how}", i, one.pid, one.exitcode, name)
 
 
 SpawnContext = ProcessContext
@@ -125,8 +118,7 @@ def spawn(
     daemon: bool = False,
     start_method: str = "spawn",
 ) -> ProcessContext | None:
-    """Run fn(i, *args) for i < nprocs, each in its own process. ProcessRaisedException if one
-    fails.
+    """Run fn(i, *args) for i < nprocs, each in its own process. ProcessRaisedException if one fails.
 
     With join=False, returns a ProcessContext while they run.
     """

@@ -47,18 +47,13 @@ def number(value: Any) -> float:
     array = plain(value)
     if array.size != 1:
         raise ValueError(
-            explain(
-                "scalar should be 0D",
-                "log a mean, or each number under its own name",
-                shape=array.shape,
-            )
+            explain("scalar should be 0D", "log a mean, or each number under its own name", shape=array.shape)
         )
     return float(array.reshape(()))
 
 
 class SummaryWriter:
-    """Writes TensorBoard's event files into a folder, default `runs/DATE_HOST`: `tensorboard
-    --logdir runs` shows it.
+    """Writes TensorBoard's event files into a folder, default `runs/DATE_HOST`: `tensorboard --logdir runs` shows it.
 
     Context manager: it is closed at the end. ImportError without the package tensorboard.
 
@@ -78,22 +73,14 @@ class SummaryWriter:
     ):
         self._library = library()
         if log_dir is None:
-            log_dir = os.path.join(
-                "runs", f"{time.strftime('%b%d_%H-%M-%S')}_{socket.gethostname()}{comment}"
-            )
+            log_dir = os.path.join("runs", f"{time.strftime('%b%d_%H-%M-%S')}_{socket.gethostname()}{comment}")
         self.log_dir, self.purge_step = os.fspath(log_dir), purge_step
-        self.max_queue, self.flush_secs, self.filename_suffix = (
-            max_queue,
-            flush_secs,
-            filename_suffix,
-        )
+        self.max_queue, self.flush_secs, self.filename_suffix = max_queue, flush_secs, filename_suffix
         self._writers: dict[str, Any] = {}
         if purge_step is not None:
             self._writer().add_event(self._event(step=purge_step, file_version="brain.Event:2"))
             status = self._protocol("event_pb2").SessionLog
-            self._writer().add_event(
-                self._event(step=purge_step, session_log=status(status=status.START))
-            )
+            self._writer().add_event(self._event(step=purge_step, session_log=status(status=status.START)))
 
     def _protocol(self, name: str) -> Any:
         return getattr(self._library.compat.proto, name)
@@ -103,22 +90,16 @@ class SummaryWriter:
         folder = self.log_dir if folder is None else folder
         if folder not in self._writers:
             make = self._library.summary.writer.event_file_writer.EventFileWriter
-            self._writers[folder] = make(
-                folder, self.max_queue, self.flush_secs, self.filename_suffix
-            )
+            self._writers[folder] = make(folder, self.max_queue, self.flush_secs, self.filename_suffix)
         return self._writers[folder]
 
     def _event(self, step: Any = None, walltime: float | None = None, **content: Any) -> Any:
-        event = self._protocol("event_pb2").Event(
-            wall_time=time.time() if walltime is None else walltime, **content
-        )
+        event = self._protocol("event_pb2").Event(wall_time=time.time() if walltime is None else walltime, **content)
         if step is not None:
             event.step = int(number(step))
         return event
 
-    def _add(
-        self, values: list, step: Any, walltime: float | None, folder: str | None = None
-    ) -> None:
+    def _add(self, values: list, step: Any, walltime: float | None, folder: str | None = None) -> None:
         summary = self._protocol("summary_pb2").Summary(value=values)
         self._writer(folder).add_event(self._event(step, walltime, summary=summary))
 
@@ -140,20 +121,12 @@ class SummaryWriter:
         self._add([self._value(tag, simple_value=number(scalar_value))], global_step, walltime)
 
     def add_scalars(
-        self,
-        main_tag: str,
-        tag_scalar_dict: Mapping[str, Any],
-        global_step: Any = None,
-        walltime: float | None = None,
+        self, main_tag: str, tag_scalar_dict: Mapping[str, Any], global_step: Any = None, walltime: float | None = None
     ) -> None:
-        """Several numbers in one chart. Each is written to a folder of its own and becomes a
-        separate curve.
-        """
+        """Several numbers in one chart. Each is written to a folder of its own and becomes a separate curve."""
         for tag, value in tag_scalar_dict.items():
             folder = os.path.join(self.log_dir, main_tag.replace("/", "_") + "_" + tag)
-            self._add(
-                [self._value(main_tag, simple_value=number(value))], global_step, walltime, folder
-            )
+            self._add([self._value(main_tag, simple_value=number(value))], global_step, walltime, folder)
 
     def add_histogram(
         self,
@@ -164,8 +137,7 @@ class SummaryWriter:
         walltime: float | None = None,
         max_bins: int | None = None,
     ) -> None:
-        """How numbers are spread. `bins`: their limits, a number of them, NumPy's rules, or
-        'tensorflow'.
+        """How numbers are spread. `bins`: their limits, a number of them, NumPy's rules, or 'tensorflow'.
 
         ValueError for no values, and for inf and nan.
         """
@@ -202,14 +174,10 @@ class SummaryWriter:
 
     # -- texts and pictures ------------------------------------------------------------------------
 
-    def add_text(
-        self, tag: str, text_string: str, global_step: Any = None, walltime: float | None = None
-    ) -> None:
+    def add_text(self, tag: str, text_string: str, global_step: Any = None, walltime: float | None = None) -> None:
         """A text in Markdown."""
         text = self._library.plugins.text.metadata
-        made = self._library.util.tensor_util.make_tensor_proto(
-            np.array([text_string.encode()], object)
-        )
+        made = self._library.util.tensor_util.make_tensor_proto(np.array([text_string.encode()], object))
         self._add(
             [
                 self._value(
@@ -230,8 +198,7 @@ class SummaryWriter:
         walltime: float | None = None,
         dataformats: str = "CHW",
     ) -> None:
-        """A picture, of bytes, or floats from 0 to 1: 'CHW', 'HWC' or 'HW', with 1, 3 or 4
-        channels. Needs Pillow."""
+        """A picture, of bytes, or floats from 0 to 1: 'CHW', 'HWC' or 'HW', with 1, 3 or 4 channels. Needs Pillow."""
         picture = in_order(plain(img_tensor), dataformats)
         self._add([self._value(tag, image=self._encoded(picture))], global_step, walltime)
 
@@ -246,18 +213,12 @@ class SummaryWriter:
         """Several pictures side by side, in a grid that is nearly square."""
         array = plain(img_tensor)
         pictures = [
-            in_order(one, dataformats.replace("N", ""))
-            for one in np.moveaxis(array, dataformats.index("N"), 0)
+            in_order(one, dataformats.replace("N", "")) for one in np.moveaxis(array, dataformats.index("N"), 0)
         ]
         self._add([self._value(tag, image=self._encoded(grid(pictures)))], global_step, walltime)
 
     def add_figure(
-        self,
-        tag: str,
-        figure: Any,
-        global_step: Any = None,
-        close: bool = True,
-        walltime: float | None = None,
+        self, tag: str, figure: Any, global_step: Any = None, close: bool = True, walltime: float | None = None
     ) -> None:
         """A figure of matplotlib, which is closed then."""
         figure.canvas.draw()
@@ -277,9 +238,7 @@ class SummaryWriter:
         import io
 
         pixels = (
-            picture
-            if picture.dtype == np.uint8
-            else (picture.astype(np.float32) * 255).clip(0, 255).astype(np.uint8)
+            picture if picture.dtype == np.uint8 else (picture.astype(np.float32) * 255).clip(0, 255).astype(np.uint8)
         )
         h, w, channels = pixels.shape
         file = io.BytesIO()
@@ -319,8 +278,7 @@ class SummaryWriter:
         weights: Any = None,
         walltime: float | None = None,
     ) -> None:
-        """Precision over recall: labels 0 or 1, predictions from 0 to 1, of one shape; at most 127
-        thresholds."""
+        """Precision over recall: labels 0 or 1, predictions from 0 to 1, of one shape; at most 127 thresholds."""
         thresholds = min(num_thresholds, 127)
         curve = precision_recall(
             plain(labels).reshape(-1),
@@ -353,23 +311,13 @@ class SummaryWriter:
             precision,
             recall,
         )
-        self._add_curve(
-            tag,
-            np.stack([plain(row) for row in rows]),
-            min(num_thresholds, 127),
-            global_step,
-            walltime,
-        )
+        self._add_curve(tag, np.stack([plain(row) for row in rows]), min(num_thresholds, 127), global_step, walltime)
 
-    def _add_curve(
-        self, tag: str, curve: ndarray, thresholds: int, step: Any, walltime: float | None
-    ) -> None:
+    def _add_curve(self, tag: str, curve: ndarray, thresholds: int, step: Any, walltime: float | None) -> None:
         from tensorboard.plugins.pr_curve import metadata
 
         made = self._library.util.tensor_util.make_tensor_proto(curve.astype(np.float32))
-        told = metadata.create_summary_metadata(
-            display_name="", description="", num_thresholds=thresholds
-        )
+        told = metadata.create_summary_metadata(display_name="", description="", num_thresholds=thresholds)
         self._add([self._value(tag, tensor=made, metadata=told)], step, walltime)
 
     def add_embedding(
@@ -381,18 +329,13 @@ class SummaryWriter:
         tag: str = "default",
         metadata_header: list[str] | None = None,
     ) -> None:
-        """Points (N, D) for the projector; `metadata`: N labels, or rows below `metadata_header`;
-        `label_img`: (N, C, H, W).
+        """Points (N, D) for the projector; `metadata`: N labels, or rows below `metadata_header`; `label_img`: (N, C,
+        H, W).
 
         ValueError unless there are N labels.
         """
-        points, step = (
-            plain(mat),
-            str(0 if global_step is None else int(number(global_step))).zfill(5),
-        )
-        folder = os.path.join(
-            step, tag.replace("%", "%25").replace("/", "%2f").replace("\\", "%5c")
-        )
+        points, step = plain(mat), str(0 if global_step is None else int(number(global_step))).zfill(5)
+        folder = os.path.join(step, tag.replace("%", "%25").replace("/", "%2f").replace("\\", "%5c"))
         os.makedirs(os.path.join(self.log_dir, folder), exist_ok=True)
         for name, given in (("labels", metadata), ("images", label_img)):
             if given is not None and len(given) != len(points):
@@ -405,9 +348,7 @@ class SummaryWriter:
                     )
                 )
         told = self._projector()
-        entry = told.embeddings.add(
-            tensor_name=f"{tag}:{step}", tensor_path=os.path.join(folder, "tensors.tsv")
-        )
+        entry = told.embeddings.add(tensor_name=f"{tag}:{step}", tensor_path=os.path.join(folder, "tensors.tsv"))
         self._write(entry.tensor_path, table(points.tolist()))
         if metadata is not None:
             entry.metadata_path = os.path.join(folder, "metadata.tsv")
@@ -415,10 +356,7 @@ class SummaryWriter:
         if label_img is not None:
             entry.sprite.image_path = os.path.join(folder, "sprite.png")
             entry.sprite.single_image_dim.extend(plain(label_img).shape[:1:-1])
-            self._write(
-                entry.sprite.image_path,
-                self._encoded(sprite(plain(label_img))).encoded_image_string,
-            )
+            self._write(entry.sprite.image_path, self._encoded(sprite(plain(label_img))).encoded_image_string)
         from google.protobuf import text_format
 
         self._write("projector_config.pbtxt", text_format.MessageToString(told).encode())
@@ -428,10 +366,7 @@ class SummaryWriter:
         from google.protobuf import text_format
         from tensorboard.plugins.projector import projector_config_pb2
 
-        told, path = (
-            projector_config_pb2.ProjectorConfig(),
-            os.path.join(self.log_dir, "projector_config.pbtxt"),
-        )
+        told, path = projector_config_pb2.ProjectorConfig(), os.path.join(self.log_dir, "projector_config.pbtxt")
         if os.path.exists(path):
             with open(path, encoding="utf-8") as file:
                 text_format.Parse(file.read(), told)
@@ -442,19 +377,13 @@ class SummaryWriter:
             file.write(content)
 
     def add_graph(
-        self,
-        model: Any,
-        input_to_model: Any = None,
-        verbose: bool = False,
-        use_strict_trace: bool = True,
+        self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True
     ) -> None:
-        """Nothing but a warning: models are not traced, TensorBoard's picture of them stays
-        empty."""
+        """Nothing but a warning: models are not traced, TensorBoard's picture of them stays empty."""
         import warnings
 
         warnings.warn(
-            "SummaryWriter.add_graph writes nothing, as models are not traced; "
-            "rushlight.viz.graph shows them",
+            "SummaryWriter.add_graph writes nothing, as models are not traced; rushlight.viz.graph shows them",
             stacklevel=2,
         )
 
@@ -462,11 +391,9 @@ class SummaryWriter:
         if name.startswith("add_"):
             raise NotImplementedError(
                 explain(
-                    f"SummaryWriter.{name} is not supported; supported are add_scalar, "
-                    "add_scalars, "
-                    "add_histogram, add_text, add_image, add_images, add_figure, add_audio, "
-                    "add_hparams, "
-                    "add_pr_curve, add_pr_curve_raw and add_embedding"
+                    f"SummaryWriter.{name} is not supported; supported are add_scalar, add_scalars, add_histogram, "
+                    "add_text, add_image, add_images, add_figure, add_audio, add_hparams, add_pr_curve, "
+                    "add_pr_curve_raw and add_embedding"
                 )
             )
         raise AttributeError(f"'SummaryWriter' object has no attribute '{name}'")
@@ -486,29 +413,17 @@ class SummaryWriter:
         start = plugin_data_pb2.SessionStartInfo()
         for name, value in hparam_dict.items():
             value = value.item() if isinstance(value, Tensor) else value
-            kind = (
-                "bool"
-                if isinstance(value, bool)
-                else "string"
-                if isinstance(value, str)
-                else "number"
-            )
+            kind = "bool" if isinstance(value, bool) else "string" if isinstance(value, str) else "number"
             setattr(start.hparams[name], f"{kind}_value", value)
         end = plugin_data_pb2.SessionEndInfo(status=api_pb2.Status.Value("STATUS_SUCCESS"))
         for tag, content in (
             (metadata.SESSION_START_INFO_TAG, {"session_start_info": start}),
             (metadata.SESSION_END_INFO_TAG, {"session_end_info": end}),
         ):
-            data = plugin_data_pb2.HParamsPluginData(
-                version=metadata.PLUGIN_DATA_VERSION, **content
-            )
+            data = plugin_data_pb2.HParamsPluginData(version=metadata.PLUGIN_DATA_VERSION, **content)
             told = self._protocol("summary_pb2").SummaryMetadata
-            plugin = told.PluginData(
-                plugin_name=metadata.PLUGIN_NAME, content=data.SerializeToString()
-            )
-            self._add(
-                [self._value(tag, metadata=told(plugin_data=plugin))], global_step, None, folder
-            )
+            plugin = told.PluginData(plugin_name=metadata.PLUGIN_NAME, content=data.SerializeToString())
+            self._add([self._value(tag, metadata=told(plugin_data=plugin))], global_step, None, folder)
         for name, value in metric_dict.items():
             self._add([self._value(name, simple_value=number(value))], global_step, None, folder)
 
@@ -547,9 +462,8 @@ def in_order(array: ndarray, dataformats: str) -> ndarray:
     if array.ndim != len(dataformats) or sorted(dataformats) not in (sorted("CHW"), sorted("HW")):
         raise ValueError(
             explain(
-                "size of input tensor and input format are different. tensor shape: "
-                f"{array.shape}, "
-                f"input_format: {dataformats}"
+                f"size of input tensor and input format are different. tensor shape: {array.shape}, input_format: "
+                f"{dataformats}"
             )
         )
     if "C" not in dataformats:
@@ -561,23 +475,16 @@ def grid(pictures: list[ndarray]) -> ndarray:
     """Pictures of one size, row by row."""
     columns = int(np.ceil(np.sqrt(len(pictures))))
     blank = [np.zeros_like(pictures[0])] * (-len(pictures) % columns)
-    rows = [
-        np.concatenate(row, 1)
-        for row in np.array([*pictures, *blank]).reshape(-1, columns, *pictures[0].shape)
-    ]
+    rows = [np.concatenate(row, 1) for row in np.array([*pictures, *blank]).reshape(-1, columns, *pictures[0].shape)]
     return np.concatenate(rows, 0)
 
 
-def precision_recall(
-    labels: ndarray, predictions: ndarray, thresholds: int, weights: Any
-) -> ndarray:
+def precision_recall(labels: ndarray, predictions: ndarray, thresholds: int, weights: Any) -> ndarray:
     """(6, thresholds): true and false positives, true and false negatives, precision, recall."""
     cell = np.floor(predictions.astype(np.float32) * (thresholds - 1)).astype(np.int64)
-    yes, no = (
-        np.bincount(cell, weights * which, thresholds) for which in (labels == 1, labels == 0)
-    )
+    yes, no = (np.bincount(cell, weights * which, thresholds) for which in (labels == 1, labels == 0))
     # (thresholds,) at or above each of them
-    true, false = (yes[::-1].cumsum()[::-1], no[::-1].cumsum()[::-1])
+    true, false = yes[::-1].cumsum()[::-1], no[::-1].cumsum()[::-1]
     tiny, missed = 1e-7, true[0] - true
     return np.stack(
         (
@@ -609,20 +516,15 @@ def table(rows: Any, header: list[str] | None = None) -> bytes:
     """Rows as lines of a TSV file, or labels; below a header if there is one."""
     told = [*([header] if header else []), *rows]
     told = [row if isinstance(row, (list, tuple)) else [row] for row in told]
-    cells = (
-        [x.item() if isinstance(x, Tensor) and x.ndim == 0 else x for x in row] for row in told
-    )
+    cells = ([x.item() if isinstance(x, Tensor) and x.ndim == 0 else x for x in row] for row in told)
     return "".join("\t".join(map(str, row)) + "\n" for row in cells).encode()
 
 
 def sprite(pictures: ndarray) -> ndarray:
-    """Pictures (N, C, H, W) in a square, the rest of it blank. ValueError unless each is a
-    square."""
+    """Pictures (N, C, H, W) in a square, the rest of it blank. ValueError unless each is a square."""
     h, w = pictures.shape[2:]
     if h != w:
-        raise ValueError(
-            explain("Image should be square", "crop or resize the images", shape=pictures.shape)
-        )
+        raise ValueError(explain("Image should be square", "crop or resize the images", shape=pictures.shape))
     side = int(np.ceil(np.sqrt(len(pictures))))
     blank = np.zeros_like(pictures, shape=(side * side - len(pictures), *pictures.shape[1:]))
     return grid([picture.transpose(1, 2, 0) for picture in np.concatenate((pictures, blank))])

@@ -1,6 +1,4 @@
-"""torch.utils.weak: dictionaries whose keys are compared by identity, such as tensors, and held
-weakly.
-"""
+"""torch.utils.weak: dictionaries whose keys are compared by identity, such as tensors, and held weakly."""
 
 from __future__ import annotations
 
@@ -12,8 +10,7 @@ __all__ = ["TensorWeakRef", "WeakIdKeyDictionary", "WeakIdRef", "WeakTensorKeyDi
 
 
 class WeakIdRef(ref):
-    """A weak reference that is equal to another if both are to the same object: tensors compare
-    their elements."""
+    """A weak reference that is equal to another if both are to the same object: tensors compare their elements."""
 
     __slots__ = ["_id"]
 

@@ -25,15 +25,10 @@ def colours_of(colors: Any, n: int) -> list[tuple[int, ...]]:
     """A colour for each of n things: one for all, a list of them, or a palette's."""
     from PIL import ImageColor
 
-    given = (
-        palette(n) if colors is None else list(colors) if isinstance(colors, list) else [colors] * n
-    )
+    given = palette(n) if colors is None else list(colors) if isinstance(colors, list) else [colors] * n
     if len(given) < n:
         raise ValueError(
-            explain(
-                f"Number of colors must be equal or larger than the number of objects, but got "
-                f"{len(given)} < {n}."
-            )
+            explain(f"Number of colors must be equal or larger than the number of objects, but got {len(given)} < {n}.")
         )
     return [ImageColor.getrgb(c) if isinstance(c, str) else tuple(c) for c in given]
 
@@ -48,31 +43,22 @@ def draw_bounding_boxes(
     font: str | None = None,
     font_size: int | None = None,
 ) -> Tensor:
-    """The image with boxes (N, 4), from (x1, y1) to (x2, y2), `width` pixels thick, and their
-    labels.
+    """The image with boxes (N, 4), from (x1, y1) to (x2, y2), `width` pixels thick, and their labels.
 
     >>> image = rushlight.zeros(3, 4, 4, dtype=rushlight.uint8)
-    >>> rushlight.vision.utils.draw_bounding_boxes(image, rushlight.tensor([[0, 0, 3, 3]]),
-    ...     colors="white")[0]
+    >>> rushlight.vision.utils.draw_bounding_boxes(image, rushlight.tensor([[0, 0, 3, 3]]), colors="white")[0]
     tensor([[255, 255, 255, 255],
             [255,   0,   0, 255],
             [255,   0,   0, 255],
             [255, 255, 255, 255]], dtype=torch.uint8)
     """
     if pillow() is None:
-        raise ImportError(
-            explain("boxes are drawn with Pillow, which is not installed", "pip install pillow")
-        )
+        raise ImportError(explain("boxes are drawn with Pillow, which is not installed", "pip install pillow"))
     if not isinstance(image, Tensor) or image._array.ndim != 3:
         raise ValueError(explain("Pass individual images (C, H, W), not batches"))
-    if (boxes._array[:, 0] > boxes._array[:, 2]).any() or (
-        boxes._array[:, 1] > boxes._array[:, 3]
-    ).any():
+    if (boxes._array[:, 0] > boxes._array[:, 2]).any() or (boxes._array[:, 1] > boxes._array[:, 3]).any():
         raise ValueError(
-            explain(
-                "Boxes need to be in (xmin, ymin, xmax, ymax) format. Use "
-                "torchvision.ops.box_convert"
-            )
+            explain("Boxes need to be in (xmin, ymin, xmax, ymax) format. Use torchvision.ops.box_convert")
         )
     if not len(boxes._array):
         return image
@@ -81,11 +67,7 @@ def draw_bounding_boxes(
     floats = image.is_floating_point()
     picture = to_pil_image(image if image.shape[0] == 3 else image.expand(3, *image.shape[1:]))
     draw = ImageDraw.Draw(picture, "RGBA" if fill else "RGB")
-    face: Any = (
-        ImageFont.load_default(size=font_size)
-        if font is None
-        else ImageFont.truetype(font, font_size or 10)
-    )
+    face: Any = ImageFont.load_default(size=font_size) if font is None else ImageFont.truetype(font, font_size or 10)
     for i, (box, colour) in enumerate(
         zip(boxes._array.astype(np.int64).tolist(), colours_of(colors, len(boxes._array)))
     ):
@@ -97,14 +79,10 @@ def draw_bounding_boxes(
     return from_array(found.astype(image._array.dtype) / 255 if floats else found)
 
 
-def draw_segmentation_masks(
-    image: Tensor, masks: Tensor, alpha: float = 0.8, colors: Any = None
-) -> Tensor:
-    """The image blended with the masks (N, H, W) bool in colours, with the weight `alpha`; black
-    where masks overlap.
+def draw_segmentation_masks(image: Tensor, masks: Tensor, alpha: float = 0.8, colors: Any = None) -> Tensor:
+    """The image blended with the masks (N, H, W) bool in colours, with the weight `alpha`; black where masks overlap.
 
-    >>> image, mask = rushlight.zeros(3, 1, 2, dtype=rushlight.uint8), rushlight.tensor([[True,
-    ...     False]])
+    >>> image, mask = rushlight.zeros(3, 1, 2, dtype=rushlight.uint8), rushlight.tensor([[True, False]])
     >>> rushlight.vision.utils.draw_segmentation_masks(image, mask, alpha=1.0, colors="white")[0]
     tensor([[255,   0]], dtype=torch.uint8)
     """

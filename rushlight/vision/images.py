@@ -32,9 +32,7 @@ class InterpolationMode(Enum):
 
     @classmethod
     def _missing_(cls, value: object) -> InterpolationMode | None:
-        by_number = {
-            number: mode for mode, number in RESAMPLING.items() if mode is not cls.NEAREST_EXACT
-        }
+        by_number = {number: mode for mode, number in RESAMPLING.items() if mode is not cls.NEAREST_EXACT}
         return by_number.get(value) if isinstance(value, int) else None
 
 
@@ -69,10 +67,8 @@ def check_image(image: Any) -> None:
     if not (is_pillow(image) or isinstance(image, (Tensor, ndarray))):
         raise TypeError(
             explain(
-                f"Unexpected type {type(image)}: an image is a PIL image, a tensor (..., H, W) "
-                "or an "
-                "array "
-                "(H, W) or (H, W, C)"
+                f"Unexpected type {type(image)}: an image is a PIL image, a tensor (..., H, W) or an array (H, W) or "
+                "(H, W, C)"
             )
         )
 
@@ -105,8 +101,7 @@ def on_planes(function: Callable[[Tensor], Tensor], img: Any) -> Any:
 
 
 def on_pixels(function: Callable[[ndarray], ndarray], image: Any) -> Any:
-    """An image with its pixels, (..., H, W), changed by a function that works on the last two
-    dimensions."""
+    """An image with its pixels, (..., H, W), changed by a function that works on the last two dimensions."""
     check_image(image)
     if isinstance(image, Tensor):
         return from_array(function(image._array))

@@ -16,18 +16,9 @@ from rushlight.vision.images import pillow
 from rushlight.vision.transforms.basics import pil_to_tensor, to_pil_image
 
 __all__ = [
-    "ImageReadMode",
-    "decode_image",
-    "decode_jpeg",
-    "decode_png",
-    "encode_jpeg",
-    "encode_png",
-    "read_file",
-    "read_image",
-    "write_file",
-    "write_jpeg",
-    "write_png",
-]
+    "ImageReadMode", "decode_image", "decode_jpeg", "decode_png", "encode_jpeg", "encode_png", "read_file",
+    "read_image", "write_file", "write_jpeg", "write_png",
+]  # fmt: skip
 
 
 class ImageReadMode(Enum):
@@ -59,10 +50,7 @@ def pillow_or_error() -> ModuleType:
     found = pillow()
     if found is None:
         raise ImportError(
-            explain(
-                "images are read and written with Pillow, which is not installed",
-                "pip install pillow",
-            )
+            explain("images are read and written with Pillow, which is not installed", "pip install pillow")
         )
     return found
 
@@ -92,9 +80,7 @@ def write_file(filename: str | os.PathLike, data: Tensor) -> None:
 
 
 def read_image(
-    path: str | os.PathLike,
-    mode: Any = ImageReadMode.UNCHANGED,
-    apply_exif_orientation: bool = False,
+    path: str | os.PathLike, mode: Any = ImageReadMode.UNCHANGED, apply_exif_orientation: bool = False
 ) -> Tensor:
     """The image in a file, (C, H, W) uint8, converted to the channels of `mode`.
 
@@ -107,9 +93,7 @@ def read_image(
     return decode_image(os.fspath(path), mode, apply_exif_orientation)
 
 
-def decode_image(
-    input: Any, mode: Any = ImageReadMode.UNCHANGED, apply_exif_orientation: bool = False
-) -> Tensor:
+def decode_image(input: Any, mode: Any = ImageReadMode.UNCHANGED, apply_exif_orientation: bool = False) -> Tensor:
     """The image in a file, named or given as its bytes, (N,) uint8: (C, H, W) uint8.
 
     >>> data = rushlight.vision.io.encode_png(rushlight.zeros(3, 2, 4, dtype=rushlight.uint8))
@@ -117,9 +101,7 @@ def decode_image(
     torch.Size([3, 2, 4])
     """
     mode = ImageReadMode[mode.upper()] if isinstance(mode, str) else mode
-    with pillow_or_error().open(
-        io.BytesIO(input._array.tobytes()) if isinstance(input, Tensor) else input
-    ) as image:
+    with pillow_or_error().open(io.BytesIO(input._array.tobytes()) if isinstance(input, Tensor) else input) as image:
         if apply_exif_orientation:
             from PIL import ImageOps
 

@@ -28,9 +28,9 @@ def make_grid(
 ) -> Tensor:
     """Images (B, C, H, W), or a list of (C, H, W), as one image (C, ...), `nrow` of them in a row.
 
-    A single channel becomes three. `normalize`: scale from `value_range`, or from the minimum and
-    maximum (of each image with `scale_each`), to 0..1. A single image (C, H, W) or (H, W) is
-    returned without a frame. TypeError unless tensors are given.
+    A single channel becomes three. `normalize`: scale from `value_range`, or from the minimum and maximum (of each
+    image with `scale_each`), to 0..1. A single image (C, H, W) or (H, W) is returned without a frame. TypeError unless
+    tensors are given.
 
     >>> rushlight.vision.utils.make_grid(rushlight.rand(12, 3, 10, 10), nrow=5).shape
     torch.Size([3, 38, 62])
@@ -45,9 +45,7 @@ def make_grid(
     n, channels, height, width = images.shape
     columns = min(nrow, n)
     rows, high, wide = -(-n // columns), height + padding, width + padding
-    grid = np.full(
-        (channels, rows * high + padding, columns * wide + padding), pad_value, images.dtype
-    )
+    grid = np.full((channels, rows * high + padding, columns * wide + padding), pad_value, images.dtype)
     for i, image in enumerate(images):
         top, left = i // columns * high + padding, i % columns * wide + padding
         grid[:, top : top + height, left : left + width] = image
@@ -73,19 +71,14 @@ def with_colors(images: ndarray) -> ndarray:
 
 def stretch(images: ndarray, value_range: tuple[float, float] | None) -> None:
     """From the range, or from their own, to 0..1, in place."""
-    low, high = (
-        value_range if value_range is not None else (float(images.min()), float(images.max()))
-    )
+    low, high = value_range if value_range is not None else (float(images.min()), float(images.max()))
     np.clip(images, low, high, out=images)
     images -= low
     images /= max(high - low, 1e-5)
 
 
 def save_image(
-    tensor: Tensor | Sequence[Tensor],
-    fp: str | os.PathLike | IO[bytes],
-    format: str | None = None,
-    **kwargs: Any,
+    tensor: Tensor | Sequence[Tensor], fp: str | os.PathLike | IO[bytes], format: str | None = None, **kwargs: Any
 ) -> None:
     """Write an image with values in 0..1, or `make_grid(tensor, **kwargs)` of several, to a file.
 
@@ -99,11 +92,7 @@ def save_image(
     """
     module = pillow()
     if module is None:
-        raise ImportError(
-            explain(
-                "save_image writes files with Pillow, which is not installed", "pip install pillow"
-            )
-        )
+        raise ImportError(explain("save_image writes files with Pillow, which is not installed", "pip install pillow"))
     grid = make_grid(tensor, **kwargs)._array
     pixels = np.clip(grid * 255 + 0.5, 0, 255).transpose(1, 2, 0).astype(np.uint8)
     module.fromarray(pixels).save(fp, format=format)

@@ -1,5 +1,4 @@
-"""Seeing the graph: as text in the terminal, in Graphviz's language, as a picture, and backward
-step by step."""
+"""Seeing the graph: as text in the terminal, in Graphviz's language, as a picture, and backward step by step."""
 
 from rushlight.viz.drawing import Drawing, graph
 from rushlight.viz.graph import Box, Graph
@@ -21,26 +20,7 @@ from rushlight.viz.training_pictures import (
 )
 
 __all__ = [
-    "Box",
-    "Drawing",
-    "Graph",
-    "LayerLog",
-    "Log",
-    "Plot",
-    "TrainingPage",
-    "attention",
-    "confusion",
-    "decision_boundary",
-    "dot",
-    "filters",
-    "graph",
-    "histograms",
-    "html",
-    "module_calls",
-    "plot",
-    "png",
-    "print_graph",
-    "steps",
-    "svg",
+    "Box", "Drawing", "Graph", "LayerLog", "Log", "Plot", "TrainingPage", "attention", "confusion", "decision_boundary",
+    "dot", "filters", "graph", "histograms", "html", "module_calls", "plot", "png", "print_graph", "steps", "svg",
     "training",
-]
+]  # fmt: skip

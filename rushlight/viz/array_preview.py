@@ -1,5 +1,4 @@
-"""Previews of arrays: all numbers of a small array, a summary and a small picture of a large
-one."""
+"""Previews of arrays: all numbers of a small array, a summary and a small picture of a large one."""
 
 from __future__ import annotations
 
@@ -14,30 +13,20 @@ LEVELS = 26  # shades of one sign
 
 
 def describe(array: Any) -> dict[str, Any]:
-    """An array as JSON: its shape and exact `values`; for a large array `min`, `mean`, `max` and
-    `cells`."""
+    """An array as JSON: its shape and exact `values`; for a large array `min`, `mean`, `max` and `cells`."""
     array = np.asarray(array)
     shape = list(array.shape)
     if array.size <= MAX_SHOWN:
         return {"shape": shape, "values": [exact(v) for v in array.reshape(-1)]}
     if array.dtype.kind not in "fiub":
-        return {
-            "shape": shape,
-            "values": [exact(v) for v in array.reshape(-1)[:MAX_SHOWN]],
-            "cut": True,
-        }
+        return {"shape": shape, "values": [exact(v) for v in array.reshape(-1)[:MAX_SHOWN]], "cut": True}
     wide = array.astype(np.float64)
     facts = {"min": wide.min(), "mean": wide.mean(), "max": wide.max()}
-    return {
-        "shape": shape,
-        **{name: exact(np.float32(v)) for name, v in facts.items()},
-        **picture(wide),
-    }
+    return {"shape": shape, **{name: exact(np.float32(v)) for name, v in facts.items()}, **picture(wide)}
 
 
 def exact(value: Any) -> Any:
-    """A NumPy number as the shortest JSON number that round-trips; nan, inf and complex numbers as
-    text."""
+    """A NumPy number as the shortest JSON number that round-trips; nan, inf and complex numbers as text."""
     if isinstance(value, (np.bool_, np.integer)):
         return value.item()
     if isinstance(value, np.complexfloating) or not np.isfinite(value):
@@ -46,13 +35,9 @@ def exact(value: Any) -> Any:
 
 
 def picture(array: np.ndarray) -> dict[str, Any]:
-    """A coarse picture: means of blocks, a letter each. 'A'..'Z' are shades above zero, 'a'..'z'
-    below; 'Z' is the mean `top`. `table`: the rows and columns that were averaged."""
-    table = (
-        array.reshape(prod(array.shape[:-1]), array.shape[-1])
-        if array.ndim > 1
-        else array.reshape(1, -1)
-    )
+    """A coarse picture: means of blocks, a letter each. 'A'..'Z' are shades above zero, 'a'..'z' below; 'Z' is the mean
+    `top`. `table`: the rows and columns that were averaged."""
+    table = array.reshape(prod(array.shape[:-1]), array.shape[-1]) if array.ndim > 1 else array.reshape(1, -1)
     if not np.isfinite(table).all():
         return {}
     rows, columns = cuts(table.shape[0], ROWS), cuts(table.shape[1], COLUMNS)
@@ -79,8 +64,8 @@ def letter(level: int) -> str:
 
 
 def rounded(value: Any) -> str:
-    """A number, or nested lists of them, to four digits; one after the point of thousands that are
-    not whole: 1317.5."""
+    """A number, or nested lists of them, to four digits; one after the point of thousands that are not whole:
+    1317.5."""
     if isinstance(value, list):
         return f"[{', '.join(map(rounded, value))}]"
     if isinstance(value, (bool, int)):

@@ -21,8 +21,8 @@ from rushlight.core.tensor import Tensor
 
 @dataclass
 class Arrival:
-    """A gradient that arrives along an edge: as the rule returned it, summed to the target's shape
-    (`part`), and the target's total before and after it (`before` is None for the first)."""
+    """A gradient that arrives along an edge: as the rule returned it, summed to the target's shape (`part`), and the
+    target's total before and after it (`before` is None for the first)."""
 
     slot: int  # which edge of the node
     target: Node
@@ -43,29 +43,22 @@ class Step:
 
 
 def record(output: Tensor, gradient: Tensor | None = None) -> list[Step]:
-    """The steps of `output.backward(gradient)`, in the engine's order. Nothing is freed, no `.grad`
-    changes.
+    """The steps of `output.backward(gradient)`, in the engine's order. Nothing is freed, no `.grad` changes.
 
-    Hooks on tensors run, since they change gradients; hooks that wait for a leaf's `.grad` do not.
-    Raises the errors of backward: for a graph that was freed, and for an output of several elements
-    without `gradient`.
+    Hooks on tensors run, since they change gradients; hooks that wait for a leaf's `.grad` do not. Raises the errors of
+    backward: for a graph that was freed, and for an output of several elements without `gradient`.
     """
     seeds, _ = seed((output,), gradient, False)
     leaves = {node for node in reachable(seeds) if node.leaf}
     totals: dict[Node, Any] = dict(seeds)
     with keeping_retained(seeds), no_grad():
-        return [
-            step(node, g, outgoing, totals)
-            for node, g, outgoing in steps(seeds, targets=leaves, retain=True)
-        ]
+        return [step(node, g, outgoing, totals) for node, g, outgoing in steps(seeds, targets=leaves, retain=True)]
 
 
 @contextmanager
 def keeping_retained(seeds: dict[Node, Any]) -> Iterator[None]:
     """Restore the `.grad` of tensors with `retain_grad` at the end."""
-    found = [
-        node.hooks.retained() for node in reachable(seeds) if node.hooks and node.hooks.retained
-    ]
+    found = [node.hooks.retained() for node in reachable(seeds) if node.hooks and node.hooks.retained]
     kept = [(t, t._grad) for t in found if t is not None]
     try:
         yield
@@ -87,12 +80,7 @@ def step(node: Node, g: Any, outgoing: Any, totals: dict[Node, Any]) -> Step:
         totals[edge] = fitted if known is None else known + fitted
         done.arrivals.append(
             Arrival(
-                slot,
-                edge,
-                frozen(ge),
-                frozen(fitted),
-                frozen(totals[edge]),
-                None if known is None else frozen(known),
+                slot, edge, frozen(ge), frozen(fitted), frozen(totals[edge]), None if known is None else frozen(known)
             )
         )
     return done
@@ -117,8 +105,8 @@ def frozen(g: Any) -> Any:
 
 
 def forward_values(output: Tensor) -> dict[Node, np.ndarray]:
-    """The known values of the graph's tensors: leaves, the output, saved tensors, and values
-    computed from these by ops whose settings are known. Overwritten values are left out."""
+    """The known values of the graph's tensors: leaves, the output, saved tensors, and values computed from these by ops
+    whose settings are known. Overwritten values are left out."""
     assert output._node is not None
     order = reachable([output._node])
     known: dict[Node, np.ndarray] = {}
@@ -142,9 +130,7 @@ def saved_values(node: Node) -> Iterator[tuple[Node, np.ndarray]]:
     slots = {name: i for i, name in enumerate(ruled_inputs(op))}
     for name, item in zip(op.saves, node.saved):
         edge = (
-            node.edges[slots[name]]
-            if name in slots and name != "tensors" and slots[name] < len(node.edges)
-            else None
+            node.edges[slots[name]] if name in slots and name != "tensors" and slots[name] < len(node.edges) else None
         )
         if edge is not None and isinstance(item, Tensor) and item._array.shape == edge.shape:
             yield edge, item._array
@@ -153,8 +139,7 @@ def saved_values(node: Node) -> Iterator[tuple[Node, np.ndarray]]:
 
 
 def inputs_of(node: Node, known: dict[Node, np.ndarray]) -> dict[str, np.ndarray]:
-    """{input name: value} of the op's inputs: saved by the node, or known for the nodes that made
-    them."""
+    """{input name: value} of the op's inputs: saved by the node, or known for the nodes that made them."""
     op = node.op
     if op is None or "tensors" in op.inputs:
         return {}
@@ -170,8 +155,8 @@ def inputs_of(node: Node, known: dict[Node, np.ndarray]) -> dict[str, np.ndarray
 
 
 def computed(node: Node, known: dict[Node, np.ndarray]) -> np.ndarray | None:
-    """The output of an op, computed from its inputs and settings; None if one is unknown or memory
-    was written since."""
+    """The output of an op, computed from its inputs and settings; None if one is unknown or memory was written
+    since."""
     op = node.op
     if op is None or "outputs" in op.options or clock.last_write > node.seq:
         return None
@@ -183,8 +168,8 @@ def computed(node: Node, known: dict[Node, np.ndarray]) -> np.ndarray | None:
 
 
 def settings_of(node: Node) -> list[Any] | None:
-    """The op's settings in order, as its rules saved them; of a sum or mean to a single number, the
-    settings for all dimensions. None if a setting is unknown."""
+    """The op's settings in order, as its rules saved them; of a sum or mean to a single number, the settings for all
+    dimensions. None if a setting is unknown."""
     op = node.op
     assert op is not None
     saved = dict(zip(op.saves, node.saved or ()))

@@ -1,5 +1,4 @@
-"""The chain rule of one derivative: every factor, every path, their sum, in words, numbers and
-LaTeX."""
+"""The chain rule of one derivative: every factor, every path, their sum, in words, numbers and LaTeX."""
 
 from __future__ import annotations
 
@@ -21,14 +20,7 @@ from rushlight.introspect.formulas import Formula
 from rushlight.viz.array_preview import rounded
 from rushlight.viz.backward_steps import forward_values
 from rushlight.viz.graph import Params, check_kept, check_recorded
-from rushlight.viz.graph_formulas import (
-    MAX_SYMBOLS,
-    Symbols,
-    is_partial,
-    product,
-    size,
-    total,
-)
+from rushlight.viz.graph_formulas import MAX_SYMBOLS, Symbols, is_partial, product, size, total
 from rushlight.viz.node_names import names_of, tensors_in, users_variables, written_names
 from rushlight.viz.op_sentences import Use, backward_sentence
 
@@ -39,9 +31,8 @@ MAX_PATHS = 64  # paths listed one by one
 class Factor:
     """A factor of a path: d `result` / d `operand`; ∂ if the result has several inputs (`partial`).
 
-    `formula`: in the names of the steps. `full`: in leaves, with numbers for constants; None if
-    there is no plain formula, as for a matrix product. `value`: for an elementwise op. `words`: the
-    rule as a sentence.
+    `formula`: in the names of the steps. `full`: in leaves, with numbers for constants; None if there is no plain
+    formula, as for a matrix product. `value`: for an elementwise op. `words`: the rule as a sentence.
     """
 
     result: str
@@ -71,26 +62,21 @@ class Path:
     share: np.ndarray
 
     def formula(self, full: bool = True) -> Any:
-        """The product of the factors, in leaves or in the names of the steps; None if a factor has
-        no plain formula.
-        """
+        """The product of the factors, in leaves or in the names of the steps; None if a factor has no plain formula."""
         parts = [f.full if full else f.formula for f in self.factors]
         return None if any(f.full is None for f in self.factors) else product(parts)
 
     def __str__(self) -> str:
-        return " → ".join(
-            [*(f.result for f in self.factors), self.factors[-1].operand if self.factors else ""]
-        )
+        return " → ".join([*(f.result for f in self.factors), self.factors[-1].operand if self.factors else ""])
 
 
 class Explanation:
     """The chain rule of d `output` / d `wrt`.
 
-    `steps`: (name, formula, value) of the forward pass; `factors`; `paths` (empty if there are more
-    than 64; `count` is their number); `formula`: the derivative, in leaves if it is not too large,
-    else in the names of the steps; `value`: what backward computes; `values`: what the names in the
-    formulas hold; `constants`: sentences on the letters of constants. Printed as text, shown in a
-    notebook as a page; `latex` is the derivative.
+    `steps`: (name, formula, value) of the forward pass; `factors`; `paths` (empty if there are more than 64; `count` is
+    their number); `formula`: the derivative, in leaves if it is not too large, else in the names of the steps; `value`:
+    what backward computes; `values`: what the names in the formulas hold; `constants`: sentences on the letters of
+    constants. Printed as text, shown in a notebook as a page; `latex` is the derivative.
     """
 
     def __init__(
@@ -120,17 +106,14 @@ class Explanation:
 
     @property
     def latex(self) -> str:
-        """The derivative as an equation; if it has no plain formula, the sum over paths of products
-        of partial derivatives.
+        """The derivative as an equation; if it has no plain formula, the sum over paths of products of partial
+        derivatives.
         """
         name = f"\\frac{{\\partial {tex(self.output)}}}{{\\partial {tex(self.wrt)}}}"
         if self.formula is not None:
             return f"{name} = {tex(self.formula)}"
         products = [
-            " \\, ".join(
-                f"\\frac{{\\partial {tex(f.result)}}}{{\\partial {tex(f.operand)}}}"
-                for f in path.factors
-            )
+            " \\, ".join(f"\\frac{{\\partial {tex(f.result)}}}{{\\partial {tex(f.operand)}}}" for f in path.factors)
             for path in self.paths
         ]
         return f"{name} = {' + '.join(products)}" if products else name
@@ -144,9 +127,7 @@ class Explanation:
         yield f"d{self.output}/d{self.wrt} by the chain rule"
         yield ""
         yield "Forward, in steps:"
-        yield from table(
-            [[f"  {name}", f"= {made}", f"= {shown(value)}"] for name, made, value in self.steps]
-        )
+        yield from table([[f"  {name}", f"= {made}", f"= {shown(value)}"] for name, made, value in self.steps])
         yield from (f"  {sentence}" for sentence in self.constants)
         yield ""
         yield "The derivative of each step by its inputs:"
@@ -166,10 +147,7 @@ class Explanation:
 
     def path_lines(self) -> Iterator[str]:
         if not self.paths:
-            yield (
-                f"{self.count} paths lead from {self.output} to {self.wrt}, too many to list "
-                f"(at most {MAX_PATHS})."
-            )
+            yield (f"{self.count} paths lead from {self.output} to {self.wrt}, too many to list (at most {MAX_PATHS}).")
             return
         ways = "One path leads" if self.count == 1 else f"{self.count} paths lead"
         yield (
@@ -187,24 +165,18 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         value = escape(shown(self.value._array))
-        return (
-            "<div>$$\\displaystyle "
-            f"{escape(self.latex)}$$<pre>{escape(str(self))}</pre><p>value: {value}</p></div>"
-        )
+        return f"<div>$$\\displaystyle {escape(self.latex)}$$<pre>{escape(str(self))}</pre><p>value: {value}</p></div>"
 
 
 def explain(output: Tensor, wrt: Tensor, params: Params = None) -> Explanation:
-    """The chain rule of d output / d wrt: the steps, the derivative of each, and the sum over all
-    paths.
+    """The chain rule of d output / d wrt: the steps, the derivative of each, and the sum over all paths.
 
-    Steps get the names of your variables (or of `params`: a dict or a module), else letters.
-    `output` has one element; `wrt` may have any shape, and may be a leaf or an intermediate tensor.
-    If all steps are elementwise, the derivative is a formula, for the branches taken here;
-    otherwise each path lists its rules, with its computed share. No side effects: `.grad` and the
-    graph are unchanged. The graph does not keep an added constant; the shortest decimal that gives
-    the result is shown. Raises `ValueError` if nothing was recorded for `output`, `TypeError` if
-    `wrt` is not a tensor, `RuntimeError` for an output of several elements, if `wrt` was not used,
-    and for a graph that was freed.
+    Steps get the names of your variables (or of `params`: a dict or a module), else letters. `output` has one element;
+    `wrt` may have any shape, and may be a leaf or an intermediate tensor. If all steps are elementwise, the derivative
+    is a formula, for the branches taken here; otherwise each path lists its rules, with its computed share. No side
+    effects: `.grad` and the graph are unchanged. The graph does not keep an added constant; the shortest decimal that
+    gives the result is shown. Raises `ValueError` if nothing was recorded for `output`, `TypeError` if `wrt` is not a
+    tensor, `RuntimeError` for an output of several elements, if `wrt` was not used, and for a graph that was freed.
 
     >>> import rushlight as torch
     >>> x = torch.tensor(1.2, requires_grad=True)
@@ -250,8 +222,7 @@ def check_explained(output: Tensor, wrt: Any, order: list[Node]) -> None:
         raise TypeError(
             message(
                 f"explain: wrt must be a tensor, not {type(wrt).__name__}",
-                "give the tensor itself, such as wrt=w or wrt=model.fc1.weight; call explain once "
-                "for each tensor",
+                "give the tensor itself, such as wrt=w or wrt=model.fc1.weight; call explain once for each tensor",
             )
         )
     if output._array.size != 1:
@@ -303,11 +274,7 @@ class Chain:
         s, top, end = self.symbols, self.output._node, self.wrt._node
         assert top is not None
         assert end is not None
-        steps = [
-            (s.names[node], s.step(node), self.values.get(node))
-            for node in reversed(self.order)
-            if not node.leaf
-        ]
+        steps = [(s.names[node], s.step(node), self.values.get(node)) for node in reversed(self.order) if not node.leaf]
         inner = [node for node in self.between if node is not end]
         for node in inner:
             for slot in self.slots(node):
@@ -337,11 +304,7 @@ class Chain:
         s, edge = self.symbols, node.edges[slot]
         local = s.local(node, slot, {}, Formula("name", s.names[node]))
         full = s.local(node, slot, s.full, s.full[node]) if edge.shape == node.shape else None
-        full = (
-            s.local(node, slot, {}, s.name(node))
-            if full is not None and size(full) > 2 * MAX_SYMBOLS
-            else full
-        )
+        full = s.local(node, slot, {}, s.name(node)) if full is not None and size(full) > 2 * MAX_SYMBOLS else full
         value = None
         if local is not None and edge.shape == node.shape:
             value = np.asarray(node.arrays(np.ones(node.shape or (), self.dtype(node)))[slot])
@@ -358,11 +321,7 @@ class Chain:
         ways: dict[Node, int] = {}
         wanted = set(self.between)
         for node in reversed(self.between):
-            ways[node] = (
-                1
-                if node is self.wrt._node
-                else sum(ways[edge] for edge in node.edges if edge in wanted)
-            )
+            ways[node] = 1 if node is self.wrt._node else sum(ways[edge] for edge in node.edges if edge in wanted)
         return ways.get(self.output._node, 0)  # type: ignore[arg-type]
 
     def ways(self) -> Iterator[list[tuple[Node, int]]]:
@@ -373,9 +332,7 @@ class Chain:
             if node is self.wrt._node:
                 yield way
                 continue
-            stack += [
-                (node.edges[slot], [*way, (node, slot)]) for slot in reversed(self.slots(node))
-            ]
+            stack += [(node.edges[slot], [*way, (node, slot)]) for slot in reversed(self.slots(node))]
 
     def path(self, way: list[tuple[Node, int]]) -> Path:
         """The path with the gradient that it contributes."""
@@ -407,9 +364,7 @@ def shown(value: Any) -> str:
     wide = value.astype(complex if value.dtype.kind == "c" else float)
     if wide.dtype.kind == "c":
         return f"shape {value.shape}, mean {wide.mean():.4g}"
-    return (
-        f"shape {value.shape}, min {wide.min():.4g}, mean {wide.mean():.4g}, max {wide.max():.4g}"
-    )
+    return f"shape {value.shape}, min {wide.min():.4g}, mean {wide.mean():.4g}, max {wide.max():.4g}"
 
 
 def said(f: Factor) -> str:

@@ -19,8 +19,8 @@ from rushlight.viz.graph import check_kept, check_recorded
 
 @dataclass(frozen=True)
 class Part:
-    """The gradient from a use of the tensor. `user`: the op; `slot`: the input's number; `share`:
-    the gradient; `made_at`: the op's statement."""
+    """The gradient from a use of the tensor. `user`: the op; `slot`: the input's number; `share`: the gradient;
+    `made_at`: the op's statement."""
 
     user: Node
     slot: int
@@ -32,8 +32,7 @@ class Part:
 
 
 class Contributions:
-    """The parts of a gradient, in the order in which backward adds them. `total` is their sum, to
-    the bit."""
+    """The parts of a gradient, in the order in which backward adds them. `total` is their sum, to the bit."""
 
     def __init__(self, parts: list[Part]):
         self.parts = parts
@@ -50,9 +49,7 @@ class Contributions:
         """(op, the sum of its parts) for each op that used the tensor: x * x uses x twice."""
         sums: dict[Node, np.ndarray] = {}
         for part in self.parts:
-            sums[part.user] = (
-                sums[part.user] + part.share._array if part.user in sums else part.share._array
-            )
+            sums[part.user] = sums[part.user] + part.share._array if part.user in sums else part.share._array
         return [(user, from_array(np.asarray(array))) for user, array in sums.items()]
 
     def __len__(self) -> int:
@@ -66,31 +63,21 @@ class Contributions:
         rows = []
         for user, share in self.by_use():
             part = float(np.linalg.norm(share._array)) / whole if whole else 0.0
-            rows.append(
-                [
-                    f"  {user.name()}",
-                    shown(share._array),
-                    f"|part| / |sum| {part:.0%}",
-                    user.made_at,
-                ]
-            )
+            rows.append([f"  {user.name()}", shown(share._array), f"|part| / |sum| {part:.0%}", user.made_at])
         head = f"{len(rows)} uses sent gradients, which add up to {shown(self.total._array)}:"
         return "\n".join([head, *table(rows)])
 
     __repr__ = __str__
 
 
-def contributions(
-    w: Tensor, of: Tensor | None = None, gradient: Tensor | None = None
-) -> Contributions:
+def contributions(w: Tensor, of: Tensor | None = None, gradient: Tensor | None = None) -> Contributions:
     """The parts of d of / d w: one part for each use of `w` on a path to `of`.
 
-    w.grad = sum of parts: for example from a residual branch and the main one, from the time steps
-    of a recurrent network, or from layers that share a weight. The parts, added in order, equal the
-    gradient bit for bit (before hooks on `w` itself). No side effects: `.grad` and the graph are
-    unchanged. `of`: the loss; by default the variable of your program with one element that depends
-    on `w` and was computed last. `gradient`: as for `of.backward(gradient)`. Raises `ValueError` if
-    nothing was recorded for `of`, `RuntimeError` if `w` was not used in it, and for a graph that
+    w.grad = sum of parts: for example from a residual branch and the main one, from the time steps of a recurrent
+    network, or from layers that share a weight. The parts, added in order, equal the gradient bit for bit (before hooks
+    on `w` itself). No side effects: `.grad` and the graph are unchanged. `of`: the loss; by default the variable of
+    your program with one element that depends on `w` and was computed last. `gradient`: as for `of.backward(gradient)`.
+    Raises `ValueError` if nothing was recorded for `of`, `RuntimeError` if `w` was not used in it, and for a graph that
     was freed: call this before `backward()`, or use `backward(retain_graph=True)`.
 
     >>> import rushlight as torch
@@ -113,10 +100,7 @@ def contributions(
         )
     if w._node is of._node:
         raise RuntimeError(
-            message(
-                "contributions: w is the output itself",
-                "ask for a tensor that it was computed from",
-            )
+            message("contributions: w is the output itself", "ask for a tensor that it was computed from")
         )
     parts = [
         Part(step.node, a.slot, from_array(a.part))
@@ -128,12 +112,9 @@ def contributions(
 
 
 def the_loss(w: Tensor) -> Tensor:
-    """Of the tensors of one element in the user's variables, the last computed that depends on
-    `w`."""
+    """Of the tensors of one element in the user's variables, the last computed that depends on `w`."""
     found = {
-        t._node: t
-        for _, t in held_tensors()
-        if t._array.size == 1 and t._node is not None and t._node is not w._node
+        t._node: t for _, t in held_tensors() if t._array.size == 1 and t._node is not None and t._node is not w._node
     }
     for node in sorted(found, key=lambda node: node.seq, reverse=True):
         if w._node in reachable([node]):

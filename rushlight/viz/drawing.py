@@ -12,8 +12,7 @@ from rushlight.viz.text import dot_text, grouped, lines
 
 
 class Drawing(Graph):
-    """The graph of a tensor. `print` shows it as a tree, a notebook as a picture; `boxes` and
-    `inputs` are its data.
+    """The graph of a tensor. `print` shows it as a tree, a notebook as a picture; `boxes` and `inputs` are its data.
 
     >>> x = rushlight.tensor(3., requires_grad=True)
     >>> isinstance(rushlight.viz.graph(x * x), rushlight.viz.Drawing)
@@ -47,12 +46,11 @@ class Drawing(Graph):
 def graph(output: Any, params: Params = None) -> Drawing:
     """The graph that backward will walk from the tensor `output`: every op and every leaf once.
 
-    Boxes show name, shape, result and gradient, if known: all elements of a small tensor; minimum,
-    maximum and mean of a large one. `params` names the leaves and the modules: a dict `{name:
-    tensor}`, `model.named_parameters()` or the model. A graph of more than 40 boxes is drawn with
-    one box for each module; `collapse=False` draws all ops, a number is the depth of names
-    ("layer1.0" is 2). The result has `dot()`, `svg()` and `png(path)`; it prints as a tree and is a
-    picture in a notebook. Raises `ValueError` if nothing was recorded for `output`.
+    Boxes show name, shape, result and gradient, if known: all elements of a small tensor; minimum, maximum and mean of
+    a large one. `params` names the leaves and the modules: a dict `{name: tensor}`, `model.named_parameters()` or the
+    model. A graph of more than 40 boxes is drawn with one box for each module; `collapse=False` draws all ops, a number
+    is the depth of names ("layer1.0" is 2). The result has `dot()`, `svg()` and `png(path)`; it prints as a tree and is
+    a picture in a notebook. Raises `ValueError` if nothing was recorded for `output`.
 
     >>> import rushlight as torch
     >>> x = torch.tensor(3., requires_grad=True)

@@ -1,5 +1,4 @@
-"""Formulas typed by people, such as "x**3 + sin(x)", as functions of tensors: read with `ast`,
-never evaluated."""
+"""Formulas typed by people, such as "x**3 + sin(x)", as functions of tensors: read with `ast`, never evaluated."""
 
 from __future__ import annotations
 
@@ -75,8 +74,7 @@ TWO = ["minimum", "maximum", "atan2", "hypot"]
 
 
 def read(text: str) -> Callable[[Tensor], Tensor]:
-    """A function of x from its formula: numbers, x, pi, e, + - * / // % **, brackets, and functions
-    such as sin.
+    """A function of x from its formula: numbers, x, pi, e, + - * / // % **, brackets, and functions such as sin.
 
     Raises `ValueError` with the position for anything else; other code is never run.
 
@@ -90,9 +88,7 @@ def read(text: str) -> Callable[[Tensor], Tensor]:
         tree = ast.parse(text.strip(), mode="eval").body
         made = meant(tree, text.strip(), 0)
     except SyntaxError as error:
-        raise ValueError(
-            f"cannot read {text!r}: {error.msg} at letter {error.offset}; write 2*x for 2x"
-        ) from None
+        raise ValueError(f"cannot read {text!r}: {error.msg} at letter {error.offset}; write 2*x for 2x") from None
     except (RecursionError, MemoryError):
         raise ValueError(f"cannot read {text[:30]!r}...: too deeply nested") from None
 
@@ -107,32 +103,20 @@ def meant(node: ast.expr, text: str, depth: int) -> Callable[[Tensor], Any]:
     """The function of x for a part of the formula."""
     if depth > MAX_DEPTH:
         raise RecursionError
-    if (
-        isinstance(node, ast.Constant)
-        and isinstance(node.value, (int, float))
-        and not isinstance(node.value, bool)
-    ):
+    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
         return constant(node.value)
     if isinstance(node, ast.Name):
         return name(node.id)
     if isinstance(node, ast.UnaryOp) and type(node.op) in OPERATORS:
         return combined(OPERATORS[type(node.op)], meant(node.operand, text, depth + 1))
     if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
-        return combined(
-            OPERATORS[type(node.op)],
-            meant(node.left, text, depth + 1),
-            meant(node.right, text, depth + 1),
-        )
+        return combined(OPERATORS[type(node.op)], meant(node.left, text, depth + 1), meant(node.right, text, depth + 1))
     if isinstance(node, ast.Call):
         return call(node, text, depth + 1)
-    sign = next(
-        (told for kind, told in SIGNS.items() if isinstance(getattr(node, "op", None), kind)), None
-    )
+    sign = next((told for kind, told in SIGNS.items() if isinstance(getattr(node, "op", None), kind)), None)
     part = ast.get_source_segment(text, node) or text
     raise ValueError(
-        f"cannot read {sign or repr(part)}: a formula has numbers, x, pi, e, + - * / // % **, "
-        "brackets and "
-        "functions"
+        f"cannot read {sign or repr(part)}: a formula has numbers, x, pi, e, + - * / // % **, brackets and functions"
     )
 
 
@@ -149,28 +133,16 @@ def name(word: str) -> Callable[[Tensor], Any]:
         return lambda x: x
     if word in NUMBERS:
         return constant(NUMBERS[word])
-    kind = (
-        "needs brackets: " + word + "(x)"
-        if word in ONE
-        else "is unknown; the variable is x" + nearest(word)
-    )
+    kind = "needs brackets: " + word + "(x)" if word in ONE else "is unknown; the variable is x" + nearest(word)
     raise ValueError(f"{word!r} {kind}")
 
 
 def call(node: ast.Call, text: str, depth: int) -> Callable[[Tensor], Any]:
-    word = (
-        node.func.id
-        if isinstance(node.func, ast.Name)
-        else ast.get_source_segment(text, node.func) or "this"
-    )
+    word = node.func.id if isinstance(node.func, ast.Name) else ast.get_source_segment(text, node.func) or "this"
     if word not in ONE + TWO:
         raise ValueError(f"{word!r} is not a function that can be plotted{nearest(word)}")
     wanted = 1 if word in ONE else 2
-    if (
-        len(node.args) != wanted
-        or node.keywords
-        or any(isinstance(arg, ast.Starred) for arg in node.args)
-    ):
+    if len(node.args) != wanted or node.keywords or any(isinstance(arg, ast.Starred) for arg in node.args):
         given = len(node.args) + len(node.keywords)
         raise ValueError(f"{word} takes {wanted} argument{'s' if wanted > 1 else ''}, not {given}")
     return combined(partial(called, word), *[meant(arg, text, depth) for arg in node.args])
@@ -186,6 +158,4 @@ def combined(operation: Callable, *parts: Callable) -> Callable[[Tensor], Any]:
 
 def nearest(word: str) -> str:
     found = get_close_matches(word, [*ONE, *TWO, *NUMBERS], 1)
-    return (
-        f"; did you mean {found[0]}?" if found else "; functions: " + ", ".join(ONE[:12]) + ", ..."
-    )
+    return f"; did you mean {found[0]}?" if found else "; functions: " + ", ".join(ONE[:12]) + ", ..."

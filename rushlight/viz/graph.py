@@ -24,8 +24,8 @@ MAX_SHOWN = 4  # arrays of up to this many numbers are shown in full
 class Box:
     """A node of a drawn graph: an op, the op that made the output, or a leaf.
 
-    `notes`: further lines with the box's result, if known, and its gradient: all elements of a
-    small array; minimum, maximum and mean of a large one.
+    `notes`: further lines with the box's result, if known, and its gradient: all elements of a small array; minimum,
+    maximum and mean of a large one.
 
     >>> x = rushlight.tensor(3., requires_grad=True)
     >>> rushlight.viz.graph(x * x).boxes[0].name
@@ -53,8 +53,7 @@ class Box:
 
 @dataclass
 class Graph:
-    """`boxes[0]` is the output; `inputs[i]` are the boxes that box i sends gradients to, input by
-    input.
+    """`boxes[0]` is the output; `inputs[i]` are the boxes that box i sends gradients to, input by input.
 
     >>> x = rushlight.tensor(3., requires_grad=True)
     >>> graph = rushlight.viz.graph(x * x)
@@ -74,8 +73,7 @@ def variables() -> dict[Any, str]:
 
 
 def graph(output: Any, params: Params = None) -> Graph:
-    """The backward graph of the tensor `output`: each node once, in the order a walk from there
-    meets them."""
+    """The backward graph of the tensor `output`: each node once, in the order a walk from there meets them."""
     check_recorded(output)
     names = {id(tensor): name for name, tensor in pairs(params)}
     known, held = forward_values(output), variables()
@@ -96,9 +94,7 @@ def graph(output: Any, params: Params = None) -> Graph:
             found.boxes[-1].notes.insert(0, f"{call.kind} {call.path}".rstrip())
         stack += reversed([source for source, _ in node.next_functions if source is not None])
     for node in nodes:
-        found.inputs.append(
-            [places[id(source)] for source, _ in node.next_functions if source is not None]
-        )
+        found.inputs.append([places[id(source)] for source, _ in node.next_functions if source is not None])
     found.boxes[0].kind = "output"
     return found
 
@@ -107,26 +103,23 @@ def check_recorded(output: Any) -> None:
     """ValueError for a tensor without a graph, TypeError for a value that is not a tensor."""
     if not hasattr(output, "grad_fn"):
         raise TypeError(
-            f"viz: expected a tensor, got {type(output).__name__}; "
-            "hint: pass a result computed from a tensor with requires_grad=True, such as the loss"
+            f"viz: expected a tensor, got {type(output).__name__}; hint: pass a result computed from a tensor with "
+            "requires_grad=True, such as the loss"
         )
     if output.grad_fn is None:
         raise ValueError(
-            f"viz: no graph was recorded for this tensor of shape {tuple(output.shape)}: it is a "
-            "leaf, "
-            "detached, or made under no_grad; pass a result computed from a tensor with "
-            "requires_grad=True"
+            f"viz: no graph was recorded for this tensor of shape {tuple(output.shape)}: it is a leaf, detached, or "
+            "made under no_grad; pass a result computed from a tensor with requires_grad=True"
         )
 
 
 def check_kept(name: str, nodes: Iterable[Any]) -> None:
-    """RuntimeError of the function `name` if an earlier backward() has freed what one of the nodes
-    saved."""
+    """RuntimeError of the function `name` if an earlier backward() has freed what one of the nodes saved."""
     if any(node.saved is None for node in nodes if not node.leaf):
         raise RuntimeError(
             explain(
-                f"{name}: an earlier backward() has freed the numbers of this graph (Trying to "
-                "backward through the graph a second time)",
+                f"{name}: an earlier backward() has freed the numbers of this graph (Trying to backward through the "
+                "graph a second time)",
                 f"call {name}(...) before backward(), or write backward(retain_graph=True)",
             )
         )
@@ -139,41 +132,24 @@ def pairs(params: Params) -> Iterable[tuple[str, Any]]:
     if hasattr(params, "named_parameters"):
         return params.named_parameters()
     named = [*(params.items() if isinstance(params, Mapping) else params)]
-    if not all(
-        isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) for pair in named
-    ):
-        raise TypeError(
-            'viz: params names the leaves: give a dict {"w": w}, model.named_parameters() or the '
-            "model"
-        )
+    if not all(isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) for pair in named):
+        raise TypeError('viz: params names the leaves: give a dict {"w": w}, model.named_parameters() or the model')
     return named
 
 
 def box(node: Any, names: dict[int, str], value: np.ndarray | None) -> Box:
     notes = [] if value is None else [told("=", value)]
     leaf = getattr(node, "variable", None)
-    kept = (
-        node.hooks.retained()
-        if node.hooks is not None and node.hooks.retained is not None
-        else leaf
-    )
+    kept = node.hooks.retained() if node.hooks is not None and node.hooks.retained is not None else leaf
     if kept is not None and kept.grad is not None:
         notes.append(told("grad", kept.grad._array))
     if leaf is None:
-        return Box(
-            "op",
-            node.name(),
-            getattr(node, "shape", None),
-            notes,
-            getattr(node, "made_at", ""),
-            node.seq,
-        )
+        return Box("op", node.name(), getattr(node, "shape", None), notes, getattr(node, "made_at", ""), node.seq)
     return Box("leaf", names.get(id(leaf), node.name()), tuple(leaf.shape), notes)
 
 
 def told(word: str, array: np.ndarray) -> str:
-    """A line: the numbers of a small array with four digits; minimum, maximum and mean of a larger
-    one."""
+    """A line: the numbers of a small array with four digits; minimum, maximum and mean of a larger one."""
     if array.size <= MAX_SHOWN:
         return f"{word} {rounded(array.tolist())}"
     wide = array.astype(complex if array.dtype.kind == "c" else float)

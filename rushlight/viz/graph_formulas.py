@@ -17,16 +17,13 @@ from rushlight.core.worlds import ARRAYS
 from rushlight.introspect.formulas import Formula, formula
 from rushlight.ops.math.elementwise import add, mul, pow, sub, where
 
-MAX_SYMBOLS = (
-    200  # symbols and operators in a formula; a larger subexpression gets a name of its own
-)
+MAX_SYMBOLS = 200  # symbols and operators in a formula; a larger subexpression gets a name of its own
 LETTERS = "abchkpqrstuvw"  # names of unnamed results; d, e, f, g, i have other meanings
 
 
 class Symbols:
-    """Formulas of nodes. `order`: the nodes, newest first. `values`: {node: result}, where known.
-    `known`: {name: value} of the names in formulas. `reserved`: names that the user's program has
-    for other things."""
+    """Formulas of nodes. `order`: the nodes, newest first. `values`: {node: result}, where known. `known`: {name:
+    value} of the names in formulas. `reserved`: names that the user's program has for other things."""
 
     def __init__(
         self,
@@ -56,15 +53,10 @@ class Symbols:
         return Formula("name", self.names[node])
 
     def in_leaves(self, node: Node) -> Formula:
-        """The node's result as a formula of leaves; its name if that is too large or contains an
-        unknown constant."""
+        """The node's result as a formula of leaves; its name if that is too large or contains an unknown constant."""
         made = None if node.leaf else self.forward(node, self.full)
         vague = any(edge in self.vague for edge in node.edges)
-        if (
-            isinstance(made, Formula)
-            and size(made) <= MAX_SYMBOLS
-            and not (vague and node in self.values)
-        ):
+        if isinstance(made, Formula) and size(made) <= MAX_SYMBOLS and not (vague and node in self.values):
             self.vague.update((node,) if vague else ())
             return made
         if node not in self.values:
@@ -72,9 +64,7 @@ class Symbols:
         return self.name(node)
 
     def forward(self, node: Node, inputs: dict[Node, Formula]) -> Any:
-        """The op as a formula of its inputs; None if a setting or an input is unknown, or the op
-        has no formula.
-        """
+        """The op as a formula of its inputs; None if a setting or an input is unknown, or the op has no formula."""
         op = node.op
         if op is None or isinstance(node, Output) or "tensors" in op.inputs:
             return None
@@ -92,16 +82,12 @@ class Symbols:
             return str(made)
         inputs = [self.names[edge] if edge is not None else "constant" for edge in node.edges]
         if node.op is not None and node.op.elementwise and not node.op.settings:
-            symbols = {
-                name: Formula("name", text) for name, text in zip(ruled_inputs(node.op), inputs)
-            }
+            symbols = {name: Formula("name", text) for name, text in zip(ruled_inputs(node.op), inputs)}
             return str(self.applied(node.op.forward, symbols))
         return f"{node.op.called if node.op is not None else node.name()}({', '.join(n for n in inputs if n != 'constant')})"  # noqa: E501
 
     def local(self, node: Node, slot: int, inputs: dict[Node, Formula], out: Formula) -> Any:
-        """d result / d input number `slot` of an elementwise op: its rule with g = 1. None if it
-        has no formula.
-        """
+        """d result / d input number `slot` of an elementwise op: its rule with g = 1. None if it has no formula."""
         op = node.op
         if op is None or not op.elementwise or isinstance(node, Output):
             return None
@@ -141,9 +127,7 @@ class Symbols:
 
     def applied(self, function: Any, given: dict[str, Any]) -> Any:
         try:
-            return simple(
-                formula(function, {k: v for k, v in given.items() if v is not None}), self.truth
-            )
+            return simple(formula(function, {k: v for k, v in given.items() if v is not None}), self.truth)
         except (TypeError, ValueError, ArithmeticError):
             return None
 
@@ -152,8 +136,7 @@ class Symbols:
         return {**self.known, **{self.names[node]: value for node, value in self.values.items()}}
 
     def truth(self, condition: Formula) -> bool | None:
-        """Whether a comparison of numbers is true; None if it compares arrays, or a value is
-        unknown."""
+        """Whether a comparison of numbers is true; None if it compares arrays, or a value is unknown."""
         try:
             answer = eval(str(condition), {**ARRAYS, "__builtins__": {}}, self.held())
         except Exception:  # a name without a value, or one that is not an identifier: "0.weight"
@@ -164,9 +147,7 @@ class Symbols:
         """{parameter of a rule: its formula, number or setting}."""
         op = node.op
         saved = dict(zip(op.saves, node.saved or ()))
-        found = {
-            name: item for name, item in saved.items() if not isinstance(item, (Tensor, np.ndarray))
-        }
+        found = {name: item for name, item in saved.items() if not isinstance(item, (Tensor, np.ndarray))}
         for name, edge in zip(ruled_inputs(op), node.edges):
             if edge is not None:
                 found[name] = inputs.get(edge, Formula("name", self.names[edge]))
@@ -257,26 +238,18 @@ def number(array: np.ndarray) -> Any:
 
 
 def recovered(node: Node, name: str, values: dict[Node, np.ndarray]) -> Any:
-    """The constant of an addition or subtraction, which no node saves: the shortest decimal that
-    gives the known result. None if input or result are unknown."""
+    """The constant of an addition or subtraction, which no node saves: the shortest decimal that gives the known
+    result. None if input or result are unknown."""
     op, known = node.op, [values.get(edge) if edge is not None else None for edge in node.edges]
     out, other = values.get(node), next((k for k in known if k is not None), None)
-    if (
-        op not in (add.op, sub.op)
-        or out is None
-        or other is None
-        or out.size != 1
-        or out.dtype.kind != "f"
-    ):
+    if op not in (add.op, sub.op) or out is None or other is None or out.size != 1 or out.dtype.kind != "f":
         return None
     guess = float(out.item()) - float(other.item())
     if op is sub.op:
         guess = -guess if name == "y" else float(out.item()) + float(other.item())
     for digits in range(1, 18):
         c = np.asarray(float(f"{guess:.{digits}g}"), out.dtype)
-        if np.array_equal(
-            op.kernel(*((other, c) if name == "y" else (c, other))).reshape(-1), out.reshape(-1)
-        ):
+        if np.array_equal(op.kernel(*((other, c) if name == "y" else (c, other))).reshape(-1), out.reshape(-1)):
             return number(c)
     return None
 
@@ -300,8 +273,7 @@ COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 
 def simple(value: Any, truth: Callable[[Formula], bool | None]) -> Any:
-    """The formula without factors 1 and terms 0, and with each choice replaced by the branch that
-    is taken."""
+    """The formula without factors 1 and terms 0, and with each choice replaced by the branch that is taken."""
     if isinstance(value, (tuple, list)):
         return type(value)([simple(part, truth) for part in value])
     if not isinstance(value, Formula):
@@ -324,8 +296,7 @@ def simple(value: Any, truth: Callable[[Formula], bool | None]) -> Any:
 
 
 def simple_call(function: Any, arguments: tuple, *rest: Any) -> Any:
-    """The call in a simpler form: `where` as its branch, `pow` as a power, `shared_by` as a
-    quotient."""
+    """The call in a simpler form: `where` as its branch, `pow` as a power, `shared_by` as a quotient."""
     name = function.parts[0] if function.head == "name" else ""
     if name == where.op.name and isinstance(arguments[0], bool):
         return arguments[1 if arguments[0] else 2]
@@ -349,9 +320,7 @@ def negated(value: Any) -> Any:
 
 def same(value: Any, what: int) -> bool:
     """Whether `value` is the number `what`, and neither a formula nor a bool."""
-    return (
-        not isinstance(value, (Formula, bool)) and isinstance(value, (int, float)) and value == what
-    )
+    return not isinstance(value, (Formula, bool)) and isinstance(value, (int, float)) and value == what
 
 
 def plus(a: Any, b: Any) -> Any:

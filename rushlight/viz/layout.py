@@ -1,8 +1,7 @@
 """Layered layout of a graph, from the output down, after Sugiyama, Tagawa and Toda (1981).
 
-Four steps: a layer for each box (its longest way from the output); points where long edges pass
-through the layers between; an order in each layer with few crossings; then x, as near to the
-neighbours' as order allows."""
+Four steps: a layer for each box (its longest way from the output); points where long edges pass through the layers
+between; an order in each layer with few crossings; then x, as near to the neighbours' as order allows."""
 
 from __future__ import annotations
 
@@ -10,14 +9,13 @@ from dataclasses import dataclass
 
 GAP, ROW = 28.0, 44.0  # between boxes side by side, and between layers
 # sweeps over the layers, and points visited by them: a tangled graph gets fewer sweeps
-MAX_SWEEPS, MAX_VISITED_POINTS = (12, 40_000)
+MAX_SWEEPS, MAX_VISITED_POINTS = 12, 40_000
 POINTS = 10_000  # where long edges pass layers
 
 
 @dataclass
 class Point:
-    """A box, or a point where an edge passes a layer (`width` 0). `up`, `down`: its neighbours'
-    numbers."""
+    """A box, or a point where an edge passes a layer (`width` 0). `up`, `down`: its neighbours' numbers."""
 
     width: float
     height: float
@@ -28,14 +26,10 @@ class Point:
     y: float = 0.0  # centre
 
 
-def layout(
-    sizes: list[tuple[float, float]], inputs: list[list[int]]
-) -> tuple[list[Point], list[list[int]]]:
-    """Points (the boxes first, in their order) with x and y set, and the route of each edge as
-    point numbers.
+def layout(sizes: list[tuple[float, float]], inputs: list[list[int]]) -> tuple[list[Point], list[list[int]]]:
+    """Points (the boxes first, in their order) with x and y set, and the route of each edge as point numbers.
 
-    `sizes` are (width, height); `inputs[i]` the boxes that box i points to. Edges come in that
-    order."""
+    `sizes` are (width, height); `inputs[i]` the boxes that box i points to. Edges come in that order."""
     depth = depths(inputs)
     points = [Point(w, h, layer, [], []) for (w, h), layer in zip(sizes, depth)]
     edges = [(i, j) for i, targets in enumerate(inputs) for j in targets]
@@ -52,9 +46,7 @@ def framed(points: list[Point], margin: float) -> tuple[float, float]:
     left = min(p.x - p.width / 2 for p in points) - margin
     for p in points:
         p.x, p.y = p.x - left, p.y + margin
-    return max(p.x + p.width / 2 for p in points) + margin, max(
-        p.y + p.height / 2 for p in points
-    ) + margin
+    return max(p.x + p.width / 2 for p in points) + margin, max(p.y + p.height / 2 for p in points) + margin
 
 
 def depths(inputs: list[list[int]]) -> list[int]:
@@ -76,11 +68,10 @@ def depths(inputs: list[list[int]]) -> list[int]:
 
 
 def limit(lengths: list[int]) -> int:
-    """The length of the longest edge that gets points in the layers between, so that there are at
-    most `POINTS` points.
+    """The length of the longest edge that gets points in the layers between, so that there are at most `POINTS` points.
 
-    Longer edges are drawn straight and do not influence the order: 3,000 uses of one leaf would
-    make millions of points."""
+    Longer edges are drawn straight and do not influence the order: 3,000 uses of one leaf would make millions of
+    points."""
     room = POINTS
     for length in sorted(lengths):
         room -= length - 1
@@ -127,9 +118,7 @@ def sweeps(points: list[Point]) -> int:
 
 
 def first_visits(points: list[Point]) -> list[int]:
-    """All points, depth first from those without a neighbour above: neighbours start side by
-    side.
-    """
+    """All points, depth first from those without a neighbour above: neighbours start side by side."""
     seen: dict[int, None] = {}
     stack = [i for i, p in enumerate(points) if not p.up][::-1]
     while stack:
@@ -140,11 +129,8 @@ def first_visits(points: list[Point]) -> list[int]:
     return list(seen)
 
 
-def sort_by_neighbours(
-    points: list[Point], row: list[int], place: dict[int, int], down: bool
-) -> None:
-    """Sort a layer by the mean place of each point's neighbours in the layer swept before; update
-    `place`."""
+def sort_by_neighbours(points: list[Point], row: list[int], place: dict[int, int], down: bool) -> None:
+    """Sort a layer by the mean place of each point's neighbours in the layer swept before; update `place`."""
 
     def mean(i: int) -> float:
         near = points[i].up if down else points[i].down
@@ -193,20 +179,17 @@ def place_x(points: list[Point], rows: list[list[int]]) -> None:
 
 
 def wanted(points: list[Point], i: int, down: bool) -> float:
-    """The mean x of the neighbours in the layer that was swept before; if there are none, of those
-    in the next layer.
-    """
+    """The mean x of the neighbours in the layer that was swept before; if there are none, of those in the next
+    layer."""
     p = points[i]
     near = (p.up or p.down) if down else (p.down or p.up)
     return sum(points[j].x for j in near) / len(near) if near else p.x
 
 
 def settle(points: list[Point], row: list[int], goals: list[float]) -> None:
-    """Set x in a layer as near to the goals as order and gaps allow: least squares, by pooling
-    neighbours.
+    """Set x in a layer as near to the goals as order and gaps allow: least squares, by pooling neighbours.
 
-    Less its offset in the packed row, each x must not fall below the one before: isotonic
-    regression."""
+    Less its offset in the packed row, each x must not fall below the one before: isotonic regression."""
     offsets, at = [], 0.0
     for before, i in zip([None, *row], row):
         if before is not None:

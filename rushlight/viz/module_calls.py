@@ -1,5 +1,5 @@
-"""Which module made a node of the graph. A graph holds ops alone, so the calls of modules are
-recorded while the model runs."""
+"""Which module made a node of the graph. A graph holds ops alone, so the calls of modules are recorded while the model
+runs."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ CALLS: WeakKeyDictionary[Module, list[Call]] = WeakKeyDictionary()  # of the las
 
 @contextmanager
 def module_calls(model: Module) -> Iterator[None]:
-    """Record which module makes each node inside the block. `viz.html`, `viz.svg` and `viz.graph`
-    of a result then show the names and classes of the modules, if `params` is the model.
+    """Record which module makes each node inside the block. `viz.html`, `viz.svg` and `viz.graph` of a result then show
+    the names and classes of the modules, if `params` is the model.
 
     Inside the block each call of a module runs two hooks. Outside, modules record nothing.
 

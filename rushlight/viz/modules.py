@@ -1,5 +1,4 @@
-"""Graphs grouped by nn module: the boxes of a module drawn as one, so that a large network stays
-readable."""
+"""Graphs grouped by nn module: the boxes of a module drawn as one, so that a large network stays readable."""
 
 from __future__ import annotations
 
@@ -11,10 +10,10 @@ MAX_BOXES = 40  # boxes that can be read at a glance
 def collapsed(found: Graph, depth: int | None = None) -> Graph:
     """The graph with the boxes of each module as one, `depth` names deep ("layer1.0" is 2 deep).
 
-    `depth` None: the largest depth with at most 40 boxes, or 1. Modules are found by the names of
-    their parameters. An op without parameters belongs to the innermost module that holds both the
-    last op with parameters before it and the first after it. A module that is entered twice, with
-    others in between, stays open: a single box would have to come before itself.
+    `depth` None: the largest depth with at most 40 boxes, or 1. Modules are found by the names of their parameters. An
+    op without parameters belongs to the innermost module that holds both the last op with parameters before it and the
+    first after it. A module that is entered twice, with others in between, stays open: a single box would have to come
+    before itself.
     """
     homes = modules_of(found)
     if depth is not None:
@@ -28,12 +27,9 @@ def collapsed(found: Graph, depth: int | None = None) -> Graph:
 
 
 def modules_of(found: Graph) -> list[tuple[str, ...]]:
-    """The module of each box, as the parts of its name: ("layer1", "0", "conv1"); () for the whole
-    network."""
+    """The module of each box, as the parts of its name: ("layer1", "0", "conv1"); () for the whole network."""
     own = [own_module(found, i) for i in range(len(found.boxes))]
-    order = sorted(
-        (i for i, b in enumerate(found.boxes) if b.kind != "leaf"), key=lambda i: found.boxes[i].seq
-    )
+    order = sorted((i for i, b in enumerate(found.boxes) if b.kind != "leaf"), key=lambda i: found.boxes[i].seq)
     homes: list[tuple[str, ...]] = [home or () for home in own]
     before: dict[int, tuple[str, ...]] = {}
     last: tuple[str, ...] = ()
@@ -64,15 +60,12 @@ def common(names: set[tuple[str, ...]]) -> tuple[str, ...]:
     first, *others = sorted(names)
     size = len(first)
     for other in others:
-        size = next(
-            (k for k in range(min(size, len(other))) if first[k] != other[k]), min(size, len(other))
-        )
+        size = next((k for k in range(min(size, len(other))) if first[k] != other[k]), min(size, len(other)))
     return first[:size]
 
 
 def downward(inputs: list[list[int]]) -> list[int]:
-    """All boxes in topological order, each before the boxes that get its gradients; without boxes
-    on a cycle."""
+    """All boxes in topological order, each before the boxes that get its gradients; without boxes on a cycle."""
     waiting = [0] * len(inputs)
     for targets in inputs:
         for j in targets:
@@ -87,21 +80,16 @@ def downward(inputs: list[list[int]]) -> list[int]:
 
 
 def folded(found: Graph, homes: list[tuple[str, ...]], depth: int) -> Graph:
-    """The graph with one box for each module whose name has at most `depth` parts, except modules
-    that make a cycle."""
+    """The graph with one box for each module whose name has at most `depth` parts, except modules that make a cycle."""
     groups = {i: ".".join(home[:depth]) for i, home in enumerate(homes) if home}
     groups.pop(0, None)  # the output stays
     while True:
         made, members = contracted(found, groups)
         on_circles = set(range(len(made.boxes))) - set(downward(made.inputs))
-        tangled = {
-            groups[i]: members[box] for box in on_circles for i in members[box] if i in groups
-        }
+        tangled = {groups[i]: members[box] for box in on_circles for i in members[box] if i in groups}
         if not tangled:
             return made
-        open_again = {
-            name for name, inside in tangled.items() if entered_twice(found, inside)
-        } or set(tangled)
+        open_again = {name for name, inside in tangled.items() if entered_twice(found, inside)} or set(tangled)
         groups = {i: name for i, name in groups.items() if name not in open_again}
 
 
@@ -127,17 +115,10 @@ def contracted(found: Graph, groups: dict[int, str]) -> tuple[Graph, list[list[i
     members: list[list[int]] = [[] for _ in places]
     for i, p in enumerate(place):
         members[p].append(i)
-    made = Graph(
-        [
-            module_box(found, groups[m[0]], m) if m[0] in groups else found.boxes[m[0]]
-            for m in members
-        ]
-    )
+    made = Graph([module_box(found, groups[m[0]], m) if m[0] in groups else found.boxes[m[0]] for m in members])
     for p, inside in enumerate(members):
         targets = dict.fromkeys(place[j] for i in inside for j in found.inputs[i] if place[j] != p)
-        made.inputs.append(
-            [*targets] if inside[0] in groups else [place[j] for j in found.inputs[inside[0]]]
-        )
+        made.inputs.append([*targets] if inside[0] in groups else [place[j] for j in found.inputs[inside[0]]])
     return made, members
 
 

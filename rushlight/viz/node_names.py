@@ -1,7 +1,7 @@
 """Names for the nodes of a graph: the user's variables, parameters and modules.
 
-The names come from `params`, from the variables of the user's frame, from the statement that made
-the node (`h = torch.relu(a)` names the node h), from modules, and last from the alphabet."""
+The names come from `params`, from the variables of the user's frame, from the statement that made the node (`h =
+torch.relu(a)` names the node h), from modules, and last from the alphabet."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class Statements(ast.NodeVisitor):
             self.note_bindings(node)
 
     def note_writes(self, node: ast.AST) -> None:
-        """`h[0] = 1`, `h[0] += 1` and `h[0].add_(1)` write into a part of an array. `F =
-        nn.functional` is a module by another name."""
+        """`h[0] = 1`, `h[0] += 1` and `h[0].add_(1)` write into a part of an array. `F = nn.functional` is a module by
+        another name."""
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
             target = node.targets[0]
             self.writes[span_of(target)] = ast.unparse(target), ast.unparse(node.value)
@@ -94,16 +94,14 @@ class Statements(ast.NodeVisitor):
                     self.bound.setdefault(arg.arg, []).append((arg.lineno, arg.col_offset))
 
     def binding(self, name: str, use: Place) -> tuple[Place, bool] | None:
-        """(the place of the last assignment to `name` before `use`, whether a loop or a call
-        assigns again); None for a name without an assignment in the function."""
+        """(the place of the last assignment to `name` before `use`, whether a loop or a call assigns again); None for a
+        name without an assignment in the function."""
         whole = ((0, 0), (sys.maxsize, 0))
         around = [f for f in self.functions if f[0] <= use <= f[1]]
         first, last = max(around, default=whole)
         inner = [f for f in self.functions if f != (first, last) and first <= f[0] and f[1] <= last]
         places = [
-            at
-            for at in self.bound.get(name, ())
-            if first <= at <= last and not any(f[0] < at <= f[1] for f in inner)
+            at for at in self.bound.get(name, ()) if first <= at <= last and not any(f[0] < at <= f[1] for f in inner)
         ]
         if not places:
             return None
@@ -195,8 +193,8 @@ class Places:
         return argument_of(made, node.op, slot, found[0].modules)
 
     def calls_function(self, node: Node) -> bool:
-        """Whether the line calls the function of the op, such as F.linear(x, w), without keywords:
-        its arguments are then all inputs."""
+        """Whether the line calls the function of the op, such as F.linear(x, w), without keywords: its arguments are
+        then all inputs."""
         found = self.find(node)
         made = None if found is None else found[0].expressions.get(found[1])
         if node.op is None or not isinstance(made, ast.Call) or made.keywords:
@@ -209,8 +207,8 @@ class Places:
         return ("", "") if found is None else found[0].writes.get(found[1], ("", ""))
 
     def versions(self, ops: list[Node]) -> dict[tuple[Node, int], str]:
-        """{(node, slot): x₁ or x₂} of constants whose variable gets several values between their
-        uses. `ops`: in the order of the program."""
+        """{(node, slot): x₁ or x₂} of constants whose variable gets several values between their uses. `ops`: in the
+        order of the program."""
         keys: dict[tuple[Node, int], tuple] = {}
         passes: Counter = Counter()
         for node in ops:
@@ -247,8 +245,8 @@ class Places:
 
 
 def argument_of(made: ast.Call, op: Op, slot: int, modules: set[str]) -> Any:
-    """The argument of a call that became input number `slot` of `op`. A call of another name made
-    the op inside: a layer passes its data on, other functions may give the op anything."""
+    """The argument of a call that became input number `slot` of `op`. A call of another name made the op inside: a
+    layer passes its data on, other functions may give the op anything."""
     called = last_name(made.func).rstrip("_")
     places = DATA.get(op.name, {0: 0, 1: 1} if op.name.endswith("_loss") else {})
     same = called in {*op.names, op.called, *CALLED_AS.get(op.name, ())}
@@ -333,11 +331,7 @@ def users_variables(depth: int) -> dict[str, Any]:
 
 def tensors_in(variables: dict[str, Any]) -> dict[str, Tensor]:
     """{name: tensor} of the variables that hold tensors."""
-    return {
-        name: value
-        for name, value in variables.items()
-        if isinstance(value, Tensor) and written_by_the_user(name)
-    }
+    return {name: value for name, value in variables.items() if isinstance(value, Tensor) and written_by_the_user(name)}
 
 
 def written_by_the_user(name: str) -> bool:
@@ -346,8 +340,7 @@ def written_by_the_user(name: str) -> bool:
 
 
 def names_in(variables: dict[str, Any]) -> dict[Node, str]:
-    """{node: name} of the tensors in variables, and of the parameters of the modules in them:
-    `model.fc1.weight`."""
+    """{node: name} of the tensors in variables, and of the parameters of the modules in them: `model.fc1.weight`."""
     found: dict[Node, str] = {}
     for variable, module in variables.items():
         if isinstance(module, Module) and written_by_the_user(variable):
@@ -361,8 +354,8 @@ def names_in(variables: dict[str, Any]) -> dict[Node, str]:
 def names_of(
     params: Params, output: Tensor, wrt: Tensor, variables: dict[str, Any], order: list[Node]
 ) -> dict[Node, str]:
-    """Names of nodes: from `params`, else those of the user's variables; without one z for the
-    output and x for `wrt`, or other letters if the program has these names."""
+    """Names of nodes: from `params`, else those of the user's variables; without one z for the output and x for `wrt`,
+    or other letters if the program has these names."""
     found = names_in(variables)
     found.update({tensor._node: name for name, tensor in pairs(params) if tensor._node is not None})
     taken = {*variables, *written_names([node for node in order if not node.leaf])}
@@ -400,9 +393,7 @@ def numbered(nodes: list[Node], names: dict[Node, str]) -> dict[Node, str]:
     return unique
 
 
-def node_names(
-    order: list[Node], params: Params, seen: dict[str, Tensor], places: Places
-) -> dict[Node, str]:
+def node_names(order: list[Node], params: Params, seen: dict[str, Tensor], places: Places) -> dict[Node, str]:
     """A name for each node (`order`: newest first): one that the user wrote, else a letter."""
     ops = [node for node in reversed(order) if not node.leaf]
     leaves = [edge for node in ops for edge in node.edges if edge is not None and edge.leaf]
@@ -422,15 +413,11 @@ def written_names(ops: list[Node]) -> set[str]:
     """The names in the functions that made the ops: a letter would be taken for one of them."""
     codes = {node.where[0] for node in ops if node.where is not None}
     return {
-        name
-        for code in codes
-        for name in (*code.co_varnames, *code.co_names, *code.co_cellvars, *code.co_freevars)
+        name for code in codes for name in (*code.co_varnames, *code.co_names, *code.co_cellvars, *code.co_freevars)
     }
 
 
-def users_names(
-    oldest_first: list[Node], params: Params, seen: dict[str, Tensor], places: Places
-) -> dict[Node, str]:
+def users_names(oldest_first: list[Node], params: Params, seen: dict[str, Tensor], places: Places) -> dict[Node, str]:
     """The names of parameters, variables and modules, not yet unique."""
     found: dict[Node, str] = from_statements(oldest_first, places)
     found.update({t._node: name for name, t in seen.items() if t._node is not None})
@@ -459,8 +446,7 @@ def single_results(order: list[Node]) -> dict[Node, Output]:
 
 
 def from_statements(oldest_first: list[Node], places: Places) -> dict[Node, str]:
-    """Names by assignments: of the nodes that one expression made in a row, the last is the
-    result."""
+    """Names by assignments: of the nodes that one expression made in a row, the last is the result."""
     found = {}
     ops = [node for node in oldest_first if not node.leaf]
     for node, after in zip(ops, [*ops[1:], None]):
@@ -493,8 +479,8 @@ def readers_in_statement(ops: list[Node]) -> dict[Node, list[Node]]:
 
 
 def moved_last(node: Node, readers: dict[Node, list[Node]]) -> Node | None:
-    """The node behind an output that the same expression only moves, such as a transpose; None if
-    the expression computes with it."""
+    """The node behind an output that the same expression only moves, such as a transpose; None if the expression
+    computes with it."""
     while inside := readers.get(node):
         if len(inside) > 1 or inside[0].op is None or inside[0].op.name not in MOVES + MOVES_TOO:
             return None
@@ -503,8 +489,8 @@ def moved_last(node: Node, readers: dict[Node, list[Node]]) -> Node | None:
 
 
 def of_modules(oldest_first: list[Node], params: Params) -> dict[Node, str]:
-    """The result of each recorded call of a module (`fc1`, `relu1`), and of each op that uses the
-    parameters of one module."""
+    """The result of each recorded call of a module (`fc1`, `relu1`), and of each op that uses the parameters of one
+    module."""
     last: dict[Call, Node] = {}
     for node in oldest_first:
         call = None if node.leaf else call_of(node, params)
@@ -522,8 +508,8 @@ def of_modules(oldest_first: list[Node], params: Params) -> dict[Node, str]:
 
 
 def weights_of_one_op(params: Params) -> Iterator[tuple[str, Tensor]]:
-    """(path, weight) of the modules whose result is the result of the op that reads `weight`: our
-    layers, and parameters of which only the names are known."""
+    """(path, weight) of the modules whose result is the result of the op that reads `weight`: our layers, and
+    parameters of which only the names are known."""
     modules = dict(params.named_modules()) if isinstance(params, Module) else {}
     for name, tensor in pairs(params):
         path, _, last = name.rpartition(".")

@@ -1,5 +1,4 @@
-"""What an op does and why an input gets its gradient, in words: sentences of ops whose formulas
-alone say little."""
+"""What an op does and why an input gets its gradient, in words: sentences of ops whose formulas alone say little."""
 
 from __future__ import annotations
 
@@ -16,8 +15,8 @@ from rushlight.core.table import ruled_inputs
 
 @dataclass(frozen=True)
 class Use:
-    """The use of input number `slot` by an op. `out`, `into`: the names of the result and of the
-    input; `rule`: the gradient as a formula, or None."""
+    """The use of input number `slot` by an op. `out`, `into`: the names of the result and of the input; `rule`: the
+    gradient as a formula, or None."""
 
     node: Node
     slot: int
@@ -47,30 +46,27 @@ def array_of(item: Any) -> Any:
 
 
 def moved(use: Use) -> str:
-    return (
-        f"{use.out} holds each number of {use.into}: the number gets the gradient of its place in "
-        f"{use.out}."
-    )
+    return f"{use.out} holds each number of {use.into}: the number gets the gradient of its place in {use.out}."
 
 
 def picked(use: Use) -> str:
     return (
-        f"{use.out} holds some elements of {use.into}: these get their gradients (the sum, if an "
-        "element was picked several times), all other elements get 0."
+        f"{use.out} holds some elements of {use.into}: these get their gradients (the sum, if an element was "
+        "picked several times), all other elements get 0."
     )
 
 
 def largest(use: Use) -> str:
     return (
-        f"Only the chosen elements of {use.into} went into {use.out}: each gets the gradient of "
-        "its place, the others get 0."
+        f"Only the chosen elements of {use.into} went into {use.out}: each gets the gradient of its place, the "
+        "others get 0."
     )
 
 
 def of_window(use: Use) -> str:
     return (
-        f"Only the largest number of each window went into {use.out}: a number gets the sum of g "
-        "over the windows that chose it; a number that no window chose gets 0."
+        f"Only the largest number of each window went into {use.out}: a number gets the sum of g over the windows "
+        "that chose it; a number that no window chose gets 0."
     )
 
 
@@ -81,8 +77,8 @@ def of_averages(use: Use) -> str:
     n = divisor or (prod(kernel) if kernel and inside else None)
     share = f"g / {n}" if n else "g / (the count by which the window's sum was divided)"
     return (
-        f"{use.out} holds the mean of each window of {use.into}: a number gets the sum of {share} "
-        "over the windows that cover it."
+        f"{use.out} holds the mean of each window of {use.into}: a number gets the sum of {share} over the windows "
+        "that cover it."
     )
 
 
@@ -136,8 +132,8 @@ def repeated(use: Use) -> str:
 
 def put_back(use: Use) -> str:
     return (
-        f"{use.into} was cut into parts: their gradients are put side by side again, with 0 for a "
-        "part that nothing has used."
+        f"{use.into} was cut into parts: their gradients are put side by side again, with 0 for a part that "
+        "nothing has used."
     )
 
 
@@ -156,20 +152,20 @@ def normalized(group: Callable[[Use], str]) -> dict[str, Callable[[Use], str]]:
         weighted = array_of(use.saved.get("weight")) is not None
         scaled = "ĝ = g · weight" if weighted else "ĝ = g"
         return (
-            f"With {scaled} and x̂ = ({use.into} − mean) / √(var + eps): {use.into} gets (ĝ − mean "
-            f"of ĝ − x̂ · mean of ĝ · x̂) / √(var + eps). Each mean is over {group(use)}."
+            f"With {scaled} and x̂ = ({use.into} − mean) / √(var + eps): {use.into} gets (ĝ − mean of ĝ − x̂ · "
+            f"mean of ĝ · x̂) / √(var + eps). Each mean is over {group(use)}."
         )
 
     def weight(use: Use) -> str:
         return (
-            f"{use.into} multiplied the normalized numbers in {use.out}: it gets the sum of g "
-            "times the normalized numbers that it multiplied."
+            f"{use.into} multiplied the normalized numbers in {use.out}: it gets the sum of g times the normalized "
+            "numbers that it multiplied."
         )
 
     def bias(use: Use) -> str:
         return (
-            f"{use.into} was added to the normalized numbers in {use.out}: it gets the sum of g "
-            "over the places where it was added."
+            f"{use.into} was added to the normalized numbers in {use.out}: it gets the sum of g over the places "
+            "where it was added."
         )
 
     return {"x": x, "weight": weight, "bias": bias}
@@ -182,8 +178,8 @@ def channel(use: Use) -> str:
 def frozen(use: Use) -> str:
     weighted = array_of(use.saved.get("weight")) is not None
     return (
-        f"Mean and variance are constants in evaluation: {use.into} gets "
-        f"g{' · weight' * weighted} / √(running variance + eps), channel by channel."
+        f"Mean and variance are constants in evaluation: {use.into} gets g{' · weight' * weighted} / √(running "
+        "variance + eps), channel by channel."
     )
 
 
@@ -197,14 +193,12 @@ def attended(use: Use) -> str | None:
     scale = use.saved.get("scale")
     if use.slot == 2:
         return (
-            f"{use.out} = A @ {use.into}, where A holds the attention weights: {use.into} gets "
-            "A.T @ g, for each head."
+            f"{use.out} = A @ {use.into}, where A holds the attention weights: {use.into} gets A.T @ g, for each head."
         )
     other, turned = ("key", "ds") if use.slot == 0 else ("query", "ds.T")
     return (
-        "With the attention weights A = softmax(scores) and dA = g @ value.T, the scores get ds = "
-        f"A · (dA − sum of A · dA over the keys), and {use.into} gets {scale:.4g} · {turned} @ "
-        f"{other}, for each head."
+        "With the attention weights A = softmax(scores) and dA = g @ value.T, the scores get ds = A · (dA − sum "
+        f"of A · dA over the keys), and {use.into} gets {scale:.4g} · {turned} @ {other}, for each head."
     )
 
 
@@ -214,14 +208,12 @@ RECURRENT_INPUTS = {  # the tensors of the ops, in order
     "rnn_layer": ("x", "start", "weight", "bias"),
 }
 RECURRENT = {
-    "x": "{into} is read step by step: the input of each step gets the gradient that comes back to "
-    "this step, from its own output and from all later steps.",
-    "start": "{into} is the state before the first step: it gets the gradient that comes back "
-    "through all steps.",
-    "weight": "{into} is used again in each step: it gets the sum over all steps of (gradient of "
-    "the step's sums) times (the numbers that it multiplied there).",
-    "bias": "{into} is added in each step: it gets the sum over all steps of the gradient of the "
-    "step's sums.",
+    "x": "{into} is read step by step: the input of each step gets the gradient that comes back to this step, from "
+    "its own output and from all later steps.",
+    "start": "{into} is the state before the first step: it gets the gradient that comes back through all steps.",
+    "weight": "{into} is used again in each step: it gets the sum over all steps of (gradient of the step's sums) "
+    "times (the numbers that it multiplied there).",
+    "bias": "{into} is added in each step: it gets the sum over all steps of the gradient of the step's sums.",
 }
 
 
@@ -232,15 +224,15 @@ def recurrent(use: Use) -> str:
 
 def extremes(use: Use) -> str:
     return (
-        f"Only the largest or smallest number of each group went into {use.out}: it gets g, and "
-        "numbers that tie share it evenly; all others get 0."
+        f"Only the largest or smallest number of each group went into {use.out}: it gets g, and numbers that tie "
+        "share it evenly; all others get 0."
     )
 
 
 def middle(use: Use) -> str:
     return (
-        f"Only the chosen element of {use.into} went into {use.out}: it gets g, and elements that "
-        "tie share it evenly; all others get 0."
+        f"Only the chosen element of {use.into} went into {use.out}: it gets g, and elements that tie share it "
+        "evenly; all others get 0."
     )
 
 
@@ -257,23 +249,13 @@ def variance_of(use: Use) -> str | None:
         return None
     count = "n" if not correction else f"(n − {correction:g})"
     return (
-        f"{use.out} is the mean square of {use.into} less its mean, over {count}: {use.into} gets "
-        f"g · 2 · ({use.into} − mean) / {count}, where n numbers make one variance."
+        f"{use.out} is the mean square of {use.into} less its mean, over {count}: {use.into} gets g · 2 · "
+        f"({use.into} − mean) / {count}, where n numbers make one variance."
     )
 
 
 MOVES = ("reshape", "flatten", "unflatten", "squeeze", "unsqueeze", "transpose", "permute")
-MOVES_TOO = (
-    "view_as_shape",
-    "flip",
-    "rolled",
-    "contiguous",
-    "clone",
-    "unpermute",
-    "cat",
-    "stack",
-    "sort",
-)
+MOVES_TOO = ("view_as_shape", "flip", "rolled", "contiguous", "clone", "unpermute", "cat", "stack", "sort")
 PICKS = ("index", "narrow", "select", "getitem", "diagonal", "unbind", "tril", "triu")
 CHOICES = ("max_dim", "min_dim", "median_dim", "nanmedian_dim", "topk", "kthvalue", "mode")
 NORMALIZATIONS = {
@@ -289,54 +271,47 @@ BACKWARD: dict[tuple[str, str], Sentence] = {
         f"{use.gets}: each number of {use.into} gets g times the weights that it went through."
     ),
     ("linear", "weight"): lambda use: (
-        f"{use.gets}: in each row of the input, {use.into}[i, j] multiplies number j, and the "
-        f"product is added to number i of {use.out}. So {use.into}[i, j] gets the sum over the "
-        "rows of g[row, i] times input[row, j]."
+        f"{use.gets}: in each row of the input, {use.into}[i, j] multiplies number j, and the product is added to "
+        f"number i of {use.out}. So {use.into}[i, j] gets the sum over the rows of g[row, i] times input[row, j]."
     ),
     ("linear", "bias"): lambda use: (
-        f"{use.gets}: it was added to each row of {use.out}, so its gradient is the sum over the "
-        "rows."
+        f"{use.gets}: it was added to each row of {use.out}, so its gradient is the sum over the rows."
     ),
     ("mm", "x"): lambda use: (
-        f"{use.gets}: {use.into}[i, j] was multiplied by element [j, k] of the right matrix and "
-        f"added into {use.out}[i, k]. So it gets the sum over k of g[i, k] times this element."
+        f"{use.gets}: {use.into}[i, j] was multiplied by element [j, k] of the right matrix and added into "
+        f"{use.out}[i, k]. So it gets the sum over k of g[i, k] times this element."
     ),
     ("mm", "y"): lambda use: (
-        f"{use.gets}: {use.into}[j, k] was multiplied by element [i, j] of the left matrix and "
-        f"added into {use.out}[i, k]. So it gets the sum over i of this element times g[i, k]."
+        f"{use.gets}: {use.into}[j, k] was multiplied by element [i, j] of the left matrix and added into "
+        f"{use.out}[i, k]. So it gets the sum over i of this element times g[i, k]."
     ),
     **{(f"{kind}max_pool", ""): of_window for kind in ("", "adaptive_", "fractional_")},
     **{(f"{kind}avg_pool", ""): of_averages for kind in ("", "adaptive_")},
     ("sum", ""): summed_up,
     ("mean", ""): mean_of,
     ("convolution", "x"): lambda use: (
-        f"A number of {use.into} was multiplied by a weight of the kernels for each place of "
-        f"{use.out} whose window contains it: it gets the sum of g at these places times these "
-        "weights, and 0 if no window contains it."
+        f"A number of {use.into} was multiplied by a weight of the kernels for each place of {use.out} whose window "
+        "contains it: it gets the sum of g at these places times these weights, and 0 if no window contains it."
     ),
     ("convolution", "weight"): lambda use: (
-        f"Each weight of {use.into} was used at every position: it gets the sum of g times the "
-        "input number that it multiplied there."
+        f"Each weight of {use.into} was used at every position: it gets the sum of g times the input number that it "
+        "multiplied there."
     ),
     ("convolution", "bias"): lambda use: (
         f"{use.into} was added at every position of its channel: it gets the sum of g over them."
     ),
     ("log_softmax", ""): lambda use: (
-        f"{use.out} is the logarithm of the probabilities: {use.into} gets g − softmax({use.into}) "
-        f"· (sum of g){along(use)}."
+        f"{use.out} is the logarithm of the probabilities: {use.into} gets g − softmax({use.into}) · (sum of "
+        f"g){along(use)}."
     ),
     ("softmax", ""): lambda use: (
-        f"The numbers of {use.out} are probabilities with sum 1: {use.into} gets {use.out} · (g − "
-        f"(sum of g · {use.out})){along(use)}."
+        f"The numbers of {use.out} are probabilities with sum 1: {use.into} gets {use.out} · (g − (sum of g · "
+        f"{use.out})){along(use)}."
     ),
     ("nll_loss", "x"): log_likelihood,
     ("split_sizes", ""): put_back,
     ("embedding", ""): rows_of_table,
-    **{
-        (op, input): sentence
-        for op, group in NORMALIZATIONS.items()
-        for input, sentence in normalized(group).items()
-    },
+    **{(op, input): sentence for op, group in NORMALIZATIONS.items() for input, sentence in normalized(group).items()},
     ("frozen_batch_norm", "x"): frozen,
     ("frozen_batch_norm", "weight"): normalized(channel)["weight"],
     ("frozen_batch_norm", "bias"): normalized(channel)["bias"],
@@ -354,12 +329,8 @@ BACKWARD: dict[tuple[str, str], Sentence] = {
     ("index_select", "x"): picked,
     ("cummax", ""): picked,
     ("cummin", ""): picked,
-    ("to", ""): lambda use: (
-        f"{use.out} holds the same numbers in another dtype: {use.into} gets g."
-    ),
-    ("constant_pad", ""): lambda use: (
-        f"Each number of {use.into} that is in {use.out} gets the gradient of its place."
-    ),
+    ("to", ""): lambda use: f"{use.out} holds the same numbers in another dtype: {use.into} gets g.",
+    ("constant_pad", ""): lambda use: f"Each number of {use.into} that is in {use.out} gets the gradient of its place.",
     ("overwrite", "x"): lambda use: f"{use.into} was overwritten: it gets 0.",
     ("overwrite", "y"): lambda use: f"{use.out} holds {use.into}: it gets g.",
     ("write_at", "x"): lambda use: into_a_part(use, 0),
@@ -382,11 +353,7 @@ def into_a_part(use: Use, slot: int) -> str:
 def along(use: Use) -> str:
     """The dimension of the sums, where there are several."""
     dim = use.saved.get("dim")
-    return (
-        f", with sums over dim {dim}"
-        if isinstance(dim, int) and len(use.node.shape or ()) > 1
-        else ""
-    )
+    return f", with sums over dim {dim}" if isinstance(dim, int) and len(use.node.shape or ()) > 1 else ""
 
 
 def backward_sentence(use: Use, incoming: Any = None) -> str | None:
@@ -403,12 +370,10 @@ def backward_sentence(use: Use, incoming: Any = None) -> str | None:
 # elementwise op of an array -> sentence
 ELEMENTWISE: dict[str, Callable[[str, str], str]] = {
     "relu": lambda out, into: (
-        f"{out} = relu({into}): where {into} is positive the derivative is 1, elsewhere 0. "
-        f"{into} gets g there, and 0 elsewhere."
+        f"{out} = relu({into}): where {into} is positive the derivative is 1, elsewhere 0. {into} gets g there, and 0 "
+        "elsewhere."
     ),
-    "abs": lambda out, into: (
-        f"{out} = |{into}|: the derivative is the sign of {into}. {into} gets g · sign({into})."
-    ),
+    "abs": lambda out, into: f"{out} = |{into}|: the derivative is the sign of {into}. {into} gets g · sign({into}).",
 }
 
 # -- forward ---------------------------------------------------------------------------------------
@@ -457,11 +422,8 @@ FORWARD: dict[str, str | Callable[[Node], str]] = {
     "layer_norm": scaled("Mean 0 and variance 1 within each row"),
     "group_norm": scaled("Mean 0 and variance 1 within each group of channels of a sample"),
     "batch_norm": scaled("Each channel less its mean, divided by its deviation"),
-    "frozen_batch_norm": scaled(
-        "Each channel less the running mean, divided by the running deviation"
-    ),
-    "attention": "Each query takes a mean of the values, weighted by the softmax of its scores "
-    "with the keys.",
+    "frozen_batch_norm": scaled("Each channel less the running mean, divided by the running deviation"),
+    "attention": "Each query takes a mean of the values, weighted by the softmax of its scores with the keys.",
     "lstm_layer": STEPPED,
     "gru_layer": STEPPED,
     "rnn_layer": STEPPED,

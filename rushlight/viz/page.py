@@ -1,5 +1,4 @@
-"""The step-through page: one HTML file that shows backward step by step, without any network
-access."""
+"""The step-through page: one HTML file that shows backward step by step, without any network access."""
 
 from __future__ import annotations
 
@@ -70,9 +69,8 @@ MAX_NODES = 5000
 MAX_CHILDREN, SLICE = 20, 10  # numbered modules side by side; of more, modules that close as one
 CONTEXT_LINES = 3  # lines of source shown above and below a statement
 FREED = (
-    "Backward has run through this graph already and freed what the ops had saved, so the numbers "
-    "of the steps are "
-    "gone. Write the page before backward(), or say backward(retain_graph=True)."
+    "Backward has run through this graph already and freed what the ops had saved, so the numbers of the steps "
+    "are gone. Write the page before backward(), or say backward(retain_graph=True)."
 )
 
 
@@ -82,31 +80,23 @@ class Page(str):
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        return (
-            f'<iframe srcdoc="{escape(self)}" width="100%" height="720" style="border:0"></iframe>'
-        )
+        return f'<iframe srcdoc="{escape(self)}" width="100%" height="720" style="border:0"></iframe>'
 
 
 @partial(suggesting, spellings={"model": "params"})
 def html(
-    output: Tensor,
-    path: str | os.PathLike[str] | None = None,
-    params: Params = None,
-    *,
-    gradient: Tensor | None = None,
+    output: Tensor, path: str | os.PathLike[str] | None = None, params: Params = None, *, gradient: Tensor | None = None
 ) -> Page:
-    """Write a page that steps through `output.backward(gradient)`: one HTML file without external
-    resources.
+    """Write a page that steps through `output.backward(gradient)`: one HTML file without external resources.
 
-    Each step shows the node and your line that made it, the gradient that arrived, the rule of each
-    input as a formula, the gradients sent on, and the growing `.grad`. Arrow keys step, space
-    plays, pointing shows values. No side effects: `.grad` and the graph are unchanged. For a graph
-    that was freed, the page shows shapes and order only, with a note.
+    Each step shows the node and your line that made it, the gradient that arrived, the rule of each input as a formula,
+    the gradients sent on, and the growing `.grad`. Arrow keys step, space plays, pointing shows values. No side
+    effects: `.grad` and the graph are unchanged. For a graph that was freed, the page shows shapes and order only, with
+    a note.
 
-    `path`: the file to write. The result is the page's text; a notebook shows the page. `params`
-    names the leaves: a dict `{name: tensor}`, `model.named_parameters()` or the model, also as
-    `model=`. Raises `ValueError` if nothing was recorded for `output` and for more than 5000 nodes,
-    and the errors of `output.backward(gradient)`.
+    `path`: the file to write. The result is the page's text; a notebook shows the page. `params` names the leaves: a
+    dict `{name: tensor}`, `model.named_parameters()` or the model, also as `model=`. Raises `ValueError` if nothing was
+    recorded for `output` and for more than 5000 nodes, and the errors of `output.backward(gradient)`.
 
     >>> import rushlight as torch
     >>> x = torch.tensor(3., requires_grad=True)
@@ -149,17 +139,14 @@ def as_json(data: Any) -> str:
     return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
-def content(
-    output: Tensor, params: Params, gradient: Tensor | None, seen: dict[str, Tensor]
-) -> dict[str, Any]:
+def content(output: Tensor, params: Params, gradient: Tensor | None, seen: dict[str, Tensor]) -> dict[str, Any]:
     """The data of the page's program: nodes, edges, steps, and the tables they refer to."""
     assert output._node is not None
     order = reachable([output._node])
     if len(order) > MAX_NODES:
         raise ValueError(
-            f"viz.html: a graph of {len(order)} nodes is too large for a page (at most "
-            f"{MAX_NODES}); "
-            "show fewer steps or layers"
+            f"viz.html: a graph of {len(order)} nodes is too large for a page (at most {MAX_NODES}); show fewer steps "
+            "or layers"
         )
     freed = any(node.saved is None for node in order if not node.leaf)
     done = [Step(node, None) for node in order] if freed else record(output, gradient)
@@ -171,13 +158,7 @@ class Content:
     """The graph and its steps as JSON. Each array is stored once, in `numbers`."""
 
     def __init__(
-        self,
-        output: Tensor,
-        order: list[Node],
-        steps: list[Step],
-        params: Params,
-        note: str,
-        seen: dict[str, Tensor],
+        self, output: Tensor, order: list[Node], steps: list[Step], params: Params, note: str, seen: dict[str, Tensor]
     ):
         self.output, self.order, self.steps, self.note = output, order, steps, note
         self.seen = seen
@@ -236,9 +217,7 @@ class Content:
             "nodes": nodes + constants,
             "edges": self.edges,
             "forward": [
-                i
-                for i, node in reversed([*enumerate(self.order)])
-                if not node.leaf and not isinstance(node, Output)
+                i for i, node in reversed([*enumerate(self.order)]) if not node.leaf and not isinstance(node, Output)
             ],
             "steps": steps,
             "groups": self.groups(),
@@ -251,10 +230,7 @@ class Content:
         if array is None:
             return None
         if isinstance(array, dict):
-            found: dict[str, Any] = {
-                "shape": None,
-                "parts": [[i, self.number(part)] for i, part in array.items()],
-            }
+            found: dict[str, Any] = {"shape": None, "parts": [[i, self.number(part)] for i, part in array.items()]}
         else:
             found = describe(array)
         return self.numbers.setdefault(json.dumps(found), len(self.numbers))
@@ -333,8 +309,8 @@ class Content:
         return self.names[edge] if edge is not None else self.constant_name(node, slot)
 
     def other_inputs(self, node: Node, known: dict[str, Any]) -> list[list[Any]]:
-        """[name, number of the value] of the inputs that the node does not keep itself; without a
-        value if no node keeps it."""
+        """[name, number of the value] of the inputs that the node does not keep itself; without a value if no node
+        keeps it."""
         op = node.op
         if isinstance(node, Output) or node.saved is None:
             return []
@@ -385,8 +361,8 @@ class Content:
         return text if re.fullmatch(r"[-\w.]*|[\w.]+\(.*\)", text) else f"({text})"
 
     def frozen_bias(self, node: Node) -> str | None:
-        """A layer's bias that gets no gradient, so that the node does not hold it: its name, "" if
-        the layer has none, None if that is not known."""
+        """A layer's bias that gets no gradient, so that the node does not hold it: its name, "" if the layer has none,
+        None if that is not known."""
         leaf, kept = node.edges[1], array_of(saved_by(node).get("weight"))
         weight = kept if leaf is None else getattr(getattr(leaf, "variable", None), "_array", None)
         for path, module in getattr(self.model, "named_modules", tuple)():
@@ -405,8 +381,8 @@ class Content:
         return "" if np.allclose(x @ w.T, out, 1e-4, 1e-6) else "constant"
 
     def constants(self) -> Iterator[dict[str, Any]]:
-        """A box for each array without a gradient that an op has saved as an input, such as the
-        network's input. A single number without a name stays in the formula alone."""
+        """A box for each array without a gradient that an op has saved as an input, such as the network's input. A
+        single number without a name stays in the formula alone."""
         places = [
             (i, node, slot, array, self.name_of(node, slot, name, array))
             for i, node in reversed([*enumerate(self.order)])
@@ -442,8 +418,8 @@ class Content:
         return found or CONSTANTS.get((own, name), "" if name in NO_NAMES else name)
 
     def is_dropped(self, node: Node, array: np.ndarray, maker: str) -> bool:
-        """Whether the array is a mask of dropout: made by a call of dropout, or inside the model
-        with the scale of one of its Dropout modules."""
+        """Whether the array is a mask of dropout: made by a call of dropout, or inside the model with the scale of one
+        of its Dropout modules."""
         values = np.unique(array)
         if "drop" in maker.lower():
             return len(values) <= 2
@@ -493,20 +469,15 @@ class Content:
         return found
 
     def source(self, node: Node) -> str | None:
-        """The key of the statement that made the node, put into the table of sources with the lines
-        around it."""
+        """The key of the statement that made the node, put into the table of sources with the lines around it."""
         if node.where is None or node.leaf:
             return None
         code, lasti = node.where
         line, lines = line_of(code, lasti), linecache.getlines(code.co_filename)
         start = max(0, line - 1 - CONTEXT_LINES)
-        text = dedent("".join(lines[start : line + CONTEXT_LINES])).split("\n")[
-            : line + CONTEXT_LINES - start
-        ]
+        text = dedent("".join(lines[start : line + CONTEXT_LINES])).split("\n")[: line + CONTEXT_LINES - start]
         key = f"{code.co_filename}:{line}"
-        self.sources.setdefault(
-            key, {"file": code.co_filename, "line": line, "from": start + 1, "text": text}
-        )
+        self.sources.setdefault(key, {"file": code.co_filename, "line": line, "from": start + 1, "text": text})
         return key
 
     def step(self, step: Step) -> dict[str, Any]:
@@ -524,12 +495,7 @@ class Content:
             for a in step.arrivals
         ]
         grad = None if step.grad is None else [self.number(g) for g in step.grad]
-        return {
-            "node": i,
-            "incoming": self.arrived(step.node, step.incoming),
-            "arrivals": arrivals,
-            "grad": grad,
-        }
+        return {"node": i, "incoming": self.arrived(step.node, step.incoming), "arrivals": arrivals, "grad": grad}
 
 
 def constant_inputs(node: Node) -> Iterator[tuple[int, str, np.ndarray]]:
@@ -547,8 +513,7 @@ def constant_inputs(node: Node) -> Iterator[tuple[int, str, np.ndarray]]:
 def homes_of(
     order: list[Node], params: Params, raw_names: dict[int, str], places: Places
 ) -> dict[Node, tuple[str, ...]]:
-    """The module of each node, as the parts of its path: by the recorded calls, else by the names
-    of the parameters."""
+    """The module of each node, as the parts of its path: by the recorded calls, else by the names of the parameters."""
     place = {node: i for i, node in enumerate(order)}
     calls = {node: call_of(node, params) for node in order if not node.leaf}
     paths = {tuple(name.split(".")[:-1]) for name in raw_names.values()}
@@ -562,11 +527,7 @@ def homes_of(
 
     outside = outside_of_modules(order, params, places) if isinstance(params, Module) else set()
     inputs = [
-        [
-            place[edge]
-            for edge in node.edges
-            if edge is not None and not (edge.leaf and node in outside)
-        ]
+        [place[edge] for edge in node.edges if edge is not None and not (edge.leaf and node in outside)]
         for node in order
     ]
     homes = dict(zip(order, modules_of(Graph([box(node) for node in order], inputs))))
@@ -578,8 +539,8 @@ def homes_of(
 
 
 def outside_of_modules(order: list[Node], model: Module, places: Places) -> set[Node]:
-    """The nodes that no module of the model has made: the line is in no method of a module, and
-    calls the function of the op itself. Another call, such as `model(x)`, may run a module."""
+    """The nodes that no module of the model has made: the line is in no method of a module, and calls the function of
+    the op itself. Another call, such as `model(x)`, may run a module."""
     inside, found = code_of_modules(model), set()
     for node in order:
         op = node.op
@@ -609,16 +570,14 @@ def ops_of_calls(order: list[Node], model: Params) -> Counter[Call]:
 
 
 def slices(paths: set[tuple[str, ...]]) -> Callable[[tuple[str, ...]], tuple[str, ...]]:
-    """A function that gives a path one level more where a module holds many numbered ones: "0:10"
-    holds the modules 0 to 9, so that a long Sequential closes, too."""
+    """A function that gives a path one level more where a module holds many numbered ones: "0:10" holds the modules 0
+    to 9, so that a long Sequential closes, too."""
     children: dict[tuple[str, ...], set[str]] = {}
     for path in paths:
         for n, part in enumerate(path):
             children.setdefault(path[:n], set()).add(part)
     many = {
-        path
-        for path, parts in children.items()
-        if len(parts) > MAX_CHILDREN and all(part.isdigit() for part in parts)
+        path for path, parts in children.items() if len(parts) > MAX_CHILDREN and all(part.isdigit() for part in parts)
     }
 
     def sliced(path: tuple[str, ...]) -> tuple[str, ...]:

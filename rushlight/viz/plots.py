@@ -59,14 +59,13 @@ def plot(
     path: str | os.PathLike[str] | None = None,
     ax: Any = None,
 ) -> Plot:
-    """y = f(x), f′(x), f″(x), ... from `start` to `stop` on one axis; the derivatives are
-    autograd's.
+    """y = f(x), f′(x), f″(x), ... from `start` to `stop` on one axis; the derivatives are autograd's.
 
-    `f` takes a float64 tensor of `points` numbers and returns one of the same shape, each number
-    from its own x; or it is a formula as text, "x**3 + x". `derivatives`: their number, by default
+    `f` takes a float64 tensor of `points` numbers and returns one of the same shape, each number from its own x; or it
+    is a formula as text, "x**3 + x". `derivatives`: their number, by default
     2. `path`: the file to write. `ax`: matplotlib axes to draw on, by default new ones. Raises
-    `ValueError` for an empty range, a result of another shape, and a text that is not a formula;
-    `ImportError` without matplotlib.
+    `ValueError` for an empty range, a result of another shape, and a text that is not a formula; `ImportError` without
+    matplotlib.
 
     >>> import rushlight as torch
     >>> drawn = torch.viz.plot(lambda x: x**3 + x, -3, 3)
@@ -76,9 +75,7 @@ def plot(
     if not (np.isfinite(start) and np.isfinite(stop) and start < stop):
         raise ValueError(f"viz.plot: the range must increase, but it goes from {start} to {stop}")
     if points < 2 or derivatives < 0:
-        raise ValueError(
-            f"viz.plot: at least 2 points and 0 derivatives, not {points} and {derivatives}"
-        )
+        raise ValueError(f"viz.plot: at least 2 points and 0 derivatives, not {points} and {derivatives}")
     label = f if isinstance(f, str) else ""
     if isinstance(f, str):
         f = read(f)
@@ -92,16 +89,14 @@ def plot(
 
 
 def curves(f: Callable[[Tensor], Tensor], x: np.ndarray, derivatives: int) -> list[np.ndarray]:
-    """f and its derivatives at each x, as derivatives of the sum of f(x), since each number depends
-    on its own x only.
-    """
+    """f and its derivatives at each x, as derivatives of the sum of f(x), since each number depends on its own x
+    only."""
     with enable_grad():
         t = from_array(x.copy()).requires_grad_()
         y = f(t)
         if not isinstance(y, Tensor) or y.shape != t.shape:
             raise ValueError(
-                f"viz.plot: f must return a tensor of x's shape {tuple(t.shape)}, computed "
-                "elementwise; it returned "
+                f"viz.plot: f must return a tensor of x's shape {tuple(t.shape)}, computed elementwise; it returned "
                 f"{tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__}"
             )
         found = [y._array]
@@ -148,14 +143,12 @@ def draw(axes: Any, x: np.ndarray, found: list[np.ndarray], label: str) -> None:
 
 
 def readable(found: list[np.ndarray]) -> tuple[float, float] | None:
-    """Limits of the y axis that cut off poles: the range in which f and f' are most of the time;
-    None if everything fits.
+    """Limits of the y axis that cut off poles: the range in which f and f' are most of the time; None if everything
+    fits.
     """
     values = np.concatenate(found)
     values = values[np.isfinite(values)]
-    middles = [
-        np.quantile(c[np.isfinite(c)], [0.06, 0.94]) for c in found[:2] if np.isfinite(c).any()
-    ]
+    middles = [np.quantile(c[np.isfinite(c)], [0.06, 0.94]) for c in found[:2] if np.isfinite(c).any()]
     if not middles:
         return None
     low, high = min(m[0] for m in middles), max(m[1] for m in middles)
@@ -165,12 +158,8 @@ def readable(found: list[np.ndarray]) -> tuple[float, float] | None:
     return low - 0.3 * span, high + 0.3 * span
 
 
-def parted(
-    x: np.ndarray, curve: np.ndarray, limits: tuple[float, float] | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """The points of the curve, with a gap at a pole, where f leaves on one side of 0 and returns on
-    the other.
-    """
+def parted(x: np.ndarray, curve: np.ndarray, limits: tuple[float, float] | None) -> tuple[np.ndarray, np.ndarray]:
+    """The points of the curve, with a gap at a pole, where f leaves on one side of 0 and returns on the other."""
     curve = np.where(np.isfinite(curve), curve, np.nan)
     if limits is None:
         return x, curve

@@ -17,27 +17,9 @@ from rushlight.introspect.formulas import Formula
 from rushlight.viz.backward_steps import Arrival, Step
 from rushlight.viz.graph_formulas import Symbols, is_partial, readable
 from rushlight.viz.node_names import CALL_ORDER, MAX_EXPRESSION_LETTERS, Places
-from rushlight.viz.op_sentences import (
-    ELEMENTWISE,
-    Use,
-    backward_sentence,
-    forward_sentence,
-    into_a_part,
-    saved_by,
-)
+from rushlight.viz.op_sentences import ELEMENTWISE, Use, backward_sentence, forward_sentence, into_a_part, saved_by
 
-ARITHMETIC = {
-    "add",
-    "sub",
-    "mul",
-    "div",
-    "pow",
-    "neg",
-    "mm",
-    "dot",
-    "mv",
-    "square",
-}  # written with signs
+ARITHMETIC = {"add", "sub", "mul", "div", "pow", "neg", "mm", "dot", "mv", "square"}  # written with signs
 # A number with more digits than a factor needs; a bound that is compared keeps its digits.
 LONG_NUMBER = re.compile(r"(?<![\d.])(?<![<>=] )(?<![<>=] -)\d+\.\d{6,}")
 INDEXING = ("index", "getitem")
@@ -310,8 +292,8 @@ def written(value: Any) -> str:
 
 
 def to_digits(real: float, digits: int) -> float:
-    """`real` rounded to `digits` digits. Halves are rounded away from 0, as by JavaScript's
-    toPrecision, which numbers.js calls."""
+    """`real` rounded to `digits` digits. Halves are rounded away from 0, as by JavaScript's toPrecision, which
+    numbers.js calls."""
     return float(Context(digits, ROUND_HALF_UP).create_decimal(real)) if isfinite(real) else real
 
 
@@ -326,8 +308,8 @@ def one_number(value: Any) -> bool:
 
 
 def forward_reason(formulas: NamedFormulas, node: Node, result: Node | None = None) -> str:
-    """The op as a sentence, with numbers if all inputs are single numbers: `o = tanh(n) = 0.7`.
-    `result`: of an op with several outputs, the one that the graph has."""
+    """The op as a sentence, with numbers if all inputs are single numbers: `o = tanh(n) = 0.7`. `result`: of an op with
+    several outputs, the one that the graph has."""
     name, value = formulas.names[node], formulas.values.get(node)
     step = formulas.step(node)
     op = node.op
@@ -346,9 +328,7 @@ def forward_reason(formulas: NamedFormulas, node: Node, result: Node | None = No
     sizes = np.shape(value) if value is not None else (result or node).shape or ()
     shape = "×".join(map(str, sizes)) or "one number"
     options = {} if op is None else op.options
-    several = (
-        value is None and result is None and bool(options.get("list") or options.get("outputs"))
-    )
+    several = value is None and result is None and bool(options.get("list") or options.get("outputs"))
     if len(sizes) == 1:
         shape = "1 number" if sizes[0] == 1 else f"{sizes[0]} numbers"
     made = "Several results." if several else f"Result: {shape}."
@@ -370,9 +350,7 @@ def arrival_reason(formulas: NamedFormulas, step: Step, arrival: Arrival, uses: 
     return " ".join([text, *formulas.defined(text)])
 
 
-def scalar_chain(
-    formulas: NamedFormulas, step: Step, arrival: Arrival, local: str, uses: int
-) -> str:
+def scalar_chain(formulas: NamedFormulas, step: Step, arrival: Arrival, local: str, uses: int) -> str:
     """`0.5 arrives: o = tanh(n), so do/dn = 1 - o² = 0.5; n gets 0.5 · 0.5 = 0.25.`"""
     node, names = step.node, formulas.names
     out, into = names[node], names[arrival.target]
@@ -382,8 +360,8 @@ def scalar_chain(
     gets = f"{into}.grad" if uses == 1 and without_grad(arrival.target) else into
     return (
         f"{written(step.incoming)} arrives: {out} = {formulas.step(node)}, "
-        f"{slope_text(node, arrival, out, into, equals)}; "
-        f"{gets} gets {written(step.incoming)} · {factor(derivative)} = {written(arrival.gives)}."
+        f"{slope_text(node, arrival, out, into, equals)}; {gets} gets {written(step.incoming)} · {factor(derivative)} "
+        f"= {written(arrival.gives)}."
     )
 
 

@@ -1,6 +1,4 @@
-"""The backward graph as a picture: drawn by Graphviz if it is installed, else by the built-in
-layout.
-"""
+"""The backward graph as a picture: drawn by Graphviz if it is installed, else by the built-in layout."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from rushlight.viz.text import COLOURS, dot_text, grouped
 LETTER, LINE = 6.65, 15.0  # width of a letter of 11 px monospace, and line height
 PAD, MARGIN = 9.0, 16.0  # inside a box, and around the picture
 # of a picture; of a picture that Graphviz draws in about a second
-MAX_BOXES, MAX_GRAPHVIZ_BOXES = (5000, 400)
+MAX_BOXES, MAX_GRAPHVIZ_BOXES = 5000, 400
 FONT = 7.5  # points, in pictures by matplotlib
 STROKES = {"output": "#d9a520", "op": "#aab2c0", "leaf": "#5fa874", "module": "#5b7fb5"}
 EDGE = "#8a93a3"
@@ -38,23 +36,16 @@ class Svg(str):
         return f"<div style='overflow:auto'>{self}{more}</div>"
 
 
-def svg(
-    output: Any,
-    params: Params = None,
-    *,
-    engine: str | None = None,
-    collapse: bool | int | None = None,
-) -> Svg:
+def svg(output: Any, params: Params = None, *, engine: str | None = None, collapse: bool | int | None = None) -> Svg:
     """A picture of the backward graph of a tensor, as SVG text; a notebook shows it.
 
-    The output is at the top, and arrows show where gradients go: through the ops to the leaves
-    (green). Pointing at an op shows the line of your program that made it. `params` names the
-    leaves: a dict, `model.named_parameters()` or the model. `engine`: "dot" (Graphviz), "own" (no
-    program needed), or None: Graphviz if `dot` is on the PATH and the graph is not too large for
-    it. `collapse`: True draws each nn module as one box, at most 40 boxes if it can; a number is
-    the depth of names ("layer1.0" is 2); False draws every box; None collapses graphs of more than
-    40 boxes. Raises `ValueError` if nothing was recorded for `output` and for more than 5000 boxes,
-    `RuntimeError` if `engine="dot"` fails.
+    The output is at the top, and arrows show where gradients go: through the ops to the leaves (green). Pointing at an
+    op shows the line of your program that made it. `params` names the leaves: a dict, `model.named_parameters()` or the
+    model. `engine`: "dot" (Graphviz), "own" (no program needed), or None: Graphviz if `dot` is on the PATH and the
+    graph is not too large for it. `collapse`: True draws each nn module as one box, at most 40 boxes if it can; a
+    number is the depth of names ("layer1.0" is 2); False draws every box; None collapses graphs of more than 40 boxes.
+    Raises `ValueError` if nothing was recorded for `output` and for more than 5000 boxes, `RuntimeError` if
+    `engine="dot"` fails.
 
     >>> import rushlight as torch
     >>> x = torch.tensor(3., requires_grad=True)
@@ -69,14 +60,11 @@ def picture(every: Graph, engine: str | None, collapse: bool | int | None) -> Sv
         raise ValueError(f'viz.svg: engine must be "dot", "own" or None, not {engine!r}')
     found = checked(grouped(every, collapse))
     program = (
-        None
-        if engine == "own" or (engine is None and len(found.boxes) > MAX_GRAPHVIZ_BOXES)
-        else shutil.which("dot")
+        None if engine == "own" or (engine is None and len(found.boxes) > MAX_GRAPHVIZ_BOXES) else shutil.which("dot")
     )
     if engine == "dot" and program is None:
         raise RuntimeError(
-            "viz.svg: Graphviz's program `dot` is not on the PATH; install Graphviz or use "
-            'engine="own"'
+            'viz.svg: Graphviz\'s program `dot` is not on the PATH; install Graphviz or use engine="own"'
         )
     made = Svg(draw_with(program, found) if program else draw(found))
     if len(found.boxes) < len(every.boxes) <= MAX_BOXES // 10:
@@ -85,17 +73,12 @@ def picture(every: Graph, engine: str | None, collapse: bool | int | None) -> Sv
 
 
 def png(
-    output: Any,
-    path: str | os.PathLike[str],
-    params: Params = None,
-    *,
-    collapse: bool | int | None = None,
+    output: Any, path: str | os.PathLike[str], params: Params = None, *, collapse: bool | int | None = None
 ) -> None:
-    """The same picture as a PNG file: drawn by Graphviz where `dot` is on the PATH, else with
-    matplotlib.
+    """The same picture as a PNG file: drawn by Graphviz where `dot` is on the PATH, else with matplotlib.
 
-    Of more than 400 boxes it is the overview: the longer side has 10,000 pixels, and letters that
-    would be smaller than 3 are left out; `svg` has them all.
+    Of more than 400 boxes it is the overview: the longer side has 10,000 pixels, and letters that would be smaller than
+    3 are left out; `svg` has them all.
 
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "graph.png")
@@ -116,10 +99,7 @@ def save(every: Graph, path: str | os.PathLike[str], collapse: bool | int | None
         folder = Path(path).parent
         if not folder.is_dir():
             raise FileNotFoundError(
-                explain(
-                    f"viz.png: cannot write to the missing folder {str(folder)!r} ",
-                    "create it first",
-                )
+                explain(f"viz.png: cannot write to the missing folder {str(folder)!r} ", "create it first")
             )
         run(program, found, ["-Tpng", "-Gdpi=110", "-o", os.fspath(path)])
 
@@ -128,9 +108,8 @@ def checked(found: Graph) -> Graph:
     """The graph. ValueError if it has more than MAX_BOXES boxes."""
     if len(found.boxes) > MAX_BOXES:
         raise ValueError(
-            f"viz.svg: a graph of {len(found.boxes)} nodes is too large to read (at most "
-            f"{MAX_BOXES}); "
-            "draw fewer steps or layers, or use viz.print_graph"
+            f"viz.svg: a graph of {len(found.boxes)} nodes is too large to read (at most {MAX_BOXES}); draw fewer "
+            "steps or layers, or use viz.print_graph"
         )
     return found
 
@@ -141,9 +120,7 @@ def draw_with(program: str, found: Graph) -> str:
 
 
 def run(program: str, found: Graph, options: list[str]) -> str:
-    done = subprocess.run(
-        [program, *options], input=dot_text(found), capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([program, *options], input=dot_text(found), capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f'viz.svg: {program} failed: {done.stderr.strip()}; try engine="own"')
     return done.stdout
@@ -155,8 +132,7 @@ def paint(found: Graph, path: str | os.PathLike[str]) -> None:
         from matplotlib.collections import LineCollection, PatchCollection
     except ImportError:
         raise ImportError(
-            "viz.png needs Graphviz's program dot or matplotlib: pip install 'rushlight[viz]'; "
-            "viz.svg needs neither"
+            "viz.png needs Graphviz's program dot or matplotlib: pip install 'rushlight[viz]'; viz.svg needs neither"
         ) from None
     from matplotlib.figure import Figure
     from matplotlib.patches import FancyBboxPatch
@@ -184,22 +160,11 @@ def paint(found: Graph, path: str | os.PathLike[str]) -> None:
     ]
     axes.add_collection(PatchCollection(boxes, match_original=True, zorder=2), autolim=False)
     for p, text in zip(points, texts) if readable else ():
-        axes.text(
-            p.x,
-            p.y,
-            "\n".join(text),
-            ha="center",
-            va="center",
-            fontsize=FONT,
-            family="monospace",
-            zorder=3,
-        )
+        axes.text(p.x, p.y, "\n".join(text), ha="center", va="center", fontsize=FONT, family="monospace", zorder=3)
     figure.savefig(path, format="png")
 
 
-def placed(
-    found: Graph,
-) -> tuple[list[list[str]], list[Point], list[list[int]], tuple[float, float]]:
+def placed(found: Graph) -> tuple[list[list[str]], list[Point], list[list[int]], tuple[float, float]]:
     """The lines of each box, the layout moved into the picture, and the picture's size."""
     texts = [[box.label, *box.notes] for box in found.boxes]
     sizes = [(max(map(len, t)) * LETTER + 2 * PAD, len(t) * LINE + PAD) for t in texts]
@@ -216,8 +181,7 @@ def draw(found: Graph) -> str:
             f'width="{width:.0f}" '
             f'height="{height:.0f}" font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" '
             'font-size="11">',
-            "<title>Backward graph: gradients follow the arrows from the output to the "
-            "leaves</title>",
+            "<title>Backward graph: gradients follow the arrows from the output to the leaves</title>",
             '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
             'markerHeight="7" '
             f'orient="auto"><path d="M0 0.8 L8 4 L0 7.2 z" fill="{EDGE}"/></marker></defs>',
@@ -235,9 +199,7 @@ def draw(found: Graph) -> str:
 
 
 def ports(points: list[Point], routes: list[list[int]]) -> list[tuple[float, float]]:
-    """(x where each edge leaves, x where it enters): spread over the box's side, in the order of
-    their other ends.
-    """
+    """(x where each edge leaves, x where it enters): spread over the box's side, in the order of their other ends."""
     starts, ends = [0.0] * len(routes), [0.0] * len(routes)
     for side, own, near in ((starts, 0, 1), (ends, -1, -2)):
         groups: dict[int, list[int]] = {}
@@ -252,8 +214,7 @@ def ports(points: list[Point], routes: list[list[int]]) -> list[tuple[float, flo
 
 
 def curve(points: list[Point], way: list[int], start: float, end: float) -> str:
-    """The curve of an edge, from the bottom of the first box to the top of the last box, vertical
-    at each point."""
+    """The curve of an edge, from the bottom of the first box to the top of the last box, vertical at each point."""
     first, last = points[way[0]], points[way[-1]]
     stops = [(start, first.y + first.height / 2)]
     stops += [(points[i].x, points[i].y) for i in way[1:-1]]

@@ -19,13 +19,12 @@ FRAME = 'style=rounded color="#b9c1cd" fontname="monospace" fontsize=10 fontcolo
 
 
 def print_graph(output: Any, params: Params = None, file: IO[str] | None = None) -> None:
-    """Print the backward graph of a tensor: the last op first, and below each op the ops of its
-    inputs.
+    """Print the backward graph of a tensor: the last op first, and below each op the ops of its inputs.
 
-    A node used several times is printed once, with a number, and later only referred to. Constants,
-    which get no gradient, are left out. Leaves and results have the names of your variables;
-    `params` names leaves: a dict, `model.named_parameters()` or the model; `file`: by default
-    standard output. Raises `ValueError` if nothing was recorded for `output`.
+    A node used several times is printed once, with a number, and later only referred to. Constants, which get no
+    gradient, are left out. Leaves and results have the names of your variables; `params` names leaves: a dict,
+    `model.named_parameters()` or the model; `file`: by default standard output. Raises `ValueError` if nothing was
+    recorded for `output`.
 
     >>> import rushlight as torch
     >>> x = torch.tensor([[1., 2., 3.]], requires_grad=True)
@@ -94,10 +93,9 @@ def shared(found: Graph) -> dict[int, int]:
 def dot(output: Any, params: Params = None, *, collapse: bool | int | None = None) -> str:
     """The backward graph of a tensor in Graphviz's language: `dot -Tpng` draws it.
 
-    Arrows show where gradients go, from the output to the leaves. A leaf shows its shape and, if it
-    has at most four elements, these and their gradient. `params` names the leaves: a dict,
-    `model.named_parameters()` or the model. `collapse`: as in `svg`. Raises `ValueError` if nothing
-    was recorded for `output`.
+    Arrows show where gradients go, from the output to the leaves. A leaf shows its shape and, if it has at most four
+    elements, these and their gradient. `params` names the leaves: a dict, `model.named_parameters()` or the model.
+    `collapse`: as in `svg`. Raises `ValueError` if nothing was recorded for `output`.
 
     >>> import rushlight as torch
     >>> x = torch.tensor(3., requires_grad=True)
@@ -117,8 +115,7 @@ def grouped(found: Graph, collapse: bool | int | None) -> Graph:
 def dot_text(found: Graph) -> str:
     out = [
         "digraph backward {",
-        '  node [shape=box style="rounded,filled" color="#8a93a3" fontname="monospace" '
-        "fontsize=11]",
+        '  node [shape=box style="rounded,filled" color="#8a93a3" fontname="monospace" fontsize=11]',
         '  edge [color="#8a93a3" arrowsize=0.7]',
     ]
     for i, box in enumerate(found.boxes):
@@ -132,9 +129,7 @@ def dot_text(found: Graph) -> str:
 
 def frames(found: Graph) -> Iterator[str]:
     """A frame around the boxes of each module; nested modules have frames inside."""
-    homes = [
-        () if box.kind == "module" else home for box, home in zip(found.boxes, modules_of(found))
-    ]
+    homes = [() if box.kind == "module" else home for box, home in zip(found.boxes, modules_of(found))]
     opened: tuple[str, ...] = ()
     for home, i in sorted((home, i) for i, home in enumerate(homes) if home):
         shared = 0
@@ -143,10 +138,7 @@ def frames(found: Graph) -> Iterator[str]:
         yield from ["  }"] * (len(opened) - shared)
         for depth in range(shared, len(home)):
             name = ".".join(home[: depth + 1])
-            yield (
-                f"  subgraph {quoted('cluster ' + name)} {{ label={quoted(name)} labeljust=l "
-                f"{FRAME}"
-            )
+            yield (f"  subgraph {quoted('cluster ' + name)} {{ label={quoted(name)} labeljust=l {FRAME}")
         opened = home
         yield f"  n{i}"
     yield from ["  }"] * len(opened)

@@ -1,5 +1,4 @@
-"""The page of a training loop: some steps recorded, to slide through weights, gradients and
-loss."""
+"""The page of a training loop: some steps recorded, to slide through weights, gradients and loss."""
 
 from __future__ import annotations
 
@@ -22,13 +21,13 @@ MAX_LOSSES = 4000  # of the curve; of more steps, every second goes
 
 
 def steps(model: Any, optimizer: Any = None, *, every: int = 1, loss: str = "loss") -> TrainingPage:
-    """Record steps of a training loop, and make a page that slides through them: the loss, and of
-    each parameter its values, its gradient and the size of its update.
+    """Record steps of a training loop, and make a page that slides through them: the loss, and of each parameter its
+    values, its gradient and the size of its update.
 
-    With `optimizer`, the steps `every`, 2 `every`, ... are recorded when it steps: the gradients
-    as they are then, and the loss from your variable of the name `loss`. Without it, or for a loss
-    elsewhere, call `page.record(loss)` after `backward()`. Nothing of the training changes. The
-    page is bounded: of a long training it keeps every second step, and
+    With `optimizer`, the steps `every`, 2 `every`, ... are recorded when it steps: the gradients as they are then, and
+    the loss from your variable of the name `loss`. Without it, or for a loss elsewhere, call `page.record(loss)` after
+    `backward()`. Nothing of the training changes. The page is bounded: of a long training it keeps every second step,
+    and
     names the steps that it shows.
 
     >>> import rushlight as torch
@@ -47,8 +46,7 @@ def steps(model: Any, optimizer: Any = None, *, every: int = 1, loss: str = "los
 
 
 class TrainingPage:
-    """The recorded steps of a training loop: see `viz.steps`. `html()` is the page, `save(path)`
-    writes it.
+    """The recorded steps of a training loop: see `viz.steps`. `html()` is the page, `save(path)` writes it.
 
     >>> model = rushlight.nn.Linear(1, 1)
     >>> with rushlight.viz.steps(model) as page:
@@ -64,8 +62,7 @@ class TrainingPage:
         if not hasattr(model, "named_parameters"):
             raise TypeError(
                 explain(
-                    f"viz.steps: expected a module, got {type(model).__name__}",
-                    "give the model, then the optimizer",
+                    f"viz.steps: expected a module, got {type(model).__name__}", "give the model, then the optimizer"
                 )
             )
         self.model, self.optimizer, self.every, self.loss_name = model, optimizer, every, loss
@@ -106,8 +103,8 @@ class TrainingPage:
             self.before = None
 
     def record(self, loss: Any = None) -> None:
-        """Count a step, and record it if its number is a multiple of `every`: for a loop whose
-        optimizer was not given. Call it after `backward()` and before `step()`."""
+        """Count a step, and record it if its number is a multiple of `every`: for a loop whose optimizer was not given.
+        Call it after `backward()` and before `step()`."""
         self.note(loss)
 
     def note(self, loss: Any) -> None:
@@ -125,10 +122,7 @@ class TrainingPage:
                 "step": self.count,
                 "loss": None if value is None else exact(np.float64(value)),
                 "values": [describe(p._array) for _, p in self.parameters],
-                "grads": [
-                    None if p._grad is None else describe(p._grad._array)
-                    for _, p in self.parameters
-                ],
+                "grads": [None if p._grad is None else describe(p._grad._array) for _, p in self.parameters],
                 "updates": None,
             }
         )
@@ -141,8 +135,8 @@ class TrainingPage:
         if not self.records:
             raise ValueError(
                 explain(
-                    f"viz.steps: no step was recorded: {self.count} steps of the optimizer ran in "
-                    f"the block, every={self.every}",
+                    f"viz.steps: no step was recorded: {self.count} steps of the optimizer ran in the block, "
+                    f"every={self.every}",
                     "run the loop inside `with viz.steps(model, optimizer) as page:`",
                 )
             )
@@ -177,9 +171,7 @@ class TrainingPage:
             "steps": self.count,
             "every": self.every,
             "losses": [[step, exact(np.float64(value))] for step, value in self.losses],
-            "parameters": [
-                {"name": spoken(name), "shape": list(p.shape)} for name, p in self.parameters
-            ],
+            "parameters": [{"name": spoken(name), "shape": list(p.shape)} for name, p in self.parameters],
             "leftOut": len(self.left_out),
             "records": records,
             "numbers": numbers,

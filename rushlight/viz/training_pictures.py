@@ -1,8 +1,7 @@
 """Pictures of training, by matplotlib: losses, histograms by layer, what a network has learned.
 
-Each function returns a matplotlib Figure, which a notebook shows; `figure.savefig(path)` writes it.
-Colours of text and background are matplotlib's: `plt.style.use("dark_background")` makes all
-pictures dark."""
+Each function returns a matplotlib Figure, which a notebook shows; `figure.savefig(path)` writes it. Colours of text and
+background are matplotlib's: `plt.style.use("dark_background")` makes all pictures dark."""
 
 from __future__ import annotations
 
@@ -52,8 +51,8 @@ class Log:
 class LayerLog:
     """Statistics of a network's layers over time, for `viz.histograms`.
 
-    Inside `with recorder:` the outputs of the layers are recorded. `recorder.step(optimizer)` calls
-    `optimizer.step()`, and records the gradients and how much each weight changes.
+    Inside `with recorder:` the outputs of the layers are recorded. `recorder.step(optimizer)` calls `optimizer.step()`,
+    and records the gradients and how much each weight changes.
 
     >>> model = rushlight.nn.Sequential(rushlight.nn.Linear(2, 8), rushlight.nn.Tanh())
     >>> optimizer = rushlight.optim.SGD(model.parameters(), lr=0.1)
@@ -112,17 +111,14 @@ class LayerLog:
 # -- the functions ---------------------------------------------------------------------------------
 
 
-def training(
-    log: Log | str | os.PathLike[str] | Iterable[Mapping[str, Any]], *, smooth: float = 0.9
-) -> Any:
+def training(log: Log | str | os.PathLike[str] | Iterable[Mapping[str, Any]], *, smooth: float = 0.9) -> Any:
     """Curves of a training run: losses on a logarithmic axis, each other number in a panel below.
 
-    `log`: a `viz.Log`, a list of dicts, one for each step, or the path of a CSV file with a
-    heading. A column named "step" or "epoch" is the x axis. Columns whose names contain "loss"
-    share a panel, and so do those with "acc". A curve of more than 400 points is pale beneath its
-    running mean, in which a step keeps the weight `smooth` of the mean before it (of the logarithm,
-    on a logarithmic axis). Returns a matplotlib Figure. Raises `ValueError` for a log without
-    numbers.
+    `log`: a `viz.Log`, a list of dicts, one for each step, or the path of a CSV file with a heading. A column named
+    "step" or "epoch" is the x axis. Columns whose names contain "loss" share a panel, and so do those with "acc". A
+    curve of more than 400 points is pale beneath its running mean, in which a step keeps the weight `smooth` of the
+    mean before it (of the logarithm, on a logarithmic axis). Returns a matplotlib Figure. Raises `ValueError` for a log
+    without numbers.
 
     >>> figure = rushlight.viz.training([{"loss": 2.3}, {"loss": 1.1}, {"loss": 0.6}])
     >>> figure.axes[0].lines[0].get_ydata().tolist()
@@ -142,9 +138,7 @@ def training(
     order = sorted(groups, key=lambda key: (key != "loss", key != "accuracy"))
     figure = blank(7.2, 1.6 + 1.9 * len(order))
     panels = np.atleast_1d(
-        figure.subplots(
-            len(order), sharex=True, height_ratios=[1.6 if k == "loss" else 1.0 for k in order]
-        )
+        figure.subplots(len(order), sharex=True, height_ratios=[1.6 if k == "loss" else 1.0 for k in order])
     )
     for axes, key in zip(panels, order):
         seen = np.concatenate([columns[name] for name in groups[key]])
@@ -165,11 +159,11 @@ def training(
 def histograms(recorder: LayerLog) -> Any:
     """Activations, gradients and update:data ratios by layer, as makemore (part 3) draws them.
 
-    Above: the distribution of each layer's output in the last forward pass, and of each weight's
-    gradient. Below: over time, the standard deviation of the outputs, and log10 of
-    std(update) / std(weight), which should be near -3. Of the layers those without weights are
-    drawn, if there are any, with the share of outputs that are saturated (|output| > 0.97 of a
-    tanh, 0 of a ReLU). Returns a matplotlib Figure. Raises `ValueError` if
+    Above: the distribution of each layer's output in the last forward pass, and of each weight's gradient. Below: over
+    time, the standard deviation of the outputs, and log10 of
+    std(update) / std(weight), which should be near -3. Of the layers those without weights are drawn, if there are any,
+    with the share of outputs that are saturated (|output| > 0.97 of a tanh, 0 of a ReLU). Returns a matplotlib Figure.
+    Raises `ValueError` if
     nothing was recorded.
 
     >>> model = rushlight.nn.Sequential(rushlight.nn.Linear(2, 8), rushlight.nn.Tanh())
@@ -183,8 +177,8 @@ def histograms(recorder: LayerLog) -> Any:
     """
     if not recorder.activations or not recorder.gradients:
         raise ValueError(
-            "viz.histograms: the recorder has no activations or no gradients; hint: run the model "
-            "inside `with recorder:`, and call recorder.step(optimizer) after backward()"
+            "viz.histograms: the recorder has no activations or no gradients; hint: run the model inside `with "
+            "recorder:`, and call recorder.step(optimizer) after backward()"
         )
     figure = blank(12.0, 7.0)
     panels = figure.subplots(2, 2)
@@ -215,10 +209,9 @@ def decision_boundary(
 ) -> Any:
     """The classes that a model gives to the points of the plane, and the data of `y`.
 
-    `X`: (N, 2). `model` takes float32 (M, 2) and returns (M, classes), of which the largest counts,
-    or (M, 1) or (M,), of which the sign counts. A module is run in evaluation mode. `y`: (N,),
-    class numbers, or -1 and 1. Returns a matplotlib Figure. Raises `ValueError` if X has no two
-    columns or y another length.
+    `X`: (N, 2). `model` takes float32 (M, 2) and returns (M, classes), of which the largest counts, or (M, 1) or (M,),
+    of which the sign counts. A module is run in evaluation mode. `y`: (N,), class numbers, or -1 and 1. Returns a
+    matplotlib Figure. Raises `ValueError` if X has no two columns or y another length.
 
     >>> X = rushlight.tensor([[0., 0.], [1., 1.]])
     >>> figure = rushlight.viz.decision_boundary(lambda x: x.sum(1) - 1, X, [0, 1])
@@ -228,15 +221,11 @@ def decision_boundary(
     points, labels = array_of(X), array_of(y).reshape(-1)
     if points.ndim != 2 or points.shape[1] != 2 or len(labels) != len(points):
         raise ValueError(
-            f"viz.decision_boundary: X has shape {points.shape} and y {labels.shape}; "
-            "hint: X is (N, 2) and y is (N,)"
+            f"viz.decision_boundary: X has shape {points.shape} and y {labels.shape}; hint: X is (N, 2) and y is (N,)"
         )
     low, high = points.min(0), points.max(0)
     margin = 0.15 * np.maximum(high - low, 1e-6)
-    xs, ys = (
-        np.linspace(a - m, b + m, GRID_POINTS, dtype=np.float32)
-        for a, b, m in zip(low, high, margin)
-    )
+    xs, ys = (np.linspace(a - m, b + m, GRID_POINTS, dtype=np.float32) for a, b, m in zip(low, high, margin))
     found, count = classified(model, np.stack(np.meshgrid(xs, ys), -1))
     figure = blank(6.0, 5.2)
     axes = figure.subplots()
@@ -275,10 +264,9 @@ def classified(model: Callable[[Tensor], Tensor], grid: np.ndarray) -> tuple[np.
 def filters(conv: Any) -> Any:
     """The filters of a convolution as small pictures: one for each output channel.
 
-    `conv`: a Conv2d, or its weight (out, in, height, width). With 3 input channels the pictures are
-    coloured, else each shows the mean over the input channels. One scale for all: white is 0, blue
-    positive, red negative. At most 64 filters. Returns a matplotlib Figure. Raises `ValueError` for
-    a weight that has not 4 dimensions.
+    `conv`: a Conv2d, or its weight (out, in, height, width). With 3 input channels the pictures are coloured, else each
+    shows the mean over the input channels. One scale for all: white is 0, blue positive, red negative. At most 64
+    filters. Returns a matplotlib Figure. Raises `ValueError` for a weight that has not 4 dimensions.
 
     >>> figure = rushlight.viz.filters(rushlight.nn.Conv2d(1, 8, 3))
     >>> len([axes for axes in figure.axes if axes.images])
@@ -287,8 +275,7 @@ def filters(conv: Any) -> Any:
     weight = array_of(getattr(conv, "weight", conv))
     if weight.ndim != 4:
         raise ValueError(
-            f"viz.filters: the weight has shape {weight.shape}; hint: pass a Conv2d, whose weight "
-            "has 4 dimensions"
+            f"viz.filters: the weight has shape {weight.shape}; hint: pass a Conv2d, whose weight has 4 dimensions"
         )
     count, channels = min(len(weight), MAX_MAPS), weight.shape[1]
     across = min(8, count)
@@ -321,10 +308,9 @@ def filters(conv: Any) -> Any:
 def attention(weights: Any, tokens: Sequence[str], *, keys: Sequence[str] | None = None) -> Any:
     """The attention weights of each query: row i shows those of query i, whose sum is 1.
 
-    `weights`: (queries, keys), or (heads, queries, keys) with a panel for each head; a leading
-    dimension of 1 is left out. `tokens`: the texts of the queries, and of the keys unless `keys` is
-    given. All panels share one scale from 0. Returns a matplotlib Figure. Raises `ValueError` if
-    the texts do not fit the weights.
+    `weights`: (queries, keys), or (heads, queries, keys) with a panel for each head; a leading dimension of 1 is left
+    out. `tokens`: the texts of the queries, and of the keys unless `keys` is given. All panels share one scale from 0.
+    Returns a matplotlib Figure. Raises `ValueError` if the texts do not fit the weights.
 
     >>> w = rushlight.eye(3)
     >>> figure = rushlight.viz.attention(w, ["a", "cat", "sat"])
@@ -338,9 +324,8 @@ def attention(weights: Any, tokens: Sequence[str], *, keys: Sequence[str] | None
     across = list(tokens if keys is None else keys)
     if shown.ndim != 3 or shown.shape[1:] != (len(tokens), len(across)):
         raise ValueError(
-            f"viz.attention: weights of shape {tuple(array_of(weights).shape)} do not fit "
-            f"{len(tokens)} queries and {len(across)} keys; hint: one head of one sample has shape "
-            "(queries, keys)"
+            f"viz.attention: weights of shape {tuple(array_of(weights).shape)} do not fit {len(tokens)} queries and "
+            f"{len(across)} keys; hint: one head of one sample has shape (queries, keys)"
         )
     heads = len(shown)
     columns = min(4, heads)
@@ -363,19 +348,13 @@ def attention(weights: Any, tokens: Sequence[str], *, keys: Sequence[str] | None
 
 
 def confusion(
-    model_or_predictions: Any,
-    targets: Any,
-    classes: Sequence[str] | None = None,
-    *,
-    inputs: Any = None,
+    model_or_predictions: Any, targets: Any, classes: Sequence[str] | None = None, *, inputs: Any = None
 ) -> Any:
-    """How often class i was read as class j: a cell has the count (none for 0), its colour is
-    the share of row i.
+    """How often class i was read as class j: a cell has the count (none for 0), its colour is the share of row i.
 
-    `model_or_predictions`: class numbers (N,), scores (N, classes), or a model, which is run on
-    `inputs` in evaluation mode. `targets`: class numbers (N,). `classes`: names. The title has the
-    accuracy. Returns a matplotlib Figure. Raises `ValueError` for other shapes, and for a model
-    without inputs.
+    `model_or_predictions`: class numbers (N,), scores (N, classes), or a model, which is run on `inputs` in evaluation
+    mode. `targets`: class numbers (N,). `classes`: names. The title has the accuracy. Returns a matplotlib Figure.
+    Raises `ValueError` for other shapes, and for a model without inputs.
 
     >>> figure = rushlight.viz.confusion([0, 1, 1], [0, 1, 0], ["cat", "dog"])
     >>> [t.get_text() for t in figure.axes[0].texts]
@@ -383,17 +362,15 @@ def confusion(
     """
     if callable(model_or_predictions) and not isinstance(model_or_predictions, Tensor):
         if inputs is None:
-            raise ValueError(
-                "viz.confusion: a model needs inputs; hint: confusion(model, y, inputs=x)"
-            )
+            raise ValueError("viz.confusion: a model needs inputs; hint: confusion(model, y, inputs=x)")
         with evaluating(model_or_predictions), no_grad():
             model_or_predictions = model_or_predictions(inputs)
     given, true = array_of(model_or_predictions), array_of(targets).reshape(-1).astype(int)
     read = given.argmax(1) if given.ndim == 2 else given.astype(int)
     if read.shape != true.shape:
         raise ValueError(
-            f"viz.confusion: predictions of shape {given.shape} for {len(true)} targets; "
-            "hint: pass class numbers (N,), or scores (N, classes)"
+            f"viz.confusion: predictions of shape {given.shape} for {len(true)} targets; hint: pass class numbers "
+            "(N,), or scores (N, classes)"
         )
     count = len(classes) if classes is not None else int(max(read.max(), true.max())) + 1
     table = np.zeros((count, count), int)
@@ -430,9 +407,7 @@ def blank(width: float, height: float) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise ImportError(
-            "pictures of training need matplotlib: pip install 'rushlight[viz]'"
-        ) from None
+        raise ImportError("pictures of training need matplotlib: pip install 'rushlight[viz]'") from None
     return Figure(figsize=(width, height), layout="constrained")
 
 

@@ -100,12 +100,7 @@ CALLS = {
 
 
 def names(lib):
-    return {
-        "torch": lib,
-        "F": lib.nn.functional,
-        "f": lib.ones,
-        "h": lambda *n: lib.ones(*n, dtype=lib.bfloat16),
-    }
+    return {"torch": lib, "F": lib.nn.functional, "f": lib.ones, "h": lambda *n: lib.ones(*n, dtype=lib.bfloat16)}
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -142,12 +137,7 @@ def test_modules(oracle):
     def ask(lib):
         nn, seen = lib.nn, []
         model = nn.Sequential(
-            nn.Conv2d(1, 2, 3),
-            nn.BatchNorm2d(2),
-            nn.ReLU(),
-            nn.Flatten(),
-            nn.LayerNorm(8),
-            nn.Linear(8, 3),
+            nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.Flatten(), nn.LayerNorm(8), nn.Linear(8, 3)
         )
         for layer in model:
             layer.register_forward_hook(lambda m, args, out: seen.append(str(out.dtype)))
@@ -156,14 +146,11 @@ def test_modules(oracle):
         loss.backward()
         return seen, str(loss.dtype), {str(p.grad.dtype) for p in model.parameters()}.pop()
 
-    assert list(ask(rushlight)) == [
-        list(part) if isinstance(part, list) else part for part in oracle(ask)
-    ]
+    assert list(ask(rushlight)) == [list(part) if isinstance(part, list) else part for part in oracle(ask)]
 
 
 def test_layers_that_take_another_way_to_their_function(oracle):
-    """Of several kinds of convolution and pooling; and a gradient that comes through a rule with a
-    number in it."""
+    """Of several kinds of convolution and pooling; and a gradient that comes through a rule with a number in it."""
 
     def ask(lib):
         nn, seen = lib.nn, []
@@ -252,9 +239,9 @@ with torch.autocast("cpu"):
 print(matmul(torch.ones(1, 1), torch.ones(1, 1)).dtype, pickle.loads(pickle.dumps(cross_entropy)).__name__)
 print(torch.nn.functional.linear.__doc__[:8])
 """
-    told = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    ).stdout.split("\n")
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split(
+        "\n"
+    )
     assert told[:2] == ["torch.bfloat16 torch.bfloat16", "torch.bfloat16"]
     assert told[2:4] == ["torch.float32 cross_entropy", "x w^T + b"[:8]]
 
@@ -264,9 +251,7 @@ def test_no_gates_without_autocast():
         "import sys, rushlight\nrushlight.nn.Linear(1, 1)\nprint('rushlight.amp' in sys.modules, "
         "hasattr(rushlight.matmul, '__wrapped__'))"
     )
-    told = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    ).stdout
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert told == "False False\n"
 
 
@@ -347,15 +332,9 @@ def run_scaler(lib):
     found.append(scaler.state_dict())
     other = lib.amp.GradScaler("cpu")
     other.load_state_dict(scaler.state_dict())
-    found.append(
-        [other.get_scale(), other.get_growth_interval(), other.state_dict() == scaler.state_dict()]
-    )
+    found.append([other.get_scale(), other.get_growth_interval(), other.state_dict() == scaler.state_dict()])
     scaler.update(16.0)
-    return [
-        *found,
-        scaler.get_scale(),
-        [t.item() for t in scaler.scale([lib.tensor(1.0), lib.tensor(2.0)])],
-    ]
+    return [*found, scaler.get_scale(), [t.item() for t in scaler.scale([lib.tensor(1.0), lib.tensor(2.0)])]]
 
 
 def test_scaler(oracle):
@@ -385,12 +364,7 @@ MISUSE = [
 def test_scaler_misused(oracle, program):
     def ask(lib):
         w = lib.ones(1, requires_grad=True)
-        space = {
-            "s": lib.amp.GradScaler("cpu"),
-            "o": lib.optim.SGD([w], lr=0.1),
-            "l": w.sum(),
-            "lib": lib,
-        }
+        space = {"s": lib.amp.GradScaler("cpu"), "o": lib.optim.SGD([w], lr=0.1), "l": w.sum(), "lib": lib}
         try:
             exec(program, space)
         except Exception as error:
@@ -408,12 +382,7 @@ def test_scaler_disabled():
     scaler.unscale_(optimizer)
     scaler.step(optimizer)
     scaler.update()
-    assert (w.item(), scaler.get_scale(), scaler.is_enabled(), scaler.state_dict()) == (
-        0.5,
-        1.0,
-        False,
-        {},
-    )
+    assert (w.item(), scaler.get_scale(), scaler.is_enabled(), scaler.state_dict()) == (0.5, 1.0, False, {})
 
 
 def test_gates_can_be_pickled():
@@ -426,30 +395,17 @@ def test_gates_can_be_pickled():
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("state", [None, "float32", "bfloat16"])
 def test_recurrent_layers(oracle, kind, dtype, state):
-    """In bfloat16, as torch's, whatever the dtypes of the input and the state; a GRU gives its
-    state's."""
+    """In bfloat16, as torch's, whatever the dtypes of the input and the state; a GRU gives its state's."""
 
     def run(t):
         t.manual_seed(0)
-        layer, x = (
-            getattr(t.nn, kind)(4, 8),
-            t.randn(5, 3, 4).to(getattr(t, dtype)).requires_grad_(),
-        )
+        layer, x = getattr(t.nn, kind)(4, 8), t.randn(5, 3, 4).to(getattr(t, dtype)).requires_grad_()
         h = None if state is None else t.zeros(1, 3, 8).to(getattr(t, state))
         with t.autocast("cpu", dtype=t.bfloat16):
             out, last = layer(x, (h, h) if kind == "LSTM" and state else h)
         out.float().square().sum().backward()
         last = last[0] if kind == "LSTM" else last
-        dtypes = [
-            str(a.dtype).split(".")[-1] == "bfloat16"
-            for a in (out, last, layer.weight_ih_l0.grad, x.grad)
-        ]
-        return t.cat(
-            [
-                t.tensor(dtypes).float(),
-                out.detach().float().flatten(),
-                layer.weight_ih_l0.grad.flatten() / 10,
-            ]
-        )
+        dtypes = [str(a.dtype).split(".")[-1] == "bfloat16" for a in (out, last, layer.weight_ih_l0.grad, x.grad)]
+        return t.cat([t.tensor(dtypes).float(), out.detach().float().flatten(), layer.weight_ih_l0.grad.flatten() / 10])
 
     np.testing.assert_allclose(run(rushlight), oracle(run), atol=0.03)

@@ -31,13 +31,7 @@ def a_function(torch):
     x = leaf(torch, 2.0, 3.0)
     y = Cube.apply(x, 3)
     (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
-    return [
-        y,
-        g,
-        torch.autograd.grad(g.sum(), x),
-        y.grad_fn.name(),
-        Cube.apply(x.detach(), 2).requires_grad,
-    ]
+    return [y, g, torch.autograd.grad(g.sum(), x), y.grad_fn.name(), Cube.apply(x.detach(), 2).requires_grad]
 
 
 @program
@@ -212,11 +206,7 @@ def views_that_forward_makes(torch):
     y = x * 2
     c = First.apply(y)
     d = Same.apply(y)
-    results += [
-        c.grad_fn.name(),
-        y.grad_fn.name(),
-        torch.autograd.grad((c.sum() + d.sum() + y.sum()), x),
-    ]
+    results += [c.grad_fn.name(), y.grad_fn.name(), torch.autograd.grad((c.sum() + d.sum() + y.sum()), x)]
     for view in (a, c, d, d[0]):
         results.append(outcome(lambda view=view: view.mul_(2)))
     return results
@@ -358,14 +348,10 @@ def test_gradcheck_finds_a_missing_conjugate():
 
         @staticmethod
         def backward(ctx, g):
-            return (
-                g * 2 * ctx.saved_tensors[0]
-            )  # torch's gradient of a holomorphic function is g conj(f')
+            return g * 2 * ctx.saved_tensors[0]  # torch's gradient of a holomorphic function is g conj(f')
 
     with pytest.raises(RuntimeError, match="Jacobian mismatch"):
-        gradcheck(
-            Wrong.apply, rushlight.tensor([1 + 2j], dtype=rushlight.complex128, requires_grad=True)
-        )
+        gradcheck(Wrong.apply, rushlight.tensor([1 + 2j], dtype=rushlight.complex128, requires_grad=True))
 
 
 def test_any_name_may_be_kept_on_the_context():
@@ -444,10 +430,7 @@ def test_dirty_views_and_leaves():
     double(b[:2])
     (b * rushlight.tensor([1.0, 2.0, 3.0, 4.0])).sum().backward()
     assert a.grad.tolist() == [6.0, 12.0, 9.0, 12.0]
-    with pytest.raises(
-        RuntimeError,
-        match="a leaf Variable that requires grad has been used in an in-place operation",
-    ):
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad has been used in an in-place operation"):
         double(a)
 
 
@@ -468,8 +451,7 @@ def test_arguments_by_name_are_recorded():
 
 
 def test_an_input_handed_back_is_saved_as_the_input():
-    """Its second derivative goes through the input, not by way of the output and this very
-    backward."""
+    """Its second derivative goes through the input, not by way of the output and this very backward."""
 
     class Odd(Function):
         @staticmethod
@@ -489,8 +471,8 @@ def test_an_input_handed_back_is_saved_as_the_input():
 
 @program.found_in("pytorch issues 73604")
 def a_view_of_a_function_whose_base_is_rewritten(torch):
-    """Backward from the view is refused after a write to the base, from what was computed before
-    the write it is not."""
+    """Backward from the view is refused after a write to the base, from what was computed before the write it is
+    not."""
     forwards = {
         "slice": lambda x: x[:],
         "view": lambda x: x.view(-1),
@@ -529,9 +511,7 @@ def a_view_of_a_function_whose_base_is_rewritten(torch):
         y = made[0] if isinstance(made, tuple) else made
         before, view = y.sum(), y.view(-1)
         write(z)
-        {"view": y.sum, "view of it": view.sum, "before": lambda: before, "base": z.sum}[
-            use
-        ]().backward()
+        {"view": y.sum, "view of it": view.sum, "before": lambda: before, "base": z.sum}[use]().backward()
         return x.grad
 
     return [

@@ -41,9 +41,7 @@ def test_where_a_hook_cannot_be():
     with pytest.raises(RuntimeError, match="does not require gradients"):
         rushlight.autograd.graph.register_multi_grad_hook([rushlight.ones(1)], print)
     with pytest.raises(ValueError, match="Expects mode to be one of"):
-        rushlight.autograd.graph.register_multi_grad_hook(
-            [leaf(rushlight, 1.0)], print, mode="some"
-        )
+        rushlight.autograd.graph.register_multi_grad_hook([leaf(rushlight, 1.0)], print, mode="some")
 
 
 def test_gradient_edges():
@@ -123,9 +121,7 @@ def test_writes_that_torch_refuses():
     with rushlight.no_grad():
         v = x[:2]
         v.mul_(1)
-    with pytest.raises(
-        RuntimeError, match="A view was created in no_grad mode and is being modified inplace"
-    ):
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode and is being modified inplace"):
         v.mul_(2)
     with pytest.raises(RuntimeError, match="A view was created in no_grad mode"):
         v.copy_(rushlight.zeros(2))
@@ -144,21 +140,14 @@ def test_nodes_are_torchs_where_we_have_several(torch):
     """The losses' graphs that tutorials walk, and names that a printed tensor shows."""
 
     def chain(node):
-        return (
-            "-"
-            if node is None
-            else f"{type(node).__name__}({', '.join(chain(n) for n, _ in node.next_functions)})"
-        )
+        return "-" if node is None else f"{type(node).__name__}({', '.join(chain(n) for n, _ in node.next_functions)})"
 
     shown = []
     for library in (rushlight, torch):
         F = library.nn.functional
         x, y = library.full((2, 4), 0.5).requires_grad_(), library.ones(2, 4)
         index = library.tensor([[0], [1]])
-        losses = [
-            loss(x, y)
-            for loss in (F.mse_loss, F.smooth_l1_loss, F.huber_loss, F.binary_cross_entropy)
-        ]
+        losses = [loss(x, y) for loss in (F.mse_loss, F.smooth_l1_loss, F.huber_loss, F.binary_cross_entropy)]
         made = [
             1 - x,
             1 / x,
@@ -170,10 +159,7 @@ def test_nodes_are_torchs_where_we_have_several(torch):
             F.pixel_shuffle(x.reshape(1, 8, 1, 1), 2),
         ]
         shown.append(
-            [
-                *map(chain, (loss.grad_fn for loss in losses)),
-                *(type(tensor.grad_fn).__name__ for tensor in made),
-            ]
+            [*map(chain, (loss.grad_fn for loss in losses)), *(type(tensor.grad_fn).__name__ for tensor in made)]
         )
     assert shown[0] == shown[1]
 

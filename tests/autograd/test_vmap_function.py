@@ -1,5 +1,5 @@
-"""A user's `autograd.Function` in transforms and their nestings: what its derivatives say, as if it
-were made of ops."""
+"""A user's `autograd.Function` in transforms and their nestings: what its derivatives say, as if it were made of
+ops."""
 
 from __future__ import annotations
 
@@ -55,8 +55,7 @@ def product(kind):
         @staticmethod
         def vmap(info, in_dims, x, y, p):
             x, y = (
-                t.expand(info.batch_size, *t.shape) if d is None else t.movedim(d, 0)
-                for t, d in zip((x, y), in_dims)
+                t.expand(info.batch_size, *t.shape) if d is None else t.movedim(d, 0) for t, d in zip((x, y), in_dims)
             )
             ndim = max(x.ndim, y.ndim)
             x, y = (t.reshape(len(t), *(1,) * (ndim - t.ndim), *t.shape[1:]) for t in (x, y))
@@ -108,34 +107,22 @@ NESTINGS = {
         grad(lambda x, a, b: one(f)(a, b) * x.sum(), (0, 1, 2)), (0, None, None)
     )(X, C, C + 1),
     "grad of vmap": lambda f: grad(lambda *a: vmap(one(f), dims)(*a).sum(), both)(X, C),
-    "grad of vmap of grad": lambda f: grad(
-        lambda *a: vmap(grad(one(f)), dims)(*a).sin().sum(), both
-    )(X, C),
+    "grad of vmap of grad": lambda f: grad(lambda *a: vmap(grad(one(f)), dims)(*a).sin().sum(), both)(X, C),
     "vmap of jvp": lambda f: vmap(lambda *a: jvp(vector(f), a, a), dims)(X, C),
     "vmap of jvp, tangents alone": lambda f: vmap(lambda t: jvp(vector(f), (C, C + 1), (t, C)))(X),
     "jvp of vmap": lambda f: jvp(vmap(vector(f), dims), (X, C), (X + 1, C)),
-    "jvp of vmap, what is shared alone": lambda f: jvp(
-        lambda c: vmap(lambda x: vector(f)(x, c))(X), (C,), (C,)
-    ),
+    "jvp of vmap, what is shared alone": lambda f: jvp(lambda c: vmap(lambda x: vector(f)(x, c))(X), (C,), (C,)),
     "jvp of vmap of grad": lambda f: jvp(vmap(grad(one(f)), dims), (X, C), (X, C)),
     "vmap of jvp of grad": lambda f: vmap(lambda *a: jvp(grad(one(f)), a, a), dims)(X, C),
-    "vmap of grad of jvp": lambda f: vmap(
-        lambda *a: grad(lambda *b: jvp(one(f), b, a)[1], both)(*a), dims
-    )(X, C),
-    "grad of jvp of vmap": lambda f: grad(
-        lambda *a: jvp(vmap(one(f), dims), a, (X, C))[1].sum(), both
-    )(X, C),
+    "vmap of grad of jvp": lambda f: vmap(lambda *a: grad(lambda *b: jvp(one(f), b, a)[1], both)(*a), dims)(X, C),
+    "grad of jvp of vmap": lambda f: grad(lambda *a: jvp(vmap(one(f), dims), a, (X, C))[1].sum(), both)(X, C),
     "vmap of hessian": lambda f: vmap(hessian(one(f)), dims)(X, C),
     "vmap of vmap": lambda f: vmap(vmap(vector(f), dims), dims)(stack([X, X + 1]), C),
-    "grad of vmap of vmap": lambda f: grad(
-        lambda *a: vmap(vmap(one(f), dims), dims)(*a).sum(), both
-    )(stack([X, X + 1]), C),
-    "jvp of vmap of vmap": lambda f: jvp(
-        vmap(vmap(vector(f), dims), dims), (stack([X, X + 1]), C), (stack([X, X]), C)
+    "grad of vmap of vmap": lambda f: grad(lambda *a: vmap(vmap(one(f), dims), dims)(*a).sum(), both)(
+        stack([X, X + 1]), C
     ),
-    "vmap of grad of vmap": lambda f: vmap(
-        lambda a: grad(lambda b: vmap(lambda c: one(f)(c, b))(X).sum())(a)
-    )(X),
+    "jvp of vmap of vmap": lambda f: jvp(vmap(vmap(vector(f), dims), dims), (stack([X, X + 1]), C), (stack([X, X]), C)),
+    "vmap of grad of vmap": lambda f: vmap(lambda a: grad(lambda b: vmap(lambda c: one(f)(c, b))(X).sum())(a))(X),
 }
 
 
@@ -145,15 +132,7 @@ def leaves(made):
 
 @pytest.mark.parametrize("nesting", NESTINGS.values(), ids=NESTINGS)
 @pytest.mark.parametrize(
-    "kind",
-    [
-        "saved",
-        "saved apart",
-        "attributes",
-        "larger gradients",
-        "no materialized gradients",
-        "own rule",
-    ],
+    "kind", ["saved", "saved apart", "attributes", "larger gradients", "no materialized gradients", "own rule"]
 )
 def test_functions_in_nestings(kind, nesting):
     for made, expected in zip(leaves(nesting(product(kind))), leaves(nesting(plain)), strict=True):

@@ -35,6 +35,4 @@ def test_devices_that_are_not_there():
     with pytest.raises(TypeError, match="torch.cuda.FloatTensor not available"):
         rushlight.set_default_tensor_type("torch.cuda.FloatTensor")
     assert rushlight.jit.annotate(list, [1]) == [1]
-    assert not isinstance(
-        rushlight.jit.script(rushlight.nn.Linear(1, 1)), rushlight.jit.ScriptModule
-    )
+    assert not isinstance(rushlight.jit.script(rushlight.nn.Linear(1, 1)), rushlight.jit.ScriptModule)

@@ -1,5 +1,4 @@
-"""dtypes, device and Size against torch: its tables as a whole, then what each promises by
-itself."""
+"""dtypes, device and Size against torch: its tables as a whole, then what each promises by itself."""
 
 from __future__ import annotations
 
@@ -50,13 +49,9 @@ def default_dtype():
 @pytest.mark.parametrize("function", ["promote_types", "can_cast"])
 def test_tables_of_pairs(oracle, function):
     theirs = oracle(
-        lambda torch: pairs(
-            lambda a, b: answer(getattr(torch, function), getattr(torch, a), getattr(torch, b))
-        )
+        lambda torch: pairs(lambda a, b: answer(getattr(torch, function), getattr(torch, a), getattr(torch, b)))
     )
-    assert theirs == pairs(
-        lambda a, b: answer(getattr(dtypes, function), dtypes.NAMES[a], dtypes.NAMES[b])
-    )
+    assert theirs == pairs(lambda a, b: answer(getattr(dtypes, function), dtypes.NAMES[a], dtypes.NAMES[b]))
 
 
 @pytest.mark.parametrize("kinds", [(0, 0), (0, 1), (1, 0), (1, 1)])
@@ -65,14 +60,10 @@ def test_result_dtype_of_tensors(oracle, kinds):
         def operand(name, kind):
             return torch.ones(() if kind else (2,), dtype=getattr(torch, name))
 
-        return pairs(
-            lambda a, b: answer(torch.result_type, operand(a, kinds[0]), operand(b, kinds[1]))
-        )
+        return pairs(lambda a, b: answer(torch.result_type, operand(a, kinds[0]), operand(b, kinds[1])))
 
     def ours(a, b):
-        return answer(
-            dtypes.result_dtype, [(dtypes.NAMES[a], kinds[0]), (dtypes.NAMES[b], kinds[1])]
-        )
+        return answer(dtypes.result_dtype, [(dtypes.NAMES[a], kinds[0]), (dtypes.NAMES[b], kinds[1])])
 
     assert pairs(ours) == without_complex32(oracle(theirs))
 
@@ -88,9 +79,7 @@ def test_result_dtype_with_numbers(oracle, default_dtype, default, kind):
     def theirs(torch):
         torch.set_default_dtype(getattr(torch, default))
         try:
-            ones = {
-                d.name: torch.ones(() if kind else (2,), dtype=getattr(torch, d.name)) for d in ALL
-            }
+            ones = {d.name: torch.ones(() if kind else (2,), dtype=getattr(torch, d.name)) for d in ALL}
             return {
                 f"{a} {b}": answer(torch.result_type, one, number)
                 for a, one in ones.items()
@@ -131,10 +120,7 @@ def test_attributes(oracle):
 
 @pytest.mark.parametrize(
     ("function", "attributes"),
-    [
-        ("finfo", "bits eps max min tiny smallest_normal resolution dtype"),
-        ("iinfo", "bits max min dtype"),
-    ],
+    [("finfo", "bits eps max min tiny smallest_normal resolution dtype"), ("iinfo", "bits max min dtype")],
 )
 def test_limits(oracle, function, attributes):
     def facts(limits, d):
@@ -142,9 +128,7 @@ def test_limits(oracle, function, attributes):
             return "error"
         return [str(limits(d)), *(str(getattr(limits(d), name)) for name in attributes.split())]
 
-    theirs = oracle(
-        lambda torch: {d.name: facts(getattr(torch, function), getattr(torch, d.name)) for d in ALL}
-    )
+    theirs = oracle(lambda torch: {d.name: facts(getattr(torch, function), getattr(torch, d.name)) for d in ALL})
     assert theirs == {d.name: facts(getattr(dtypes, function), d) for d in ALL}
 
 
@@ -158,9 +142,7 @@ def test_names(oracle):
 
 @pytest.mark.parametrize("d", ALL, ids=str)
 def test_one_object_per_dtype(d):
-    copies = [
-        pickle.loads(pickle.dumps(d, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)
-    ]
+    copies = [pickle.loads(pickle.dumps(d, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
     assert all(c is d for c in [*copies, copy.copy(d), copy.deepcopy(d), dtypes.of(d.numpy)])
 
 
@@ -172,8 +154,7 @@ def test_numpy_agrees(d):
 def test_ml_dtypes_is_loaded_by_bfloat16_only():
     program = (
         "import sys; from rushlight.base import dtypes; assert 'ml_dtypes' not in sys.modules; "
-        "dtypes.promote_types(dtypes.bfloat16, dtypes.int8); assert 'ml_dtypes' not in "
-        "sys.modules; "
+        "dtypes.promote_types(dtypes.bfloat16, dtypes.int8); assert 'ml_dtypes' not in sys.modules; "
         "dtypes.bfloat16.numpy; assert 'ml_dtypes' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
@@ -188,12 +169,7 @@ def test_without_ml_dtypes_the_error_says_how_to_get_it(monkeypatch):
 
 @pytest.mark.parametrize(
     ("numpy_dtype", "message"),
-    [
-        (">f4", "byte order.*astype.'float32'"),
-        ("U3", "astype"),
-        ("O", "astype"),
-        ("M8[s]", "astype"),
-    ],
+    [(">f4", "byte order.*astype.'float32'"), ("U3", "astype"), ("O", "astype"), ("M8[s]", "astype")],
 )
 def test_of_names_the_hint(numpy_dtype, message):
     with pytest.raises(TypeError, match=message):
@@ -206,9 +182,7 @@ def test_of_takes_what_names_a_numpy_dtype():
 
 
 def test_as_dtype(oracle):
-    theirs = oracle(
-        lambda torch: [str(torch.zeros(1, dtype=t).dtype) for t in (bool, int, float, complex)]
-    )
+    theirs = oracle(lambda torch: [str(torch.zeros(1, dtype=t).dtype) for t in (bool, int, float, complex)])
     assert theirs == [str(dtypes.as_dtype(t)) for t in (bool, int, float, complex)]
     assert dtypes.as_dtype(dtypes.int8) is dtypes.int8
     with pytest.raises(TypeError, match=r"torch\.float32"):
@@ -253,11 +227,7 @@ def test_finfo_of_the_default(default_dtype):
 
 @pytest.mark.parametrize(
     "call",
-    [
-        lambda: dtypes.promote_types(1, dtypes.int8),
-        lambda: dtypes.finfo("float32"),
-        lambda: dtypes.iinfo(np.int8),
-    ],
+    [lambda: dtypes.promote_types(1, dtypes.int8), lambda: dtypes.finfo("float32"), lambda: dtypes.iinfo(np.int8)],
 )
 def test_what_is_no_dtype(call):
     with pytest.raises(TypeError, match="dtype"):
@@ -282,15 +252,7 @@ DEVICES = [("cpu",), ("cpu:0",), ("cpu", 0), ("cpu", 1), ("cpu:12",), ("cpu", No
 def test_devices(oracle):
     def facts(make):
         return [
-            [
-                repr(d),
-                str(d),
-                d.type,
-                d.index,
-                d == make("cpu"),
-                make(d) == d,
-                hash(d) == hash(make(d)),
-            ]
+            [repr(d), str(d), d.type, d.index, d == make("cpu"), make(d) == d, hash(d) == hash(make(d))]
             for d in (make(*args) for args in DEVICES)
         ]
 
@@ -298,18 +260,7 @@ def test_devices(oracle):
 
 
 @pytest.mark.parametrize(
-    "args",
-    [
-        ("cpu:x",),
-        ("cpu:-1",),
-        ("cpu:",),
-        ("",),
-        ("CPU",),
-        ("cpu:01",),
-        ("cpu", -1),
-        ("cpu:0", 1),
-        ("nonsense",),
-    ],
+    "args", [("cpu:x",), ("cpu:-1",), ("cpu:",), ("",), ("CPU",), ("cpu:01",), ("cpu", -1), ("cpu:0", 1), ("nonsense",)]
 )
 def test_malformed_devices(oracle, args):
     assert answer(device, *args) == oracle(lambda torch: answer(torch.device, *args)) == "error"
@@ -424,9 +375,7 @@ def test_size_adds_tuples_only():
 def test_types_of_tensors_are_those_that_torch_has(torch):
     """There were QInt8Tensor and Float8_e5m2Tensor, of dtypes that are only names."""
     ours = {name for name in dir(rushlight) if name.endswith("Tensor")}
-    assert ours == {
-        name for name in dir(torch) if name.endswith("Tensor") and not name.startswith("_")
-    }
+    assert ours == {name for name in dir(torch) if name.endswith("Tensor") and not name.startswith("_")}
 
 
 program = Programs()

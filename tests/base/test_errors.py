@@ -1,5 +1,5 @@
-"""Errors of backward show the statements at fault; those of shapes the module, both shapes and the
-change that mends it."""
+"""Errors of backward show the statements at fault; those of shapes the module, both shapes and the change that mends
+it."""
 
 import pytest
 
@@ -15,11 +15,7 @@ def error_of(work, kind=RuntimeError):
 
 
 def lines_of(message):
-    return {
-        line.split(": ", 1)[0].strip(): line.split(": ", 1)[1]
-        for line in message.splitlines()[1:]
-        if ": " in line
-    }
+    return {line.split(": ", 1)[0].strip(): line.split(": ", 1)[1] for line in message.splitlines()[1:] if ": " in line}
 
 
 # -- a second time
@@ -48,9 +44,7 @@ def test_what_a_list_holds_is_named():
     w = torch.ones(2, requires_grad=True)
     states = [w, w.exp()]
     states[1].sum().backward()
-    assert lines_of(error_of(lambda: (states[1] * w).sum().backward()))["tensor"].startswith(
-        "states[1], of shape (2,)"
-    )
+    assert lines_of(error_of(lambda: (states[1] * w).sum().backward()))["tensor"].startswith("states[1], of shape (2,)")
 
 
 def test_the_tensor_may_be_computed_from_what_was_freed():
@@ -160,9 +154,7 @@ def test_what_has_no_derivative_names_the_forward_statement():
     assert told["hint"].startswith("detach()")
 
 
-@pytest.mark.skipif(
-    not hasattr(Exception, "add_note"), reason="notes of exceptions came with Python 3.11"
-)
+@pytest.mark.skipif(not hasattr(Exception, "add_note"), reason="notes of exceptions came with Python 3.11")
 def test_an_error_of_ones_own_is_left_and_gets_a_note():
     y = Fails.apply(torch.ones(2, requires_grad=True))  # APPLIED HERE
     with pytest.raises(KeyError) as caught:
@@ -203,16 +195,8 @@ class Own(nn.Module):
 SHAPES = {
     "Linear": (lambda: nn.Linear(5, 2), (8, 4), ("8x4", "5x2", "in_features=4")),
     "Conv1d": (lambda: nn.Conv1d(3, 2, 1), (1, 4, 5), ("[2, 3, 1]", "[1, 4, 5]", "in_channels=4")),
-    "Conv2d": (
-        lambda: nn.Conv2d(3, 2, 1),
-        (1, 4, 5, 5),
-        ("[2, 3, 1, 1]", "[1, 4, 5, 5]", "in_channels=4"),
-    ),
-    "ConvTranspose2d": (
-        lambda: nn.ConvTranspose2d(3, 2, 1),
-        (1, 4, 5, 5),
-        ("[3, 2, 1, 1]", "[1, 4, 5, 5]", "4"),
-    ),
+    "Conv2d": (lambda: nn.Conv2d(3, 2, 1), (1, 4, 5, 5), ("[2, 3, 1, 1]", "[1, 4, 5, 5]", "in_channels=4")),
+    "ConvTranspose2d": (lambda: nn.ConvTranspose2d(3, 2, 1), (1, 4, 5, 5), ("[3, 2, 1, 1]", "[1, 4, 5, 5]", "4")),
     "BatchNorm1d": (lambda: nn.BatchNorm1d(3), (8, 4), ("4", "3", "num_features=4")),
     "BatchNorm2d": (lambda: nn.BatchNorm2d(3), (8, 4, 2, 2), ("4", "3", "num_features=4")),
     "LayerNorm": (lambda: nn.LayerNorm(3), (8, 4), ("[3]", "[8, 4]", "normalized_shape=4")),
@@ -263,9 +247,7 @@ def test_nodes_of_derivatives_are_made_by_the_users_statement():
     (g,) = torch.autograd.grad(y, x, create_graph=True)  # SECOND ORDER
     todo = [g.grad_fn]
     for node in todo:  # `todo` grows while it is read
-        todo += [
-            below for below, _ in node.next_functions if below is not None and below not in todo
-        ]
+        todo += [below for below, _ in node.next_functions if below is not None and below not in todo]
     places = {node.made_at for node in todo if not node.leaf}
     assert all("test_errors.py" in place for place in places)
     assert any(place.endswith("# SECOND ORDER") for place in places)

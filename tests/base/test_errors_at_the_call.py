@@ -1,5 +1,5 @@
-"""An error of a function that is called directly, in any folder: one traceback, which ends at the
-user's line, and a message that names the line."""
+"""An error of a function that is called directly, in any folder: one traceback, which ends at the user's line, and a
+message that names the line."""
 
 import traceback
 import warnings
@@ -21,14 +21,7 @@ import rushlight.vision
 from rushlight import distributions, nn, optim
 from rushlight.nn import functional as F
 
-SCOPE = {
-    "rushlight": rushlight,
-    "t": rushlight.ones(2, 3),
-    "nn": nn,
-    "F": F,
-    "D": distributions,
-    "optim": optim,
-}
+SCOPE = {"rushlight": rushlight, "t": rushlight.ones(2, 3), "nn": nn, "F": F, "D": distributions, "optim": optim}
 CALLS = {
     "base": [
         'rushlight.device("tpu?")',
@@ -121,16 +114,12 @@ CALLS = {
     ],
     "func": ["rushlight.func.vmap(lambda x: x)(1)", "rushlight.func.grad(lambda x: x)(t)"],
     "fx": ["rushlight.fx.symbolic_trace(lambda x: x if x else 1)"],
-    "sparse": [
-        "rushlight.sparse_coo_tensor([[0]], [1.0], (1,)).numpy()",
-        "t.coalesce()",
-        "t.to_sparse_bsr(1)",
-    ],
+    "sparse": ["rushlight.sparse_coo_tensor([[0]], [1.0], (1,)).numpy()", "t.coalesce()", "t.to_sparse_bsr(1)"],
     "jit": ["rushlight.jit.load('x')"],
     "vision": ["rushlight.vision.transforms.Resize(-1, 2, 3, 4, 5)(t)"],
 }
-# Errors whose text cannot hold the line: Python's own, of arguments that do not fit a signature,
-# and classes that carry more than a text.
+# Errors whose text cannot hold the line: Python's own, of arguments that do not fit a signature, and classes that carry
+# more than a text.
 WITHOUT_LINE = ("missing", "positional argument", "No such file", "has no attribute")
 
 

@@ -1,5 +1,4 @@
-"""Hints look at what was written: a beginner's mistake, and the words that its hint must have, and
-must not have."""
+"""Hints look at what was written: a beginner's mistake, and the words that its hint must have, and must not have."""
 
 from __future__ import annotations
 
@@ -21,17 +20,9 @@ MISTAKES = {
     "and of masks": ("x = torch.ones(3)\n(x > 0) and (x < 1)", ["&"], []),
     "not of a mask": ("not torch.ones(3)", ["~mask"], []),
     "if": ("if torch.ones(3): pass", [".any() or .all()"], ["&", "clamp"]),
-    "grey pictures": (
-        "nn.Conv2d(1, 8, 3)(torch.ones(32, 28, 28))",
-        ["x.unsqueeze(1)"],
-        ["in_channels=32"],
-    ),
+    "grey pictures": ("nn.Conv2d(1, 8, 3)(torch.ones(32, 28, 28))", ["x.unsqueeze(1)"], ["in_channels=32"]),
     "a grey picture": ("nn.Conv2d(1, 8, 3)(torch.ones(28, 28))", ["x[None, None]"], ["flatten"]),
-    "channels that differ": (
-        "nn.Conv2d(3, 8, 3)(torch.ones(2, 4, 28, 28))",
-        ["in_channels=4"],
-        ["unsqueeze"],
-    ),
+    "channels that differ": ("nn.Conv2d(3, 8, 3)(torch.ones(2, 4, 28, 28))", ["in_channels=4"], ["unsqueeze"]),
     "a loss rebuilt": (
         "w = torch.ones(2, requires_grad=True)\ntorch.tensor(w.sum()).backward()",
         ["torch.tensor(loss)"],
@@ -43,21 +34,13 @@ MISTAKES = {
         ["input_size=10"],
     ),
     "one series": ("nn.LSTM(1, 4)(torch.ones(10))", ["x.unsqueeze(-1)"], []),
-    "features first": (
-        "nn.LSTM(5, 4, batch_first=True)(torch.ones(32, 5, 10))",
-        ["movedim(1, -1)"],
-        ["input_size=10"],
-    ),
+    "features first": ("nn.LSTM(5, 4, batch_first=True)(torch.ones(32, 5, 10))", ["movedim(1, -1)"], ["input_size=10"]),
     "+=": (WRITES.format("y += 1"), ["`y = y + 1` instead of `y += 1`"], ["x = x"]),
     "*= of a sum": (WRITES.format("y *= 1 + 2"), ["`y = y * (1 + 2)`"], ["x = x"]),
     "mul_": (WRITES.format("y.mul_(2)"), ["`y = y.mul(2)`"], ["+="]),
     "assigned": (WRITES.format("z = y.relu_()"), ["`z = y.relu()`"], ["+="]),
     "an element": (WRITES.format("y[0] = 1"), ["clone()"], ["+="]),
-    "a layer in place": (
-        WRITES.format("nn.ReLU(inplace=True)(y)"),
-        ["leave out inplace=True"],
-        ["+="],
-    ),
+    "a layer in place": (WRITES.format("nn.ReLU(inplace=True)(y)"), ["leave out inplace=True"], ["+="]),
     "a step before backward": (
         """
 m = nn.Sequential(nn.Linear(2, 1), nn.Linear(1, 1))
@@ -79,25 +62,13 @@ loss.backward()
         ["binary_cross_entropy_with_logits"],
         ["0 to 0"],
     ),
-    "clip_grad_norm_ of a module": (
-        "nn.utils.clip_grad_norm_(nn.Linear(2, 2), 1.0)",
-        ["model.parameters()"],
-        [],
-    ),
+    "clip_grad_norm_ of a module": ("nn.utils.clip_grad_norm_(nn.Linear(2, 2), 1.0)", ["model.parameters()"], []),
     "batches of matrices": (
         "torch.ones(2, 3, 4) @ torch.ones(3, 4, 5)",
-        [
-            "size of tensor a (2) must match the size of tensor b (3)",
-            "dimension 0",
-            "count matrices",
-        ],
+        ["size of tensor a (2) must match the size of tensor b (3)", "dimension 0", "count matrices"],
         ["inner", "reshape()"],
     ),
-    "a vector for each matrix": (
-        "torch.ones(2, 3, 4) @ torch.ones(2, 4)",
-        ["b.unsqueeze(-1)"],
-        ["did you mean"],
-    ),
+    "a vector for each matrix": ("torch.ones(2, 3, 4) @ torch.ones(2, 4)", ["b.unsqueeze(-1)"], ["did you mean"]),
 }
 
 
@@ -120,9 +91,7 @@ def test_the_hint_fits_the_statement(name, tmp_path):
 
 
 INTERNAL = {
-    "cosine_similarity": lambda: rushlight.cosine_similarity(
-        rushlight.ones(2), rushlight.ones(3), 0
-    ),
+    "cosine_similarity": lambda: rushlight.cosine_similarity(rushlight.ones(2), rushlight.ones(3), 0),
     "split of a number": lambda: rushlight.ones(()).split(2),
     "interpolate by nan": lambda: rushlight.nn.functional.interpolate(
         rushlight.ones(1, 1, 2), scale_factor=float("nan")

@@ -1,5 +1,4 @@
-"""Misspelt keywords: functions of the table, functions made of ops, layers, optimizers and loaders
-name the nearest."""
+"""Misspelt keywords: functions of the table, functions made of ops, layers, optimizers and loaders name the nearest."""
 
 import inspect
 import pickle
@@ -26,17 +25,9 @@ MISSPELT = {
     "a range": (lambda: torch.arange(3, dtyp=torch.int64), "arange", "dtype"),
     "random numbers": (lambda: torch.randn(3, require_grad=True), "randn", "requires_grad"),
     "conversion": (lambda: x.to(dtyp=torch.float64), "to", "dtype"),
-    "functional": (
-        lambda: F.cross_entropy(x, x, label_smothing=0.1),
-        "cross_entropy",
-        "label_smoothing",
-    ),
+    "functional": (lambda: F.cross_entropy(x, x, label_smothing=0.1), "cross_entropy", "label_smoothing"),
     "a layer": (lambda: nn.Linear(3, 4, biass=False), "Linear.__init__", "bias"),
-    "a loss": (
-        lambda: nn.CrossEntropyLoss(label_smothing=0.1),
-        "CrossEntropyLoss.__init__",
-        "label_smoothing",
-    ),
+    "a loss": (lambda: nn.CrossEntropyLoss(label_smothing=0.1), "CrossEntropyLoss.__init__", "label_smoothing"),
     "a layer's beginning": (lambda: nn.LSTM(3, 4, num_layer=2), "LSTM.__init__", "num_layers"),
     "an optimizer": (lambda: optim.SGD(weights, lr=0.1, momentm=0.9), "SGD.__init__", "momentum"),
     "initials": (lambda: optim.SGD(weights, learning_rate=0.1), "SGD.__init__", "lr"),

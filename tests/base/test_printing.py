@@ -1,5 +1,4 @@
-"""Printed tensors equal torch's to the letter: hundreds of cases always, any array where torch is
-there."""
+"""Printed tensors equal torch's to the letter: hundreds of cases always, any array where torch is there."""
 
 from __future__ import annotations
 
@@ -14,13 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from rushlight.base import dtypes
-from rushlight.base.printing import (
-    format_parameter,
-    format_tensor,
-    get_printoptions,
-    printoptions,
-    set_printoptions,
-)
+from rushlight.base.printing import format_parameter, format_tensor, get_printoptions, printoptions, set_printoptions
 
 FLOATING = ["float16", "bfloat16", "float32", "float64"]
 COMPLEX = ["complex64", "complex128"]
@@ -195,15 +188,10 @@ def test_integers(oracle, values):
 
 
 def test_bool(oracle):
-    compare(
-        oracle,
-        [np.array(v) for v in (True, False, [True], [False, True], [[True, True]], [False] * 30)],
-    )
+    compare(oracle, [np.array(v) for v in (True, False, [True], [False, True], [[True, True]], [False] * 30)])
 
 
-@pytest.mark.parametrize(
-    "name", ["float32", "float64", "bfloat16", "int64", "uint8", "bool", "complex64"]
-)
+@pytest.mark.parametrize("name", ["float32", "float64", "bfloat16", "int64", "uint8", "bool", "complex64"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_shapes(oracle, shape, name):
     compare(oracle, [of_shape(shape, name)])
@@ -220,9 +208,7 @@ def test_options(oracle, options):
         ((1, 1), "float32"),
         ((0, 2), "float32"),
     ]
-    compare(
-        oracle, [*(of_shape(*case) for case in cases), np.array([nan, inf, 1e-8, 2.0])], **options
-    )
+    compare(oracle, [*(of_shape(*case) for case in cases), np.array([nan, inf, 1e-8, 2.0])], **options)
 
 
 @pytest.mark.parametrize("default", FLOATING)
@@ -244,11 +230,7 @@ def test_dtype_is_named_unless_it_is_the_default(oracle, default):
         dtypes.set_default_dtype(before)
 
 
-GRADS = [
-    of_shape((n,), name)
-    for name in ("float32", "float64", "complex128")
-    for n in (0, 1, 5, 6, 7, 8, 9, 20)
-]
+GRADS = [of_shape((n,), name) for name in ("float32", "float64", "complex128") for n in (0, 1, 5, 6, 7, 8, 9, 20)]
 
 
 def test_requires_grad(oracle):
@@ -262,9 +244,7 @@ def test_grad_fn(oracle):
     def in_torch(torch):
         return [repr(as_torch(torch, a).requires_grad_() * 1) for a in GRADS]
 
-    assert [format_tensor(a, dtypes.of(a.dtype), True, "MulBackward0") for a in GRADS] == oracle(
-        in_torch
-    )
+    assert [format_tensor(a, dtypes.of(a.dtype), True, "MulBackward0") for a in GRADS] == oracle(in_torch)
 
 
 def test_parameter(oracle):
@@ -272,16 +252,12 @@ def test_parameter(oracle):
 
     def in_torch(torch):
         return [
-            [
-                repr(torch.nn.Parameter(as_torch(torch, a), requires_grad=grad))
-                for grad in (True, False)
-            ]
-            for a in arrays
+            [repr(torch.nn.Parameter(as_torch(torch, a), requires_grad=grad)) for grad in (True, False)] for a in arrays
         ]
 
-    assert [
-        [format_parameter(a, dtypes.of(a.dtype), grad) for grad in (True, False)] for a in arrays
-    ] == oracle(in_torch)
+    assert [[format_parameter(a, dtypes.of(a.dtype), grad) for grad in (True, False)] for a in arrays] == oracle(
+        in_torch
+    )
 
 
 def test_subclass(oracle):
@@ -291,27 +267,17 @@ def test_subclass(oracle):
         kind = type("MyTensor", (torch.Tensor,), {})
         return [repr(as_torch(torch, a).as_subclass(kind)) for a in arrays]
 
-    assert [format_tensor(a, dtypes.of(a.dtype), prefix="MyTensor") for a in arrays] == oracle(
-        in_torch
-    )
+    assert [format_tensor(a, dtypes.of(a.dtype), prefix="MyTensor") for a in arrays] == oracle(in_torch)
 
 
 def test_contents(oracle):
-    theirs = oracle(
-        lambda torch: torch.zeros(2, 3, dtype=torch.int8).__repr__(tensor_contents="...")
-    )
+    theirs = oracle(lambda torch: torch.zeros(2, 3, dtype=torch.int8).__repr__(tensor_contents="..."))
     assert format_tensor(np.zeros((2, 3), np.int8), dtypes.int8, contents="...") == theirs
 
 
 def test_layout_in_memory_does_not_show(oracle):
     base = of_shape((6, 5, 4), "float32")
-    views = [
-        base.T,
-        base[::2, ::-1],
-        base[:, 1],
-        np.broadcast_to(base[0], (3, 5, 4)),
-        base[..., :0],
-    ]
+    views = [base.T, base[::2, ::-1], base[:, 1], np.broadcast_to(base[0], (3, 5, 4)), base[..., :0]]
     compare(oracle, views)
     assert [ours(v) for v in views] == [ours(v.copy()) for v in views]
 

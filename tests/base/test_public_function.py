@@ -30,9 +30,7 @@ def test_no_builtin_of_torch_binds(torch, space):
     for part in space.split(".")[1:]:
         theirs, ours = getattr(theirs, part), getattr(ours, part)
     names = [
-        name
-        for name in dir(theirs)
-        if isinstance(getattr(theirs, name), BuiltinFunctionType) and hasattr(ours, name)
+        name for name in dir(theirs) if isinstance(getattr(theirs, name), BuiltinFunctionType) and hasattr(ours, name)
     ]
     assert len(names) > 5
     kept = type("Kept", (), {name: getattr(ours, name) for name in names})()

@@ -54,10 +54,7 @@ def test_maps():
     tree = {"a": 1, "b": (2.0, "c")}
     assert pytree.tree_map_only(int, lambda n: n + 1, tree) == {"a": 2, "b": (2.0, "c")}
     assert pytree.tree_map_only((int, float), lambda n: -n, tree) == {"a": -1, "b": (-2.0, "c")}
-    assert pytree.tree_map_only(lambda leaf: leaf == "c", str.upper, tree) == {
-        "a": 1,
-        "b": (2.0, "C"),
-    }
+    assert pytree.tree_map_only(lambda leaf: leaf == "c", str.upper, tree) == {"a": 1, "b": (2.0, "C")}
     assert pytree.tree_map(lambda a, b: (a, b), (1, 2), ([3], 4)) == ((1, [3]), (2, 4))
     assert pytree.tree_map(len, [(1, 2), (3,)], is_leaf=lambda t: isinstance(t, tuple)) == [2, 1]
     assert pytree.tree_all(bool, [1, 2])
@@ -72,9 +69,7 @@ def test_a_class_of_ones_own():
         def __init__(self, first, second):
             self.first, self.second = first, second
 
-    pytree.register_pytree_node(
-        Pair, lambda p: ([p.first, p.second], None), lambda leaves, _: Pair(*leaves)
-    )
+    pytree.register_pytree_node(Pair, lambda p: ([p.first, p.second], None), lambda leaves, _: Pair(*leaves))
     doubled = pytree.tree_map(lambda n: 2 * n, {"p": Pair(1, (2,))})["p"]
     assert (doubled.first, doubled.second) == (2, (4,))
     with pytest.raises(ValueError, match="already registered"):
@@ -86,20 +81,12 @@ def test_a_class_of_ones_own():
 def test_paths():
     tree = {"a": (1, [2]), "b": Point(3, 4)}
     pairs, form = pytree.tree_flatten_with_path(tree)
-    assert [pytree.keystr(path) for path, _ in pairs] == [
-        "['a'][0]",
-        "['a'][1][0]",
-        "['b'].x",
-        "['b'].y",
-    ]
-    assert (
-        [pytree.key_get(tree, path) for path, _ in pairs]
-        == [1, 2, 3, 4]
-        == pytree.tree_leaves(tree)
+    assert [pytree.keystr(path) for path, _ in pairs] == ["['a'][0]", "['a'][1][0]", "['b'].x", "['b'].y"]
+    assert [pytree.key_get(tree, path) for path, _ in pairs] == [1, 2, 3, 4] == pytree.tree_leaves(tree)
+    assert pytree.tree_map_with_path(lambda path, leaf, other: (len(path), leaf + other), tree, tree)["a"] == (
+        (2, 2),
+        [(3, 4)],
     )
-    assert pytree.tree_map_with_path(
-        lambda path, leaf, other: (len(path), leaf + other), tree, tree
-    )["a"] == ((2, 2), [(3, 4)])
 
 
 def test_a_leaf_stands_for_all_below_it():

@@ -1,5 +1,5 @@
-"""Whole modules go from rushlight to torch and back in files; programs written for torch see
-torch's names of classes."""
+"""Whole modules go from rushlight to torch and back in files; programs written for torch see torch's names of
+classes."""
 
 from __future__ import annotations
 
@@ -26,25 +26,13 @@ MODULES = {  # what makes a module of nn, and the shape of its input
     "padded": (lambda nn: nn.Conv2d(4, 3, 3, padding=1, padding_mode="reflect"), IMAGE),
     "same": (lambda nn: nn.Conv2d(4, 4, 3, padding="same", groups=2), IMAGE),
     "transposed": (lambda nn: nn.ConvTranspose2d(4, 3, 3, stride=2), IMAGE),
-    "norms": (
-        lambda nn: nn.Sequential(nn.BatchNorm2d(4), nn.InstanceNorm2d(4), nn.GroupNorm(2, 4)),
-        IMAGE,
-    ),
-    "activations": (
-        lambda nn: nn.Sequential(nn.GELU("tanh"), nn.LeakyReLU(0.3), nn.Softmax(1), nn.PReLU()),
-        ROWS,
-    ),
-    "shapes": (
-        lambda nn: nn.Sequential(nn.MaxPool2d(2), nn.Upsample(scale_factor=2), nn.PixelShuffle(2)),
-        IMAGE,
-    ),
+    "norms": (lambda nn: nn.Sequential(nn.BatchNorm2d(4), nn.InstanceNorm2d(4), nn.GroupNorm(2, 4)), IMAGE),
+    "activations": (lambda nn: nn.Sequential(nn.GELU("tanh"), nn.LeakyReLU(0.3), nn.Softmax(1), nn.PReLU()), ROWS),
+    "shapes": (lambda nn: nn.Sequential(nn.MaxPool2d(2), nn.Upsample(scale_factor=2), nn.PixelShuffle(2)), IMAGE),
     "lstm": (lambda nn: nn.LSTM(4, 3, 2, bidirectional=True, proj_size=2), STEPS),
     "gru": (lambda nn: nn.GRU(4, 3, bias=False), STEPS),
     "encoder": (lambda nn: nn.TransformerEncoderLayer(4, 2, 8, 0.0, "gelu"), STEPS),
-    "decoder": (
-        lambda nn: nn.TransformerEncoderLayer(4, 2, 8, 0.0, nn.SiLU(), batch_first=True),
-        STEPS,
-    ),
+    "decoder": (lambda nn: nn.TransformerEncoderLayer(4, 2, 8, 0.0, nn.SiLU(), batch_first=True), STEPS),
     "old weight norm": (lambda nn: nn.utils.weight_norm(nn.Linear(4, 3)), ROWS),
 }
 
@@ -94,28 +82,16 @@ def test_hooks_in_files_are_called(torch, from_torch):
     first.save(module, file)
     read = second.load(io.BytesIO(file.getvalue()), weights_only=False)
     x = [[1.0, 2.0]]
-    np.testing.assert_allclose(
-        result(read, second.tensor(x)), result(module, first.tensor(x)), rtol=1e-6
-    )
+    np.testing.assert_allclose(result(read, second.tensor(x)), result(module, first.tensor(x)), rtol=1e-6)
     assert read.register_forward_hook(double).id != read.handle.id
     read._forward_hooks.popitem()
     assert isinstance(read.handle, second.utils.hooks.RemovableHandle)
     read.handle.remove()
-    np.testing.assert_allclose(
-        result(read, second.tensor(x)) * 2, result(module, first.tensor(x)), rtol=1e-6
-    )
+    np.testing.assert_allclose(result(read, second.tensor(x)) * 2, result(module, first.tensor(x)), rtol=1e-6)
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "relu",
-        "sigmoid",
-        "nn.functional.gelu",
-        "nn.functional.silu",
-        "nn.functional.conv2d",
-        "special.expm1",
-    ],
+    "name", ["relu", "sigmoid", "nn.functional.gelu", "nn.functional.silu", "nn.functional.conv2d", "special.expm1"]
 )
 @pytest.mark.parametrize("from_torch", [False, True])
 def test_functions_in_files(torch, name, from_torch):
@@ -136,27 +112,20 @@ def test_layers_of_torchs_files_may_be_allowed(torch):
     torch.save(torch.nn.Flatten(), file)
     with rushlight.serialization.safe_globals([nn.Flatten]):
         assert (
-            repr(rushlight.load(io.BytesIO(file.getvalue()), weights_only=True))
-            == "Flatten(start_dim=1, end_dim=-1)"
+            repr(rushlight.load(io.BytesIO(file.getvalue()), weights_only=True)) == "Flatten(start_dim=1, end_dim=-1)"
         )
         assert rushlight.serialization.get_safe_globals() == [nn.Flatten]
 
 
 def layers():
-    found = [
-        value
-        for value in vars(nn).values()
-        if isinstance(value, type) and issubclass(value, nn.Module)
-    ]
+    found = [value for value in vars(nn).values() if isinstance(value, type) and issubclass(value, nn.Module)]
     return [*found, nn.Parameter, nn.Buffer]
 
 
 def test_files_name_layers_as_torch_does(torch):
     ours = {cls.__name__: shown_names.IN_FILES.get(cls) for cls in layers()}
     theirs = {
-        name: (cls.__module__, cls.__name__)
-        for name in ours
-        if (cls := getattr(torch.nn, name, None)) is not None
+        name: (cls.__module__, cls.__name__) for name in ours if (cls := getattr(torch.nn, name, None)) is not None
     }
     assert {name: ours[name] for name in theirs if name != "DataParallel"} == {
         name: found for name, found in theirs.items() if name != "DataParallel"
@@ -164,8 +133,7 @@ def test_files_name_layers_as_torch_does(torch):
 
 
 def test_layers_are_shown_as_torchs_until_uninstalled():
-    """`type(m).__module__.startswith("torch.nn")` is how thop, torchinfo and fx know torch's
-    layers."""
+    """`type(m).__module__.startswith("torch.nn")` is how thop, torchinfo and fx know torch's layers."""
     code = """
 import inspect, pickle, sys, typing
 import rushlight.compat
@@ -195,8 +163,7 @@ print(rushlight.nn.Linear, [name for name in sys.modules if name.startswith("tor
             env={**HERE, "PYTHONPATH": str(ROOT)},
         )
         assert done.stdout.splitlines() == [
-            "<class 'torch.nn.modules.linear.Linear'> torch.nn.modules.conv <class "
-            "'torch.nn.parameter.Parameter'>",
+            "<class 'torch.nn.modules.linear.Linear'> torch.nn.modules.conv <class 'torch.nn.parameter.Parameter'>",
             "<class 'rushlight.nn.linear.Linear'> []",
         ], done.stderr
 

@@ -1,5 +1,4 @@
-"""Generated functions: one `define` for all of them, and their lines where debuggers look for
-lines."""
+"""Generated functions: one `define` for all of them, and their lines where debuggers look for lines."""
 
 from __future__ import annotations
 
@@ -37,9 +36,7 @@ ELSEWHERE = {
     "compat/run.py": "the cells of the user's notebook",
     "loops/cache.py": "a file of the cache folder, whose .pyc is damaged",
     "compile/export/runtime.py": "define, in programs that run without rushlight",
-    "compile/export/module_text.py": (
-        "compiles a syntax tree to compare its code; evaluates a name of scalars.py"
-    ),
+    "compile/export/module_text.py": ("compiles a syntax tree to compare its code; evaluates a name of scalars.py"),
     "compile/capture/syntax.py": "the user's function, from its changed syntax tree",
     "fast/backward_chains.py": "an expression over a block of elements",
     "viz/graph_formulas.py": "the condition of a formula",
@@ -50,11 +47,7 @@ def callers(path):
     """The names among exec, eval and compile that a file calls and does not define itself."""
     tree = ast.parse(path.read_text())
     own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    called = {
-        node.func.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    }
+    called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     return (called & {"exec", "eval", "compile"}) - own
 
 
@@ -107,9 +100,7 @@ def of_program(get):
         # type(), not isinstance(): that raises for a weakref.proxy whose object is gone
         functions = [one for one in gc.get_objects() if type(one) is types.FunctionType]
         assert f is not None
-        return [one for one in functions if one.__code__.co_filename.startswith(GENERATED + get)][
-            -1
-        ]
+        return [one for one in functions if one.__code__.co_filename.startswith(GENERATED + get)][-1]
 
     return made
 
@@ -149,9 +140,7 @@ def test_linecache_has_the_lines(kind):
     assert inspect.getsource(function).startswith("def ")
     last = max(line for _, _, line in code.co_lines() if line is not None)
     assert linecache.getline(code.co_filename, last).strip()
-    assert ours(code.co_filename) == (kind != "fx"), (
-        "whose frame it is: a traced module is the user's"
-    )
+    assert ours(code.co_filename) == (kind != "fx"), "whose frame it is: a traced module is the user's"
 
 
 def lines_of(error):
@@ -181,16 +170,12 @@ def test_a_traceback_shows_the_line_of_a_backward():
 def test_a_traceback_shows_the_line_of_an_optimizer():
     with pytest.raises(ValueError, match="broadcast") as raised:
         optimizer("update")()(np.ones(2), np.ones(3), np.ones(2), np.ones(2), 0.1, 0.9)
-    assert any(
-        "(" in line for file, line in lines_of(raised.value).items() if file.startswith(GENERATED)
-    )
+    assert any("(" in line for file, line in lines_of(raised.value).items() if file.startswith(GENERATED))
 
 
 def test_a_debugger_steps_into_a_call():
     out = io.StringIO()
-    debugger = pdb.Pdb(
-        stdin=io.StringIO("longlist\ncontinue\n"), stdout=out, nosigint=True, readrc=False
-    )
+    debugger = pdb.Pdb(stdin=io.StringIO("longlist\ncontinue\n"), stdout=out, nosigint=True, readrc=False)
     debugger.use_rawinput = False
     x = rushlight.ones(3)
     debugger.runcall(where_call(), TABLE["where"].kernel, (x > 0, x, x), {}, None)
@@ -231,16 +216,11 @@ def test_a_title_in_use_gets_a_number():
     one, two = (define(f"def f():\n    return {i}\n", "f", {}, "twin of this test") for i in (1, 2))
     assert one.__code__.co_filename == "<rushlight twin of this test>"
     assert one.__code__.co_filename != two.__code__.co_filename
-    assert [linecache.getline(f.__code__.co_filename, 2) for f in (one, two)] == [
-        "    return 1\n",
-        "    return 2\n",
-    ]
+    assert [linecache.getline(f.__code__.co_filename, 2) for f in (one, two)] == ["    return 1\n", "    return 2\n"]
     linecache.clearcache()
     three = define("def f():\n    return 3\n", "f", {}, "twin of this test")
     del one
-    assert linecache.getline(three.__code__.co_filename, 2) == "    return 3\n", (
-        "an older text does not take it away"
-    )
+    assert linecache.getline(three.__code__.co_filename, 2) == "    return 3\n", "an older text does not take it away"
 
 
 def test_threads_get_texts_of_their_own():
@@ -276,8 +256,7 @@ def test_the_text_of_a_call_is_for_people(op):
     assert len({node.lineno for node in statements}) == len(statements), "one statement a line"
     assert all(node.col_offset % 4 == 0 for node in statements)
     assert not any(
-        line.lstrip().startswith(("if ", "else")) and not line.endswith((":", "("))
-        for line in text.splitlines()
+        line.lstrip().startswith(("if ", "else")) and not line.endswith((":", "(")) for line in text.splitlines()
     )
     [call] = tree.body
     names = {node.id for node in ast.walk(call) if isinstance(node, ast.Name)}
@@ -286,8 +265,7 @@ def test_the_text_of_a_call_is_for_people(op):
 
 
 def test_arguments_named_like_the_texts_own_names():
-    """`kernel` is a setting of pools, `values` and `mode` of others: the text has other uses for
-    these names."""
+    """`kernel` is a setting of pools, `values` and `mode` of others: the text has other uses for these names."""
     assert call_text.own("kernel") == "kernel_"
     assert call_text.own("weight") == "weight"
     x = rushlight.arange(16.0).reshape(1, 1, 4, 4)

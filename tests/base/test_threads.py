@@ -41,9 +41,7 @@ def test_products_of_middle_size_run_on_one_thread(monkeypatch):
     assert count() == 2
     seen = []
     monkeypatch.setattr(policy.products, "left", float("inf"))  # loops have not begun
-    monkeypatch.setattr(
-        matmul, "on_one_thread", lambda blas, x, y, out: seen.append((x.shape, y.shape)) or x @ y
-    )
+    monkeypatch.setattr(matmul, "on_one_thread", lambda blas, x, y, out: seen.append((x.shape, y.shape)) or x @ y)
     for n in (8, 128, 2048):
         rushlight.ones(n, 100) @ rushlight.ones(100, n)
     assert seen == [((128, 100), (100, 128))]

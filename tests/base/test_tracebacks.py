@@ -82,9 +82,7 @@ def attribute():
     return nn.Linear(1, 1).weigth
 
 
-@pytest.mark.parametrize(
-    "function", [mismatch, scalar, optimizer, loss, index, loader, name, attribute]
-)
+@pytest.mark.parametrize("function", [mismatch, scalar, optimizer, loss, index, loader, name, attribute])
 def test_the_last_frame_is_the_users(function):
     error = error_of(function)
     assert names(error) == [function.__name__]
@@ -237,10 +235,7 @@ def test_errors_in_backward_leave_no_objects(fails, uncollected):
         (lambda: rushlight.nothing, "AttributeError: module 'rushlight' has no"),
         (lambda: nn.Linear(1, 1).nothing, "AttributeError: 'Linear' object has no"),
         (lambda: rushlight.ones(1).cuda(), "AssertionError: Torch not compiled"),
-        (
-            lambda: rushlight.linalg.inv(rushlight.zeros(2, 2)),
-            "rushlight.linalg.LinAlgError: linalg.inv",
-        ),
+        (lambda: rushlight.linalg.inv(rushlight.zeros(2, 2)), "rushlight.linalg.LinAlgError: linalg.inv"),
         (lambda: rushlight.ones(1, device="meta").item(), "RuntimeError: Tensor.item"),
         (lambda: rushlight.func.vmap(lambda x: x.item())(rushlight.ones(2)), "RuntimeError: vmap"),
     ],
@@ -260,9 +255,7 @@ def test_attribute_errors_can_be_pickled(make):
 
 def run(*command, text=None):
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, *command], input=text, capture_output=True, text=True, env=env, check=False
-    )
+    done = subprocess.run([sys.executable, *command], input=text, capture_output=True, text=True, env=env, check=False)
     return done.stdout + done.stderr
 
 
@@ -293,17 +286,7 @@ def test_the_repl():
 def test_pytest_shows_the_users_lines(tmp_path):
     path = tmp_path / "test_program.py"
     path.write_text(PROGRAM.replace("train(Net())", "def test_train():\n    train(Net())"))
-    output = run(
-        "-m",
-        "pytest",
-        "-p",
-        "no:cacheprovider",
-        "--tb=short",
-        "--noconftest",
-        "-c",
-        os.devnull,
-        str(path),
-    )
+    output = run("-m", "pytest", "-p", "no:cacheprovider", "--tb=short", "--noconftest", "-c", os.devnull, str(path))
     assert "rushlight/nn" not in output
     assert "in forward" in output
 

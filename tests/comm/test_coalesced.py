@@ -28,11 +28,7 @@ def reduced(torch, dist):
 
 def gathered(torch, dist):
     rank, size = dist.get_rank(), dist.get_world_size()
-    inputs = [
-        torch.full((2, 2), float(rank)),
-        torch.zeros(0),
-        torch.full((3,), rank + 5.0),
-    ]
+    inputs = [torch.full((2, 2), float(rank)), torch.zeros(0), torch.full((3,), rank + 5.0)]
     lists = [[torch.empty_like(t) for t in inputs] for _ in range(size)]
     dist.all_gather_coalesced(lists, inputs)
     return [[t.tolist() for t in one] for one in lists]

@@ -1,5 +1,4 @@
-"""Every collective, with every dtype, waiting and not, in the world and in groups: the numbers of
-torch on gloo."""
+"""Every collective, with every dtype, waiting and not, in the world and in groups: the numbers of torch on gloo."""
 
 import pytest
 
@@ -25,9 +24,7 @@ def numbers(torch, dtype, rank, *shape):
     n = 1
     for one in shape:
         n *= one
-    return (
-        ((torch.arange(n) * 7 + rank * 5) % 4 + rank % 2).reshape(shape).to(getattr(torch, dtype))
-    )
+    return ((torch.arange(n) * 7 + rank * 5) % 4 + rank % 2).reshape(shape).to(getattr(torch, dtype))
 
 
 def reductions(torch, dist, async_op):
@@ -230,11 +227,7 @@ def test_wrong_arguments_are_found_before_anything_is_sent(kind, error):
 def unequal(torch, dist, what):
     rank = dist.get_rank()
     group = dist.new_group()  # what comes after the error in this group is of no use
-    x = (
-        torch.ones(2 + rank)
-        if what == "shape"
-        else torch.ones(2).to([torch.int32, torch.float32][rank])
-    )
+    x = torch.ones(2 + rank) if what == "shape" else torch.ones(2).to([torch.int32, torch.float32][rank])
     try:
         if what == "call" and rank:
             dist.broadcast(torch.ones(2), 0, group=group)

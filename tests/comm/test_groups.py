@@ -63,10 +63,7 @@ def interleaved(torch, dist):
     """Two groups of the same ranks do not mix their operations."""
     one, two = dist.new_group(), dist.new_group()
     x, y = torch.ones(1000), torch.ones(1000) * 2
-    works = [
-        dist.all_reduce(x, group=one, async_op=True),
-        dist.all_reduce(y, group=two, async_op=True),
-    ]
+    works = [dist.all_reduce(x, group=one, async_op=True), dist.all_reduce(y, group=two, async_op=True)]
     for work in reversed(works):
         work.wait()
     dist.destroy_process_group(one)

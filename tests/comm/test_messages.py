@@ -36,10 +36,7 @@ def batch(torch, dist):
     rank, size = dist.get_rank(), dist.get_world_size()
     x, y = torch.full((1000, 300), float(rank)), torch.zeros(1000, 300)
     works = dist.batch_isend_irecv(
-        [
-            dist.P2POp(dist.isend, x, (rank + 1) % size),
-            dist.P2POp(dist.irecv, y, (rank - 1) % size),
-        ]
+        [dist.P2POp(dist.isend, x, (rank + 1) % size), dist.P2POp(dist.irecv, y, (rank - 1) % size)]
     )
     for work in works:
         work.wait()

@@ -23,9 +23,7 @@ def barriers(torch, dist, wait_all_ranks):
     if rank in (1, 2):
         told = None
     else:
-        told = message(
-            lambda: dist.monitored_barrier(group, timedelta(seconds=0.5), wait_all_ranks)
-        )
+        told = message(lambda: dist.monitored_barrier(group, timedelta(seconds=0.5), wait_all_ranks))
     dist.barrier()
     return told
 

@@ -82,11 +82,7 @@ def test_processes_add_at_once(kind, tmp_path):
     master = TCPStore("127.0.0.1", 0, is_master=True)
     where = ("127.0.0.1", master.port) if kind == "TCPStore" else (str(tmp_path / "f"),)
     all_of_them = [
-        subprocess.Popen(
-            [sys.executable, "-c", COUNT.format(store=kind), repr(where)],
-            cwd=ROOT,
-        )
-        for _ in range(3)
+        subprocess.Popen([sys.executable, "-c", COUNT.format(store=kind), repr(where)], cwd=ROOT) for _ in range(3)
     ]
     assert [one.wait(30) for one in all_of_them] == [0, 0, 0]
     store = master if kind == "TCPStore" else FileStore(*where)

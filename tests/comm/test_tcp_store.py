@@ -1,5 +1,4 @@
-"""Stores and worlds where processes cannot be forked and no open files are handed down, as on
-Windows."""
+"""Stores and worlds where processes cannot be forked and no open files are handed down, as on Windows."""
 
 from __future__ import annotations
 
@@ -65,23 +64,9 @@ def test_as_on_windows(tmp_path):
     script = tmp_path / "program.py"
     script.write_text("import torch; print(torch.ones(2).sum().item(), flush=True)")
     text = PROGRAM.replace("FILE", repr(str(tmp_path / "f"))).replace("SCRIPT", repr(str(script)))
-    done = subprocess.run(
-        [sys.executable, "-c", WINDOWS + text],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = subprocess.run([sys.executable, "-c", WINDOWS + text], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
-        "b'value' 2",
-        "True",
-        "[1.0, 1.0] [1.0]",
-        "True",
-        "True",
-        "2.0",
-        "0",
-    ]
+    assert done.stdout.splitlines() == ["b'value' 2", "True", "[1.0, 1.0] [1.0]", "True", "True", "2.0", "0"]
 
 
 def test_a_server_that_is_started_apart(monkeypatch):

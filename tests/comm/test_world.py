@@ -1,5 +1,5 @@
-"""How worlds of several processes begin and end: each way to start, and each way that a rank can
-fail. The other ranks end, in time, with an error that names the rank; nothing stays behind."""
+"""How worlds of several processes begin and end: each way to start, and each way that a rank can fail. The other ranks
+end, in time, with an error that names the rank; nothing stays behind."""
 
 import glob
 import os
@@ -54,10 +54,7 @@ def finish(processes, seconds=30):
     """[(exit status, text)], after so many seconds at most."""
     end = time.monotonic() + seconds
     try:
-        return [
-            (process.wait(max(0.1, end - time.monotonic())), process.stdout.read())
-            for process in processes
-        ]
+        return [(process.wait(max(0.1, end - time.monotonic())), process.stdout.read()) for process in processes]
     finally:
         for process in processes:
             process.kill()
@@ -105,16 +102,11 @@ def test_plain_processes_with_torchs_variables(tmp_path, size):
 
 @pytest.mark.parametrize("how", ["tcp", "file", "store"])
 def test_other_ways_to_meet(tmp_path, how):
-    method = {
-        "tcp": f"'tcp://127.0.0.1:{free_port()}'",
-        "file": f"'file://{tmp_path}/meet'",
-        "store": "None",
-    }[how]
+    method = {"tcp": f"'tcp://127.0.0.1:{free_port()}'", "file": f"'file://{tmp_path}/meet'", "store": "None"}[how]
     store = f"dist.FileStore('{tmp_path}/store', 2)" if how == "store" else "None"
     file = program(
         tmp_path,
-        f"dist.init_process_group(init_method={method}, store={store}, "
-        "rank=int(sys.argv[1]), world_size=2)",
+        f"dist.init_process_group(init_method={method}, store={store}, rank=int(sys.argv[1]), world_size=2)",
         SUM,
     )
     both = [
@@ -154,9 +146,7 @@ def test_under_mpiexec(tmp_path):
 @needs_mpiexec
 def test_an_exception_under_mpiexec_ends_all(tmp_path):
     file = program(
-        tmp_path,
-        "dist.init_process_group()\nif dist.get_rank(): raise ValueError('on purpose')\n",
-        "dist.barrier()",
+        tmp_path, "dist.init_process_group()\nif dist.get_rank(): raise ValueError('on purpose')\n", "dist.barrier()"
     )
     done = subprocess.run(
         [mpiexec(), "-n", "2", sys.executable, file],
@@ -217,10 +207,7 @@ def test_again_and_again(tmp_path):
 
 
 def test_ranks_divide_the_cores(tmp_path):
-    file = program(
-        tmp_path,
-        "dist.init_process_group()\nfrom rushlight.base import threads\nprint(threads.cores())",
-    )
+    file = program(tmp_path, "dist.init_process_group()\nfrom rushlight.base import threads\nprint(threads.cores())")
     cores = len(os.sched_getaffinity(0))
     for variables in ({"OMP_NUM_THREADS": ""}, {"OMP_NUM_THREADS": "3"}):
         want = variables["OMP_NUM_THREADS"] or str(max(1, cores // 2))
@@ -236,9 +223,7 @@ ON_PURPOSE = "if dist.get_rank() == 1: {}\n"
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize(
-    "where", ["barrier()", "all_reduce(torch.ones(1 << 20))", "recv(torch.ones(1), 1)"]
-)
+@pytest.mark.parametrize("where", ["barrier()", "all_reduce(torch.ones(1 << 20))", "recv(torch.ones(1), 1)"])
 def test_a_rank_that_is_gone(tmp_path, fault, where):
     file = program(
         tmp_path,
@@ -359,10 +344,6 @@ def test_a_port_that_is_taken(tmp_path):
     with socket.create_server(("", 0)) as taken:
         port = taken.getsockname()[1]
         done = subprocess.run(
-            [sys.executable, file],
-            env=environment(0, 2, port),
-            capture_output=True,
-            text=True,
-            timeout=20,
+            [sys.executable, file], env=environment(0, 2, port), capture_output=True, text=True, timeout=20
         )
     assert "EADDRINUSE" in done.stderr

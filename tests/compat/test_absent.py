@@ -15,11 +15,7 @@ def run(program: str) -> str:
     """What a program prints under `rushlight run`."""
     start = "import rushlight.compat; rushlight.compat.install()\nimport torch, importlib\n"
     done = subprocess.run(
-        [sys.executable, "-c", start + program],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=False,
+        [sys.executable, "-c", start + program], capture_output=True, text=True, cwd=ROOT, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -97,8 +93,8 @@ def test_rushlight_itself_has_no_placeholders():
         [
             sys.executable,
             "-c",
-            "import rushlight, sys; print(hasattr(rushlight.nn, 'quantized'), "
-            "hasattr(rushlight, 'qscheme'), 'rushlight.compat.absent' in sys.modules)",
+            "import rushlight, sys; print(hasattr(rushlight.nn, 'quantized'), hasattr(rushlight, 'qscheme'), "
+            "'rushlight.compat.absent' in sys.modules)",
         ],
         capture_output=True,
         text=True,

@@ -1,5 +1,5 @@
-"""Libraries that start ranks themselves train with two processes, under `rushlight run`. The
-numbers are those of torch 2.13 with gloo."""
+"""Libraries that start ranks themselves train with two processes, under `rushlight run`. The numbers are those of torch
+2.13 with gloo."""
 
 from __future__ import annotations
 

@@ -51,9 +51,7 @@ def write(tmp_path):
 def test_a_script_runs_with_its_arguments(tmp_path, write):
     done = command("run", write("p.py", PROGRAM), "--epochs", "3", "-h", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert (
-        done.stdout == "2.13.0+rushlight True ['--epochs', '3', '-h'] __main__\ntensor([0., 2.])\n"
-    )
+    assert done.stdout == "2.13.0+rushlight True ['--epochs', '3', '-h'] __main__\ntensor([0., 2.])\n"
 
 
 def test_a_module_runs_and_imports_its_neighbours(tmp_path, write):
@@ -71,10 +69,7 @@ def test_a_notebook_runs_cell_by_cell(tmp_path, write):
         ("code", "!pip list\nprint(__name__)"),
         ("code", "y = x\ny.foo"),
     ]
-    write(
-        "n.ipynb",
-        json.dumps({"cells": [{"cell_type": k, "source": s.splitlines(True)} for k, s in cells]}),
-    )
+    write("n.ipynb", json.dumps({"cells": [{"cell_type": k, "source": s.splitlines(True)} for k, s in cells]}))
     done = command("run", "n.ipynb", folder=tmp_path)
     assert done.stdout == "tensor([2., 2.])\n__main__\n"
     assert done.returncode == 1
@@ -92,13 +87,7 @@ def test_what_a_program_raises_is_shown_as_python_shows_it(tmp_path, write):
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [
-        ("run", "missing.py"),
-        ("check", "missing.py"),
-        ("run", "broken.ipynb"),
-        ("check", "broken.py"),
-    ],
+    "arguments", [("run", "missing.py"), ("check", "missing.py"), ("run", "broken.ipynb"), ("check", "broken.py")]
 )
 def test_nothing_to_run_is_one_line(tmp_path, write, arguments):
     write("broken.ipynb", "{}")
@@ -109,9 +98,7 @@ def test_nothing_to_run_is_one_line(tmp_path, write, arguments):
 
 
 def test_what_is_missing_names_the_nearest(tmp_path, write):
-    done = command(
-        "run", write("p.py", "import torch\ntorch.soft_max(torch.ones(2), 0)\n"), folder=tmp_path
-    )
+    done = command("run", write("p.py", "import torch\ntorch.soft_max(torch.ones(2), 0)\n"), folder=tmp_path)
     assert "rushlight has no torch.soft_max" in done.stderr
     assert "torch.softmax" in done.stderr
     assert "p.py:2" in done.stderr
@@ -166,10 +153,7 @@ def test_check_lists_names_without_running(tmp_path, write):
     done = command("check", "p.py", folder=tmp_path)
     assert done.returncode == 1
     assert "2 of them missing" in done.stdout
-    assert (
-        command("check", write("q.py", "import torch\ntorch.ones(2)"), folder=tmp_path).returncode
-        == 0
-    )
+    assert command("check", write("q.py", "import torch\ntorch.ones(2)"), folder=tmp_path).returncode == 0
 
 
 OPERATOR_METHODS = """
@@ -197,8 +181,8 @@ def test_modules_and_types_have_the_names_that_programs_know(tmp_path, write):
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "True True True",
-        "<class 'torch.Tensor'> <class 'torch.Size'> <class 'torch.dtype'> <class 'torch.device'> "
-        "<class 'torch._C.Generator'>",
+        "<class 'torch.Tensor'> <class 'torch.Size'> <class 'torch.dtype'> <class 'torch.device'> <class "
+        "'torch._C.Generator'>",
         "(tensor([0., 0.]), torch.Size([2]), torch.float32, device(type='cpu')) tensor([0., 0.])",
         "torch.backends.nothing",
     ]
@@ -220,13 +204,10 @@ def test_parts_that_share_a_function_s_name_leave_it_in_place(tmp_path, write):
 
 def test_uninstalled_types_are_at_home_again():
     code = (
-        "import rushlight, rushlight.compat as c; c.install(); a = str(rushlight.Tensor); "
-        "c.uninstall(); "
-        "print(a, rushlight.Tensor)"
+        "import rushlight, rushlight.compat as c; c.install(); a = str(rushlight.Tensor); c.uninstall(); print(a, "
+        "rushlight.Tensor)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=HERE
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=HERE)
     assert done.stdout == "<class 'torch.Tensor'> <class 'rushlight.Tensor'>\n"
 
 
@@ -238,9 +219,7 @@ def test_names_that_a_program_reuses_are_not_torchs(tmp_path, write):
         "torch = None\n"
         "torch.no_such_thing\n",
     )
-    assert [use.name for use in check(str(tmp_path / "p.py")) if use.kind == "missing"] == [
-        "torch.no_such_thing"
-    ]
+    assert [use.name for use in check(str(tmp_path / "p.py")) if use.kind == "missing"] == ["torch.no_such_thing"]
 
 
 def test_the_module_version_is_torchs(tmp_path, write):

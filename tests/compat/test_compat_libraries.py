@@ -1,5 +1,5 @@
-"""What libraries on top of torch import and call: transformers, timm, Pyro, GPyTorch, Captum,
-Kornia, torchinfo, Ignite."""
+"""What libraries on top of torch import and call: transformers, timm, Pyro, GPyTorch, Captum, Kornia, torchinfo,
+Ignite."""
 
 from __future__ import annotations
 
@@ -44,21 +44,11 @@ def flexible_attention(lib):
         return q_idx > kv_idx  # the first query sees nothing
 
     found = [flex.flex_attention(q, k, v), flex.flex_attention(q, k, v, alibi, scale=0.3)]
-    for mask in (
-        causal,
-        later,
-        flex.and_masks(causal, later),
-        flex.or_masks(causal, later),
-        flex.noop_mask,
-    ):
+    for mask in (causal, later, flex.and_masks(causal, later), flex.or_masks(causal, later), flex.noop_mask):
         block = flex.create_block_mask(mask, None, None, 3, 3, device="cpu")
         found.append(flex.flex_attention(q, k, v, alibi, block))
     lse = flex.flex_attention(
-        q,
-        k,
-        v,
-        block_mask=flex.create_block_mask(causal, 2, 2, 3, 3, device="cpu"),
-        return_lse=True,
+        q, k, v, block_mask=flex.create_block_mask(causal, 2, 2, 3, 3, device="cpu"), return_lse=True
     )
     found += [*lse, flex.flex_attention(q, k[:, :1], v[:, :1], enable_gqa=True)]
     wide = flex.create_block_mask(causal, 1, 1, 300, 200, device="cpu")
@@ -75,9 +65,7 @@ def flexible_attention(lib):
 def own_ops(lib):
     """An op with gradients of its own, which NumPy computes."""
 
-    @lib.library.custom_op(
-        "rushlight_tests::cube", mutates_args=(), schema="(Tensor x, float factor=1.0) -> Tensor"
-    )
+    @lib.library.custom_op("rushlight_tests::cube", mutates_args=(), schema="(Tensor x, float factor=1.0) -> Tensor")
     def cube(x, factor=1.0):
         return lib.from_numpy(np.asarray(x.numpy() ** 3 * factor))
 
@@ -89,9 +77,7 @@ def own_ops(lib):
     before = cube(x.detach(), 2.0)
     with pytest.raises(RuntimeError, match="no autograd formula was registered"):
         cube(x).sum().backward()
-    cube.register_autograd(
-        lambda ctx, g: (3 * ctx.factor * ctx.saved_tensors[0] ** 2 * g, None), setup_context=keep
-    )
+    cube.register_autograd(lambda ctx, g: (3 * ctx.factor * ctx.saved_tensors[0] ** 2 * g, None), setup_context=keep)
     lib.library.register_fake("rushlight_tests::cube", lambda x, factor=1.0: lib.empty_like(x))
     lib.ops.rushlight_tests.cube(x, 0.5).sum().backward()
     return [before, x.grad]
@@ -99,22 +85,15 @@ def own_ops(lib):
 
 @program
 def ops_by_schema(lib):
-    """Ops that a schema names, with kernels of their own, or made of ops; samples of vmap one by
-    one."""
+    """Ops that a schema names, with kernels of their own, or made of ops; samples of vmap one by one."""
     library = lib.library.Library("rushlight_schema", "DEF")
     library.define("plus(Tensor x, int n=1, *, float? scale=None) -> Tensor")
     library.define("twice(Tensor x) -> Tensor")
     library.define("fill(Tensor(a!) x, int[2] k=[1, 2]) -> ()")
-    library.impl(
-        "plus",
-        lambda x, n=1, *, scale=None: lib.from_numpy((x.numpy() + n) * (scale or 1.0)),
-        "CPU",
-    )
+    library.impl("plus", lambda x, n=1, *, scale=None: lib.from_numpy((x.numpy() + n) * (scale or 1.0)), "CPU")
     library.impl("twice", lambda x: x + x, "CompositeImplicitAutograd")
     library.impl("fill", lambda x, k=(1, 2): x.fill_(sum(k)) and None, "CPU")
-    lib.library.register_fake(
-        "rushlight_schema::plus", lambda x, n=1, *, scale=None: lib.empty_like(x)
-    )
+    lib.library.register_fake("rushlight_schema::plus", lambda x, n=1, *, scale=None: lib.empty_like(x))
     lib.library.define("rushlight_schema::half", "(Tensor x) -> Tensor")
     lib.library.impl("rushlight_schema::half", "cpu")(lambda x: lib.from_numpy(x.numpy() / 2))
     lib.library.register_autograd("rushlight_schema::half", lambda ctx, g: g / 2)
@@ -148,9 +127,7 @@ def limits_of_dtypes(lib):
         "float64",
     ]
     found = [lib.finfo(getattr(lib, name)) for name in names]
-    return [
-        [float(x) for x in (f.bits, f.eps, f.max, f.min, f.tiny, f.resolution)] for f in found
-    ] + [
+    return [[float(x) for x in (f.bits, f.eps, f.max, f.min, f.tiny, f.resolution)] for f in found] + [
         repr(lib.complex32),
         repr(lib.qint8),
         lib.complex32.is_complex,
@@ -190,13 +167,8 @@ def test_parts_for_devices():
     assert [(p[0].tolist(), p[1]) for p in parts] == [([0, 1, 2], "same"), ([3, 4], "same")]
     whole = gather([p[:1] for p in parts])
     assert whole[0].tolist() == [0, 1, 2, 3, 4]
-    given, named = nn.parallel.scatter_gather.scatter_kwargs(
-        (rushlight.arange(4),), {"flag": True}, [0, 1]
-    )
-    assert [(p[0].tolist(), n) for p, n in zip(given, named)] == [
-        ([0, 1], {"flag": True}),
-        ([2, 3], {"flag": True}),
-    ]
+    given, named = nn.parallel.scatter_gather.scatter_kwargs((rushlight.arange(4),), {"flag": True}, [0, 1])
+    assert [(p[0].tolist(), n) for p, n in zip(given, named)] == [([0, 1], {"flag": True}), ([2, 3], {"flag": True})]
     assert nn.parallel.parallel_apply([len, sum], [[1, 2], [3, 4]]) == [2, 7]
 
 
@@ -228,8 +200,7 @@ def test_futures_that_fail():
 
 
 def test_constraints_of_ones_own():
-    """Each class of constraints has its own transform, also where they are instances without a
-    name."""
+    """Each class of constraints has its own transform, also where they are instances without a name."""
 
     class First(distributions.constraints.Constraint):
         pass
@@ -251,9 +222,7 @@ def test_memory_of_files(tmp_path):
     path = tmp_path / "numbers"
     np.arange(4, dtype=np.float32).tofile(path)
     memory = rushlight.ones(1).untyped_storage().from_file(str(path), shared=False, nbytes=16)
-    part = rushlight.asarray(memory.untyped()[4:12], dtype=rushlight.uint8).view(
-        dtype=rushlight.float32
-    )
+    part = rushlight.asarray(memory.untyped()[4:12], dtype=rushlight.uint8).view(dtype=rushlight.float32)
     assert part.tolist() == [1.0, 2.0]
     part[0] = 7
     assert np.fromfile(path, np.float32)[1] == 1
@@ -269,9 +238,7 @@ def test_safetensors_reads_tensors(tmp_path):
 
 @pytest.fixture
 def world(tmp_path):
-    distributed.init_process_group(
-        "gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1
-    )
+    distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
     yield
     distributed.destroy_process_group()
 
@@ -303,10 +270,7 @@ def test_what_is_not_there_says_so():
     ):
         with pytest.raises(NotImplementedError, match="not supported|do(es)? not exist"):
             call()
-    for call in (
-        lambda: fully_shard(nn.Linear(1, 1)),
-        lambda: distribute_tensor(rushlight.ones(1)),
-    ):
+    for call in (lambda: fully_shard(nn.Linear(1, 1)), lambda: distribute_tensor(rushlight.ones(1))):
         with pytest.raises(ValueError, match="process group has not been initialized"):
             call()
     with pytest.raises(RuntimeError, match="does not exist"):
@@ -317,11 +281,7 @@ def test_what_is_not_there_says_so():
 
 def test_marks_and_questions():
     assert rushlight.fx.wrap(len) is len
-    assert (Shard(1).is_shard(1), Shard(1).is_shard(0), Replicate().is_replicate()) == (
-        True,
-        False,
-        True,
-    )
+    assert (Shard(1).is_shard(1), Shard(1).is_shard(0), Replicate().is_replicate()) == (True, False, True)
     assert rushlight.jit.ignore(drop=True)(len) is rushlight.jit.ignore(len) is len
     assert rushlight.jit.Final[bool]
     assert rushlight._C._get_tracing_state() is None
@@ -346,9 +306,7 @@ def test_flexible_attention_is_attention_and_differentiates():
     bias = rushlight.linspace(0, 1, 3, dtype=rushlight.float64, requires_grad=True)
 
     def call(q, k, v, bias):
-        return flex_attention(
-            q, k, v, lambda score, b, h, q_idx, kv_idx: score * bias[kv_idx], mask
-        )
+        return flex_attention(q, k, v, lambda score, b, h, q_idx, kv_idx: score * bias[kv_idx], mask)
 
     assert gradcheck(call, tuple(t[:1, :1].detach().requires_grad_() for t in (q, k, v)) + (bias,))
 
@@ -362,14 +320,9 @@ def test_masks_are_made_at_once():
 
     assert create_mask(mask, 2, 3, 4, 5).shape == (2, 3, 4, 5)
     assert calls == [(5,)]
-    assert (
-        repr(create_block_mask(mask, None, None, 256, 256))
-        == "BlockMask(shape=(1, 1, 256, 256), sparsity=25.00%)"
-    )
+    assert repr(create_block_mask(mask, None, None, 256, 256)) == "BlockMask(shape=(1, 1, 256, 256), sparsity=25.00%)"
     with pytest.raises(ValueError, match="Try setting enable_gqa=True"):
-        flex_attention(
-            rushlight.ones(1, 2, 3, 4), rushlight.ones(1, 1, 3, 4), rushlight.ones(1, 1, 3, 4)
-        )
+        flex_attention(rushlight.ones(1, 2, 3, 4), rushlight.ones(1, 1, 3, 4), rushlight.ones(1, 1, 3, 4))
 
 
 def test_an_optimizer_around_another():
@@ -417,10 +370,7 @@ def test_names_that_lightning_imports():
     batches = iter(DataLoader([1, 2]))
     assert isinstance(batches, dataloader._BaseDataLoaderIter)
     assert not isinstance(batches, dataloader._MultiProcessingDataLoaderIter)
-    assert rushlight._C._nn._parse_to("cpu", rushlight.float64)[:2] == (
-        rushlight.device("cpu"),
-        rushlight.float64,
-    )
+    assert rushlight._C._nn._parse_to("cpu", rushlight.float64)[:2] == (rushlight.device("cpu"), rushlight.float64)
     assert "NumPy" in rushlight.__config__.show()
     assert "get_num_threads" in rushlight.__config__.parallel_info()
     assert nn.parallel.distributed.DistributedDataParallel is nn.parallel.DistributedDataParallel
@@ -428,16 +378,11 @@ def test_names_that_lightning_imports():
         pass
     from rushlight.utils import _python_dispatch as dispatch
 
-    with (
-        pytest.raises(NotImplementedError, match="hint"),
-        dispatch.TorchDispatchMode(),
-    ):  # ptflops inherits from it
+    with pytest.raises(NotImplementedError, match="hint"), dispatch.TorchDispatchMode():  # ptflops inherits from it
         pass
     assert not dispatch.is_traceable_wrapper_subclass(rushlight.ones(1))
     observers = rushlight.ao.quantization  # fvcore asks for both
-    assert all(
-        issubclass(base, nn.Module) for base in (observers.ObserverBase, observers.FakeQuantizeBase)
-    )
+    assert all(issubclass(base, nn.Module) for base in (observers.ObserverBase, observers.FakeQuantizeBase))
     assert rushlight.overrides.is_tensor_like(rushlight.ones(1))
     assert not rushlight.overrides.has_torch_function((rushlight.ones(1),))
 
@@ -475,10 +420,7 @@ def test_the_files_of_modules_can_be_looked_through():
 
 
 def test_tensors_grouped_for_optimizers():
-    from rushlight.utils._foreach_utils import (
-        _group_tensors_by_device_and_dtype,
-        _has_foreach_support,
-    )
+    from rushlight.utils._foreach_utils import _group_tensors_by_device_and_dtype, _has_foreach_support
 
     a, b, c = rushlight.ones(1), rushlight.ones(1, dtype=rushlight.float64), rushlight.zeros(1)
     groups = _group_tensors_by_device_and_dtype([[a, b, c], [c, None, a], []], with_indices=True)
@@ -510,9 +452,7 @@ def test_names_that_libraries_import():
 def test_tags_of_ops():
     """Words for a compiler, which scripts that define ops hand over."""
 
-    @rushlight.library.custom_op(
-        "tagged::twice", mutates_args=(), tags=(rushlight.Tag.pt2_compliant_tag,)
-    )
+    @rushlight.library.custom_op("tagged::twice", mutates_args=(), tags=(rushlight.Tag.pt2_compliant_tag,))
     def twice(x: rushlight.Tensor) -> rushlight.Tensor:
         return x * 2
 

@@ -21,7 +21,5 @@ def test_old_packages_are_found_by_the_hook():
         "print(_vmap(lambda x: (x * 2, None), 0, 0, True)(torch.ones(2)), "
         "_vmap(torch.sin)(torch.zeros(1)))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=600
-    )
+    done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.stdout == "(tensor([2., 2.]), None) tensor([0.])\n", done.stderr

@@ -18,25 +18,14 @@ from rushlight.nn import functional as F
 
 
 def made(lib):
-    w, at, starts = (
-        lib.arange(12.0).reshape(6, 2),
-        lib.tensor([0, 2, 5, 1, 1]),
-        lib.tensor([0, 2, 2]),
-    )
+    w, at, starts = lib.arange(12.0).reshape(6, 2), lib.tensor([0, 2, 5, 1, 1]), lib.tensor([0, 2, 2])
     x = lib.arange(6.0).reshape(2, 3)
     for mode in (0, 1, 2):
-        yield from (
-            lib.embedding_bag(w, at, starts, False, mode, False, None, False, pad)
-            for pad in (None, 1)
-        )
+        yield from (lib.embedding_bag(w, at, starts, False, mode, False, None, False, pad) for pad in (None, 1))
     yield lib.embedding_renorm_(x.clone(), lib.tensor([1]), 1.0, 2.0)
     yield from (lib.norm_except_dim(x, 2, dim) for dim in (0, 1, -1))
     yield from (lib.frobenius_norm(x, [0, 1]), lib.frobenius_norm(x, [1], True))
-    yield from (
-        lib.max_pool1d_with_indices(x, 2),
-        lib.native_dropout(x, 0.5, False),
-        lib.native_dropout(x, 0.0, True),
-    )
+    yield from (lib.max_pool1d_with_indices(x, 2), lib.native_dropout(x, 0.5, False), lib.native_dropout(x, 0.0, True))
     yield lib.addmv_(lib.ones(2), x, lib.ones(3))
     yield from (
         lib.sym_max(1, 2.0),
@@ -50,13 +39,7 @@ def made(lib):
     )
     yield lib.compiler.is_exporting()
     lib.manual_seed(0)
-    for f in (
-        lib.feature_dropout,
-        lib.feature_dropout_,
-        lib.dropout_,
-        lib.alpha_dropout_,
-        lib.feature_alpha_dropout_,
-    ):
+    for f in (lib.feature_dropout, lib.feature_dropout_, lib.dropout_, lib.alpha_dropout_, lib.feature_alpha_dropout_):
         yield f(lib.ones(3, 2, 2, 2), 0.5, True)
     yield lib.native_dropout(lib.ones(4, 4), 0.3, True)
 
@@ -80,9 +63,7 @@ def test_gradients_go_through():
     out.sum().backward()
     assert rushlight.equal(x.grad, kept * 2.0)
     w = rushlight.ones(3, 2, requires_grad=True)
-    rushlight.embedding_bag(w, rushlight.tensor([0, 2, 2]), rushlight.tensor([0, 1]))[
-        0
-    ].sum().backward()
+    rushlight.embedding_bag(w, rushlight.tensor([0, 2, 2]), rushlight.tensor([0, 1]))[0].sum().backward()
     assert w.grad.tolist() == [[1, 1], [0, 0], [2, 2]]
 
 
@@ -132,10 +113,7 @@ def of_weights(lib):
         for bias, both in ((True, False), (False, True)):
             layer = getattr(lib.nn, name)(3, 4, 2, bias=bias, bidirectional=both)
             x, h = lib.randn(5, 2, 3), [lib.ones(2 + 2 * both, 2, 4)] * states
-            hx, packed = (
-                h if states == 2 else h[0],
-                lib.nn.utils.rnn.pack_padded_sequence(x, lib.tensor([5, 3])),
-            )
+            hx, packed = h if states == 2 else h[0], lib.nn.utils.rnn.pack_padded_sequence(x, lib.tensor([5, 3]))
             rest = (layer._flat_weights, bias, 2, 0.0, True, both)
             yield from f(x, hx, *rest, False)
             yield from f(packed.data, packed.batch_sizes, hx, *rest)
@@ -144,11 +122,7 @@ def of_weights(lib):
     yield lib.convolution(x, w, None, [2, 2], [1, 1], [1, 1], True, [1, 1], 1)
     yield lib.convolution(x, w, lib.ones(2), [1, 1], [1, 1], [1, 1], False, [0, 0], 1)
     yield lib.affine_grid_generator(lib.ones(1, 2, 3), [1, 1, 2, 2], False)
-    yield from (
-        lib.nuclear_norm(x[0, 0]),
-        lib.nuclear_norm(x, (2, 3)),
-        lib.nuclear_norm(x[0, 0], [0, 1], True),
-    )
+    yield from (lib.nuclear_norm(x[0, 0]), lib.nuclear_norm(x, (2, 3)), lib.nuclear_norm(x[0, 0], [0, 1], True))
     mask = importlib.import_module(f"{lib.__name__}.nn.attention.bias")
     for causal in (mask.causal_lower_right(4, 6), mask.causal_upper_left(4, 6)):
         q, k = lib.randn(1, 1, 4, 8), lib.randn(1, 1, 6, 8)
@@ -157,25 +131,16 @@ def of_weights(lib):
 
 def test_functions_of_weights(torch):
     for ours, theirs in zip(of_weights(rushlight), of_weights(torch), strict=True):
-        np.testing.assert_allclose(
-            ours.detach().numpy(), theirs.detach().numpy(), rtol=1e-4, atol=1e-5
-        )
+        np.testing.assert_allclose(ours.detach().numpy(), theirs.detach().numpy(), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "settings", [{"k": 2}, {"k": 2, "largest": False}, {"k": 1, "B": True}, {"X": True}]
-)
+@pytest.mark.parametrize("settings", [{"k": 2}, {"k": 2, "largest": False}, {"k": 1, "B": True}, {"X": True}])
 def test_some_eigenvalues(torch, settings):
     def run(lib):
         lib.manual_seed(1)
         a = lib.randn(9, 9, dtype=lib.float64)
-        given = {
-            "B": lib.diag(lib.arange(1.0, 10.0, dtype=lib.float64)),
-            "X": lib.randn(9, 3, dtype=lib.float64),
-        }
-        return a @ a.T, {
-            name: given[name] if value is True else value for name, value in settings.items()
-        }
+        given = {"B": lib.diag(lib.arange(1.0, 10.0, dtype=lib.float64)), "X": lib.randn(9, 3, dtype=lib.float64)}
+        return a @ a.T, {name: given[name] if value is True else value for name, value in settings.items()}
 
     a, given = run(rushlight)
     values, vectors = rushlight.lobpcg(a, **given)
@@ -192,13 +157,9 @@ def test_checkpoints_with_a_policy():
     ck, x = rushlight.utils.checkpoint, rushlight.ones(2, requires_grad=True)
 
     def contexts():
-        return ck.create_selective_checkpoint_contexts(
-            lambda ctx, op, *args, **kwargs: ck.CheckpointPolicy.MUST_SAVE
-        )
+        return ck.create_selective_checkpoint_contexts(lambda ctx, op, *args, **kwargs: ck.CheckpointPolicy.MUST_SAVE)
 
-    ck.checkpoint(
-        lambda x: x.exp().sin(), x, use_reentrant=False, context_fn=contexts
-    ).sum().backward()
+    ck.checkpoint(lambda x: x.exp().sin(), x, use_reentrant=False, context_fn=contexts).sum().backward()
     assert rushlight.allclose(x.grad, (x.exp().cos() * x.exp()).detach())
     with pytest.raises(TypeError, match="must be either a function or a list"):
         ck.create_selective_checkpoint_contexts(3)
@@ -247,19 +208,13 @@ def test_what_the_backends_say():
     assert rushlight.cuda.get_arch_list() == []
     with pytest.raises(AssertionError, match="is_available"):
         rushlight.cuda.utilization()
-    assert (
-        "rushlight version"
-        in importlib.import_module("rushlight.utils.collect_env").get_pretty_env_info()
-    )
+    assert "rushlight version" in importlib.import_module("rushlight.utils.collect_env").get_pretty_env_info()
 
 
 @pytest.mark.parametrize(
     ("ask", "hint"),
     [
-        (
-            lambda: rushlight.nn.functional.soft_max,
-            "did you mean torch.nn.functional.softmax?",
-        ),
+        (lambda: rushlight.nn.functional.soft_max, "did you mean torch.nn.functional.softmax?"),
         (lambda: rushlight.cuda.is_availabel, "torch.cuda.is_available"),
         (lambda: rushlight.eig, "torch.linalg.eig"),
         (lambda: rushlight.quantization, "half()"),
@@ -285,21 +240,9 @@ def test_models_of_a_folder(tmp_path):
     assert made.weight.shape == (2, 3)
     assert made.bias is None
     for error, words, ask in (
-        (
-            RuntimeError,
-            "Cannot find callable row",
-            lambda: rushlight.hub.load(str(tmp_path), "row", source="local"),
-        ),
-        (
-            NotImplementedError,
-            "source='local'",
-            lambda: rushlight.hub.load("pytorch/vision", "resnet18"),
-        ),
-        (
-            FileNotFoundError,
-            "hubconf.py",
-            lambda: rushlight.hub.load(str(tmp_path / "no"), "row", source="local"),
-        ),
+        (RuntimeError, "Cannot find callable row", lambda: rushlight.hub.load(str(tmp_path), "row", source="local")),
+        (NotImplementedError, "source='local'", lambda: rushlight.hub.load("pytorch/vision", "resnet18")),
+        (FileNotFoundError, "hubconf.py", lambda: rushlight.hub.load(str(tmp_path / "no"), "row", source="local")),
         (ValueError, "Unknown source", lambda: rushlight.hub.load("a", "b", source="gitlab")),
     ):
         with pytest.raises(error, match=words):
@@ -388,9 +331,7 @@ print(torch.backends.cudnn.benchmark, torch._inductor.config.coordinate_descent_
 
 @pytest.mark.origin("courses")
 def test_parts_are_found_under_an_alias():
-    done = subprocess.run(
-        [sys.executable, "-c", ALIAS], capture_output=True, text=True, timeout=600, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", ALIAS], capture_output=True, text=True, timeout=600, check=False)
     assert done.stdout == "True True\n", done.stderr
 
 
@@ -453,15 +394,12 @@ def test_names_of_notebooks(monkeypatch):
     from rushlight.optim.adamw import AdamW
 
     assert AdamW is rushlight.optim.AdamW
-    assert (
-        rushlight.utils.tensorboard.writer.SummaryWriter
-        is rushlight.utils.tensorboard.SummaryWriter
-    )
+    assert rushlight.utils.tensorboard.writer.SummaryWriter is rushlight.utils.tensorboard.SummaryWriter
 
 
 def of_settings(t):
-    """Settings of the compiler that scripts make, devices that they ask for, and files of torch
-    that they import from."""
+    """Settings of the compiler that scripts make, devices that they ask for, and files of torch that they import
+    from."""
     inductor = importlib.import_module(f"{t.__name__}._inductor")
     inductor.config.triton.cudagraphs = inductor.config.coordinate_descent_tuning = True
     found = [
@@ -476,12 +414,7 @@ def of_settings(t):
     both = [t.arange(6.0).reshape(2, 3), t.ones(2)]
     flat = importlib.import_module(f"{t.__name__}._utils")._flatten_dense_tensors(both)
     back = importlib.import_module(f"{t.__name__}._utils")._unflatten_dense_tensors(flat, both)
-    return [
-        *found,
-        flat.tolist(),
-        [b.tolist() for b in back],
-        t.functional.norm(both[0]).item() > 7.4,
-    ]
+    return [*found, flat.tolist(), [b.tolist() for b in back], t.functional.norm(both[0]).item() > 7.4]
 
 
 @pytest.mark.origin("scripts")

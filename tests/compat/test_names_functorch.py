@@ -39,9 +39,7 @@ def test_functorch_makes_functions_of_modules():
 @pytest.mark.filterwarnings("ignore:.functorch")
 def test_functorch_takes_buffers_and_tied_weights():
     model, x = Tied(), rushlight.rand(4, 3)
-    f, params, buffers = functorch.make_functional_with_buffers(
-        model, disable_autograd_tracking=True
-    )
+    f, params, buffers = functorch.make_functional_with_buffers(model, disable_autograd_tracking=True)
     assert f.param_names == ("a.weight", "a.bias", "b.bias", "n.weight", "n.bias")
     assert len(buffers) == 3
     assert not any(p.requires_grad for p in params)

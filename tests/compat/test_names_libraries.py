@@ -73,8 +73,7 @@ def test_prefixes_of_an_associative_function(n):
         right.append(right[-1] @ x[:, i])
     rushlight.testing.assert_close(made, rushlight.stack(right, 1))
     rushlight.testing.assert_close(
-        scan(lambda a, b: {"x": a["x"] + b["x"]}, {"x": x}, 1, reverse=True)["x"],
-        x.flip(1).cumsum(1).flip(1),
+        scan(lambda a, b: {"x": a["x"] + b["x"]}, {"x": x}, 1, reverse=True)["x"], x.flip(1).cumsum(1).flip(1)
     )
 
 
@@ -184,11 +183,7 @@ def test_batched_tensors_by_hand():
         assert functorch.get_unwrapped(x).shape == (2, 3)
         columns = functorch._add_batch_dim(rushlight.arange(6.0).view(3, 2), 1, 1)
         assert columns.shape == (3,)
-        assert functorch._remove_batch_dim(columns * 2, 1, 2, 1).tolist() == [
-            [0, 2],
-            [4, 6],
-            [8, 10],
-        ]
+        assert functorch._remove_batch_dim(columns * 2, 1, 2, 1).tolist() == [[0, 2], [4, 6], [8, 10]]
         assert functorch._remove_batch_dim(rushlight.ones(5), 1, 2, 0).stride() == (0, 1)
         with pytest.raises(ValueError, match="can not return a BatchedTensor"):
             remove("f", x, 1, 2, None)

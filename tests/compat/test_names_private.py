@@ -142,9 +142,7 @@ def per_sample():
 def model_of(torch):
     nn = torch.nn
     torch.manual_seed(0)
-    return nn.Sequential(
-        nn.Conv1d(2, 3, 3, padding=1), nn.GroupNorm(3, 3), nn.Tanh(), nn.Flatten(), nn.Linear(12, 2)
-    )
+    return nn.Sequential(nn.Conv1d(2, 3, 3, padding=1), nn.GroupNorm(3, 3), nn.Tanh(), nn.Flatten(), nn.Linear(12, 2))
 
 
 @pytest.mark.parametrize("reduction", ["sum", "mean"])
@@ -195,10 +193,7 @@ def test_calls_that_have_no_gradient_of_a_sample():
     call = per_sample()(model)
     for bad, match in (
         (lambda: call(), "Unable to find a tensor"),
-        (
-            lambda: per_sample()(nn.Bilinear(3, 3, 2))(rushlight.ones(2, 3), rushlight.ones(4, 3)),
-            "batch",
-        ),
+        (lambda: per_sample()(nn.Bilinear(3, 3, 2))(rushlight.ones(2, 3), rushlight.ones(4, 3)), "batch"),
         (lambda: per_sample()(nn.BatchNorm1d(3)), "mixes samples"),
         (lambda: per_sample()(3), "must be nn.Module"),
         (lambda: per_sample()(model, batch_size=0), "positive"),

@@ -1,5 +1,5 @@
-"""Classes that programs subclass have only torch's names and underscored ones: a subclass of a user
-may take any other name."""
+"""Classes that programs subclass have only torch's names and underscored ones: a subclass of a user may take any other
+name."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The statement `class` under compat: classes with `__torch_function__` are found, and no Python
-frame is added."""
+"""The statement `class` under compat: classes with `__torch_function__` are found, and no Python frame is added."""
 
 from __future__ import annotations
 

@@ -55,9 +55,7 @@ def training(make, model):
 
 def same(a, b, tolerance=1e-5):
     for p, q in zip(a, b):
-        np.testing.assert_allclose(
-            p.detach().numpy(), q.detach().numpy(), rtol=tolerance, atol=tolerance
-        )
+        np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=tolerance, atol=tolerance)
 
 
 def both(make, backend, n=8):
@@ -165,10 +163,7 @@ def test_python_values_in_globals_attributes_and_lists():
 
 def test_learning_rate_of_a_scheduler():
     eager, compiled = mlp(), mlp()
-    (step, a), (other, b) = (
-        training(OPTIMIZERS["SGD"], eager),
-        training(OPTIMIZERS["SGD"], compiled),
-    )
+    (step, a), (other, b) = training(OPTIMIZERS["SGD"], eager), training(OPTIMIZERS["SGD"], compiled)
     fast = quick(other)
     for i, (x, y) in enumerate(batches(15)):
         a.param_groups[0]["lr"] = b.param_groups[0]["lr"] = 0.1 / (1 + i // 5)
@@ -754,8 +749,8 @@ def test_slots_and_partials():
 
 
 def test_a_watched_run_leaves_no_cycle(monkeypatch, tmp_path):
-    """All arrays of the run would stay until the garbage collector comes. Nor does a program that
-    is looked at step by step, as it is where no folder vouches for it."""
+    """All arrays of the run would stay until the garbage collector comes. Nor does a program that is looked at step by
+    step, as it is where no folder vouches for it."""
     monkeypatch.setenv("RUSHLIGHT_CACHE", str(tmp_path))
     layer, x = nn.Linear(4, 2), torch.randn(3, 4)
     g = compile(lambda x: layer(x).relu().sum())
@@ -776,8 +771,7 @@ def test_a_watched_run_leaves_no_cycle(monkeypatch, tmp_path):
 
 
 def test_results_and_gradients_are_nobody_elses_memory():
-    """What a program gives may be written to: also what is the same number in each run, or spread
-    from one number."""
+    """What a program gives may be written to: also what is the same number in each run, or spread from one number."""
     w = torch.zeros(3, requires_grad=True)
 
     def f(x):
@@ -785,14 +779,7 @@ def test_results_and_gradients_are_nobody_elses_memory():
         (w.sum() + x.sum()).backward()
         y, z = x * 2, x + 1
         y.fill_(x.sum())
-        return (
-            w.grad,
-            torch.zeros(3).clone(),
-            torch.full((3,), 2.0),
-            torch.arange(3.0),
-            y,
-            z.zero_(),
-        )
+        return (w.grad, torch.zeros(3).clone(), torch.full((3,), 2.0), torch.arange(3.0), y, z.zero_())
 
     g = compile(f, backend="numpy")
     for _ in range(5):
@@ -802,8 +789,7 @@ def test_results_and_gradients_are_nobody_elses_memory():
 
 
 def test_a_result_without_a_gradient_does_not_count():
-    """Zeros for it would be wrong: 0 times the slope of sqrt at 0 is nan, and what only it reads
-    may have changed."""
+    """Zeros for it would be wrong: 0 times the slope of sqrt at 0 is nan, and what only it reads may have changed."""
 
     def f(x, y):
         return (x * 3).sqrt() * y, x * 2, (x + 1) * y.exp()
@@ -827,8 +813,7 @@ def test_a_result_without_a_gradient_does_not_count():
 
 @pytest.mark.parametrize(("shape", "dim"), [((5,), 0), ((3, 4), 1), ((2, 3, 9), -3), ((16, 33), 1)])
 def test_gradients_of_products_are_programs(shape, dim):
-    """Eager divides where nothing is 0; a program does what is right for any numbers, and takes no
-    look at them."""
+    """Eager divides where nothing is 0; a program does what is right for any numbers, and takes no look at them."""
 
     def f(x):
         x.grad = None

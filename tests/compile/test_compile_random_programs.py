@@ -1,5 +1,4 @@
-"""Random programs, compiled: ops, shapes, views, writes in place, random numbers, gradients;
-eager's numbers each time.
+"""Random programs, compiled: ops, shapes, views, writes in place, random numbers, gradients; eager's numbers each time.
 
 A program is a list of moves on a pool of tensors; a move that eager refuses is left out.
 """
@@ -87,20 +86,12 @@ WRITES = {
 MOVES = {**UNARY, **BINARY, **WRITES}
 MOVE = st.tuples(st.sampled_from(sorted(MOVES)), st.integers(0, POOL - 1), st.integers(0, POOL - 1))
 SHAPES = st.sampled_from(
-    [
-        ((3, 4), (4, 4)),
-        ((2, 3, 4), (4,)),
-        ((4,), (3, 1)),
-        ((5, 2), (2, 6)),
-        ((1, 70), (70,)),
-        ((2, 2), ()),
-    ]
+    [((3, 4), (4, 4)), ((2, 3, 4), (4,)), ((4,), (3, 1)), ((5, 2), (2, 6)), ((1, 70), (70,)), ((2, 2), ())]
 )
 
 
 def run(moves, x, w):
-    """The pool after all moves; what cannot be done is left out, with the same verdict each
-    time."""
+    """The pool after all moves; what cannot be done is left out, with the same verdict each time."""
     pool = [x, w, x * 1, w + 0, x.sum() * 0.1, torch.ones(3, 4)]
     for k, (name, i, j) in enumerate(moves):
         a, b = pool[i % len(pool)], pool[j % len(pool)]
@@ -130,9 +121,7 @@ def step(moves):
 
 def numbers(tensors, w):
     return (
-        [t.detach().numpy() for t in tensors[0]]
-        + [tensors[1].numpy()]
-        + ([] if w.grad is None else [w.grad.numpy()])
+        [t.detach().numpy() for t in tensors[0]] + [tensors[1].numpy()] + ([] if w.grad is None else [w.grad.numpy()])
     )
 
 
@@ -146,10 +135,7 @@ def test_random_programs(backend):
         max_examples=60 if backend == "numpy" else 8,
         deadline=None,
         derandomize=True,
-        phases=(
-            Phase.explicit,
-            Phase.generate,
-        ),  # to find a smaller one takes minutes: loops are compiled
+        phases=(Phase.explicit, Phase.generate),  # to find a smaller one takes minutes: loops are compiled
         suppress_health_check=list(HealthCheck),
     )
     @given(SHAPES, st.lists(MOVE, min_size=1, max_size=14))
@@ -172,9 +158,7 @@ def agree(backend, shapes, moves):
                 a, b = torch.tensor(x), torch.tensor(w, requires_grad=True)
                 try:
                     into += numbers(h(a, b), b)
-                except (
-                    RuntimeError
-                ) as error:  # backward after a write: eager's error is the program's
+                except RuntimeError as error:  # backward after a write: eager's error is the program's
                     into.append(np.array(str(error).split("\n")[0]))
             assert len(got) == len(want)
             for p, q in zip(got, want):
@@ -195,10 +179,7 @@ def test_most_random_programs_compile():
     names = sorted(MOVES.keys() - {"sorted", "masked"})
     made = 0
     for _ in range(20):
-        moves = [
-            (names[rng.integers(len(names))], int(rng.integers(POOL)), int(rng.integers(POOL)))
-            for _ in range(8)
-        ]
+        moves = [(names[rng.integers(len(names))], int(rng.integers(POOL)), int(rng.integers(POOL))) for _ in range(8)]
         made += bool(agree("numpy", ((3, 4), (4, 4)), moves))
     assert made >= 14
 
@@ -206,8 +187,7 @@ def test_most_random_programs_compile():
 @pytest.mark.parametrize(
     ("shapes", "moves"),
     [
-        # a view that a loop writes down in memory of its own, read after its origin is no longer
-        # needed
+        # a view that a loop writes down in memory of its own, read after its origin is no longer needed
         (((3, 4), (4, 4)), [("flat", 3, 1), ("cat", 1, 5), ("step", 0, 1), ("outer", 4, 2)]),
         # a total that is spread over the loop that makes it
         (((1, 70), (70,)), [("relu", 2, 5), ("mean", 1, 5)]),
@@ -236,38 +216,16 @@ def test_most_random_programs_compile():
             ],
         ),
         # constants inside a list of indices
-        (
-            ((3, 4), (4, 4)),
-            [("mul", 0, 0), ("index", 5, 3), ("div", 3, 3), ("index", 5, 3), ("first_", 3, 5)],
-        ),
+        (((3, 4), (4, 4)), [("mul", 0, 0), ("index", 5, 3), ("div", 3, 3), ("index", 5, 3), ("first_", 3, 5)]),
         # dropout of what lies transposed in memory
         (
             ((4,), (3, 1)),
-            [
-                ("t", 5, 2),
-                ("t", 5, 2),
-                ("cumsum", 2, 3),
-                ("dropout", 1, 1),
-                ("dropout", 0, 2),
-                ("dropout", 2, 4),
-            ],
+            [("t", 5, 2), ("t", 5, 2), ("cumsum", 2, 3), ("dropout", 1, 1), ("dropout", 0, 2), ("dropout", 2, 4)],
         ),
         # views of a product that a loop of the same part makes, which another loop wants in order
-        (
-            ((3, 4), (4, 4)),
-            [("mm", 0, 1), ("gated", 0, 0), ("mm", 0, 1), ("halves", 2, 0), ("tanh", 1, 0)],
-        ),
+        (((3, 4), (4, 4)), [("mm", 0, 1), ("gated", 0, 0), ("mm", 0, 1), ("halves", 2, 0), ("tanh", 1, 0)]),
         # parts of what was computed several times, and is then computed once
-        (
-            ((5, 2), (2, 6)),
-            [
-                ("outer", 5, 1),
-                ("outer", 5, 1),
-                ("unsqueeze", 0, 3),
-                ("split", 1, 1),
-                ("outer", 5, 1),
-            ],
-        ),
+        (((5, 2), (2, 6)), [("outer", 5, 1), ("outer", 5, 1), ("unsqueeze", 0, 3), ("split", 1, 1), ("outer", 5, 1)]),
     ],
 )
 def test_programs_that_were_wrong_once(shapes, moves):

@@ -1,9 +1,8 @@
-"""Compiled steps at sizes where kernels change their ways: one program comes out, with eager's
-numbers, gradients and state.
+"""Compiled steps at sizes where kernels change their ways: one program comes out, with eager's numbers, gradients and
+state.
 
-Kernels choose by size (a few thousand numbers, a block, a page): what is right for small tensors
-may have another shape or another rounding for large ones, and a step that falls back gives right
-results, slowly. Nobody would notice."""
+Kernels choose by size (a few thousand numbers, a block, a page): what is right for small tensors may have another shape
+or another rounding for large ones, and a step that falls back gives right results, slowly. Nobody would notice."""
 
 from __future__ import annotations
 
@@ -98,8 +97,7 @@ def numbers(seed, *shape):
 
 
 def drawn(seed):
-    """A step: the sizes of its matrix, which ops one after the other, which sums of what is left,
-    which optimizer."""
+    """A step: the sizes of its matrix, which ops one after the other, which sums of what is left, which optimizer."""
     rng = np.random.default_rng(seed)
     rows, columns = 0, 0
     while not 64 <= rows * columns <= MOST:
@@ -110,13 +108,10 @@ def drawn(seed):
 
 
 def played(seed, wrapped):
-    """What each call gives; parameters, gradients, the optimizer's state and the generator's after
-    all; the function."""
+    """What each call gives; parameters, gradients, the optimizer's state and the generator's after all; the
+    function."""
     rows, columns, ops, sums, name, clipped = drawn(seed)
-    w, row = (
-        numbers(seed, rows, columns).requires_grad_(),
-        numbers(seed + 1, columns).requires_grad_(),
-    )
+    w, row = numbers(seed, rows, columns).requires_grad_(), numbers(seed + 1, columns).requires_grad_()
     optimizer = getattr(optim, name)([w, row], lr=1e-3, **OPTIMIZERS[name])
     total = torch.zeros(rows, columns)  # a buffer that each step writes to
 
@@ -138,17 +133,8 @@ def played(seed, wrapped):
     for call in range(CALLS):
         torch.manual_seed(call)
         results += f(numbers(call, rows, columns), torch.randint(0, rows, (rows,)))
-    state = [
-        v for p in (w, row) for v in optimizer.state[p].values() if isinstance(v, torch.Tensor)
-    ]
-    after = [
-        w.detach(),
-        row.detach(),
-        total,
-        *[p.grad for p in (w, row) if p.grad is not None],
-        *state,
-        torch.rand(1),
-    ]
+    state = [v for p in (w, row) for v in optimizer.state[p].values() if isinstance(v, torch.Tensor)]
+    after = [w.detach(), row.detach(), total, *[p.grad for p in (w, row) if p.grad is not None], *state, torch.rand(1)]
     return results + after, f
 
 
@@ -182,20 +168,15 @@ SUMS = {
 }
 
 
-@pytest.mark.parametrize(
-    "dtype", [torch.float32, torch.float64, torch.float16, torch.int64], ids=str
-)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.int64], ids=str)
 def test_sums_along_the_only_dimension(dtype):
     """Of each size, all in one program; the shapes and dtypes are those of few numbers."""
     takes = {
         name: f
         for name, f in SUMS.items()
-        if dtype.is_floating_point
-        or name in ("sum", "sum of all", "amax", "kept", "any", "argmax", "dot")
+        if dtype.is_floating_point or name in ("sum", "sum of all", "amax", "kept", "any", "argmax", "dot")
     }
-    takes = {
-        name: f for name, f in takes.items() if dtype is not torch.float16 or name not in ("prod",)
-    }
+    takes = {name: f for name, f in takes.items() if dtype is not torch.float16 or name not in ("prod",)}
 
     def all_of_them(*given):
         return [f(x) for x in given for f in takes.values()]
@@ -206,15 +187,8 @@ def test_sums_along_the_only_dimension(dtype):
         for i, (a, b) in enumerate(zip(f(*given), all_of_them(*given), strict=True)):
             x, name = given[i // len(takes)], [*takes][i % len(takes)]
             few = takes[name](x[:3])
-            assert (a.shape, b.shape, a.dtype, b.dtype) == (
-                few.shape,
-                few.shape,
-                few.dtype,
-                few.dtype,
-            ), (name, x.shape)
-            np.testing.assert_allclose(
-                a.numpy(), b.numpy(), rtol=1e-2 if dtype.itemsize == 2 else 1e-5, atol=1e-5
-            )
+            assert (a.shape, b.shape, a.dtype, b.dtype) == (few.shape, few.shape, few.dtype, few.dtype), (name, x.shape)
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-2 if dtype.itemsize == 2 else 1e-5, atol=1e-5)
     assert len(programs(f)) == 1, f.given_up
 
 
@@ -231,11 +205,7 @@ def test_norms_softmax_and_variances(shape):
         def step(a, t):
             x.grad = gamma.grad = beta.grad = None
             h = F.layer_norm(x + a, shape[1:], gamma, beta)
-            y = (
-                (F.softmax(h, -1) * t).sum() / rows
-                + torch.logsumexp(x, 1).mean()
-                + x.var(0, correction=0).mean()
-            )
+            y = (F.softmax(h, -1) * t).sum() / rows + torch.logsumexp(x, 1).mean() + x.var(0, correction=0).mean()
             y.backward()
             return y.detach()
 
@@ -245,18 +215,10 @@ def test_norms_softmax_and_variances(shape):
     (want, _), (got, f) = gradients(lambda f: f), gradients(compile)
     assert len(programs(f)) == 1, f.given_up
     for a, b in zip(got, want, strict=True):
-        np.testing.assert_allclose(
-            a.numpy(), b.numpy(), rtol=1e-3, atol=1e-5 * math.ceil(float(b.abs().max()))
-        )
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-3, atol=1e-5 * math.ceil(float(b.abs().max())))
 
 
-RECURRENT = [
-    ("LSTM", (7, 3, 5)),
-    ("GRU", (7, 3, 5)),
-    ("RNN", (7, 3, 5)),
-    ("GRUCell", (3, 5)),
-    ("RNNCell", (3, 5)),
-]
+RECURRENT = [("LSTM", (7, 3, 5)), ("GRU", (7, 3, 5)), ("RNN", (7, 3, 5)), ("GRUCell", (3, 5)), ("RNNCell", (3, 5))]
 
 
 def first(out):
@@ -264,8 +226,7 @@ def first(out):
 
 
 def stepped(model, x, compiled):
-    """The losses and parameters of 4 steps, and the function that made them. No warning is let
-    pass."""
+    """The losses and parameters of 4 steps, and the function that made them. No warning is let pass."""
     model = copy.deepcopy(model)
     optimizer = torch.optim.SGD(model.parameters(), 1e-2)
 
@@ -286,8 +247,8 @@ def stepped(model, x, compiled):
 @pytest.mark.origin("sizes in use")
 @pytest.mark.parametrize(("kind", "shape"), RECURRENT)
 def test_steps_of_recurrent_layers_are_programs(kind, shape):
-    """Backward reads a copy of what GRU and RNN give, since users may write to it: no program knew
-    where it came from."""
+    """Backward reads a copy of what GRU and RNN give, since users may write to it: no program knew where it came
+    from."""
     model, x = getattr(nn, kind)(5, 4), torch.randn(shape)
     eager, _ = stepped(model, x, False)
     found, run = stepped(model, x, True)
@@ -318,18 +279,12 @@ def test_programs_keep_what_was_there_before_a_write(make):
 HALVES = {
     "layer norm": (lambda: nn.LayerNorm(8), (5, 3, 8)),
     "batch norm": (lambda: nn.BatchNorm1d(8), (5, 8)),
-    "batch norm of images": (
-        lambda: nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8)),
-        (2, 3, 6, 6),
-    ),
+    "batch norm of images": (lambda: nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8)), (2, 3, 6, 6)),
     "group norm": (lambda: nn.Sequential(nn.Conv1d(8, 8, 1), nn.GroupNorm(2, 8)), (5, 8, 4)),
     "instance norm": (lambda: nn.Sequential(nn.Conv1d(8, 8, 1), nn.InstanceNorm1d(8)), (5, 8, 4)),
     "lstm": (lambda: nn.LSTM(8, 4, 2), (5, 3, 8)),
     "gru": (lambda: nn.GRU(8, 4, 2), (5, 3, 8)),
-    "transformer": (
-        lambda: nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True),
-        (2, 5, 8),
-    ),
+    "transformer": (lambda: nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True), (2, 5, 8)),
 }
 
 
@@ -337,13 +292,9 @@ HALVES = {
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("name", HALVES)
 def test_models_in_half_precision_are_programs(name, dtype):
-    """Recorded backward mixed single, that statistics are in, with half precision, and products
-    refused it."""
+    """Recorded backward mixed single, that statistics are in, with half precision, and products refused it."""
     make, shape = HALVES[name]
-    model, x = (
-        nn.Sequential(nn.Linear(shape[-1], shape[-1]), make()).to(dtype),
-        torch.randn(shape).to(dtype),
-    )
+    model, x = nn.Sequential(nn.Linear(shape[-1], shape[-1]), make()).to(dtype), torch.randn(shape).to(dtype)
     found, run = stepped(model, x, True)
     assert programs(run)
     for a, b in zip(found, stepped(model, x, False)[0], strict=True):
@@ -368,16 +319,9 @@ def test_second_derivatives_in_half_precision(name):
 
 @pytest.mark.origin("sizes in use")
 def test_products_of_many_halves_with_none_are_programs():
-    x, y = (
-        torch.ones(2, 64, 0).bfloat16().requires_grad_(),
-        torch.ones(2, 0, 257).bfloat16().requires_grad_(),
-    )
+    x, y = torch.ones(2, 64, 0).bfloat16().requires_grad_(), torch.ones(2, 0, 257).bfloat16().requires_grad_()
     slope = torch.ones(2, 64, 257).bfloat16()
-    run = compile(
-        lambda x, y: torch.autograd.grad(torch.bmm(x, y), [x, y], slope),
-        fullgraph=True,
-        backend="numpy",
-    )
+    run = compile(lambda x, y: torch.autograd.grad(torch.bmm(x, y), [x, y], slope), fullgraph=True, backend="numpy")
     assert [g.shape for _ in range(3) for g in run(x, y)] == [(2, 64, 0), (2, 0, 257)] * 3
     assert programs(run)
 

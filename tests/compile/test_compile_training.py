@@ -1,5 +1,4 @@
-"""Training steps as users write them: eager's numbers in each call, and compiled where that can
-be."""
+"""Training steps as users write them: eager's numbers in each call, and compiled where that can be."""
 
 from __future__ import annotations
 
@@ -17,17 +16,14 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def played(make, arguments, **how):
-    """What a step gives in each call, and the parameters it leaves, as it is and compiled; the
-    compiled function."""
+    """What a step gives in each call, and the parameters it leaves, as it is and compiled; the compiled function."""
     found = []
     for c in (lambda f: f, lambda f: compile(f, backend="numpy", **how)):
         torch.manual_seed(0)
         step, params = make()
         run = c(step)
         results = [run(*a) for a in arguments()]
-        found.append(
-            [np.asarray(r, np.float32) for r in results] + [p.detach().numpy() for p in params]
-        )
+        found.append([np.asarray(r, np.float32) for r in results] + [p.detach().numpy() for p in params])
     for a, b in zip(*found):
         np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-6)
     return run
@@ -177,16 +173,14 @@ def test_functions_that_are_called_in_try_are_compiled_in_pieces():
 
 
 class Remembering(nn.Module):
-    """Keeps what its layers gave last: as attributes, in a list, in a dict, the batch itself, with
-    and without history."""
+    """Keeps what its layers gave last: as attributes, in a list, in a dict, the batch itself, with and without
+    history."""
 
     def __init__(self):
         super().__init__()
         self.a, self.b = nn.Linear(4, 8), nn.Linear(8, 3)
         self.last, self.given, self.seen, self.parts = None, None, {}, [None, None]
-        self.a.register_forward_hook(
-            lambda module, args, out: self.seen.__setitem__("a", out.detach())
-        )
+        self.a.register_forward_hook(lambda module, args, out: self.seen.__setitem__("a", out.detach()))
 
     def forward(self, x):
         self.given = x
@@ -281,12 +275,7 @@ def test_a_tensor_that_is_looked_at_before_it_is_replaced():
 
         return step, []
 
-    played(
-        shapes,
-        lambda: (
-            (x[:n], y) for n, (x, y) in zip((8, 8, 8, 8, 4, 8, 4, 4, 4, 4, 8, 8), batches(12))
-        ),
-    )
+    played(shapes, lambda: ((x[:n], y) for n, (x, y) in zip((8, 8, 8, 8, 4, 8, 4, 4, 4, 4, 8, 8), batches(12))))
 
 
 def test_a_learning_rate_is_read_once_for_all_parameters():
@@ -311,8 +300,7 @@ def test_a_learning_rate_is_read_once_for_all_parameters():
 
 
 def test_a_gradient_of_zeros_is_one():
-    """Backward from one of two results, whose slope is zero everywhere, gives a leaf zeros, as in
-    eager."""
+    """Backward from one of two results, whose slope is zero everywhere, gives a leaf zeros, as in eager."""
 
     def f(x, w):
         return (x * w).exp(), w.sign(), x * 2
@@ -371,8 +359,5 @@ def test_every_precision_is_trained_compiled(dtype):
     compiled, plain = torch.compile(stepping(layer), fullgraph=True), stepping(alike)
     for _ in range(5):
         assert torch.allclose(compiled(x), plain(x), rtol=1e-2)
-    assert all(
-        torch.allclose(a, b, rtol=2e-2, atol=1e-2)
-        for a, b in zip(layer.parameters(), alike.parameters())
-    )
+    assert all(torch.allclose(a, b, rtol=2e-2, atol=1e-2) for a, b in zip(layer.parameters(), alike.parameters()))
     assert not compiled.given_up

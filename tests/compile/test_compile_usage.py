@@ -1,8 +1,7 @@
-"""What users do between the steps of a compiled program: schedules, modes, other batches,
-accumulation, averages.
+"""What users do between the steps of a compiled program: schedules, modes, other batches, accumulation, averages.
 
-Each case runs a script twice, eager and compiled, and compares losses, parameters, gradients,
-buffers and random numbers; and says how many programs there may be at most."""
+Each case runs a script twice, eager and compiled, and compares losses, parameters, gradients, buffers and random
+numbers; and says how many programs there may be at most."""
 
 from __future__ import annotations
 
@@ -37,17 +36,12 @@ def data(n=40, size=8):
 def network():
     # no bias before batch norm: its gradient is rounding alone, which Adam scales to whole steps
     return nn.Sequential(
-        nn.Linear(6, 16, bias=False),
-        nn.BatchNorm1d(16),
-        nn.ReLU(),
-        nn.Dropout(0.25),
-        nn.Linear(16, 2),
+        nn.Linear(6, 16, bias=False), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.25), nn.Linear(16, 2)
     )
 
 
 class Script:
-    """A training script. `compiled(f)` is what is compiled, or f itself; results of `run` are
-    compared."""
+    """A training script. `compiled(f)` is what is compiled, or f itself; results of `run` are compared."""
 
     programs = 1
 
@@ -76,10 +70,7 @@ class Script:
         """What happens before each step."""
 
     def state(self):
-        tensors = [
-            *self.model.state_dict().values(),
-            *(p.grad for p in self.model.parameters() if p.grad is not None),
-        ]
+        tensors = [*self.model.state_dict().values(), *(p.grad for p in self.model.parameters() if p.grad is not None)]
         return [t.detach().clone() for t in (*tensors, torch.rand(3))]
 
 
@@ -116,9 +107,7 @@ class Cosine(StepSchedule):
 class Warmup(StepSchedule):
     def schedule(self):
         first = lr_scheduler.LinearLR(self.optimizer, 0.1, total_iters=4)
-        return lr_scheduler.SequentialLR(
-            self.optimizer, [first, lr_scheduler.ExponentialLR(self.optimizer, 0.9)], [4]
-        )
+        return lr_scheduler.SequentialLR(self.optimizer, [first, lr_scheduler.ExponentialLR(self.optimizer, 0.9)], [4])
 
 
 class ScheduleInside(StepSchedule):
@@ -294,9 +283,7 @@ class Swa(Script):
     programs = 3
 
     def setup(self):
-        self.average = optim.swa_utils.AveragedModel(
-            self.model, multi_avg_fn=optim.swa_utils.get_ema_multi_avg_fn(0.9)
-        )
+        self.average = optim.swa_utils.AveragedModel(self.model, multi_avg_fn=optim.swa_utils.get_ema_multi_avg_fn(0.9))
 
     def step(self, x, y):
         loss = Script.step(self, x, y)
@@ -337,8 +324,8 @@ class TwoModels(Script):
 
 
 class TwoSteps(TwoModels):
-    """The same by two compiled functions; what the second is given has a history, through which
-    Python runs backward."""
+    """The same by two compiled functions; what the second is given has a history, through which Python runs
+    backward."""
 
     programs = 2
 
@@ -357,11 +344,7 @@ class TwoSteps(TwoModels):
             self.others.step()
             return loss
 
-        first, second, model = (
-            self.compiled(d_step),
-            self.compiled(g_step),
-            self.compiled(self.other),
-        )
+        first, second, model = self.compiled(d_step), self.compiled(g_step), self.compiled(self.other)
         out = []
         for x, _ in data() * 3:
             fake = model(torch.randn(len(x), 3))
@@ -568,11 +551,7 @@ class Stateful(Script):
         return out
 
 
-SCRIPTS = [
-    c
-    for c in list(globals().values())
-    if isinstance(c, type) and issubclass(c, Script) and c is not Script
-]
+SCRIPTS = [c for c in list(globals().values()) if isinstance(c, type) and issubclass(c, Script) and c is not Script]
 
 
 def same(f):
@@ -667,9 +646,7 @@ def test_a_compiled_module_inside_another_is_trained():
     assert not torch.equal(outer.inner.weight, before)
 
 
-@pytest.mark.parametrize(
-    "copied", [copy.deepcopy, lambda f: pickle.loads(pickle.dumps(f))], ids=["deepcopy", "pickle"]
-)
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda f: pickle.loads(pickle.dumps(f))], ids=["deepcopy", "pickle"])
 def test_copies_are_their_own(copied):
     x = torch.ones(3, 6)
     for make in (lambda: quick(module()), in_place):
@@ -760,8 +737,7 @@ def test_threads_train_models_of_their_own():
 
 
 def test_threads_that_draw_leave_a_program_of_another_alone(monkeypatch):
-    """The state of the generator changes during the watched runs; it is not the run that has
-    changed it."""
+    """The state of the generator changes during the watched runs; it is not the run that has changed it."""
 
     def watched(*run):
         other = threading.Thread(target=torch.rand, args=(3,))
@@ -770,11 +746,7 @@ def test_threads_that_draw_leave_a_program_of_another_alone(monkeypatch):
         other.join()
         return result
 
-    x, plain, noisy = (
-        torch.full((5,), 2.0),
-        quick(lambda x: (x * 2).exp()),
-        quick(lambda x: x * torch.rand(5)),
-    )
+    x, plain, noisy = torch.full((5,), 2.0), quick(lambda x: (x * 2).exp()), quick(lambda x: x * torch.rand(5))
     with monkeypatch.context() as patched:
         patched.setattr("rushlight.compile.run.compiled_function.traced", watched)
         for _ in range(4):
@@ -853,8 +825,7 @@ def test_what_was_not_asked_has_no_gradient():
 
 @pytest.mark.parametrize("kind", ["register_hook", "register_post_accumulate_grad_hook"])
 def test_hooks_on_parameters_run_in_the_callers_backward(kind):
-    """A compiled model is no part of them: they are there in its backward, as they are in
-    eager's."""
+    """A compiled model is no part of them: they are there in its backward, as they are in eager's."""
 
     def clipped(told):
         if kind == "register_hook":
@@ -901,8 +872,7 @@ def test_complex_parameters_of_optimizers_with_counters(name):
 
 
 def of_own(t):
-    """A Function whose backward is not what its forward says, so that nothing but it can give the
-    gradient."""
+    """A Function whose backward is not what its forward says, so that nothing but it can give the gradient."""
 
     class Thrice(t.autograd.Function):
         @staticmethod
@@ -961,11 +931,7 @@ def test_compiled_functions_call_custom_ops():
 
 @pytest.mark.origin("suites")
 def test_compiled_functions_take_a_stance():
-    f, x, other = (
-        rushlight.compile(lambda x: x.sin() * 2 + 1),
-        rushlight.ones(3),
-        rushlight.ones(2, 2),
-    )
+    f, x, other = rushlight.compile(lambda x: x.sin() * 2 + 1), rushlight.ones(3), rushlight.ones(2, 2)
     stance, programs = rushlight.compiler.set_stance, rushlight.compiler.programs
     right = [(x.sin() * 2 + 1).tolist(), (other.sin() * 2 + 1).tolist()]
     with stance("force_eager"):

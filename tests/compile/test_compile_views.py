@@ -80,9 +80,7 @@ def test_what_eager_gives(f, backend):
     for _ in range(CALLS):
         x = torch.tensor(rng.standard_normal((2, 3)).astype(np.float32))
         y = x.clone()
-        for got, want in zip(
-            torch.utils._pytree.tree_leaves(g(x)), torch.utils._pytree.tree_leaves(f(y))
-        ):
+        for got, want in zip(torch.utils._pytree.tree_leaves(g(x)), torch.utils._pytree.tree_leaves(f(y))):
             np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-6)
         assert x.tolist() == y.tolist()
     assert len(programs(g)) == 1
@@ -138,8 +136,7 @@ def test_a_view_of_written_memory_is_not_handed_out():
 
 
 def test_results_that_share_memory_keep_their_history():
-    """What a program returns knows nothing of other tensors: a write to a part of it would pass the
-    whole by."""
+    """What a program returns knows nothing of other tensors: a write to a part of it would pass the whole by."""
 
     def f(x, w):
         c = w * x
@@ -189,8 +186,7 @@ def test_steps_without_results_in_a_backward_for_some_results():
     ],
 )
 def test_results_show_no_memory_that_they_did_not_show(f):
-    """Passes leave out copies; the views of a copy must not show the original, nor one result
-    another."""
+    """Passes leave out copies; the views of a copy must not show the original, nor one result another."""
     g = compile(f, backend="numpy")
     for _ in range(5):
         found = []
@@ -204,8 +200,8 @@ def test_results_show_no_memory_that_they_did_not_show(f):
 
 
 def test_gated_units_of_small_layers_are_computed_from_this_runs_numbers():
-    """A view that a loop wants copied is looked at after the loop that writes there, both being
-    parts of one function."""
+    """A view that a loop wants copied is looked at after the loop that writes there, both being parts of one
+    function."""
     pytest.importorskip("numba")
     x, w = torch.randn(2, 8), torch.randn(8, 8)
 
@@ -230,9 +226,7 @@ def test_gated_units_of_small_layers_are_computed_from_this_runs_numbers():
     "f",
     [
         lambda x: torch.stack(x[:, :1].unbind(1)) * 2,  # a list of one
-        lambda x: (
-            torch.einsum("ti,si->ts", x, x)[None] @ x[None].exp()
-        ),  # a small product of stacks
+        lambda x: torch.einsum("ti,si->ts", x, x)[None] @ x[None].exp(),  # a small product of stacks
         lambda x: x.transpose(0, 0).exp() + x.transpose(-1, 1),  # nothing is turned
     ],
 )
@@ -244,12 +238,10 @@ def test_what_compiles(f):
 
 
 @pytest.mark.parametrize(
-    "made",
-    [lambda w: (w * 1).mT, lambda w: w.reshape(2, 1, 3).sum(1).mT, lambda w: (w * 1).T.clone()],
+    "made", [lambda w: (w * 1).mT, lambda w: w.reshape(2, 1, 3).sum(1).mT, lambda w: (w * 1).T.clone()]
 )
 def test_gradients_go_on_to_what_an_argument_was_made_from(made):
-    """They end in no program, nor are they lost: views have a history like others, also where
-    nothing was saved."""
+    """They end in no program, nor are they lost: views have a history like others, also where nothing was saved."""
     held = []
 
     def given(v):
@@ -283,8 +275,7 @@ def test_modules_run_compiled_on_views_of_what_others_made():
 
 
 def test_writes_before_a_watched_run():
-    """What `exp_` keeps is no memory of what it was written to: to watch who is given that must not
-    say so."""
+    """What `exp_` keeps is no memory of what it was written to: to watch who is given that must not say so."""
     g = compile(lambda y: (y * 2).tanh().mean(), backend="numpy")
     for _ in range(4):
         w = torch.full((2, 3), 0.5, requires_grad=True)
@@ -311,8 +302,7 @@ def test_results_that_show_one_memory(backend):
 
 
 def test_views_of_what_is_written_later():
-    """Windows share elements: nobody writes to them, also where their memory was written after they
-    were made."""
+    """Windows share elements: nobody writes to them, also where their memory was written after they were made."""
 
     def f(x):
         y = x * 2
@@ -330,8 +320,7 @@ def test_views_of_what_is_written_later():
 
 
 def test_second_derivatives_by_two_ways():
-    """A parameter that the function reaches, and that its argument was made from, too: no way
-    counts twice."""
+    """A parameter that the function reaches, and that its argument was made from, too: no way counts twice."""
     w = torch.tensor([2.0], requires_grad=True)
     g, found = compile(lambda y: (y * w).tanh().sum() + w.pow(3).sum(), backend="numpy"), []
     for f in (g, g, g, g.function):
@@ -359,9 +348,7 @@ def test_second_derivatives_ask_hooks_once():
 def test_parts_that_backward_reads_lie_with_gaps():
     """A loop that wants them in another shape is given copies; it could not be compiled."""
     torch.manual_seed(0)
-    model = torch.nn.Sequential(
-        torch.nn.Linear(4, 8), torch.nn.GLU(), torch.nn.GroupNorm(2, 4)
-    ).double()
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.GLU(), torch.nn.GroupNorm(2, 4)).double()
     g = compile(model, backend="numba")
     for _ in range(4):
         x, found = torch.randn(5, 4).double(), []
@@ -374,8 +361,7 @@ def test_parts_that_backward_reads_lie_with_gaps():
 
 
 def test_penalties_on_gradients_of_what_draws_random_numbers():
-    """No program can be run again for a second derivative: who is differentiated twice while it is
-    watched has none."""
+    """No program can be run again for a second derivative: who is differentiated twice while it is watched has none."""
     w = torch.ones(3, requires_grad=True)
 
     def f(x):
@@ -424,10 +410,7 @@ def test_results_and_gradients_lie_as_in_eager(backend):
         return torch.cat([x, x], 1), x * 2 + 1, (x[0, 0] + 1).t(), x.mean(1), made
 
     def strides(g):
-        x, w = (
-            torch.randn(2, 3, 5, 5).to(memory_format=torch.channels_last),
-            torch.randn(6, 5).t().requires_grad_(),
-        )
+        x, w = torch.randn(2, 3, 5, 5).to(memory_format=torch.channels_last), torch.randn(6, 5).t().requires_grad_()
         return [*(t.stride() for t in g(x, w)), w.grad.stride()]
 
     g = compile(f, backend=backend)
@@ -452,8 +435,7 @@ def in_a_copy(x):
     ],
 )
 def test_writes_to_samples_of_a_batch(f):
-    """The compiler sees the write to all of them, and nothing of the one that the function
-    means."""
+    """The compiler sees the write to all of them, and nothing of the one that the function means."""
 
     def called(x):
         return f(x)

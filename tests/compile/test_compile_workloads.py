@@ -1,5 +1,5 @@
-"""Fifty steps of what people train, small: compiled as a whole, in one program, they lose what
-eager loses (rtol 1e-4)."""
+"""Fifty steps of what people train, small: compiled as a whole, in one program, they lose what eager loses (rtol
+1e-4)."""
 
 from __future__ import annotations
 
@@ -63,19 +63,12 @@ class Block(nn.Module):
     def __init__(self, width=16, heads=2):
         super().__init__()
         self.norms = nn.ModuleList([nn.LayerNorm(width), nn.LayerNorm(width)])
-        self.qkv, self.out, self.heads = (
-            nn.Linear(width, 3 * width, bias=False),
-            nn.Linear(width, width),
-            heads,
-        )
+        self.qkv, self.out, self.heads = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width), heads
         self.mlp = nn.Sequential(nn.Linear(width, 32), nn.GELU(), nn.Linear(32, width))
 
     def forward(self, x):
         b, t, c = x.shape
-        q, k, v = (
-            z.view(b, t, self.heads, -1).transpose(1, 2)
-            for z in self.qkv(self.norms[0](x)).split(c, 2)
-        )
+        q, k, v = (z.view(b, t, self.heads, -1).transpose(1, 2) for z in self.qkv(self.norms[0](x)).split(c, 2))
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.out(y.transpose(1, 2).reshape(b, t, c))
         return x + self.mlp(self.norms[1](x))
@@ -116,9 +109,7 @@ def answers(rng):
 
 
 def mlp():
-    return nn.Sequential(
-        nn.Linear(12, 32), nn.ReLU(), nn.Linear(32, 16), nn.Tanh(), nn.Linear(16, 4)
-    )
+    return nn.Sequential(nn.Linear(12, 32), nn.ReLU(), nn.Linear(32, 16), nn.Tanh(), nn.Linear(16, 4))
 
 
 def momentum(p):
@@ -130,21 +121,9 @@ WORK = {
     "MLP, Adam": (mlp, lambda p: optim.Adam(p, lr=0.01), rows, F.cross_entropy, False),
     "LeNet": (LeNet, momentum, images, F.cross_entropy, False),
     "residual, batch norm": (Residual, momentum, images, F.cross_entropy, False),
-    "GPT": (
-        GPT,
-        lambda p: optim.AdamW(p, lr=3e-3, betas=(0.9, 0.99)),
-        texts,
-        F.cross_entropy,
-        True,
-    ),
+    "GPT": (GPT, lambda p: optim.AdamW(p, lr=3e-3, betas=(0.9, 0.99)), texts, F.cross_entropy, True),
     "LSTM": (Recurrent, lambda p: optim.Adam(p, lr=0.01), texts, F.cross_entropy, True),
-    "GRU": (
-        lambda: Recurrent(nn.GRU),
-        lambda p: optim.RMSprop(p, lr=0.005),
-        texts,
-        F.cross_entropy,
-        True,
-    ),
+    "GRU": (lambda: Recurrent(nn.GRU), lambda p: optim.RMSprop(p, lr=0.005), texts, F.cross_entropy, True),
     "logistic": (
         lambda: nn.Sequential(nn.Linear(5, 1), nn.Flatten(0)),
         lambda p: optim.SGD(p, lr=0.5),

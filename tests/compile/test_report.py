@@ -55,9 +55,7 @@ def test_every_statement_that_breaks_the_graph_is_named():
     assert found.graph_count == 0
     assert found.graph_break_count == 3
     lines = [b.where for b in found.break_reasons]
-    assert ["if y.sum() > 0" in lines[0], "y[0].item()" in lines[1], "y.tolist()" in lines[2]] == [
-        True
-    ] * 3
+    assert ["if y.sum() > 0" in lines[0], "y[0].item()" in lines[1], "y.tolist()" in lines[2]] == [True] * 3
     assert all(b.reason == "looks at the numbers of a tensor" for b in found.breaks)
     assert "test_report.py" in str(found)
 
@@ -67,9 +65,7 @@ def test_what_compiles_and_what_changes_python():
     assert (found.graph_count, found.graph_break_count) == (1, 0)
     assert "2 ops" in str(found)
     seen = []
-    assert "Python state" in str(
-        api.explain(lambda x: (seen.append(1), x + len(seen))[1], torch.ones(1))
-    )
+    assert "Python state" in str(api.explain(lambda x: (seen.append(1), x + len(seen))[1], torch.ones(1)))
 
 
 def test_the_graph_in_graphviz_language():
@@ -95,18 +91,12 @@ def test_memory_that_is_shared_is_never_shared_at_once():
 def apart(leases):
     for i, a in enumerate(leases):
         for b in leases[:i]:
-            assert (
-                a.start + a.size <= b.start
-                or b.start + b.size <= a.start
-                or a.first > b.last
-                or b.first > a.last
-            )
+            assert a.start + a.size <= b.start or b.start + b.size <= a.start or a.first > b.last or b.first > a.last
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 20), st.integers(0, 20)), max_size=30))
 def test_an_arena_is_never_shared_at_once(pieces):
-    """Nor is there a gap that nobody ever fills: each piece lies at the bottom or on one that it
-    meets."""
+    """Nor is there a gap that nobody ever fills: each piece lies at the bottom or on one that it meets."""
     pieces = [(64 * n, min(a, b), max(a, b)) for n, a, b in pieces]
     starts = offsets(*([list(x) for x in zip(*pieces)] or [[], [], []]))
     leases = [Lease("", start, *piece) for start, piece in zip(starts, pieces)]
@@ -131,9 +121,7 @@ def test_the_time_of_each_statement():
     assert t.calls == 3  # afterwards nobody watches
 
 
-@pytest.mark.parametrize(
-    "off", ["extend", "narrow", "decompose", "products", "simplify", "fuse", "threads"]
-)
+@pytest.mark.parametrize("off", ["extend", "narrow", "decompose", "products", "simplify", "fuse", "threads"])
 def test_without_one_pass_the_same_comes_out(off):
     step = training()
     expected = [float(step()) for _ in range(6)]
@@ -159,9 +147,7 @@ def test_explanations_are_asked_for_as_in_torch(oracle):
     """`torch._dynamo.explain(f)(*args)`: the function was called without its arguments."""
 
     def counted(t):
-        found = importlib.import_module(f"{t.__name__}._dynamo").explain(lambda x, y: x * y + 1)(
-            t.ones(2), t.ones(2)
-        )
+        found = importlib.import_module(f"{t.__name__}._dynamo").explain(lambda x, y: x * y + 1)(t.ones(2), t.ones(2))
         return [found.graph_count, found.graph_break_count]
 
     assert counted(rushlight) == oracle(counted) == [1, 0]

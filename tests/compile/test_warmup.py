@@ -21,14 +21,9 @@ def test_loops_are_ready_afterwards(monkeypatch):
     said = []
     count = warmup.warmup(lambda name, seconds: said.append(name), ["relu"])
     assert count == len(said)
-    assert {
-        "relu",
-        "relu, derivative by x",
-        "softmax",
-        "layer_norm, derivative by weight",
-        "LSTM",
-        "Adam()",
-    } <= set(said)
+    assert {"relu", "relu, derivative by x", "softmax", "layer_norm, derivative by weight", "LSTM", "Adam()"} <= set(
+        said
+    )
     assert elementwise.loop_of("relu", "", (("f4", "each"),)).paid.function is not None
     p = rushlight.ones(3, requires_grad=True)
     p.grad = rushlight.ones(3)
@@ -51,8 +46,7 @@ def test_the_loop_of_an_optimizer_is_the_one_that_steps(name):
 
 
 def test_the_loops_of_random_numbers_are_those_that_draw(monkeypatch):
-    """Numba compiles a function for each kind of arguments: drawing finds its kind among those
-    compiled."""
+    """Numba compiles a function for each kind of arguments: drawing finds its kind among those compiled."""
     from rushlight.random import Generator, bernoulli, loops, normal, stream, uniform
 
     for _, build in warmup.random_numbers():
@@ -63,10 +57,7 @@ def test_the_loops_of_random_numbers_are_those_that_draw(monkeypatch):
     for name, loop in used.items():
         monkeypatch.setattr(loop, "compiled", getattr(loops, name))
     g = Generator().manual_seed(0)
-    scaled, chances = (
-        lambda n: g.uniform(n, low=1.0, high=2.0),
-        lambda n: g.bernoulli_scalar(0.5, n, "float32"),
-    )
+    scaled, chances = lambda n: g.uniform(n, low=1.0, high=2.0), lambda n: g.bernoulli_scalar(0.5, n, "float32")
     for draw in (g.uniform, scaled, g.normal, chances):
         draw(20), draw(700)
     assert known == {name: len(getattr(loops, name).signatures) for name in used}
@@ -74,9 +65,7 @@ def test_the_loops_of_random_numbers_are_those_that_draw(monkeypatch):
 
 def test_frequent_ops_have_loops():
     assert len(list(warmup.elementwise(warmup.FREQUENT))) > 100
-    assert not [
-        name for name in warmup.FREQUENT if name != "pow" and not list(warmup.elementwise([name]))
-    ]
+    assert not [name for name in warmup.FREQUENT if name != "pow" and not list(warmup.elementwise([name]))]
 
 
 def test_a_folder_that_cannot_be_written(monkeypatch, capsys):
@@ -115,8 +104,7 @@ print(kept, *x)
 
 @pytest.mark.exhaustive
 def test_a_loop_read_from_its_file_is_let_go_of_and_still_called_by_others(tmp_path):
-    """Its parsed code takes 0.4 MB; the loop that calls it is compiled in a process that only has
-    read it."""
+    """Its parsed code takes 0.4 MB; the loop that calls it is compiled in a process that only has read it."""
 
     def ran(twice):
         return subprocess.run(
@@ -151,8 +139,7 @@ print(x[1])
 
 @pytest.mark.exhaustive
 def test_a_part_calls_a_loop_that_was_compiled_anew(tmp_path):
-    """The machine code of the loop is lost, and what another process makes has another name: LLVM
-    ended the process."""
+    """The machine code of the loop is lost, and what another process makes has another name: LLVM ended the process."""
 
     def ran(others):
         return subprocess.run(

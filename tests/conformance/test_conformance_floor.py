@@ -12,9 +12,7 @@ import pytest
 
 from tests.support.paths import ROOT
 
-spec = importlib.util.spec_from_file_location(
-    "conformance_floor", ROOT / "tools" / "conformance_floor.py"
-)
+spec = importlib.util.spec_from_file_location("conformance_floor", ROOT / "tools" / "conformance_floor.py")
 tool = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(tool)
 
@@ -53,10 +51,7 @@ def test_the_floor_rises_and_never_sinks(floor, tmp_path):
 def test_quick_and_full_counts_have_floors_of_their_own(floor, tmp_path):
     run(tmp_path, 5, "--write")
     run(tmp_path, 3, "--write", quick=False)
-    assert json.loads(floor.read_text()) == {
-        "full": {"ops float32": [3, 10]},
-        "quick": {"ops float32": [5, 10]},
-    }
+    assert json.loads(floor.read_text()) == {"full": {"ops float32": [3, 10]}, "quick": {"ops float32": [5, 10]}}
 
 
 def test_a_fall_is_told(floor, tmp_path, capsys):
@@ -66,9 +61,7 @@ def test_a_fall_is_told(floor, tmp_path, capsys):
 
 
 def test_a_column_that_is_gone_has_fallen():
-    assert tool.fallen({}, {"ops float32": [1, 10]}) == [
-        "ops float32: 0 of 10 pass, the floor is 1"
-    ]
+    assert tool.fallen({}, {"ops float32": [1, 10]}) == ["ops float32: 0 of 10 pass, the floor is 1"]
 
 
 def test_without_torch_nothing_is_measured_and_that_is_an_error(monkeypatch, capsys):

@@ -1,5 +1,4 @@
-"""Arguments of ops: dimensions, numbers as tensors, NumPy's names of keywords, what is seldom
-given."""
+"""Arguments of ops: dimensions, numbers as tensors, NumPy's names of keywords, what is seldom given."""
 
 from __future__ import annotations
 
@@ -16,9 +15,7 @@ def odd(lib):
     for dtype in (lib.float16, lib.float64, lib.bfloat16):
         yield lib.nanmean(x, dtype=dtype)
         yield m.nanmean(1, True, dtype=dtype)
-    yield lib.addr(
-        lib.tensor(2), lib.tensor([1, 0], dtype=lib.int32), lib.tensor([4, -3], dtype=lib.int16)
-    )
+    yield lib.addr(lib.tensor(2), lib.tensor([1, 0], dtype=lib.int32), lib.tensor([4, -3], dtype=lib.int16))
     yield lib.take_along_dim(m, lib.tensor([3, 0], dtype=lib.int32))
     yield x.scatter_add(0, lib.tensor(2), lib.tensor([1.0, 2.0, 3.0]))
     yield x.scatter(0, lib.tensor(2), lib.tensor([1.0, 2.0, 3.0]))
@@ -69,11 +66,7 @@ def a_tensor_of_one_number_is_a_dimension_or_a_size(torch):
 @program.found_in("torch tests")
 def dimensions_are_integers(torch):
     x = torch.ones(2, 3)
-    return [
-        outcome(f, x, dim=d)
-        for f in (torch.sum, torch.amax, torch.cumsum, torch.softmax)
-        for d in ("a", 1.5)
-    ]
+    return [outcome(f, x, dim=d) for f in (torch.sum, torch.amax, torch.cumsum, torch.softmax) for d in ("a", 1.5)]
 
 
 @program.found_in("torch tests")
@@ -141,9 +134,7 @@ def scalars(lib):
 
 
 def test_tensors_of_no_dimensions_stand_for_numbers(oracle):
-    for ours, theirs in zip(
-        scalars(rushlight), oracle(lambda lib: list(scalars(lib))), strict=True
-    ):
+    for ours, theirs in zip(scalars(rushlight), oracle(lambda lib: list(scalars(lib))), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
 
 

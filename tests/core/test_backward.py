@@ -30,9 +30,7 @@ def gradients_add_up(torch):
 def one_backward_of_several_tensors(torch):
     x = leaf(torch, 1.0, 2.0)
     y, z = x * 2, x * x
-    torch.autograd.backward(
-        [y, z], [torch.ones_like(y), torch.tensor([1.0, 10.0], dtype=torch.float64)]
-    )
+    torch.autograd.backward([y, z], [torch.ones_like(y), torch.tensor([1.0, 10.0], dtype=torch.float64)])
     return x.grad
 
 
@@ -59,12 +57,7 @@ def freed_and_retained(torch):
     y = (x * x).sum()
     y.backward(retain_graph=True)
     y.backward()
-    return [
-        x.grad,
-        outcome(y.backward),
-        x.grad,
-        outcome(lambda: y.grad_fn.next_functions[0][0]._saved_self),
-    ]
+    return [x.grad, outcome(y.backward), x.grad, outcome(lambda: y.grad_fn.next_functions[0][0]._saved_self)]
 
 
 @program
@@ -108,10 +101,7 @@ def grad_by_tensors_between(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x.exp()
     z = y * y * x
-    return [
-        torch.autograd.grad(z.sum(), [y, x], retain_graph=True),
-        torch.autograd.grad(z.sum(), [x, y, z])[:2],
-    ]
+    return [torch.autograd.grad(z.sum(), [y, x], retain_graph=True), torch.autograd.grad(z.sum(), [x, y, z])[:2]]
 
 
 @program
@@ -194,10 +184,7 @@ def gradient_of_a_gradient_by_its_seed(torch):
 
 @program
 def broadcasting_is_undone(torch):
-    a, b, c = (
-        torch.full(shape, 2.0, dtype=torch.float64, requires_grad=True)
-        for shape in ((2, 1, 3), (4, 1), ())
-    )
+    a, b, c = (torch.full(shape, 2.0, dtype=torch.float64, requires_grad=True) for shape in ((2, 1, 3), (4, 1), ()))
     (a * b + c).sum().backward()
     return [a.grad, b.grad, c.grad]
 
@@ -235,9 +222,7 @@ def what_is_a_leaf(torch):
     with torch.no_grad():
         z = x * 2
     d = y.detach()
-    return [
-        [t.is_leaf, t.requires_grad, t.grad_fn is None] for t in (x, y, z, d, torch.ones(1), y.data)
-    ]
+    return [[t.is_leaf, t.requires_grad, t.grad_fn is None] for t in (x, y, z, d, torch.ones(1), y.data)]
 
 
 @program
@@ -264,13 +249,7 @@ def detaching(torch):
     y.sum().backward()
     w = leaf(torch, 1.0) * 2
     w.detach_()
-    return [
-        x.grad,
-        d.requires_grad,
-        w.requires_grad,
-        w.is_leaf,
-        outcome(lambda: (x * 2)[0].detach_()),
-    ]
+    return [x.grad, d.requires_grad, w.requires_grad, w.is_leaf, outcome(lambda: (x * 2)[0].detach_())]
 
 
 @program
@@ -283,9 +262,7 @@ def grad_can_be_given(torch):
     give(torch.ones(2, dtype=torch.float64))
     (x * 2).sum().backward()
     found = x.grad.clone()
-    bad = [
-        outcome(give, value) for value in (torch.ones(3, dtype=torch.float64), torch.ones(2), 1.0)
-    ]
+    bad = [outcome(give, value) for value in (torch.ones(3, dtype=torch.float64), torch.ones(2), 1.0)]
     give(None)
     return [found, bad, x.grad]
 
@@ -366,8 +343,7 @@ def modes_and_exceptions(torch):
 
 
 def test_a_gradient_is_never_shared():
-    """Writing into one gradient leaves the others, the inputs and the one given to backward as they
-    were."""
+    """Writing into one gradient leaves the others, the inputs and the one given to backward as they were."""
     a, b = (rushlight.ones(3, requires_grad=True) for _ in range(2))
     seed = rushlight.ones(3)
     (a + b).backward(seed)
@@ -493,10 +469,7 @@ def attacks_ask_one_graph_for_gradients_several_times(torch):
 
 @program.found_in("torch tests")
 def writes_to_indices_that_a_gradient_needs_are_noticed(torch):
-    f, a = (
-        torch.nn.functional,
-        torch.tensor([[2.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 4.0]], dtype=torch.float64),
-    )
+    f, a = torch.nn.functional, torch.tensor([[2.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 4.0]], dtype=torch.float64)
     calls = [
         lambda x: x.max(1),
         lambda x: x.sort(1),

@@ -1,9 +1,9 @@
-"""The core stands alone: a neuron of the table's ops, its derivative and the derivative of that,
-without the layers above the core and without Numba.
+"""The core stands alone: a neuron of the table's ops, its derivative and the derivative of that, without the layers
+above the core and without Numba.
 
-`import rushlight.core` would run rushlight/__init__.py, which imports every layer that a user
-needs. So the program below puts an empty package `rushlight` in its place, whose `__path__` is the
-folder: Python then loads the core's own files and those that they import, and nothing else."""
+`import rushlight.core` would run rushlight/__init__.py, which imports every layer that a user needs. So the program
+below puts an empty package `rushlight` in its place, whose `__path__` is the folder: Python then loads the core's own
+files and those that they import, and nothing else."""
 
 from __future__ import annotations
 

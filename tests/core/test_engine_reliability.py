@@ -1,5 +1,4 @@
-"""Long chains, wide graphs, much work and several threads: linear time, no recursion, no garbage,
-no mix-ups."""
+"""Long chains, wide graphs, much work and several threads: linear time, no recursion, no garbage, no mix-ups."""
 
 from __future__ import annotations
 
@@ -160,8 +159,7 @@ def test_the_recursion_limit_is_nobodys_business():
 
 
 def train(steps, weights, x, target):
-    """A small network's steps, of every kind that training has: views, writes, several outputs,
-    no_grad."""
+    """A small network's steps, of every kind that training has: views, writes, several outputs, no_grad."""
     w, b, v = weights
     for i in range(steps):
         h = (x @ w + b).relu()
@@ -194,12 +192,10 @@ def problem():
 
 
 def test_1000_steps_leave_no_cycles_and_no_memory(uncollected):
-    """With the collector off, reference counting alone frees everything: the second 500 steps take
-    no memory.
+    """With the collector off, reference counting alone frees everything: the second 500 steps take no memory.
 
-    gc.collect() finds no cycle, and so frees nothing of ours; it empties CPython's lists of freed
-    tuples, which grow to 2,000 of each length before they are used again (tuple(k for k in (1, 2))
-    alone grows them)."""
+    gc.collect() finds no cycle, and so frees nothing of ours; it empties CPython's lists of freed tuples, which grow to
+    2,000 of each length before they are used again (tuple(k for k in (1, 2)) alone grows them)."""
     state = problem()
     before = train(500, *state)
     assert gc.collect() == 0, "a reference cycle was made"
@@ -251,9 +247,7 @@ class Kept(Function):
         return g * ctx.saved_tensors[1]
 
 
-MODULE = rushlight.nn.Sequential(
-    rushlight.nn.Linear(3, 4), rushlight.nn.BatchNorm1d(4), rushlight.nn.Dropout()
-)
+MODULE = rushlight.nn.Sequential(rushlight.nn.Linear(3, 4), rushlight.nn.BatchNorm1d(4), rushlight.nn.Dropout())
 MODULE.eval()
 
 
@@ -268,9 +262,7 @@ def hooked_module(x):
 
 
 def built():
-    net = rushlight.nn.Sequential(
-        rushlight.nn.Linear(2, 3), rushlight.nn.LayerNorm(3), rushlight.nn.Tanh()
-    )
+    net = rushlight.nn.Sequential(rushlight.nn.Linear(2, 3), rushlight.nn.LayerNorm(3), rushlight.nn.Tanh())
     return net(rushlight.ones(5, 2)).sum()
 
 
@@ -415,8 +407,8 @@ def test_backward_in_many_threads_at_once(often):
 
 
 def test_backward_in_many_threads_into_shared_leaves(often):
-    """No gradient is lost (NumPy lets other threads run while it adds large arrays), and a leaf's
-    hooks run each time."""
+    """No gradient is lost (NumPy lets other threads run while it adds large arrays), and a leaf's hooks run each
+    time."""
     x = rushlight.ones(100_000, requires_grad=True)
     y = rushlight.ones((), requires_grad=True)
     seen = []

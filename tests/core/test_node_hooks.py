@@ -62,16 +62,7 @@ def edges_of_nodes(torch):
     y = (x * c).exp()
     ((mul, i),) = y.grad_fn.next_functions
     (first, j), (second, k) = mul.next_functions
-    return [
-        mul.name(),
-        i,
-        type(first).__name__,
-        j,
-        second is None,
-        k,
-        first.variable is x,
-        first.next_functions,
-    ]
+    return [mul.name(), i, type(first).__name__, j, second is None, k, first.variable is x, first.next_functions]
 
 
 @program
@@ -91,11 +82,7 @@ def outputs_of_one_node(torch):
 @program
 def saved_values(torch):
     x, y = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0)
-    return [
-        (x * y).grad_fn._saved_other,
-        (x * y).grad_fn._saved_self,
-        x.exp().grad_fn._saved_result,
-    ]
+    return [(x * y).grad_fn._saved_other, (x * y).grad_fn._saved_self, x.exp().grad_fn._saved_result]
 
 
 # -- hooks -----------------------------------------------------------------------------------------
@@ -248,20 +235,14 @@ def places_in_the_graph_as_ends(torch):
     y = x * 2
     first, second = y.unbind()
     out = (y * y).sum() + 3 * second
-    ends = [
-        Edge(y.grad_fn, 0),
-        torch.autograd.graph.get_gradient_edge(x),
-        Edge(second.grad_fn, second.output_nr),
-    ]
+    ends = [Edge(y.grad_fn, 0), torch.autograd.graph.get_gradient_edge(x), Edge(second.grad_fn, second.output_nr)]
     results = [torch.autograd.grad(out, end, retain_graph=True) for end in (*ends, ends[:2])]
     unused = torch.autograd.graph.get_gradient_edge(leaf(torch, 1.0))
     out.backward(inputs=ends[:2], retain_graph=True)
     return [
         results,
         x.grad,
-        outcome(
-            lambda: torch.autograd.grad(out, unused, materialize_grads=True, retain_graph=True)
-        ),
+        outcome(lambda: torch.autograd.grad(out, unused, materialize_grads=True, retain_graph=True)),
         torch.autograd.grad(out, unused, allow_unused=True, retain_graph=True),
         outcome(lambda: torch.autograd.grad(out, [])),
     ]
@@ -272,11 +253,7 @@ def zeros_in_place_of_gradients(torch):
     x, a = leaf(torch, 0.5), leaf(torch, 1.0)
     g = torch.autograd.grad((x * a).sum(), x, create_graph=True)
     zero = torch.autograd.grad(g[0].sum(), x, create_graph=True, materialize_grads=True)
-    return [
-        zero[0].requires_grad,
-        zero[0].detach(),
-        torch.autograd.grad(zero[0].sum(), x, materialize_grads=True),
-    ]
+    return [zero[0].requires_grad, zero[0].detach(), torch.autograd.grad(zero[0].sum(), x, materialize_grads=True)]
 
 
 @program
@@ -294,12 +271,7 @@ def numbers_are_not_packed(torch):
         y = x**3
         z = y.exp()
     (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
-    results += [
-        g,
-        torch.autograd.grad(g.sum(), x),
-        y.grad_fn._saved_self,
-        z.grad_fn._saved_result.detach(),
-    ]
+    results += [g, torch.autograd.grad(g.sum(), x), y.grad_fn._saved_self, z.grad_fn._saved_result.detach()]
     with torch.autograd.graph.saved_tensors_hooks(lambda t: t.add_(1), lambda t: t):
         results.append(outcome(lambda: (x.detach() * x).sum()))
     return results
@@ -358,8 +330,7 @@ def test_anomaly_detection_names_the_statement():
 
 @pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize(
-    "function",
-    [F.leaky_relu, F.softplus, F.hardswish, lambda h: F.layer_norm(h, (5,)), rushlight.mean],
+    "function", [F.leaky_relu, F.softplus, F.hardswish, lambda h: F.layer_norm(h, (5,)), rushlight.mean]
 )
 def test_gradients_that_hooks_see_have_their_tensors_dtype(function, again):
     x = rushlight.ones(5, dtype=rushlight.bfloat16, requires_grad=True)
@@ -378,9 +349,7 @@ def told(lib):
     nn, hooks, heard = lib.nn, importlib.import_module(f"{lib.__name__}.nn.modules.module"), []
 
     def about(kind):
-        return lambda module, name, value: heard.append(
-            (kind, type(module).__name__, name, value is None)
-        )
+        return lambda module, name, value: heard.append((kind, type(module).__name__, name, value is None))
 
     handles = [
         getattr(hooks, f"register_module_{kind}_registration_hook")(about(kind))
@@ -407,22 +376,15 @@ def told(lib):
             raise ValueError("no")
 
     with (
-        hooks.register_module_forward_hook(
-            lambda m, *given: heard.append(len(given)), with_kwargs=True
-        ),
-        hooks.register_module_forward_hook(
-            lambda m, *given: heard.append(("always", len(given))), always_call=True
-        ),
+        hooks.register_module_forward_hook(lambda m, *given: heard.append(len(given)), with_kwargs=True),
+        hooks.register_module_forward_hook(lambda m, *given: heard.append(("always", len(given))), always_call=True),
     ):
         net[0](lib.ones(1, 2))
         with pytest.raises(ValueError, match="no"):
             Failing()(1, y=2)
     failing = Failing()
     failing.register_forward_hook(lambda m, *given: given.nothing, always_call=True)
-    with (
-        pytest.raises(ValueError, match="no"),
-        pytest.warns(UserWarning, match="silenced as another error"),
-    ):
+    with pytest.raises(ValueError, match="no"), pytest.warns(UserWarning, match="silenced as another error"):
         failing(1)
     return heard
 
@@ -438,13 +400,7 @@ def older(lib):
     net = nn.Sequential(nn.Tanh(), nn.Sigmoid())
 
     def hook(module, grad_input, grad_output):
-        seen.append(
-            (
-                type(module).__name__,
-                [g.tolist() for g in grad_input],
-                [g.tolist() for g in grad_output],
-            )
-        )
+        seen.append((type(module).__name__, [g.tolist() for g in grad_input], [g.tolist() for g in grad_output]))
         return tuple(g * 2 for g in grad_input)
 
     net.register_backward_hook(hook)

@@ -1,5 +1,4 @@
-"""dtypes of results, against torch: all pairs of dtypes, with tensors, 0-d tensors and Python
-numbers."""
+"""dtypes of results, against torch: all pairs of dtypes, with tensors, 0-d tensors and Python numbers."""
 
 from __future__ import annotations
 
@@ -102,14 +101,7 @@ def answer(function, *args):
     """The name of the result's dtype, or "error"."""
     try:
         made = function(*args)
-    except (
-        RuntimeError,
-        TypeError,
-        ValueError,
-        NotImplementedError,
-        ZeroDivisionError,
-        IndexError,
-    ):
+    except (RuntimeError, TypeError, ValueError, NotImplementedError, ZeroDivisionError, IndexError):
         return "error"
     return str((made[0] if isinstance(made, tuple) else made).dtype).removeprefix("torch.")
 
@@ -120,17 +112,14 @@ def table(ask, columns):
 
 
 def check(columns, ours, theirs):
-    """Equal wherever torch has an answer; NumPy has no complex number of two float16, so they meet
-    in no dtype."""
+    """Equal wherever torch has an answer; NumPy has no complex number of two float16, so they meet in no dtype."""
     wrong = [
         (a, column, one, other)
         for a in DTYPES
         for column, one, other in zip(columns, ours[a].split(), theirs[a].split())
         if other not in ("error", one)
     ]
-    assert not [found for found in wrong if not complex_half(found[0], *found[1])], (
-        "(.., rushlight's, torch's)"
-    )
+    assert not [found for found in wrong if not complex_half(found[0], *found[1])], "(.., rushlight's, torch's)"
 
 
 def complex_half(*operands):
@@ -143,25 +132,18 @@ def test_pairs_of_tensors(oracle, name):
 
     def ask(torch):
         return table(
-            lambda a, b, m, n: answer(
-                getattr(torch, name), operand(torch, a, m), operand(torch, b, n)
-            ),
-            columns,
+            lambda a, b, m, n: answer(getattr(torch, name), operand(torch, a, m), operand(torch, b, n)), columns
         )
 
     check(columns, ask(rushlight), oracle(ask))
 
 
-@pytest.mark.parametrize(
-    "name", ["add", "sub", "mul", "div", "pow", "eq", "floor_divide", "remainder"]
-)
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "pow", "eq", "floor_divide", "remainder"])
 def test_tensors_with_numbers(oracle, name):
     columns = [(b, ndim) for b in NUMBERS for ndim in (0, 1)]
 
     def ask(torch):
-        return table(
-            lambda a, b, ndim: answer(getattr(torch, name), operand(torch, a, ndim), b), columns
-        )
+        return table(lambda a, b, ndim: answer(getattr(torch, name), operand(torch, a, ndim), b), columns)
 
     check(columns, ask(rushlight), oracle(ask))
 
@@ -171,24 +153,17 @@ def test_numbers_on_the_left(oracle, symbol):
     columns = [(b,) for b in NUMBERS]
 
     def ask(torch):
-        return table(
-            lambda a, b: answer(lambda x, y: eval(f"y {symbol} x"), operand(torch, a, 1), b),
-            columns,
-        )
+        return table(lambda a, b: answer(lambda x, y: eval(f"y {symbol} x"), operand(torch, a, 1), b), columns)
 
     check(columns, ask(rushlight), oracle(ask))
 
 
 @pytest.mark.parametrize("name", UNARY)
 def test_one_tensor(oracle, name):
-    columns = [
-        (0,) if name in ("cumsum", "softmax", "log_softmax", "logsumexp", "max", "sort") else ()
-    ]
+    columns = [(0,) if name in ("cumsum", "softmax", "log_softmax", "logsumexp", "max", "sort") else ()]
 
     def ask(torch):
-        return table(
-            lambda a, *dim: answer(getattr(torch, name), operand(torch, a, 1), *dim), columns
-        )
+        return table(lambda a, *dim: answer(getattr(torch, name), operand(torch, a, 1), *dim), columns)
 
     check(columns, ask(rushlight), oracle(ask))
 
@@ -210,10 +185,7 @@ def test_several_tensors(oracle, name):
     columns = [(b,) for b in DTYPES]
 
     def ask(torch):
-        return table(
-            lambda a, b: answer(SEVERAL[name], torch, operand(torch, a, 1), operand(torch, b, 1)),
-            columns,
-        )
+        return table(lambda a, b: answer(SEVERAL[name], torch, operand(torch, a, 1), operand(torch, b, 1)), columns)
 
     check(columns, ask(rushlight), oracle(ask))
 
@@ -248,10 +220,7 @@ def test_the_default_dtype_is_used(oracle, default):
 
 def test_values_wrap_and_saturate_as_torchs(oracle):
     def program(torch):
-        byte, small = (
-            torch.tensor([250, 255], dtype=torch.uint8),
-            torch.tensor([127, -128], dtype=torch.int8),
-        )
+        byte, small = torch.tensor([250, 255], dtype=torch.uint8), torch.tensor([127, -128], dtype=torch.int8)
         return [
             byte + 10,
             byte * 2,
@@ -291,8 +260,7 @@ def test_values_wrap_and_saturate_as_torchs(oracle):
 
 
 def test_integers_are_bounded_in_the_dtype_of_all(oracle):
-    """A lower bound of -1 is 255 among bytes, but -1 where the upper one is a float; none is cut to
-    fit."""
+    """A lower bound of -1 is 255 among bytes, but -1 where the upper one is a float; none is cut to fit."""
 
     def program(torch):
         bounds = [
@@ -307,9 +275,7 @@ def test_integers_are_bounded_in_the_dtype_of_all(oracle):
             (torch.tensor([-1]), torch.tensor([3])),
             (torch.tensor(-1), 2),
         ]
-        tensors = [
-            torch.arange(6).to(d) for d in (torch.uint8, torch.int8, torch.int64, torch.bool)
-        ]
+        tensors = [torch.arange(6).to(d) for d in (torch.uint8, torch.int8, torch.int64, torch.bool)]
         return [outcome(t.clamp, *pair) for t in tensors for pair in bounds]
 
     like_torch(oracle, program)
@@ -336,8 +302,7 @@ def test_gradients_come_back_in_the_dtype_of_what_was_promoted(oracle):
 
 @pytest.mark.parametrize("name", ["bfloat16", "float16"])
 def test_half_precision_is_torchs(oracle, name):
-    """Each op rounds once, from a result that is exact enough; sums are formed in single
-    precision."""
+    """Each op rounds once, from a result that is exact enough; sums are formed in single precision."""
 
     def program(torch):
         x = (torch.arange(1, 13).reshape(3, 4) / 7).to(getattr(torch, name)).requires_grad_()
@@ -437,14 +402,7 @@ def an_array_of_no_dimensions_is_an_operand(torch):
         op(x, a)
         for x in (torch.ones(2), torch.tensor(3.0), torch.ones(2, dtype=torch.float64))
         for a in arrays
-        for op in (
-            operator.add,
-            operator.sub,
-            operator.mul,
-            operator.truediv,
-            operator.pow,
-            operator.eq,
-        )
+        for op in (operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.eq)
     ]
 
 

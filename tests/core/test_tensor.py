@@ -1,5 +1,4 @@
-"""Tensors as Python and NumPy see them, against torch: numbers, arrays, DLPack, copies, pickles,
-conversions."""
+"""Tensors as Python and NumPy see them, against torch: numbers, arrays, DLPack, copies, pickles, conversions."""
 
 from __future__ import annotations
 
@@ -229,11 +228,7 @@ def with_numpy(torch):
         x @ a.astype(np.float32),
         x == a,
     ]
-    return [
-        [type(m).__name__ for m in made],
-        [torch.as_tensor(m) for m in made],
-        isinstance(x.numpy(), np.ndarray),
-    ]
+    return [[type(m).__name__ for m in made], [torch.as_tensor(m) for m in made], isinstance(x.numpy(), np.ndarray)]
 
 
 @program
@@ -304,13 +299,7 @@ def deleting_and_setting(torch):
     x.note = "kept"
     y = x.detach()
     y.data = torch.zeros(3)
-    return [
-        x.grad,
-        x.note,
-        y,
-        outcome(setattr, x, "shape", (2,)),
-        outcome(setattr, x, "is_leaf", True),
-    ]
+    return [x.grad, x.note, y, outcome(setattr, x, "shape", (2,)), outcome(setattr, x, "is_leaf", True)]
 
 
 # -- by themselves ---------------------------------------------------------------------------------
@@ -391,8 +380,7 @@ def test_saved_tensors_are_read_as_they_were_written():
 
 
 def test_operators_leave_strangers_their_turn():
-    """`tensor == stranger` and `tensor + stranger` ask the other operand, as Python's numbers
-    do."""
+    """`tensor == stranger` and `tensor + stranger` ask the other operand, as Python's numbers do."""
 
     class Stranger:
         def __eq__(self, other):
@@ -426,11 +414,7 @@ def test_torchs_own_functions_tell_whose_tensor_it_is():
 def each_tensor_has_a_number_of_its_own(torch):
     p = torch.nn.Parameter(torch.ones(1))
     held = {"p": p}
-    return [
-        p._cdata == held["p"]._cdata,
-        p._cdata == torch.ones(1)._cdata,
-        isinstance(p._cdata, int),
-    ]
+    return [p._cdata == held["p"]._cdata, p._cdata == torch.ones(1)._cdata, isinstance(p._cdata, int)]
 
 
 @program.found_in("torch tests")
@@ -476,9 +460,7 @@ def test_arrays_of_parameters_under_no_grad():
         assert np.asarray(weight * 2).tolist() == [2, 2]
     with pytest.raises(RuntimeError, match="Can't call numpy\\(\\) on Tensor that requires grad"):
         weight.numpy()
-    with rushlight.autograd.graph.saved_tensors_hooks(
-        lambda t: t.numpy().copy(), rushlight.from_numpy
-    ):
+    with rushlight.autograd.graph.saved_tensors_hooks(lambda t: t.numpy().copy(), rushlight.from_numpy):
         y = weight.exp() ** 2
     y.sum().backward()
     assert weight.grad.tolist() == pytest.approx([2 * np.exp(2)] * 2)

@@ -1,5 +1,4 @@
-"""Views and in-place writes against torch: programs written by hand, and programs drawn at
-random."""
+"""Views and in-place writes against torch: programs written by hand, and programs drawn at random."""
 
 from __future__ import annotations
 
@@ -14,11 +13,7 @@ test_program = program.test()
 
 
 def matrix(torch, *shape):
-    return (
-        torch.arange(1.0, 1.0 + int(np.prod(shape)), dtype=torch.float64)
-        .reshape(shape)
-        .requires_grad_()
-    )
+    return torch.arange(1.0, 1.0 + int(np.prod(shape)), dtype=torch.float64).reshape(shape).requires_grad_()
 
 
 # -- programs --------------------------------------------------------------------------------------
@@ -323,13 +318,7 @@ def what_was_overwritten(torch):
         write(y, z)
         return outcome(z.sum().backward) or x.grad
 
-    uses = [
-        lambda y: y * y,
-        lambda y: y.exp(),
-        lambda y: y + 1,
-        lambda y: y.sin(),
-        lambda y: y.tanh(),
-    ]
+    uses = [lambda y: y * y, lambda y: y.exp(), lambda y: y + 1, lambda y: y.sin(), lambda y: y.tanh()]
     writes = [
         lambda y, z: y.add_(1),
         lambda y, z: z.add_(1),
@@ -501,14 +490,7 @@ WRITES = [
     lambda t, s, k: t.masked_fill_(t > 1, 0.5),
     lambda t, s, k: t.square_(),
 ]
-USES = [
-    lambda t: t * t,
-    lambda t: t.tanh(),
-    lambda t: t + 1,
-    lambda t: t.sin(),
-    lambda t: t * 3,
-    lambda t: t.sigmoid(),
-]
+USES = [lambda t: t * t, lambda t: t.tanh(), lambda t: t + 1, lambda t: t.sin(), lambda t: t * 3, lambda t: t.sigmoid()]
 
 
 def draw(torch, seed):
@@ -525,11 +507,7 @@ def draw(torch, seed):
         if kind < 0.4 and t.ndim and t.numel():
             found.append(VIEWS[one % len(VIEWS)](t, k))
         elif kind < 0.75 and t.ndim and t.numel():
-            s = (
-                source
-                if not isinstance(source, float)
-                else torch.tensor(source, dtype=torch.float64)
-            )
+            s = source if not isinstance(source, float) else torch.tensor(source, dtype=torch.float64)
             WRITES[one % len(WRITES)](t, s, k)
         else:
             found.append(USES[one % len(USES)](t))
@@ -540,8 +518,7 @@ def draw(torch, seed):
 
 @pytest.mark.parametrize("seed", range(150))
 def test_random_programs(oracle, seed):
-    """The same values, gradients and versions; where torch refuses, rushlight refuses too or knows
-    better."""
+    """The same values, gradients and versions; where torch refuses, rushlight refuses too or knows better."""
     theirs = oracle(lambda torch: outcome(draw, torch, seed))
     ours = outcome(draw, rushlight, seed)
     if theirs != "RuntimeError":
@@ -551,9 +528,7 @@ def test_random_programs(oracle, seed):
 
 def test_some_random_programs_run(oracle):
     """So that the test above has something to say."""
-    outcomes = oracle(
-        lambda torch: [isinstance(outcome(draw, torch, seed), list) for seed in range(150)]
-    )
+    outcomes = oracle(lambda torch: [isinstance(outcome(draw, torch, seed), list) for seed in range(150)])
     assert sum(outcomes) > 75
 
 
@@ -561,8 +536,7 @@ def test_some_random_programs_run(oracle):
 
 
 def test_knowing_better_is_right():
-    """Where torch gives up, for what an op saved was overwritten by the op itself, a copy was kept
-    here."""
+    """Where torch gives up, for what an op saved was overwritten by the op itself, a copy was kept here."""
     x = rushlight.tensor([1.0, 2.0], dtype=rushlight.float64, requires_grad=True)
     y = x * 1
     y.mul_(y)
@@ -643,12 +617,7 @@ def test_numbers_written_through_their_views():
     assert x.grad.item() == 30
 
 
-TURNS = [
-    lambda x: x.t_(),
-    lambda x: x.transpose_(0, 1),
-    lambda x: x.unsqueeze_(1),
-    lambda x: x.squeeze_(),
-]
+TURNS = [lambda x: x.t_(), lambda x: x.transpose_(0, 1), lambda x: x.unsqueeze_(1), lambda x: x.squeeze_()]
 
 
 @pytest.mark.origin("fuzzing")

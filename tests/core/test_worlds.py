@@ -1,5 +1,5 @@
-"""The worlds have every name that rules use, and nothing but rules uses the names that are imported
-for type checkers alone."""
+"""The worlds have every name that rules use, and nothing but rules uses the names that are imported for type checkers
+alone."""
 
 from __future__ import annotations
 
@@ -33,9 +33,7 @@ def imported_for_checkers(stub):
 def global_names(code):
     """The global names that a function's code reads, and those of the functions in it."""
     names = {step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"}
-    return names.union(
-        *[global_names(inner) for inner in code.co_consts if inspect.iscode(inner)]
-    ) - set(dir(builtins))
+    return names.union(*[global_names(inner) for inner in code.co_consts if inspect.iscode(inner)]) - set(dir(builtins))
 
 
 def rules():
@@ -60,23 +58,16 @@ def test_worlds_have_the_names_in_rules():
 
 def test_the_world_of_arrays_has_the_names_in_formulas():
     complete()
-    missing = {
-        op.name: names
-        for op in TABLE.values()
-        if (names := global_names(op.forward.__code__) - ARRAYS.keys())
-    }
+    missing = {op.name: names for op in TABLE.values() if (names := global_names(op.forward.__code__) - ARRAYS.keys())}
     assert missing == {}
 
 
 def test_rules_import_for_checkers_what_they_use():
-    """A name that no rule of the file uses is ruff's to find (F401), a name that no world has is
-    ours."""
+    """A name that no rule of the file uses is ruff's to find (F401), a name that no world has is ours."""
     complete()
     found = imported_for_checkers("rushlight.core.rule_names")
     assert len(found) > 20
-    assert {module: names - ARRAYS.keys() for module, names in found.items()} == dict.fromkeys(
-        found, set()
-    )
+    assert {module: names - ARRAYS.keys() for module, names in found.items()} == dict.fromkeys(found, set())
 
 
 def test_loops_import_for_checkers_what_they_use():
@@ -85,9 +76,7 @@ def test_loops_import_for_checkers_what_they_use():
 
     found = imported_for_checkers("rushlight.loops.loop_names")
     assert found
-    assert {module: names - scope().keys() for module, names in found.items()} == dict.fromkeys(
-        found, set()
-    )
+    assert {module: names - scope().keys() for module, names in found.items()} == dict.fromkeys(found, set())
 
 
 def test_only_rules_use_the_names_that_are_imported_for_checkers():

@@ -205,15 +205,7 @@ def ranges(torch):
 
 @program
 def spaced(torch):
-    ends = [
-        (0, 1, 5),
-        (0, 1, 1),
-        (0, 1, 0),
-        (1, -1, 4),
-        (-3, 10, 7),
-        (0, 10, 3),
-        (torch.tensor(0.0), 1, 3),
-    ]
+    ends = [(0, 1, 5), (0, 1, 1), (0, 1, 0), (1, -1, 4), (-3, 10, 7), (0, 10, 3), (torch.tensor(0.0), 1, 3)]
     return [
         *[torch.linspace(*args) for args in ends],
         torch.linspace(0, 5, 4, dtype=torch.int64),
@@ -291,9 +283,7 @@ def test_buffers_are_shared():
     t = rushlight.frombuffer(numbers, dtype=rushlight.float32)
     t[0] = 9
     assert numbers[0] == 9
-    assert rushlight.frombuffer(numbers, dtype=rushlight.float32, count=1, offset=4).tolist() == [
-        2.0
-    ]
+    assert rushlight.frombuffer(numbers, dtype=rushlight.float32, count=1, offset=4).tolist() == [2.0]
 
 
 def test_a_foreign_byte_order_says_what_to_do():
@@ -333,15 +323,9 @@ def test_numbers_that_do_not_fit_are_refused(dtype, value):
         lambda: rushlight.full((2,), value, dtype=dtype),
         lambda: rushlight.ones(2, dtype=dtype).fill_(value),
     ):
-        with pytest.raises(
-            RuntimeError,
-            match=f"value cannot be converted to type {str(dtype)[6:]} without overflow",
-        ):
+        with pytest.raises(RuntimeError, match=f"value cannot be converted to type {str(dtype)[6:]} without overflow"):
             make()
-    assert rushlight.tensor([-1, -255], dtype=rushlight.uint8).tolist() == [
-        255,
-        1,
-    ]  # torch takes these
+    assert rushlight.tensor([-1, -255], dtype=rushlight.uint8).tolist() == [255, 1]  # torch takes these
     assert rushlight.full((1,), -1, dtype=rushlight.uint8).tolist() == [255]
 
 
@@ -350,8 +334,7 @@ def test_tensors_of_old_programs(torch):
         shape = library.ones(2, 3).shape
         for make in (library.Tensor, library.FloatTensor, library.ones(1).new):
             assert [
-                tuple(make(*given).shape)
-                for given in ((np.int64(3),), (shape,), (np.int32(2), 3), (range(4),))
+                tuple(make(*given).shape) for given in ((np.int64(3),), (shape,), (np.int32(2), 3), (range(4),))
             ] == [(3,), (2, 3), (2, 3), (4,)]
             with pytest.raises(TypeError, match="data must be a sequence"):
                 make(2.0)
@@ -372,14 +355,10 @@ def test_tensors_of_old_programs(torch):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
 @pytest.mark.parametrize(
-    "bounds",
-    [(-3, 3.1, 0.1), (-2, 2, 0.05), (0, 6.3, 0.1), (1, -2, -0.01), (-10, 10, 0.3), (5, 6, 0.7)],
+    "bounds", [(-3, 3.1, 0.1), (-2, 2, 0.05), (0, 6.3, 0.1), (1, -2, -0.01), (-10, 10, 0.3), (5, 6, 0.7)]
 )
 def test_ranges_have_torchs_last_bits(torch, bounds, dtype):
-    ours, theirs = (
-        library.arange(*bounds, dtype=getattr(library, dtype)).double()
-        for library in (rushlight, torch)
-    )
+    ours, theirs = (library.arange(*bounds, dtype=getattr(library, dtype)).double() for library in (rushlight, torch))
     assert ours.tolist() == theirs.tolist()
 
 
@@ -412,8 +391,7 @@ def test_asarray_stays_in_the_graph(oracle):
 def test_empty_in_an_order_of_memory(oracle):
     def strides(t):
         return [
-            list(t.empty(2, 3, 4, 5, memory_format=form).stride())
-            for form in (t.channels_last, t.contiguous_format)
+            list(t.empty(2, 3, 4, 5, memory_format=form).stride()) for form in (t.channels_last, t.contiguous_format)
         ]
 
     assert strides(rushlight) == oracle(strides)

@@ -13,9 +13,7 @@ ONE_ELEMENT = {
         t.full((1,), 2.0), t.tensor([[3.0], [5.0]]), t.ones(2)
     ),
     "linear without bias": lambda t: t.nn.functional.linear(t.full((1,), 2.0), t.tensor([[3.0]])),
-    "linear of one, in a stack": lambda t: t.nn.functional.linear(
-        t.ones(2, 3, 1), t.tensor([[3.0], [4.0]])
-    ),
+    "linear of one, in a stack": lambda t: t.nn.functional.linear(t.ones(2, 3, 1), t.tensor([[3.0], [4.0]])),
     "dot of one": lambda t: t.dot(t.full((1,), 2.0), t.full((1,), 3.0)),
     "vectors of one": lambda t: t.full((1,), 2.0) @ t.full((1,), 3.0),
     "a stack by a vector of one": lambda t: t.ones(2, 3, 1) @ t.full((1,), 3.0),
@@ -36,13 +34,9 @@ LISTS = {
     "their dtype": lambda t: t.tensor([t.tensor(1.0, dtype=t.float64), 2]),
     "arrays keep their shape": lambda t: t.tensor([np.ones(1, np.float32)]),
     "a tensor where the first is a list": lambda t: t.tensor([[1.0], t.tensor([1.0])]),
-    "of several numbers there": lambda t: t.tensor(
-        [[1.0, 2.0], t.tensor([1.0, 3.0], dtype=t.float64)]
-    ),
+    "of several numbers there": lambda t: t.tensor([[1.0, 2.0], t.tensor([1.0, 3.0], dtype=t.float64)]),
     "of more dimensions there": lambda t: t.tensor([[1.0, 2.0], t.tensor([[1.0], [3.0]])]),
-    "deeper there": lambda t: t.FloatTensor(
-        [[[1.0], [2.0]], [t.tensor([1.0]), t.tensor(3.0).reshape(1, 1)]]
-    ),
+    "deeper there": lambda t: t.FloatTensor([[[1.0], [2.0]], [t.tensor([1.0]), t.tensor(3.0).reshape(1, 1)]]),
     "beside an array": lambda t: t.tensor([np.array([1.0, 2.0]), t.tensor([1.0, 3.0])]),
 }
 
@@ -66,9 +60,7 @@ def test_ones(oracle, name):
 
 @pytest.mark.origin("programs")
 def test_tensors_of_many_numbers_are_no_numbers():
-    with pytest.raises(
-        ValueError, match="only one element tensors can be converted to Python scalars"
-    ):
+    with pytest.raises(ValueError, match="only one element tensors can be converted to Python scalars"):
         rushlight.tensor([rushlight.ones(2), rushlight.ones(2)])
     with pytest.raises(TypeError, match="only integer tensors of a single element"):
         rushlight.tensor([rushlight.tensor([1, 2])])
@@ -79,12 +71,9 @@ def test_tensors_of_many_numbers_are_no_numbers():
     with pytest.raises(RuntimeError, match="Integers to negative integer powers are not allowed"):
         rushlight.tensor([2, 3]) ** -1
     with pytest.raises(
-        RuntimeError,
-        match="Expected object of scalar type ComplexFloat but got scalar type ComplexDouble",
+        RuntimeError, match="Expected object of scalar type ComplexFloat but got scalar type ComplexDouble"
     ):
-        rushlight.complex(
-            rushlight.ones(1), rushlight.ones(1), out=rushlight.zeros(1, dtype=rushlight.complex128)
-        )
+        rushlight.complex(rushlight.ones(1), rushlight.ones(1), out=rushlight.zeros(1, dtype=rushlight.complex128))
     with pytest.raises(TypeError, match="argument 'imag' must be Tensor, not int"):
         rushlight.complex(rushlight.ones(1), 1)
 

@@ -52,16 +52,9 @@ def test_questions_have_torchs_answers(oracle):
 
 
 def test_writing_functions_are_the_methods(torch):
-    """In a process of its own: once classes of users are asked, functions ask them and methods do
-    not."""
-    code = (
-        f"import rushlight as r; print([n for n in {WRITING.split()} if getattr(r, n) != "
-        "getattr(r.Tensor, n)])"
-    )
-    assert (
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
-        == "[]\n"
-    )
+    """In a process of its own: once classes of users are asked, functions ask them and methods do not."""
+    code = f"import rushlight as r; print([n for n in {WRITING.split()} if getattr(r, n) != getattr(r.Tensor, n)])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
     assert all(hasattr(torch, name) for name in WRITING.split())
 
 

@@ -34,9 +34,7 @@ def command(*arguments, start=("-m", "rushlight", "launch")):
 
 
 def run(*arguments, seconds=40, **more):
-    return subprocess.run(
-        command(*arguments, **more), env=VARIABLES, capture_output=True, text=True, timeout=seconds
-    )
+    return subprocess.run(command(*arguments, **more), env=VARIABLES, capture_output=True, text=True, timeout=seconds)
 
 
 @pytest.fixture
@@ -139,9 +137,7 @@ for step in range(state["step"], 4):
 sys.stdout.write(f"from {state['step']}\\n")
 """
     )
-    done = run(
-        "--standalone", "--nproc-per-node=2", "--max-restarts=2", file, tmp_path / "state.pt"
-    )
+    done = run("--standalone", "--nproc-per-node=2", "--max-restarts=2", file, tmp_path / "state.pt")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("from 2") == 2
     assert "signal SIGKILL" in done.stderr
@@ -149,9 +145,7 @@ sys.stdout.write(f"from {state['step']}\\n")
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_signal_ends_everything(script, sent):
-    file = script(
-        PROGRAM + "\nsys.stdout.write('on\\n'); sys.stdout.flush()\nwhile True: dist.all_reduce(x)"
-    )
+    file = script(PROGRAM + "\nsys.stdout.write('on\\n'); sys.stdout.flush()\nwhile True: dist.all_reduce(x)")
     started = subprocess.Popen(
         command("--standalone", "--nproc-per-node=2", file),
         env=VARIABLES,

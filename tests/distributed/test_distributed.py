@@ -1,5 +1,4 @@
-"""torch.distributed in one process, its sampler and wrapper; memory shared with forked
-processes."""
+"""torch.distributed in one process, its sampler and wrapper; memory shared with forked processes."""
 
 import multiprocessing as python
 import sys
@@ -13,9 +12,7 @@ from rushlight.nn.parallel import DistributedDataParallel
 from rushlight.utils import processes as mp
 from rushlight.utils.data.distributed import DistributedSampler
 
-forks = pytest.mark.skipif(
-    "fork" not in python.get_all_start_methods() or sys.platform == "darwin", reason="no fork"
-)
+forks = pytest.mark.skipif("fork" not in python.get_all_start_methods() or sys.platform == "darwin", reason="no fork")
 
 
 @pytest.fixture
@@ -138,17 +135,10 @@ def test_gradients_go_through_collectives_of_one_process():
     from rushlight import distributed
     from rushlight.distributed import nn
 
-    distributed.init_process_group(
-        "gloo", rank=0, world_size=1, store=None, init_method="tcp://127.0.0.1:29500"
-    )
+    distributed.init_process_group("gloo", rank=0, world_size=1, store=None, init_method="tcp://127.0.0.1:29500")
     try:
         x = rushlight.ones(2, requires_grad=True)
-        total = (
-            nn.all_reduce(x)
-            + nn.all_gather(x)[0]
-            + nn.functional.broadcast(x, 0)
-            + nn.all_to_all([x], [x])[0]
-        )
+        total = nn.all_reduce(x) + nn.all_gather(x)[0] + nn.functional.broadcast(x, 0) + nn.all_to_all([x], [x])[0]
         total.sum().backward()
         assert x.grad.tolist() == [4.0, 4.0]
     finally:

@@ -31,9 +31,7 @@ def wrapped(torch, model, how):
         return fsdp.FullyShardedDataParallel(model, auto_wrap_policy=linear)
     if how == "kept until backward":
         strategy = fsdp.ShardingStrategy.SHARD_GRAD_OP
-        return fsdp.FullyShardedDataParallel(
-            model, auto_wrap_policy=linear, sharding_strategy=strategy
-        )
+        return fsdp.FullyShardedDataParallel(model, auto_wrap_policy=linear, sharding_strategy=strategy)
     for layer in model:
         if list(layer.parameters()):
             fsdp.fully_shard(layer)
@@ -242,9 +240,7 @@ def built(torch, dist, how):
     if how == "meta fully":
         tensors = import_module(f"{torch.__name__}.distributed.tensor")
         parts = {
-            name: torch.nn.Parameter(
-                tensors.distribute_tensor(source[name], p.device_mesh, p.placements)
-            )
+            name: torch.nn.Parameter(tensors.distribute_tensor(source[name], p.device_mesh, p.placements))
             for name, p in model.state_dict().items()
         }
         model.load_state_dict(parts, assign=True)
@@ -288,8 +284,7 @@ def test_training_is_torchs(oracle, how):
 
 
 @pytest.mark.parametrize(
-    ("size", "how"),
-    [(4, "hybrid"), (4, "hybrid fully"), (2, "synced"), (2, "meta"), (2, "meta init")],
+    ("size", "how"), [(4, "hybrid"), (4, "hybrid fully"), (2, "synced"), (2, "meta"), (2, "meta init")]
 )
 def test_training_is_that_of_plain_fsdp(size, how):
     """What torch cannot do on the CPU: it needs a GPU for CPUOffload and sync_module_states."""
@@ -355,10 +350,7 @@ def settings(torch, dist):
 
 
 def test_settings_of_states_and_summoned_parameters():
-    assert ranks(2)(settings) == [
-        [9, 9, [2, 17], [3, 17], 357.0],
-        [0, 9, [1, 17], [3, 17], 357.0],
-    ]
+    assert ranks(2)(settings) == [[9, 9, [2, 17], [3, 17], 357.0], [0, 9, [1, 17], [3, 17], 357.0]]
 
 
 def batch_norms(torch, dist):

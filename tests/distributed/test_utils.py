@@ -4,10 +4,7 @@ from tests.support.ranks import needs_mpi, ranks
 
 
 def same_states(torch, dist):
-    from rushlight.distributed.utils import (
-        _sync_module_states,
-        _verify_param_shape_across_processes,
-    )
+    from rushlight.distributed.utils import _sync_module_states, _verify_param_shape_across_processes
 
     module = torch.nn.BatchNorm1d(2)
     with torch.no_grad():

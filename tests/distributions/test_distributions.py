@@ -1,5 +1,4 @@
-"""Distributions are torch's: samples of one stream, log-probabilities with gradients, moments,
-cdfs, KL, transforms."""
+"""Distributions are torch's: samples of one stream, log-probabilities with gradients, moments, cdfs, KL, transforms."""
 
 from __future__ import annotations
 
@@ -49,9 +48,7 @@ MAKE = {
     "Gumbel": lambda t, d: d.Gumbel(leaf(t, A), leaf(t, B)),
     "Weibull": lambda t, d: d.Weibull(leaf(t, B), leaf(t, LARGE)),
     "Pareto": lambda t, d: d.Pareto(leaf(t, B), leaf(t, LARGE)),
-    "GeneralizedPareto": lambda t, d: d.GeneralizedPareto(
-        leaf(t, A), leaf(t, B), leaf(t, [[0.3, -0.4, 0.0]])
-    ),
+    "GeneralizedPareto": lambda t, d: d.GeneralizedPareto(leaf(t, A), leaf(t, B), leaf(t, [[0.3, -0.4, 0.0]])),
     "Kumaraswamy": lambda t, d: d.Kumaraswamy(leaf(t, LARGE), leaf(t, B) + 1),
     "VonMises": lambda t, d: d.VonMises(leaf(t, A), leaf(t, B)),
     "LogisticNormal": lambda t, d: d.LogisticNormal(leaf(t, A), leaf(t, B)),
@@ -70,45 +67,25 @@ MAKE = {
     "OneHotCategoricalStraightThrough": lambda t, d: d.OneHotCategoricalStraightThrough(leaf(t, B)),
     "Multinomial": lambda t, d: d.Multinomial(5, logits=leaf(t, A)),
     "RelaxedBernoulli": lambda t, d: d.RelaxedBernoulli(t.tensor(0.7), logits=leaf(t, A)),
-    "RelaxedOneHotCategorical": lambda t, d: d.RelaxedOneHotCategorical(
-        t.tensor(0.7), logits=leaf(t, A)
-    ),
+    "RelaxedOneHotCategorical": lambda t, d: d.RelaxedOneHotCategorical(t.tensor(0.7), logits=leaf(t, A)),
     "Independent": lambda t, d: d.Independent(d.Normal(leaf(t, A), leaf(t, B)), 1),
     "MultivariateNormal": lambda t, d: d.MultivariateNormal(leaf(t, A), covariance(t)),
-    "MultivariateNormal precision": lambda t, d: d.MultivariateNormal(
-        leaf(t, A), precision_matrix=covariance(t)
-    ),
-    "LowRankMultivariateNormal": lambda t, d: d.LowRankMultivariateNormal(
-        leaf(t, A), leaf(t, FACTOR), leaf(t, B)
-    ),
+    "MultivariateNormal precision": lambda t, d: d.MultivariateNormal(leaf(t, A), precision_matrix=covariance(t)),
+    "LowRankMultivariateNormal": lambda t, d: d.LowRankMultivariateNormal(leaf(t, A), leaf(t, FACTOR), leaf(t, B)),
     "Wishart": lambda t, d: d.Wishart(leaf(t, 5.5), covariance(t)),
     "LKJCholesky": lambda t, d: d.LKJCholesky(3, leaf(t, [0.5, 2.0])),
-    "MixtureSameFamily": lambda t, d: d.MixtureSameFamily(
-        d.Categorical(leaf(t, B)), d.Normal(leaf(t, A), leaf(t, B))
-    ),
+    "MixtureSameFamily": lambda t, d: d.MixtureSameFamily(d.Categorical(leaf(t, B)), d.Normal(leaf(t, A), leaf(t, B))),
     "Mixture of vectors": lambda t, d: d.MixtureSameFamily(
-        d.Categorical(logits=leaf(t, [0.1, 0.9])),
-        d.Independent(d.Normal(leaf(t, A), leaf(t, B)), 1),
+        d.Categorical(logits=leaf(t, [0.1, 0.9])), d.Independent(d.Normal(leaf(t, A), leaf(t, B)), 1)
     ),
     "Transformed": lambda t, d: d.TransformedDistribution(
-        d.Normal(leaf(t, A), leaf(t, B)),
-        [d.AffineTransform(leaf(t, [0.5]), leaf(t, [-2.0])), d.SigmoidTransform()],
+        d.Normal(leaf(t, A), leaf(t, B)), [d.AffineTransform(leaf(t, [0.5]), leaf(t, [-2.0])), d.SigmoidTransform()]
     ),
     "Transformed vectors": lambda t, d: d.TransformedDistribution(
-        d.Independent(d.Normal(leaf(t, A), leaf(t, B)), 1),
-        [d.TanhTransform(), d.StickBreakingTransform()],
+        d.Independent(d.Normal(leaf(t, A), leaf(t, B)), 1), [d.TanhTransform(), d.StickBreakingTransform()]
     ),
 }
-IMPLICIT = (
-    "Gamma",
-    "Chi2",
-    "InverseGamma",
-    "Beta",
-    "Dirichlet",
-    "StudentT",
-    "FisherSnedecor",
-    "Wishart",
-)
+IMPLICIT = ("Gamma", "Chi2", "InverseGamma", "Beta", "Dirichlet", "StudentT", "FisherSnedecor", "Wishart")
 FACTS = ("mean", "variance", "stddev", "mode", "entropy")
 APART = [("Kumaraswamy", "mode")]  # torch takes a logarithm of a negative number
 
@@ -132,11 +109,7 @@ def answer(f):
 
 def drawn(torch, d, name):
     """Samples; but torch draws a Wishart sample anew ten times if nothing is wrong with it."""
-    return (
-        d.mean.detach() * torch.tensor([0.5, 1.0, 2.0, 3.0])[:, None, None]
-        if name == "Wishart"
-        else d.sample((4,))
-    )
+    return d.mean.detach() * torch.tensor([0.5, 1.0, 2.0, 3.0])[:, None, None] if name == "Wishart" else d.sample((4,))
 
 
 def torch_of(d):
@@ -194,9 +167,7 @@ def gradients(torch, name, monkeypatch, of):
 def agree(ours, expected, rtol=3e-5, atol=3e-6):
     for i, (a, b) in enumerate(zip(ours, expected, strict=True)):
         if isinstance(a, (list, str, bool, int)) or a is None:
-            assert (a if not isinstance(a, list) else list(a)) == (
-                list(b) if isinstance(a, list) else b
-            ), f"fact {i}"
+            assert (a if not isinstance(a, list) else list(a)) == (list(b) if isinstance(a, list) else b), f"fact {i}"
         else:
             assert tuple(a.shape) == b.shape, f"fact {i}"
             np.testing.assert_allclose(a.numpy(), b, rtol=rtol, atol=atol, err_msg=f"fact {i}")
@@ -221,16 +192,10 @@ def test_gradients_of_log_prob_are_torchs(oracle, name, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        name
-        for name in MAKE
-        if "numbers" not in name and name != "Wishart" and made(rushlight, name).has_rsample
-    ],
+    "name", [name for name in MAKE if "numbers" not in name and name != "Wishart" and made(rushlight, name).has_rsample]
 )
 def test_gradients_of_samples_are_torchs(oracle, name, monkeypatch):
-    """torch's implicit gradients are approximations, ours are not:
-    test_samples_move_with_quantiles."""
+    """torch's implicit gradients are approximations, ours are not: test_samples_move_with_quantiles."""
 
     def of(d):
         return d.rsample((4,)).sin().sum()
@@ -297,9 +262,7 @@ def test_beta_samples_too(a, b, p):
         return
     h = 1e-4 * a
     expected = (special.betaincinv(a + h, b, p) - special.betaincinv(a - h, b, p)) / (2 * h)
-    assert beta_slope(np.array([a]), np.array([b]), np.array([x]))[0] == pytest.approx(
-        expected, 1e-4, 1e-9
-    )
+    assert beta_slope(np.array([a]), np.array([b]), np.array([x]))[0] == pytest.approx(expected, 1e-4, 1e-9)
 
 
 def test_mode_of_kumaraswamy():
@@ -414,9 +377,7 @@ def test_kl_of_a_low_rank_and_a_whole_covariance():
     d = rushlight.distributions
     p, q = made(rushlight, "LowRankMultivariateNormal"), made(rushlight, "MultivariateNormal")
     whole = d.MultivariateNormal(p.loc, p.covariance_matrix)
-    np.testing.assert_allclose(
-        d.kl_divergence(p, q).detach(), d.kl_divergence(whole, q).detach(), rtol=1e-5
-    )
+    np.testing.assert_allclose(d.kl_divergence(p, q).detach(), d.kl_divergence(whole, q).detach(), rtol=1e-5)
 
 
 TRANSFORMS = {
@@ -454,11 +415,7 @@ def transformed(torch, name):
         f.domain.event_dim,
         f.codomain.event_dim,
         answer(lambda: f.sign),
-        *(
-            []
-            if name in shapes
-            else [list(f.forward_shape((2, 3))), list(f.inverse_shape(y.shape))]
-        ),
+        *([] if name in shapes else [list(f.forward_shape((2, 3))), list(f.inverse_shape(y.shape))]),
     ]
 
 
@@ -499,9 +456,7 @@ def test_torchs_paths(torch):
         theirs = importlib.import_module(f"torch.distributions.{file.name}")
         ours = importlib.import_module(f"rushlight.distributions.{file.name}")
         missing = [
-            name
-            for name in theirs.__all__
-            if not hasattr(ours, name) and name not in ("MixtureSameFamilyConstraint",)
+            name for name in theirs.__all__ if not hasattr(ours, name) and name not in ("MixtureSameFamilyConstraint",)
         ]
         assert not missing, file.name
     assert not [name for name in torch.distributions.__all__ if not hasattr(home, name)]
@@ -525,11 +480,7 @@ def test_utils(oracle):
 
 def test_bounds_of_a_set():
     d = rushlight.distributions
-    for c in (
-        d.constraints.greater_than(2.0),
-        d.constraints.interval(-1.0, 3.0),
-        d.constraints.less_than(0.5),
-    ):
+    for c in (d.constraints.greater_than(2.0), d.constraints.interval(-1.0, 3.0), d.constraints.less_than(0.5)):
         assert c.check(d.biject_to(c)(rushlight.linspace(-3, 3, 7))).all()
     with pytest.raises(NotImplementedError, match="Cannot transform"):
         d.biject_to(d.constraints.boolean)
@@ -540,14 +491,7 @@ def test_bounds_are_classes(torch):
     for t in (rushlight, torch):
         d = importlib.import_module(f"{t.__name__}.distributions")
         c, x = d.constraints, t.tensor([-1.0, 0.0, 1.5, 2.0, 3.0, 4.0])
-        kinds = [
-            c.greater_than,
-            c.greater_than_eq,
-            c.less_than,
-            c.interval,
-            c.half_open_interval,
-            c.integer_interval,
-        ]
+        kinds = [c.greater_than, c.greater_than_eq, c.less_than, c.interval, c.half_open_interval, c.integer_interval]
         made = [kind(0, 3) if "interval" in kind.__name__.lower() else kind(2) for kind in kinds]
         found = [
             (
@@ -635,9 +579,7 @@ def test_refused_as_by_torch(oracle, call):
     def ask(torch):
         # torch.compile, in a test before, sets False
         torch.distributions.Distribution.set_default_validate_args(True)
-        names = {
-            name: getattr(torch.distributions, name) for name in call.replace("(", " ").split()[:1]
-        }
+        names = {name: getattr(torch.distributions, name) for name in call.replace("(", " ").split()[:1]}
         try:
             eval(call, {"t": torch, "d": torch.distributions, **names})
         except Exception as e:
@@ -649,9 +591,7 @@ def test_refused_as_by_torch(oracle, call):
 
 def test_bad_arguments_and_values_are_named():
     d = rushlight.distributions
-    with pytest.raises(
-        ValueError, match="Expected parameter scale .* to satisfy the constraint GreaterThan"
-    ):
+    with pytest.raises(ValueError, match="Expected parameter scale .* to satisfy the constraint GreaterThan"):
         d.Normal(0.0, -1.0)
     with pytest.raises(ValueError, match="to be within the support"):
         d.Bernoulli(0.5).log_prob(rushlight.tensor(2.0))
@@ -663,8 +603,7 @@ def test_bad_arguments_and_values_are_named():
 
 @pytest.mark.parametrize("given", ["probs", "logits"])
 def test_what_is_computed_is_kept_with_its_graph(oracle, given):
-    """As torch's lazy properties: one tensor, which is shown from then on, and which a no_grad did
-    not cut off."""
+    """As torch's lazy properties: one tensor, which is shown from then on, and which a no_grad did not cut off."""
 
     def ask(torch):
         p = torch.tensor([[1.0, 3.0], [2.0, 2.0]], requires_grad=True)
@@ -695,9 +634,7 @@ def test_bases_are_torchs(torch):
     for name in torch.distributions.__all__:
         theirs, ours = getattr(torch.distributions, name), getattr(rushlight.distributions, name)
         if isinstance(theirs, type):
-            bases = {
-                base.__name__ for base in theirs.__mro__ if base.__module__.startswith("torch.")
-            }
+            bases = {base.__name__ for base in theirs.__mro__ if base.__module__.startswith("torch.")}
             assert bases <= {base.__name__ for base in ours.__mro__}, name
 
 
@@ -774,14 +711,7 @@ def sets_of_the_users_own_have_attributes_of_the_class(torch):
 
     c = _Below(3)
     both = torch.distributions.constraints.independent(c, 1)
-    return [
-        repr(c),
-        c.event_dim,
-        c.is_discrete,
-        c.check(torch.ones(2)),
-        both.event_dim,
-        both.check(torch.ones(2, 2)),
-    ]
+    return [repr(c), c.event_dim, c.is_discrete, c.check(torch.ones(2)), both.event_dim, both.check(torch.ones(2, 2))]
 
 
 @program.found_in("libraries")
@@ -850,10 +780,7 @@ def test_counts_of_even_chances_have_a_slope():
         logits = tensor(0.0, requires_grad=True)
         Binomial(2, logits=logits).log_prob(tensor(k)).backward()
         assert logits.grad.item() == k - 1.0
-    assert Binomial(2, logits=tensor([-100.0, 100.0])).log_prob(tensor([0.0, 2.0])).tolist() == [
-        0.0,
-        0.0,
-    ]
+    assert Binomial(2, logits=tensor([-100.0, 100.0])).log_prob(tensor([0.0, 2.0])).tolist() == [0.0, 0.0]
 
 
 def two_ones(*shape):
@@ -877,9 +804,7 @@ def test_lazy_properties_are_part_of_the_graph():
 
 @pytest.mark.origin("suites")
 def test_gammas_take_numbers():
-    assert rushlight.distributions.Gamma(tensor(1.0), tensor(2.0)).log_prob(0) == rushlight.log(
-        tensor(2.0)
-    )
+    assert rushlight.distributions.Gamma(tensor(1.0), tensor(2.0)).log_prob(0) == rushlight.log(tensor(2.0))
 
 
 @pytest.mark.origin("suites")
@@ -887,9 +812,7 @@ def test_densities_of_wisharts_have_gradients_in_whole_matrices():
     from rushlight.distributions import Wishart
 
     x = (3 * rushlight.eye(3) + 0.1).double().requires_grad_()
-    d = Wishart(
-        tensor(7.0).double(), covariance_matrix=rushlight.eye(3).double(), validate_args=False
-    )
+    d = Wishart(tensor(7.0).double(), covariance_matrix=rushlight.eye(3).double(), validate_args=False)
     assert rushlight.autograd.gradcheck(d.log_prob, (x,))
 
 
@@ -909,29 +832,16 @@ def distributions_far_from_the_middle_and_of_no_sense(torch):
 
     def continuous(logit, x):
         logits = torch.tensor([logit], dtype=torch.float64, requires_grad=True)
-        found = d.ContinuousBernoulli(logits=logits).log_prob(
-            torch.tensor([x], dtype=torch.float64)
-        )
+        found = d.ContinuousBernoulli(logits=logits).log_prob(torch.tensor([x], dtype=torch.float64))
         found.sum().backward()
         return [found.detach(), logits.grad]
 
     kinds = [d.Binomial, d.Categorical, d.Multinomial, d.Uniform, d.Pareto, d.GeneralizedPareto]
     return [
-        *[
-            continuous(sign * size, x)
-            for size in (1e308, 800.0, 30.0)
-            for sign in (1, -1)
-            for x in (0.0, 0.25, 1.0)
-        ],
-        *[
-            outcome(lambda x: d.Chi2(x, validate_args=True), torch.tensor(df))
-            for df in ([0.0, 0.0], [-2.0, 1.0])
-        ],
+        *[continuous(sign * size, x) for size in (1e308, 800.0, 30.0) for sign in (1, -1) for x in (0.0, 0.25, 1.0)],
+        *[outcome(lambda x: d.Chi2(x, validate_args=True), torch.tensor(df)) for df in ([0.0, 0.0], [-2.0, 1.0])],
         *[[kind.support.event_dim, kind.support.is_discrete] for kind in kinds],
-        *[
-            outcome(getattr, kind.support, "event_dim")
-            for kind in (d.Independent, d.MixtureSameFamily)
-        ],
+        *[outcome(getattr, kind.support, "event_dim") for kind in (d.Independent, d.MixtureSameFamily)],
     ]
 
 
@@ -959,6 +869,4 @@ def test_infinite_divergences_have_gradient_zero(name, alpha):
     assert found.isinf().item() == infinite
     found.backward()
     if infinite:
-        assert [t.grad.item() for t in given if t.grad is not None] == [0.0] * (
-            3 if name == "Exponential" else 4
-        )
+        assert [t.grad.item() for t in given if t.grad is not None] == [0.0] * (3 if name == "Exponential" else 4)

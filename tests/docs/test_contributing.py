@@ -68,9 +68,7 @@ def test_the_op_of_the_page_is_that_of_add_an_op():
 def test_the_faster_way_of_the_page_gives_the_results_of_the_kernel(monkeypatch):
     blocks = types.ModuleType("rushlight.fast.blocks")
     blocks.run = contributed("run")
-    row = re.search(r"`\(\"sinc\", \"\"\): (Way\(.*?\))`", (ROOT / "CONTRIBUTING.md").read_text())[
-        1
-    ]
+    row = re.search(r"`\(\"sinc\", \"\"\): (Way\(.*?\))`", (ROOT / "CONTRIBUTING.md").read_text())[1]
     monkeypatch.setitem(sys.modules, blocks.__name__, blocks)
     monkeypatch.setitem(index.WAYS, ("sinc", ""), eval(row, {"Way": index.Way}))
     op, sizes = TABLE["sinc"], []

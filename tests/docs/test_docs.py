@@ -1,5 +1,4 @@
-"""What the documentation shows is what comes out: examples in Markdown with their output, and
-docstrings' examples."""
+"""What the documentation shows is what comes out: examples in Markdown with their output, and docstrings' examples."""
 
 from __future__ import annotations
 
@@ -24,17 +23,11 @@ MARK = "-- end of a block --"
 EXAMPLE = re.compile(r"```python\n((?:(?!```).)*)```\n+```text\n(.*?)```", re.DOTALL)
 EXAMPLES = {
     f"{path.relative_to(ROOT)}:{path.read_text()[: found.start()].count(chr(10)) + 1}": found.groups()
-    for path in [
-        ROOT / "README.md",
-        ROOT / "CONTRIBUTING.md",
-        *sorted((ROOT / "docs").glob("*.md")),
-    ]
+    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
     for found in EXAMPLE.finditer(path.read_text())
 }
 MODULES = ["rushlight"] + [
-    m.name
-    for m in pkgutil.walk_packages(rushlight.__path__, "rushlight.")
-    if not m.name.endswith("__main__")
+    m.name for m in pkgutil.walk_packages(rushlight.__path__, "rushlight.") if not m.name.endswith("__main__")
 ]
 
 
@@ -76,12 +69,8 @@ def test_docstrings_examples_run(name):
 
 
 def test_pages_are_written_in_a_new_process():
-    """As mkdocs does: there nothing has asked for the parts of the library that are loaded
-    later."""
-    code = (
-        "import reference; print(*reference.pages().values()); print(*[text for _, text in "
-        "reference.drawings()])"
-    )
+    """As mkdocs does: there nothing has asked for the parts of the library that are loaded later."""
+    code = "import reference; print(*reference.pages().values()); print(*[text for _, text in reference.drawings()])"
     made = subprocess.run(
         [sys.executable, "-c", code],
         cwd=ROOT / "docs",
@@ -106,9 +95,7 @@ PUBLIC = {name: value for namespace in NAMESPACES for name, value in members(nam
 @pytest.mark.parametrize("name", PUBLIC)
 def test_what_is_public_has_an_example(name):
     needs(name)
-    test = doctest.DocTestParser().get_doctest(
-        PUBLIC[name].__doc__ or "", {"rushlight": rushlight}, name, None, 0
-    )
+    test = doctest.DocTestParser().get_doctest(PUBLIC[name].__doc__ or "", {"rushlight": rushlight}, name, None, 0)
     assert test.examples, "show a learner one call, and what comes out"
     report = io.StringIO()
     with printoptions():
@@ -143,11 +130,7 @@ def test_the_blocks_of_a_page_run_in_their_order(page, tmp_path, monkeypatch):
     """In one process, each with the names of those before it, as a reader does."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    blocks = re.findall(
-        r"^```python\n(.*?)^```",
-        (ROOT / "docs" / f"{page}.md").read_text(),
-        re.DOTALL | re.MULTILINE,
-    )
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / f"{page}.md").read_text(), re.DOTALL | re.MULTILINE)
     scope = {"__name__": "reader"}
     for i, block in enumerate(blocks):
         file = tmp_path / f"block{i}.py"

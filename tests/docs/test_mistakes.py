@@ -1,5 +1,5 @@
-"""docs/mistakes.md: the commonest mistakes. Each program fails with the message shown, the message has
-a hint, and the program with the hint followed runs."""
+"""docs/mistakes.md: the commonest mistakes. Each program fails with the message shown, the message has a hint, and the
+program with the hint followed runs."""
 
 import re
 

@@ -39,9 +39,7 @@ def test_a_readme_names_files_that_exist(name):
     text = READMES[name]
     names = re.findall(r"(?<![\w./])[\w/]+\.(?:py|js|css|html|md)\b", text)
     assert [
-        file
-        for file in names
-        if not any((place / file).exists() for place in (PACKAGE / name, PACKAGE, ROOT))
+        file for file in names if not any((place / file).exists() for place in (PACKAGE / name, PACKAGE, ROOT))
     ] == []
 
 

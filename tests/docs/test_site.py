@@ -66,9 +66,7 @@ def test_links_and_anchors_hold(site, parsed):
                 continue
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             anchors = parsed[target].anchors if target in parsed else set()
-            if not target.is_file() or (
-                parts.fragment and target in parsed and unquote(parts.fragment) not in anchors
-            ):
+            if not target.is_file() or (parts.fragment and target in parsed and unquote(parts.fragment) not in anchors):
                 broken[path.relative_to(site).as_posix()].add(link)
     assert broken == {}
 
@@ -84,17 +82,9 @@ def test_every_public_name_has_a_section(site):
 
     pages = reference.pages()
     headings = {
-        line.lstrip("# ")
-        for text in pages.values()
-        for line in text.split("\n")
-        if line.startswith(("# ", "## "))
+        line.lstrip("# ") for text in pages.values() for line in text.split("\n") if line.startswith(("# ", "## "))
     }
-    shown = {
-        id(value)
-        for namespace in NAMESPACES
-        for name, value in members(namespace).items()
-        if name in headings
-    }
+    shown = {id(value) for namespace in NAMESPACES for name, value in members(namespace).items() if name in headings}
     missing = [
         name
         for namespace in NAMESPACES
@@ -134,9 +124,7 @@ def test_search_finds_names_in_a_site_opened_as_a_file(site, browser, words, pag
     opened.wait_for_selector("text=Type to start searching")  # the index is loaded
     opened.type(".md-search__input", words, delay=20)  # the search listens to keys
     opened.wait_for_selector(".md-search-result__item a")
-    found = opened.evaluate(
-        "[...document.querySelectorAll('.md-search-result__item a')].slice(0, 8).map(a => a.href)"
-    )
+    found = opened.evaluate("[...document.querySelectorAll('.md-search-result__item a')].slice(0, 8).map(a => a.href)")
     opened.close()
     assert any(page in link for link in found), found
 

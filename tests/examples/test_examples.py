@@ -1,5 +1,5 @@
-"""The examples run: on a few made-up digits, names and letters; and what they say of files that are
-missing or damaged."""
+"""The examples run: on a few made-up digits, names and letters; and what they say of files that are missing or
+damaged."""
 
 import functools
 import gzip
@@ -19,13 +19,10 @@ def write(folder, name, count, packed=False):
         image[2 * label + 4 : 2 * label + 6] = 255
     parts = {
         f"{name}-images-idx3-ubyte": struct.pack(">IIII", 2051, count, 28, 28) + images.tobytes(),
-        f"{name}-labels-idx1-ubyte": struct.pack(">II", 2049, count)
-        + labels.astype(np.uint8).tobytes(),
+        f"{name}-labels-idx1-ubyte": struct.pack(">II", 2049, count) + labels.astype(np.uint8).tobytes(),
     }
     for file, raw in parts.items():
-        (folder / (file + ".gz" if packed else file)).write_bytes(
-            gzip.compress(raw) if packed else raw
-        )
+        (folder / (file + ".gz" if packed else file)).write_bytes(gzip.compress(raw) if packed else raw)
 
 
 @pytest.fixture
@@ -93,12 +90,7 @@ def loss(out):
 
 
 def test_names(run_example, tmp_path):
-    names = [
-        a + b + c
-        for a in ("an", "be", "ka")
-        for b in ("na", "li", "ro", "mi")
-        for c in ("", "n", "s", "ta")
-    ]
+    names = [a + b + c for a in ("an", "be", "ka") for b in ("na", "li", "ro", "mi") for c in ("", "n", "s", "ta")]
     (tmp_path / "names.txt").write_text("\n".join(names * 5))
     status, out, _ = run_example(
         "names.py", "--data", tmp_path, "--epochs", 8, "--batch", 32, "--width", 20, "--names", 3
@@ -110,9 +102,7 @@ def test_names(run_example, tmp_path):
 
 def test_gpt(run_example, tmp_path):
     (tmp_path / "tinyshakespeare.txt").write_text(TEXT)
-    status, out, _ = run_example(
-        "gpt.py", "--data", tmp_path, "--steps", 12, "--batch", 8, "--letters", 20
-    )
+    status, out, _ = run_example("gpt.py", "--data", tmp_path, "--steps", 12, "--batch", 8, "--letters", 20)
     assert status == 0
     assert loss(out) < 3.1  # any of 29 letters: 3.4
     assert len(out.split("not seen: ")[1].split("\n", 1)[1]) == 21
@@ -144,11 +134,7 @@ def test_ensembling(run_example):
 
 @pytest.mark.parametrize("example", ["names.py", "gpt.py", "char_lstm.py", "mnist.py"])
 def test_bad_input_is_one_line(run_example, tmp_path, example):
-    for arguments in (
-        ("--data", tmp_path / "none"),
-        ("--data", tmp_path),
-        ("--data", tmp_path, "--epochs", 0),
-    ):
+    for arguments in (("--data", tmp_path / "none"), ("--data", tmp_path), ("--data", tmp_path, "--epochs", 0)):
         assert refusal(run_example(example, *arguments)).startswith(f"{example}: ")
     for name in ("names.txt", "tinyshakespeare.txt"):
         (tmp_path / name).write_text("too few")

@@ -26,9 +26,7 @@ def test_maml_learns_to_learn_in_one_step(run):
 
 
 def test_lanczos_finds_the_hessian_s_outermost_eigenvalues(run):
-    (_, *_, low, high, _), (exact_low, exact_high, _), *_ = run(
-        "hessian_spectrum.py", "--width", 20
-    )
+    (_, *_, low, high, _), (exact_low, exact_high, _), *_ = run("hessian_spectrum.py", "--width", 20)
     assert abs(low - exact_low) < 1e-2
     assert abs(high - exact_high) < 1e-2
 

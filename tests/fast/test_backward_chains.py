@@ -1,5 +1,4 @@
-"""Backward of elementwise ops on large tensors is put off and becomes one loop: the same numbers to
-the last bit."""
+"""Backward of elementwise ops on large tensors is put off and becomes one loop: the same numbers to the last bit."""
 
 import numpy as np
 import pytest
@@ -14,10 +13,7 @@ SHAPE = (300, 1000)
 
 def leaves(*shapes, dtype=np.float32):
     random = np.random.default_rng(0)
-    return [
-        rushlight.tensor(random.standard_normal(s).astype(dtype), requires_grad=True)
-        for s in shapes or (SHAPE,)
-    ]
+    return [rushlight.tensor(random.standard_normal(s).astype(dtype), requires_grad=True) for s in shapes or (SHAPE,)]
 
 
 def gaussian(x):
@@ -107,9 +103,7 @@ def test_targets_on_the_way_and_a_graph_that_stays():
     for _ in range(2):
         gx, gz = rushlight.autograd.grad(out, (x, z), retain_graph=True)
         np.testing.assert_array_equal(gz.numpy(), (2 * z).detach().numpy())
-        np.testing.assert_allclose(
-            gx.numpy(), (2 * z * y + 1).detach().numpy(), rtol=1e-5, atol=1e-5
-        )
+        np.testing.assert_allclose(gx.numpy(), (2 * z * y + 1).detach().numpy(), rtol=1e-5, atol=1e-5)
     out.backward(retain_graph=True)
     first = x.grad.clone()
     out.backward()

@@ -1,5 +1,4 @@
-"""Large arrays through elementwise ops: loops made from the rules give what NumPy's kernels
-give."""
+"""Large arrays through elementwise ops: loops made from the rules give what NumPy's kernels give."""
 
 import platform
 import subprocess
@@ -26,10 +25,7 @@ pytest.importorskip("numba")
 while lazy.next_part():
     pass
 SIZE = LARGE + 3
-HARD = np.array(
-    [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-42, 3e38, -3e38, 20.0, -20.0, 1.0, -1.0, 0.5, -0.5],
-    np.float32,
-)
+HARD = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-42, 3e38, -3e38, 20.0, -20.0, 1.0, -1.0, 0.5, -0.5], np.float32)
 ELEMENTWISE = sorted(name for name, op in TABLE.items() if op.elementwise)
 
 
@@ -64,8 +60,7 @@ def jobs(op):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("name", ELEMENTWISE)
 def test_every_loop_gives_what_numpy_gives(name):
-    """To the last bit where the loop promises it; else within a few ulp of what is added up on the
-    way."""
+    """To the last bit where the loop promises it; else within a few ulp of what is added up on the way."""
     for of, kernel, args in jobs(TABLE[name]):
         kinds = elementwise.looked_at(tuple(args))
         loop = None if kinds is None else elementwise.loop_of(name, of, kinds[0])
@@ -75,54 +70,28 @@ def test_every_loop_gives_what_numpy_gives(name):
             loop.paid.build()
         expected, made = np.asarray(kernel(*args)), loop.call(*kinds[1:])
         assert (made.dtype, made.shape) == (expected.dtype, expected.shape)
-        if loop.paid is not None and name not in (
-            "deg2rad",
-            "rad2deg",
-        ):  # NumPy's own constant there
+        if loop.paid is not None and name not in ("deg2rad", "rad2deg"):  # NumPy's own constant there
             np.testing.assert_array_equal(made, expected, f"{name}, {of}")
         else:
             scale = np.maximum(1, np.abs(np.nan_to_num(args[0], posinf=1, neginf=1))) if of else 1
-            np.testing.assert_allclose(
-                made / scale, expected / scale, rtol=2e-6, atol=1e-6, err_msg=f"{name}, {of}"
-            )
+            np.testing.assert_allclose(made / scale, expected / scale, rtol=2e-6, atol=1e-6, err_msg=f"{name}, {of}")
 
 
 def test_the_frequent_ones_have_loops():
     x, number = ("f4", "each"), ("value", 1.0)
-    for name in (
-        "gelu",
-        "silu",
-        "sigmoid",
-        "mish",
-        "gelu_tanh",
-        "relu",
-        "log_sigmoid",
-        "hardswish",
-    ):
+    for name in ("gelu", "silu", "sigmoid", "mish", "gelu_tanh", "relu", "log_sigmoid", "hardswish"):
         assert elementwise.loop_of(name, "", (x,)) is not None, name
-    for name, saved in (
-        ("gelu", 1),
-        ("silu", 1),
-        ("sigmoid", 1),
-        ("tanh", 1),
-        ("exp", 1),
-        ("erf", 1),
-        ("relu", 1),
-    ):
+    for name, saved in (("gelu", 1), ("silu", 1), ("sigmoid", 1), ("tanh", 1), ("exp", 1), ("erf", 1), ("relu", 1)):
         assert elementwise.loop_of(name, "x", (x,) * (1 + saved)) is not None, name
     assert elementwise.loop_of("softplus", "", (x, number, ("value", 20.0))) is not None
 
 
-@pytest.mark.parametrize(
-    "function", ["gelu", "silu", "sigmoid", "tanh", "softplus", "leaky_relu", "hardswish", "elu"]
-)
+@pytest.mark.parametrize("function", ["gelu", "silu", "sigmoid", "tanh", "softplus", "leaky_relu", "hardswish", "elu"])
 def test_a_tensor_takes_the_loop_and_its_gradient_too(monkeypatch, function):
     """The whole way round, against the same numbers in small pieces, for which NumPy is called."""
     calls = []
     run = elementwise.run
-    monkeypatch.setattr(
-        dispatch, "run_of", lambda way: lambda *args: calls.append(args[1]) or run(*args)
-    )
+    monkeypatch.setattr(dispatch, "run_of", lambda way: lambda *args: calls.append(args[1]) or run(*args))
     x = rushlight.randn(3, SIZE // 2, requires_grad=True)
     getattr(F, function)(x).pow(2).sum().backward()
     assert "" in calls or function == "tanh"  # NumPy's own tanh is asked for by larger ones only
@@ -130,9 +99,7 @@ def test_a_tensor_takes_the_loop_and_its_gradient_too(monkeypatch, function):
     for start in range(0, SIZE // 2, 40_000):
         part = x.detach()[1, start : start + 40_000].clone().requires_grad_()
         getattr(F, function)(part).pow(2).sum().backward()
-        assert rushlight.allclose(
-            part.grad, x.grad[1, start : start + 40_000], rtol=1e-5, atol=1e-6
-        )
+        assert rushlight.allclose(part.grad, x.grad[1, start : start + 40_000], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("shape", [(SIZE // 8,), (3, SIZE)])
@@ -143,17 +110,11 @@ def test_sines_of_float64_go_to_a_loop_but_for_huge_numbers(shape, monkeypatch):
     x = rushlight.tensor(a, requires_grad=True)
     with np.errstate(invalid="ignore"):
         (slope,) = x.sin().grad_fn.arrays(np.ones(shape))
-        for made, wanted in (
-            (x.sin()._array, np.sin(a)),
-            (x.cos()._array, np.cos(a)),
-            (slope, np.cos(a)),
-        ):
+        for made, wanted in ((x.sin()._array, np.sin(a)), (x.cos()._array, np.cos(a)), (slope, np.cos(a))):
             np.testing.assert_array_almost_equal_nulp(np.nan_to_num(made), np.nan_to_num(wanted), 2)
             np.testing.assert_array_equal(np.isnan(made), np.isnan(wanted))
     assert (x.sin()._array != np.sin(np.nan_to_num(a, posinf=0))).any()  # it was the loop
-    np.testing.assert_array_equal(
-        x.detach().clone().sin_()._array, x.sin()._array
-    )  # huge ones are read once more
+    np.testing.assert_array_equal(x.detach().clone().sin_()._array, x.sin()._array)  # huge ones are read once more
 
 
 def test_other_layouts_and_dtypes_are_left_to_numpy():
@@ -218,16 +179,12 @@ def test_rows_with_infinities_and_nan():
 def test_rows_of_layer_norm(shape, dims, affine):
     x = rushlight.tensor(normal(*shape) + 5, requires_grad=True)
     weight, bias = (
-        rushlight.tensor(normal(*shape[-dims:], seed=k), requires_grad=True) if affine else None
-        for k in (1, 2)
+        rushlight.tensor(normal(*shape[-dims:], seed=k), requires_grad=True) if affine else None for k in (1, 2)
     )
     g = rushlight.tensor(normal(*shape, seed=3))
     given = [t for t in (x, weight, bias) if t is not None]
     wide = [None if t is None else t.detach().double().requires_grad_() for t in (x, weight, bias)]
-    y, expected = (
-        F.layer_norm(x, shape[-dims:], weight, bias),
-        F.layer_norm(wide[0], shape[-dims:], *wide[1:]),
-    )
+    y, expected = F.layer_norm(x, shape[-dims:], weight, bias), F.layer_norm(wide[0], shape[-dims:], *wide[1:])
     y.backward(g)
     expected.backward(g.double())
     assert rushlight.allclose(y.double(), expected, rtol=1e-5, atol=2e-5)
@@ -249,8 +206,7 @@ def test_rows_of_layer_norm(shape, dims, affine):
 )
 @pytest.mark.parametrize("name", ["logsumexp", "var", "std"])
 def test_sums_of_rows_and_columns(name, shape, dim):
-    """As in double precision, which NumPy does; so it does sums along other dimensions, and of too
-    few numbers."""
+    """As in double precision, which NumPy does; so it does sums along other dimensions, and of too few numbers."""
     x = rushlight.tensor(normal(*shape) + 3, requires_grad=True)
     wide = x.detach().double().requires_grad_()
     y, expected = getattr(x, name)(dim), getattr(wide, name)(dim)
@@ -271,24 +227,16 @@ def test_variance_of_all_and_of_rows_far_from_zero():
             (t.var(dim, correction=correction) ** 2).sum().backward()
         x_var, expected = [t.var(dim, correction=correction).double() for t in (x, wide)]
         assert rushlight.allclose(x_var, expected, rtol=1e-5)
-        assert rushlight.allclose(
-            x.grad.double(), wide.grad, rtol=1e-4, atol=1e-4 * float(wide.grad.abs().max())
-        )
+        assert rushlight.allclose(x.grad.double(), wide.grad, rtol=1e-4, atol=1e-4 * float(wide.grad.abs().max()))
     assert x.var((1, 2), keepdim=True).shape == (40, 1, 1)
 
 
-@pytest.mark.parametrize(
-    ("name", "dim", "kept"), [("logsumexp", (1,), (300, 1)), ("var_core", (0,), (1, 1000))]
-)
+@pytest.mark.parametrize(("name", "dim", "kept"), [("logsumexp", (1,), (300, 1)), ("var_core", (0,), (1, 1000))])
 def test_the_gradient_of_a_mean_is_one_number_repeated(name, dim, kept):
     x, g = normal(300, 1000), np.broadcast_to(np.float32(0.1), kept)
-    settings = {"logsumexp": (np.logaddexp.reduce(x, 1, keepdims=True),), "var_core": (dim, 1)}[
-        name
-    ]
+    settings = {"logsumexp": (np.logaddexp.reduce(x, 1, keepdims=True),), "var_core": (dim, 1)}[name]
     made = softmax_norm.FUNCTIONS[name, "x"](g, x, *settings)
-    np.testing.assert_allclose(
-        made, rebind(TABLE[name].rules["x"], ARRAYS)(g, x, *settings), rtol=1e-5, atol=1e-8
-    )
+    np.testing.assert_allclose(made, rebind(TABLE[name].rules["x"], ARRAYS)(g, x, *settings), rtol=1e-5, atol=1e-8)
 
 
 def test_logsumexp_of_infinities():
@@ -327,9 +275,7 @@ def test_rows_that_are_added_up(n):
 
 
 def test_entries_with_loops_for_rows_are_those_of_the_index():
-    assert set(softmax_norm.FUNCTIONS) == {
-        key for key, way in WAYS.items() if way.module == softmax_norm.__name__
-    }
+    assert set(softmax_norm.FUNCTIONS) == {key for key, way in WAYS.items() if way.module == softmax_norm.__name__}
     assert all(set(of.split()) <= TABLE[name].rules.keys() for name, of in softmax_norm.FUNCTIONS)
 
 
@@ -359,9 +305,7 @@ def test_small_tensors_go_to_loops_once_much_was_done(function, shape, monkeypat
 
     def results(left):
         monkeypatch.setattr(spent, "left", left)
-        x = rushlight.tensor(
-            np.random.default_rng(3).standard_normal(shape).astype(np.float32), requires_grad=True
-        )
+        x = rushlight.tensor(np.random.default_rng(3).standard_normal(shape).astype(np.float32), requires_grad=True)
         y = function(x)
         (y * y.detach().cos()).sum().backward()
         return y.detach().numpy(), x.grad.numpy()
@@ -430,9 +374,7 @@ def test_memory_is_used_again_and_only_when_nobody_holds_it():
     del first
     assert memory.take(shape, np.dtype(np.float32)).ctypes.data != place  # `part` still looks at it
     del part
-    assert place in {
-        a.ctypes.data for a in [memory.take(shape, np.dtype(np.float32)) for _ in range(3)]
-    }
+    assert place in {a.ctypes.data for a in [memory.take(shape, np.dtype(np.float32)) for _ in range(3)]}
     assert sys.getrefcount(memory.known[shape, np.dtype(np.float32)][0]) <= HELD_BY_US
 
 
@@ -442,9 +384,7 @@ def test_small_memory_is_not_remembered():
 
 
 def test_remembered_memory_has_a_bound(monkeypatch):
-    monkeypatch.setattr(
-        "rushlight.base.buffer_pool.MAX_POOL_BYTES", memory.bytes + 3 * MIN_ARRAY_BYTES
-    )
+    monkeypatch.setattr("rushlight.base.buffer_pool.MAX_POOL_BYTES", memory.bytes + 3 * MIN_ARRAY_BYTES)
     held = [memory.take((MIN_ARRAY_BYTES // 8, k), np.dtype(np.float64)) for k in range(1, 4)]
     assert memory.bytes <= memory.bytes + 3 * MIN_ARRAY_BYTES
     del held
@@ -455,8 +395,7 @@ def test_remembered_memory_has_a_bound(monkeypatch):
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="of glibc")
 def test_memory_of_a_step_is_not_handed_back():
-    """Thirty arrays of a megabyte and a half, made and let go twice, are the second time there
-    already."""
+    """Thirty arrays of a megabyte and a half, made and let go twice, are the second time there already."""
     program = """
 import resource, rushlight
 x, faults = rushlight.ones(400_000), []
@@ -466,9 +405,7 @@ for step in range(3):
     faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
 print(faults[2] - faults[1])
 """
-    told = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert int(told.stdout) < 1000  # 30 arrays have 11,700 pages
 
 
@@ -477,9 +414,7 @@ def test_set_num_threads_holds_for_loops(monkeypatch):
     from rushlight.base import threads
     from rushlight.loops import parallel
 
-    monkeypatch.setattr(
-        parallel.pool, "run", lambda *args: pytest.fail("work was handed to a thread")
-    )
+    monkeypatch.setattr(parallel.pool, "run", lambda *args: pytest.fail("work was handed to a thread"))
     before = threads.chosen, rushlight.get_num_threads()
     try:
         rushlight.set_num_threads(1)
@@ -502,17 +437,13 @@ def test_a_number_for_each_channel(case):
     """The bits of NumPy, which broadcasts."""
     name, of, shapes = CHANNELS[case]
     rng = np.random.default_rng(2)
-    args = [
-        rng.standard_normal(s).astype(np.float32) if isinstance(s, tuple) else s for s in shapes
-    ]
+    args = [rng.standard_normal(s).astype(np.float32) if isinstance(s, tuple) else s for s in shapes]
     op = TABLE[name]
     kinds, arrays, shape = elementwise.looked_at(tuple(args))
     assert "channel" in [kind[1] for kind in kinds]
     loop = elementwise.loop_of(name, of, kinds)
     loop.paid.build()
-    np.testing.assert_array_equal(
-        loop.call(arrays, shape), rebind(op.rules[of] if of else op.forward, ARRAYS)(*args)
-    )
+    np.testing.assert_array_equal(loop.call(arrays, shape), rebind(op.rules[of] if of else op.forward, ARRAYS)(*args))
 
 
 @pytest.mark.parametrize("shape", [(40,), (8, 40), (1, 1, 40)])
@@ -529,13 +460,8 @@ def test_rows_broadcast_in_a_loop(shape):
 def test_what_broadcasts_otherwise_is_left_to_numpy():
     x = np.ones((4, 8, 40), np.float32)
     for shape in ((4, 1, 40), (3, 8, 1), (2, 4, 8, 1)):
-        assert (
-            elementwise.looked_at((x, np.arange(np.prod(shape), dtype=np.float32).reshape(shape)))
-            is None
-        )
+        assert elementwise.looked_at((x, np.arange(np.prod(shape), dtype=np.float32).reshape(shape))) is None
     assert (
-        elementwise.looked_at(
-            (x, x[:, :, :1].copy() + 1, x[0, :, :1] + np.arange(8, dtype=np.float32)[:, None])
-        )
+        elementwise.looked_at((x, x[:, :, :1].copy() + 1, x[0, :, :1] + np.arange(8, dtype=np.float32)[:, None]))
         is None
     )

@@ -1,5 +1,5 @@
-"""Ways that are taken for what is large, or many: they give what the ordinary way gives, beside the
-threshold and across."""
+"""Ways that are taken for what is large, or many: they give what the ordinary way gives, beside the threshold and
+across."""
 
 from __future__ import annotations
 
@@ -40,9 +40,7 @@ def test_triangles_side_by_side(batch, n, k, dtype, unitriangular):
         assert x.flags.c_contiguous
         np.testing.assert_allclose(x, one, rtol=1e-4, atol=1e-5)
         spread = solving.triangular(a[..., :1, :, :], b, upper, unitriangular)
-        np.testing.assert_allclose(
-            spread.reshape(-1, n, k)[0], one.reshape(-1, n, k)[0], rtol=1e-4, atol=1e-5
-        )
+        np.testing.assert_allclose(spread.reshape(-1, n, k)[0], one.reshape(-1, n, k)[0], rtol=1e-4, atol=1e-5)
     np.testing.assert_array_equal(a, kept[0])
     np.testing.assert_array_equal(b, kept[1])
 
@@ -65,22 +63,18 @@ def test_gradients_of_determinants_of_which_some_are_0(batch, singular):
     rushlight.linalg.det(x).sum().backward()
     for m, g in zip(a.reshape(-1, 3, 3), x.grad.numpy().reshape(-1, 3, 3)):
         minors = [
-            [(-1) ** (i + j) * np.linalg.det(np.delete(np.delete(m, i, 0), j, 1)) for j in range(3)]
-            for i in range(3)
+            [(-1) ** (i + j) * np.linalg.det(np.delete(np.delete(m, i, 0), j, 1)) for j in range(3)] for i in range(3)
         ]
         np.testing.assert_allclose(g, minors, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("spec", ["ij,ij->", "ij,ji->", "i,i->", "ij,ij,ij->", "ijk,kij->"])
 def test_products_of_all_are_those_of_vectors(spec, oracle):
-    """Nothing is left: einsum and tensordot take BLAS's product of vectors, whose derivatives are
-    products with a number."""
+    """Nothing is left: einsum and tensordot take BLAS's product of vectors, whose derivatives are products with a
+    number."""
     names = spec[:-2].split(",")
     size = {"i": 3, "j": 3, "k": 3}
-    arrays = [
-        np.random.default_rng(i).standard_normal([size[c] for c in name])
-        for i, name in enumerate(names)
-    ]
+    arrays = [np.random.default_rng(i).standard_normal([size[c] for c in name]) for i, name in enumerate(names)]
 
     def gradients(torch):
         ts = [torch.tensor(a, requires_grad=True) for a in arrays]
@@ -96,28 +90,15 @@ def test_products_of_all_are_those_of_vectors(spec, oracle):
 
 @pytest.mark.parametrize(
     ("a", "b", "dims"),
-    [
-        ((2, 3), (2, 3), 2),
-        ((4,), (4,), 1),
-        ((2, 3), (3, 2), ([0, 1], [1, 0])),
-        ((2, 1), (2, 3), 2),
-        ((), (), 0),
-    ],
+    [((2, 3), (2, 3), 2), ((4,), (4,), 1), ((2, 3), (3, 2), ([0, 1], [1, 0])), ((2, 1), (2, 3), 2), ((), (), 0)],
 )
 def test_tensordot_of_all_dimensions(a, b, dims, oracle):
-    x, y = (
-        np.arange(np.prod(a, dtype=int)).reshape(a) + 0.5,
-        np.arange(np.prod(b, dtype=int)).reshape(b) - 1.5,
-    )
+    x, y = np.arange(np.prod(a, dtype=int)).reshape(a) + 0.5, np.arange(np.prod(b, dtype=int)).reshape(b) - 1.5
 
     def gradients(torch):
         p, q = torch.tensor(x, requires_grad=True), torch.tensor(y, requires_grad=True)
         r = torch.tensordot(p, q, dims)
-        return [
-            r.detach(),
-            *torch.autograd.grad(r, (p, q)),
-            torch.tensordot(p.long(), q.long(), dims),
-        ]
+        return [r.detach(), *torch.autograd.grad(r, (p, q)), torch.tensordot(p.long(), q.long(), dims)]
 
     for made, wanted in zip(gradients(rushlight), oracle(gradients)):
         assert made.shape == wanted.shape
@@ -126,8 +107,7 @@ def test_tensordot_of_all_dimensions(a, b, dims, oracle):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int64"])
 def test_written_in_place_as_made(dtype):
-    """`clamp_` and `fill_diagonal_` write at once where nothing is recorded; views see it, and it
-    is counted."""
+    """`clamp_` and `fill_diagonal_` write at once where nothing is recorded; views see it, and it is counted."""
     x = rushlight.arange(-4, 8).reshape(4, 3).to(getattr(rushlight, dtype))
     for low, high in ((-1, 2), (None, 2), (0, None), (3, 1)):
         whole = x.clone()
@@ -160,9 +140,7 @@ def test_writing_in_place_is_recorded_where_it_counts():
         rushlight.zeros(3, 1).expand(3, 3).clamp_(0, 1)
 
 
-@pytest.mark.parametrize(
-    "shape", [(4, 16, 63), (4, 16, 64), (2, 300, 20), (1, 4096, 1), (5000, 1, 1), (1, 1, 5000)]
-)
+@pytest.mark.parametrize("shape", [(4, 16, 63), (4, 16, 64), (2, 300, 20), (1, 4096, 1), (5000, 1, 1), (1, 1, 5000)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", ["sum", "mean"])
 def test_sums_along_the_middle_of_three(shape, dtype, name):
@@ -182,12 +160,8 @@ def test_sums_along_the_middle_of_three(shape, dtype, name):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sums_of_rows_are_the_same_among_any_number_of_rows(n, dtype):
     x = np.random.default_rng(n).standard_normal((600, n)).astype(dtype)
-    whole = (
-        rushlight.tensor(x[:60]).sum(-1).numpy()
-    )  # below 65,536 numbers, from which there are loops
-    np.testing.assert_allclose(
-        whole, x[:60].astype(np.longdouble).sum(1).astype(dtype), rtol=1e-4, atol=1e-4
-    )
+    whole = rushlight.tensor(x[:60]).sum(-1).numpy()  # below 65,536 numbers, from which there are loops
+    np.testing.assert_allclose(whole, x[:60].astype(np.longdouble).sum(1).astype(dtype), rtol=1e-4, atol=1e-4)
     for rows in (1, 2, 7, 30):
         np.testing.assert_array_equal(rushlight.tensor(x[:rows]).sum(-1).numpy(), whole[:rows])
     np.testing.assert_array_equal(rushlight.tensor(x[0]).sum(-1).numpy(), whole[0])
@@ -195,17 +169,13 @@ def test_sums_of_rows_are_the_same_among_any_number_of_rows(n, dtype):
     np.testing.assert_array_equal(stacked.sum((2,), True).numpy(), whole.reshape(3, 20, 1))
 
 
-@pytest.mark.parametrize(
-    "shape", [(), (0,), (8,), (9, 0), (0, 9), (1, 8), (3, 4, 16), (2, 4, 4, 4)]
-)
+@pytest.mark.parametrize("shape", [(), (0,), (8,), (9, 0), (0, 9), (1, 8), (3, 4, 16), (2, 4, 4, 4)])
 @pytest.mark.parametrize("keepdim", [False, True])
 def test_shapes_of_sums_along_the_last_dimension(shape, keepdim, oracle):
     def sums(torch):
         x = torch.ones(shape)
         last = len(shape) - 1 if shape else 0
-        return [
-            f(dim, keepdim) for dim in (-1, last) for f in (x.sum, x.double().mean, x.long().sum)
-        ]
+        return [f(dim, keepdim) for dim in (-1, last) for f in (x.sum, x.double().mean, x.long().sum)]
 
     for made, wanted in zip(sums(rushlight), oracle(sums)):
         assert made.shape == wanted.shape
@@ -213,9 +183,7 @@ def test_shapes_of_sums_along_the_last_dimension(shape, keepdim, oracle):
         np.testing.assert_array_equal(made.numpy(), wanted)
 
 
-@pytest.mark.parametrize(
-    "shape", [(256, 16), (255, 16), (300, 17), (2048, 2), (2, 999, 3), (4096, 1), (600, 7)]
-)
+@pytest.mark.parametrize("shape", [(256, 16), (255, 16), (300, 17), (2048, 2), (2, 999, 3), (4096, 1), (600, 7)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.uint8])
 @pytest.mark.parametrize("name", ["amax", "amin", "prod"])
 def test_many_short_rows_are_reduced_column_by_column(shape, dtype, name):
@@ -278,44 +246,28 @@ def test_where_of_numbers_is_numpys(x):
 def test_gradients_of_scalars_stay_numbers():
     x = rushlight.tensor(0.5, requires_grad=True)
     for y in (x.relu(), x.clamp(0, 1), x.clamp(min=0), rushlight.maximum(x, x * 2)):
-        assert not isinstance(
-            y._node.arrays(np.float32(1))[0], np.ndarray
-        )  # a 0-d array takes twice as long
+        assert not isinstance(y._node.arrays(np.float32(1))[0], np.ndarray)  # a 0-d array takes twice as long
 
 
 def test_few_random_numbers_are_those_of_many():
-    """A draw of few takes its numbers from a block that was worked on as a whole, wherever it
-    begins."""
+    """A draw of few takes its numbers from a block that was worked on as a whole, wherever it begins."""
     few, many = (rushlight.Generator().manual_seed(3) for _ in range(2))
     for i in range(400):
         n, what = i % 7 + i % 3, ("uniform24", "uniform53")[i % 2]
         words = many.words(n * (i % 2 + 1))
-        at_once = (
-            stream.units53(stream.paired(words[0::2], words[1::2]))
-            if i % 2
-            else stream.units24(words)
-        )
+        at_once = stream.units53(stream.paired(words[0::2], words[1::2])) if i % 2 else stream.units24(words)
         made = getattr(few, what)(n)
         assert made.dtype == at_once.dtype
         np.testing.assert_array_equal(made, at_once)
 
 
 def test_settings_left_out_are_the_defaults():
-    """Where the call has fewer arguments, in the middle of what may be left out too, and by
-    name."""
+    """Where the call has fewer arguments, in the middle of what may be left out too, and by name."""
     x = rushlight.tensor([[3.0, 1.0, 2.0], [4.0, 6.0, 5.0]])
     for left, whole in (((), (0, -1)), ((0,), (0, -1)), ((-1,), (1, -1))):
         assert x.flatten(*left).tolist() == x.flatten(*whole).tolist()
-    assert (
-        x.sort().values.tolist()
-        == x.sort(-1, False).values.tolist()
-        == x.sort(descending=False).values.tolist()
-    )
-    assert (
-        rushlight.tril(x).tolist()
-        == rushlight.tril(x, 0).tolist()
-        == rushlight.tril(x, diagonal=0).tolist()
-    )
+    assert x.sort().values.tolist() == x.sort(-1, False).values.tolist() == x.sort(descending=False).values.tolist()
+    assert rushlight.tril(x).tolist() == rushlight.tril(x, 0).tolist() == rushlight.tril(x, diagonal=0).tolist()
     assert rushlight.diagonal(x, 1).tolist() == rushlight.diagonal(x, 1, 0, 1).tolist()
     assert [t.tolist() for t in x.unbind()] == x.tolist()
     y = x[None, :, None]
@@ -329,8 +281,8 @@ def test_settings_left_out_are_the_defaults():
 
 
 def test_rows_are_views_of_the_tensor():
-    """Noted together, they follow what is written into it, and it what is written into them; lost
-    ones are forgotten."""
+    """Noted together, they follow what is written into it, and it what is written into them; lost ones are
+    forgotten."""
     for shape, dim in (((40,), 0), ((40, 2), 0), ((2, 40, 3), 1), ((2, 3, 40), -1)):
         x = rushlight.zeros(shape)
         leaf = rushlight.ones(shape, requires_grad=True)
@@ -362,25 +314,12 @@ def test_a_grid_that_is_remembered(align):
     assert rushlight.equal(again, kept)
     again.sum().backward()
     np.testing.assert_allclose(theta.grad.numpy(), [[[0, 0, 6], [0, 0, 6]]], atol=1e-6)
-    double = rushlight.nn.functional.affine_grid(
-        theta.detach().double(), (1, 1, 3, 2), align_corners=align
-    )
+    double = rushlight.nn.functional.affine_grid(theta.detach().double(), (1, 1, 3, 2), align_corners=align)
     assert double.dtype is rushlight.float64
     np.testing.assert_allclose(double.numpy(), kept.numpy(), rtol=1e-6)
 
 
-DTYPES = [
-    "bool",
-    "uint8",
-    "int8",
-    "int32",
-    "int64",
-    "float16",
-    "bfloat16",
-    "float32",
-    "float64",
-    "complex64",
-]
+DTYPES = ["bool", "uint8", "int8", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64"]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -10,8 +10,7 @@ from rushlight.kernels import reduce, sorting
 pytestmark = pytest.mark.skipif(not has_numba(), reason="without Numba there are no loops")
 
 FLOATS = np.array(
-    [[2, -0.0, 0.0, np.nan, 2, -np.inf], [np.nan, 1, np.inf, np.nan, 1, 0], [3, 3, 3, 3, 3, 3]],
-    np.float32,
+    [[2, -0.0, 0.0, np.nan, 2, -np.inf], [np.nan, 1, np.inf, np.nan, 1, 0], [3, 3, 3, 3, 3, 3]], np.float32
 )
 INTEGERS = np.array([[3, 1, 3, 0, 1, -2], [0, 0, 0, 0, 0, 0]], np.int64)
 

@@ -45,9 +45,7 @@ def test_loops_of_few_elements_give_what_numpy_gives(function, monkeypatch):
         rushlight.testing.assert_close(function(x), expected, equal_nan=True)
     assert len(by_loop) == 2
     rushlight.testing.assert_close(function(x.double()), expected.double(), equal_nan=True)
-    rushlight.testing.assert_close(
-        function(x.reshape(2, 5).T), expected.reshape(2, 5).T, equal_nan=True
-    )
+    rushlight.testing.assert_close(function(x.reshape(2, 5).T), expected.reshape(2, 5).T, equal_nan=True)
 
 
 def test_borders_by_a_table(monkeypatch):
@@ -68,9 +66,7 @@ def test_maxima_of_few_windows_by_a_table(monkeypatch):
     by_table = [F.max_pool2d(x, *setting) for setting in settings]
     monkeypatch.setattr(max_pool_values, "POOL_TABLE_ELEMENTS", 0)
     for setting, made in zip(settings, by_table):
-        rushlight.testing.assert_close(
-            F.max_pool2d(x, *setting), made, rtol=0, atol=0, equal_nan=True
-        )
+        rushlight.testing.assert_close(F.max_pool2d(x, *setting), made, rtol=0, atol=0, equal_nan=True)
 
 
 def test_adding_a_multiple_writes_in_place():

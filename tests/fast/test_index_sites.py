@@ -1,5 +1,4 @@
-"""Every faster way of a kernel (fast/index.py:SITES) against the reference kernel, each with its
-example."""
+"""Every faster way of a kernel (fast/index.py:SITES) against the reference kernel, each with its example."""
 
 from __future__ import annotations
 
@@ -89,10 +88,7 @@ EXAMPLES = {
     "ufunc_at.each_at": lambda: (normal(50, 8), below(50, 90, 8), normal(90, 8), 0, "sum"),
     "index.rows_summed": lambda: (normal(50, 8), below(50, 90), below(40, 90), 40),
     "ufunc_at.slices_at": lambda: (normal(50, 8), below(50, 90), normal(90, 8), 0, "sum"),
-    **{
-        f"conv.{op}_of_plan": lambda op=op: convolution(op)
-        for op in ("conv", "conv_input_grad", "conv_weight_grad")
-    },
+    **{f"conv.{op}_of_plan": lambda op=op: convolution(op) for op in ("conv", "conv_input_grad", "conv_weight_grad")},
     "conv.conv_bias_grad": lambda: (normal(16, 8, 16, 16),),
     **{
         f"recurrent.{cell}{back}": lambda cell=cell, back=back: layer(cell, bool(back))
@@ -105,11 +101,7 @@ EXAMPLES = {
     "factorizations.linalg_cholesky_ex": lambda: (definite(2, 130),),
     "matmul.large": lambda: (normal(100, 80), normal(90, 80).T, normal(90)),
     "matmul.few_rows": lambda: (normal(8, 70), normal(200, 70).T),
-    "pad_modes.bordered": lambda: (
-        normal(2, 3, 5, 6),
-        "reflect",
-        ((0, 0), (0, 0), (1, 2), (4, 0)),
-    ),
+    "pad_modes.bordered": lambda: (normal(2, 3, 5, 6), "reflect", ((0, 0), (0, 0), (1, 2), (4, 0))),
     "pool.max_values": lambda: (normal(2, 3, 8, 8), *WINDOWS, False),
     "pool.best_of_windows": lambda: (normal(6, 8, 8), *WINDOWS, (4, 4)),
     "pool.best_of_parts": lambda: (normal(6, 7, 8), (3, 3)),

@@ -1,5 +1,4 @@
-"""Every faster way of fast/index.py against the reference kernel, and the switch that turns all of
-them off."""
+"""Every faster way of fast/index.py against the reference kernel, and the switch that turns all of them off."""
 
 from __future__ import annotations
 
@@ -33,8 +32,7 @@ def off():
 
 
 def reference(name, of):
-    """The kernel of an op, or its rule for the derivative by `of`, on arrays; of several inputs,
-    their rules."""
+    """The kernel of an op, or its rule for the derivative by `of`, on arrays; of several inputs, their rules."""
     op = TABLE[name]
     if " " in of:
         return lambda *given: all_gradients(op, of.split(), given)
@@ -46,9 +44,7 @@ def reference(name, of):
 def all_gradients(op, inputs, given):
     """The gradients of the inputs, each by its own rule, from the arguments of the first's."""
     known = dict(zip(parameters(op.rules[inputs[0]]), given))
-    return tuple(
-        reference(op.name, of)(*[known[name] for name in parameters(op.rules[of])]) for of in inputs
-    )
+    return tuple(reference(op.name, of)(*[known[name] for name in parameters(op.rules[of])]) for of in inputs)
 
 
 def arguments(name, of):
@@ -80,12 +76,8 @@ def test_a_way_gives_what_the_reference_gives(name, of, monkeypatch):
         fast.on()
     if way.passes:
         assert not used, "the way left its own example to NumPy"
-    for ours, theirs in zip(
-        *[r if isinstance(r, tuple) else (r,) for r in (found, expected)], strict=True
-    ):
-        theirs = sum_to_array(
-            theirs, ours.shape
-        )  # the engine undoes broadcasting, some ways do so themselves
+    for ours, theirs in zip(*[r if isinstance(r, tuple) else (r,) for r in (found, expected)], strict=True):
+        theirs = sum_to_array(theirs, ours.shape)  # the engine undoes broadcasting, some ways do so themselves
         np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-6)
 
 
@@ -99,9 +91,7 @@ def step(n):
     h = F.gelu(F.layer_norm(x @ w + b, (128,)))
     h = h.softmax(1) * h.tanh() + h.cumsum(0).sin() * 1e-3
     images = F.max_pool2d(F.conv2d(h.reshape(1, 1, n, 128), w[:3, :3].reshape(1, 1, 3, 3)), 2)
-    (
-        h.sum() + images.square().sum() + h.logsumexp(1).mean() + rushlight.cdist(x, w).mean()
-    ).backward()
+    (h.sum() + images.square().sum() + h.logsumexp(1).mean() + rushlight.cdist(x, w).mean()).backward()
     return [h.detach(), images.detach(), x.grad, w.grad, b.grad]
 
 
@@ -116,9 +106,7 @@ def test_the_package_is_right_with_all_ways_off(off):
 def other_step():
     """Forward and backward through kernels that have ways, or call others that have."""
     x, y = rushlight.randn(64, 3, 32, 32), rushlight.randn(300, 300, requires_grad=True)
-    net = nn.Sequential(
-        nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.MaxPool2d(2), nn.Conv2d(16, 16, 3)
-    )
+    net = nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.MaxPool2d(2), nn.Conv2d(16, 16, 3))
     net(x).square().sum().backward()
     for layer in (nn.LSTM(32, 32), nn.GRU(32, 32), nn.RNN(32, 32)):
         layer(rushlight.randn(20, 64, 32))[0].sum().backward()
@@ -197,8 +185,7 @@ def test_a_derivative_made_of_the_output_is_rounded_once(size, off):
 
 def test_the_environment_switches_them_off():
     text = (
-        "import rushlight; from rushlight.core.table import TABLE; from rushlight.core.faster "
-        "import least; "
+        "import rushlight; from rushlight.core.table import TABLE; from rushlight.core.faster import least; "
         "print(rushlight.fast.is_on(), least(TABLE['softmax']), least(TABLE['add']))"
     )
     done = subprocess.run(

@@ -97,10 +97,7 @@ def test_nothing_is_read_beyond_an_array(turned, k, n, m):
 def test_each_place_meets_its_own_numbers(turned):
     """A number that is not finite reaches its own row and column, and no others."""
     rng = np.random.default_rng(1)
-    x, y = (
-        rng.standard_normal((11, 77), dtype=np.float32),
-        rng.standard_normal((77, 83), dtype=np.float32),
-    )
+    x, y = rng.standard_normal((11, 77), dtype=np.float32), rng.standard_normal((77, 83), dtype=np.float32)
     x[9, 76], y[70, 82] = np.inf, np.nan
     out = np.empty((11, 83), np.float32)
     loops.product(x, np.asfortranarray(y) if turned else y, out)
@@ -114,10 +111,7 @@ def test_each_place_meets_its_own_numbers(turned):
 @pytest.mark.parametrize("turned", [False, True])
 def test_all_cores_give_the_same_numbers(monkeypatch, turned, m):
     rng = np.random.default_rng(2)
-    x, y = (
-        rng.standard_normal((m, 300), dtype=np.float32),
-        rng.standard_normal((300, 1000), dtype=np.float32),
-    )
+    x, y = rng.standard_normal((m, 300), dtype=np.float32), rng.standard_normal((300, 1000), dtype=np.float32)
     y, results = np.asfortranarray(y) if turned else y, []
     monkeypatch.setattr(loops, "MATMUL_PARALLEL_PRODUCTS", 0)
     for cores in (1, 3, 1, 3):
@@ -166,13 +160,9 @@ def test_a_layer_of_few_rows(monkeypatch):
         return [y, *rushlight.autograd.grad(y.square().sum(), [x, weight, bias])]
 
     made = results(x, layer.weight, layer.bias)
-    for got, wanted in zip(
-        made, results(x.double(), layer.weight.double(), layer.bias.double()), strict=True
-    ):
+    for got, wanted in zip(made, results(x.double(), layer.weight.double(), layer.bias.double()), strict=True):
         assert (got - wanted).abs().max() <= 2e-6 * wanted.abs().max()
-    program = rushlight.compile(
-        lambda x: rushlight.nn.functional.linear(x, layer.weight, layer.bias)
-    )
+    program = rushlight.compile(lambda x: rushlight.nn.functional.linear(x, layer.weight, layer.bias))
     with rushlight.no_grad():
         for _ in range(3):
             assert (program(x) == made[0]).all()
@@ -180,16 +170,7 @@ def test_a_layer_of_few_rows(monkeypatch):
 
 @pytest.mark.parametrize(
     ("m", "k", "n"),
-    [
-        (1, 256, 16),
-        (2, 200, 21),
-        (7, 100, 43),
-        (8, 128, 128),
-        (30, 17, 241),
-        (3, 15, 300),
-        (3, 30, 30),
-        (40, 64, 64),
-    ],
+    [(1, 256, 16), (2, 200, 21), (7, 100, 43), (8, 128, 128), (30, 17, 241), (3, 15, 300), (3, 30, 30), (40, 64, 64)],
 )
 def test_small_products_of_compiled_programs(m, k, n):
     """Rows, of a register or more, meet rows where y is a transpose of enough numbers."""
@@ -211,7 +192,5 @@ def test_a_program_that_stands_alone_has_the_loop(tmp_path):
     made = next(iter(program.programs.values()))[-1]
     names = {"__name__": "alone"}
     exec(compile(made.source, "<alone>", "exec"), names)
-    (got,), _ = names["call"](
-        *(v.numpy() for v in ((x, w) if "arg0: float32[7, 100]" in made.source else (w, x)))
-    )
+    (got,), _ = names["call"](*(v.numpy() for v in ((x, w) if "arg0: float32[7, 100]" in made.source else (w, x))))
     np.testing.assert_array_equal(got, wanted.numpy())

@@ -1,5 +1,4 @@
-"""The first use of an op on a large tensor: NumPy does it, without a compiler, until that has cost
-the loops' price."""
+"""The first use of an op on a large tensor: NumPy does it, without a compiler, until that has cost the loops' price."""
 
 import os
 import re
@@ -18,8 +17,7 @@ from tests.support.paths import PACKAGE
 
 F = rushlight.nn.functional
 
-# What tutorials do first, on tensors beyond all sizes from which loops are faster, forward and
-# backward, a few times.
+# What tutorials do first, on tensors beyond all sizes from which loops are faster, forward and backward, a few times.
 FIRST = """
 import sys
 import rushlight as torch
@@ -48,9 +46,7 @@ print("done")
 
 
 def test_no_first_use_loads_a_compiler():
-    made = subprocess.run(
-        [sys.executable, "-c", FIRST], capture_output=True, text=True, timeout=120
-    )
+    made = subprocess.run([sys.executable, "-c", FIRST], capture_output=True, text=True, timeout=120)
     assert made.stdout == "done\n", made.stderr
 
 
@@ -71,9 +67,7 @@ def convolved(x):
         lambda x: x.cumsum(0),
         lambda x: x.norm(),
         convolved,
-        lambda x: F.scaled_dot_product_attention(
-            x.reshape(4, -1, 20), x.reshape(4, -1, 20), x.reshape(4, -1, 20)
-        ),
+        lambda x: F.scaled_dot_product_attention(x.reshape(4, -1, 20), x.reshape(4, -1, 20), x.reshape(4, -1, 20)),
         lambda x: rushlight.zeros(100, 100).index_add(0, rushlight.arange(len(x)) % 100, x),
     ],
 )
@@ -111,12 +105,9 @@ def test_who_compiles_does_not_wait_for_loops(monkeypatch):
 
 
 def test_a_numba_that_refuses_to_be_imported_is_as_none(tmp_path):
-    """As releases do beside a newer NumPy than they know: it was an error in the middle of a
-    training run."""
+    """As releases do beside a newer NumPy than they know: it was an error in the middle of a training run."""
     (tmp_path / "numba").mkdir()
-    (tmp_path / "numba" / "__init__.py").write_text(
-        "raise ImportError('Numba needs NumPy 2.3 or less')"
-    )
+    (tmp_path / "numba" / "__init__.py").write_text("raise ImportError('Numba needs NumPy 2.3 or less')")
     code = """if True:
         import warnings, rushlight
         from rushlight.fast import policy

@@ -1,5 +1,4 @@
-"""Maxima by tables of places are those of the passes tap by tap, ties, nan and signed zeros among
-them."""
+"""Maxima by tables of places are those of the passes tap by tap, ties, nan and signed zeros among them."""
 
 from __future__ import annotations
 
@@ -18,11 +17,7 @@ def cases():
         kernel, stride, dilation = numbers(1, 5), numbers(1, 5), numbers(1, 3)
         padding = tuple([int(rng.integers(0, k // 2 + 1)) for k in kernel])
         dtype = [np.float32, np.float64, np.float16, np.int64][i % 4]
-        x = (
-            (3 * rng.standard_normal((2, int(rng.integers(1, 4)), *numbers(4, 9))))
-            .round(i % 2)
-            .astype(dtype)
-        )
+        x = (3 * rng.standard_normal((2, int(rng.integers(1, 4)), *numbers(4, 9)))).round(i % 2).astype(dtype)
         if dtype != np.int64 and i % 5 == 0:
             x[rng.random(x.shape) < 0.3] = [np.nan, -np.inf, np.inf][i % 3]
         yield x, (kernel, stride, padding, dilation, bool(i % 7 == 0)), numbers(1, 5)
@@ -54,9 +49,7 @@ def test_maxima(monkeypatch):
 
 
 def test_the_value_is_that_of_the_place():
-    x = np.array(
-        [[[0.0, -0.0, -0.0, 0.0]]], np.float32
-    )  # equal numbers: the first is taken, with its sign
+    x = np.array([[[0.0, -0.0, -0.0, 0.0]]], np.float32)  # equal numbers: the first is taken, with its sign
     values, indices = pool.max_pool(x, (2,), (2,), (0,), (1,), False)
     assert indices.tolist() == [[[0, 2]]]
     assert np.signbit(values).tolist() == [[[False, True]]]

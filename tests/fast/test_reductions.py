@@ -1,5 +1,4 @@
-"""Reductions, scans and transposed copies of large arrays: loops and squares give what NumPy
-gives."""
+"""Reductions, scans and transposed copies of large arrays: loops and squares give what NumPy gives."""
 
 import numpy as np
 import pytest
@@ -39,12 +38,8 @@ def test_rows(name, shape):
             expected = REDUCTIONS[name](x.astype(float), axis=dims, keepdims=keepdim)
             made = by_loop(name, x, dims, keepdim)
             assert made.shape == expected.shape
-            np.testing.assert_allclose(
-                made, expected, rtol=2e-6, atol=2e-4 if name == "sums" else 0
-            )
-    np.testing.assert_array_equal(
-        by_loop(name, x, -1, True), by_loop(name, x, (len(shape) - 1,), True)
-    )
+            np.testing.assert_allclose(made, expected, rtol=2e-6, atol=2e-4 if name == "sums" else 0)
+    np.testing.assert_array_equal(by_loop(name, x, -1, True), by_loop(name, x, (len(shape) - 1,), True))
     whole = by_loop(name, x, None, False)
     np.testing.assert_allclose(whole, REDUCTIONS[name](x.astype(float)), rtol=2e-6, atol=2e-3)
 
@@ -53,9 +48,7 @@ def test_rows(name, shape):
 def test_products(shape):
     pytest.importorskip("numba")
     x = 1 + normal(*shape) / 100
-    np.testing.assert_allclose(
-        reductions.products(x, (-1,), False), np.prod(x.astype(float), -1), rtol=2e-5
-    )
+    np.testing.assert_allclose(reductions.products(x, (-1,), False), np.prod(x.astype(float), -1), rtol=2e-5)
     x[0, ..., 5], x[1, ..., 6], x[2, ..., 7] = np.nan, 0, np.inf
     np.testing.assert_allclose(reduce.prod(x, (-1,)), np.prod(x.astype(float), -1), rtol=2e-5)
 
@@ -73,25 +66,16 @@ def test_nan_and_infinities(name):
     x = normal(4, 40_000)
     x[0, 5], x[1, 7], x[2, 9], x[3] = np.nan, np.inf, -np.inf, -np.inf
     with np.errstate(invalid="ignore"):
-        np.testing.assert_allclose(
-            by_loop(name, x, (1,), False),
-            REDUCTIONS[name](x, axis=1),
-            rtol=1e-5,
-            atol=1e-3,
-        )
+        np.testing.assert_allclose(by_loop(name, x, (1,), False), REDUCTIONS[name](x, axis=1), rtol=1e-5, atol=1e-3)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize(
-    ("name", "ufunc"), [("running_sums", np.add), ("running_products", np.multiply)]
-)
+@pytest.mark.parametrize(("name", "ufunc"), [("running_sums", np.add), ("running_products", np.multiply)])
 def test_running_sums_and_products_to_the_last_bit(shape, name, ufunc):
     pytest.importorskip("numba")
     x = normal(*shape)
     for dim in range(-len(shape), len(shape)):
-        np.testing.assert_array_equal(
-            reductions.running(name, x, dim), reduce.accumulated(ufunc, x, dim)
-        )
+        np.testing.assert_array_equal(reductions.running(name, x, dim), reduce.accumulated(ufunc, x, dim))
 
 
 def test_what_is_left_to_numpy():
@@ -103,12 +87,7 @@ def test_what_is_left_to_numpy():
 
 def test_errors_stay():
     x = rushlight.from_numpy(normal(300, 1000))
-    for call in (
-        lambda: x.sum(2),
-        lambda: x.amax((0, 0)),
-        lambda: x.cumsum(2),
-        lambda: x.norm(dim=5),
-    ):
+    for call in (lambda: x.sum(2), lambda: x.amax((0, 0)), lambda: x.cumsum(2), lambda: x.norm(dim=5)):
         with pytest.raises((IndexError, RuntimeError)):
             call()
 

@@ -1,5 +1,5 @@
-"""Elements by place: flat positions, sampling at points, distances: large ones, whose ways are not
-those of small ones."""
+"""Elements by place: flat positions, sampling at points, distances: large ones, whose ways are not those of small
+ones."""
 
 import numpy as np
 import pytest
@@ -19,9 +19,7 @@ def test_positions_are_those_of_take_along_axis(dim, dtype):
     x = rng.standard_normal((5, 6, 7))
     at = rng.integers(0, x.shape[dim], (4, 3, 2)).astype(dtype)
     part = tuple(slice(None) if d == dim else slice(n) for d, n in enumerate(at.shape))
-    assert (
-        x.reshape(-1)[ufunc_at.places(x.shape, at, dim)] == np.take_along_axis(x[part], at, dim)
-    ).all()
+    assert (x.reshape(-1)[ufunc_at.places(x.shape, at, dim)] == np.take_along_axis(x[part], at, dim)).all()
     assert ufunc_at.places(x.shape, at, dim).dtype == np.int64
 
 
@@ -33,11 +31,7 @@ def test_large_positions_do_not_overflow():
 @pytest.mark.parametrize("keep", [True, False])
 @pytest.mark.parametrize("reduce", ["sum", "mean", "prod", "amax", "amin"])
 def test_reduced_places_of_transposed_tensors(reduce, keep, oracle):
-    numbers, at, source = (
-        rng.standard_normal((6, 3)),
-        rng.integers(0, 3, (6, 4)),
-        rng.standard_normal((6, 4)),
-    )
+    numbers, at, source = rng.standard_normal((6, 3)), rng.integers(0, 3, (6, 4)), rng.standard_normal((6, 4))
 
     def ask(lib):
         x, i, s = (lib.tensor(a).T for a in (numbers, at, source))
@@ -59,9 +53,7 @@ def test_bags_and_the_first_of_their_largest(oracle):
 
     def ask(lib):
         table = lib.tensor(numbers, requires_grad=True)
-        made = lib.nn.functional.embedding_bag(
-            lib.tensor(rows), table, lib.tensor([0, 0, 4, 9]), mode="max"
-        )
+        made = lib.nn.functional.embedding_bag(lib.tensor(rows), table, lib.tensor([0, 0, 4, 9]), mode="max")
         made.backward(lib.arange(16.0, dtype=lib.float64).reshape(4, 4))
         return np.stack([*made.detach().numpy(), *table.grad.numpy()])
 
@@ -69,14 +61,10 @@ def test_bags_and_the_first_of_their_largest(oracle):
 
 
 @pytest.mark.skipif(not has_numba(), reason="no loops without Numba")
-@pytest.mark.parametrize(
-    "size", [(2, 3, 50, 4, 20), (1, 16, 64, 4, 100), (3, 1, 7, 8, 33), (2, 5, 9, 1, 4)]
-)
+@pytest.mark.parametrize("size", [(2, 3, 50, 4, 20), (1, 16, 64, 4, 100), (3, 1, 7, 8, 33), (2, 5, 9, 1, 4)])
 def test_samples_by_a_loop_have_the_same_bits(size, monkeypatch):
     n, c, s, k, p = size
-    x, g, weight = (
-        rng.standard_normal(shape).astype(np.float32) for shape in ((n, c, s), (n, c, p), (n, k, p))
-    )
+    x, g, weight = (rng.standard_normal(shape).astype(np.float32) for shape in ((n, c, s), (n, c, p), (n, k, p)))
     at = rng.integers(0, s, (n, k, p))
 
     def made():
@@ -97,13 +85,10 @@ def test_samples_by_a_loop_have_the_same_bits(size, monkeypatch):
 
 
 def test_near_points_keep_their_distance():
-    """300 x 250 points of 4 numbers around 1000, 1e-3 apart: products of matrices would lose all of
-    it."""
+    """300 x 250 points of 4 numbers around 1000, 1e-3 apart: products of matrices would lose all of it."""
     x = rushlight.tensor(1000 + 1e-3 * rng.standard_normal((300, 4))).float()
     y = rushlight.tensor(1000 + 1e-3 * rng.standard_normal((250, 4))).float()
-    assert rushlight.allclose(
-        rushlight.cdist(x, y), rushlight.cdist(x.double(), y.double()).float(), rtol=1e-5
-    )
+    assert rushlight.allclose(rushlight.cdist(x, y), rushlight.cdist(x.double(), y.double()).float(), rtol=1e-5)
 
 
 @pytest.mark.parametrize("kernel", [7, (7, 7)])
@@ -133,12 +118,7 @@ def test_reshape_stays_a_view_where_there_is_one():
 
 
 @pytest.mark.parametrize(
-    "pick",
-    [
-        lambda x, i: x.gather(1, i),
-        lambda x, i: x.index_select(1, i),
-        lambda x, i: x.scatter(-2, i, x),
-    ],
+    "pick", [lambda x, i: x.gather(1, i), lambda x, i: x.index_select(1, i), lambda x, i: x.scatter(-2, i, x)]
 )
 def test_a_number_has_no_second_dimension_to_pick_from(pick):
     with pytest.raises(IndexError, match="Dimension out of range"):
@@ -177,17 +157,11 @@ def test_the_slope_of_a_spread_of_nothing_is_0():
 @pytest.mark.parametrize("how", ["sum", "mean", "prod", "amax", "amin"])
 @pytest.mark.parametrize("dim", [0, 1, 2])
 def test_numbers_land_in_loops_with_the_same_bits(dim, how, dtype, monkeypatch):
-    """Slices, as an index that is expanded names them, and single numbers, nan among them; the last
-    are not reached."""
-    x, source = (
-        rng.standard_normal((4, 5, 6)).astype(dtype),
-        rng.standard_normal((4, 5, 6)).astype(dtype),
-    )
+    """Slices, as an index that is expanded names them, and single numbers, nan among them; the last are not reached."""
+    x, source = rng.standard_normal((4, 5, 6)).astype(dtype), rng.standard_normal((4, 5, 6)).astype(dtype)
     source[1, 2, 3] = np.nan
     each = rng.integers(0, x.shape[dim], source.shape)
-    line = np.broadcast_to(
-        np.moveaxis(each, dim, 0)[:, :1, :1], (x.shape[dim], *np.delete(x.shape, dim))
-    )
+    line = np.broadcast_to(np.moveaxis(each, dim, 0)[:, :1, :1], (x.shape[dim], *np.delete(x.shape, dim)))
     indices = each, np.moveaxis(line, 0, dim), each[:3, :4, :5]
 
     def made():

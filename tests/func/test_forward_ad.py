@@ -1,5 +1,5 @@
-"""Forward mode: tangents are torch's for every op, and go through writes, views, modules, levels
-and users' Functions."""
+"""Forward mode: tangents are torch's for every op, and go through writes, views, modules, levels and users'
+Functions."""
 
 from __future__ import annotations
 
@@ -11,15 +11,7 @@ from rushlight.func import forward_ad as ours
 from rushlight.func.forward_ad import level_of
 from tests.support.op_calls import agree, arrays_in, call, check_all, fixed, leaf, varies, weights
 from tests.table.samples import NAMES, NOT_IMPLEMENTED, SAMPLES, function_of, is_random
-from tests.table.test_ops_like_torch import (
-    KNOWN,
-    LOOSE,
-    SEVERAL,
-    UP_TO_SIGN,
-    WRONG_IN_TORCH,
-    refusable,
-    theirs,
-)
+from tests.table.test_ops_like_torch import KNOWN, LOOSE, SEVERAL, UP_TO_SIGN, WRONG_IN_TORCH, refusable, theirs
 
 # -- over the table --------------------------------------------------------------------------------
 
@@ -31,11 +23,7 @@ def tangents(torch, fw, tensor, function, sample, dtype):
             function,
             sample,
             dtype,
-            lambda a: (
-                fw.make_dual(tensor(a), tensor(weights(a.shape, a.dtype)))
-                if varies(a)
-                else tensor(a)
-            ),
+            lambda a: fw.make_dual(tensor(a), tensor(weights(a.shape, a.dtype))) if varies(a) else tensor(a),
         )
         smooth = [t for t in arrays_in(made) if t.is_floating_point() or t.is_complex()]
         found = [fw.unpack_dual(t) for t in smooth]
@@ -47,8 +35,8 @@ def tangents(torch, fw, tensor, function, sample, dtype):
         ]
 
 
-# Where the derivative is a matter of convention (ties, poles, 0/0), torch's own differ between
-# forward and backward; ours are backward's. There, only samples with one derivative are compared.
+# Where the derivative is a matter of convention (ties, poles, 0/0), torch's own differ between forward and backward;
+# ours are backward's. There, only samples with one derivative are compared.
 CONVENTIONS = {"atan2", "div", "divide", "true_divide", "fmax", "logsumexp", "std", "std_mean"}
 WRONG_FORWARD = {
     "triangular_solve",  # torch 2.13: not what its solution does when the matrix moves,
@@ -62,8 +50,7 @@ WRONG_FORWARD = {
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 @pytest.mark.parametrize(
-    "name",
-    [name for name in KNOWN if name not in SEVERAL | WRONG_IN_TORCH | UP_TO_SIGN | WRONG_FORWARD],
+    "name", [name for name in KNOWN if name not in SEVERAL | WRONG_IN_TORCH | UP_TO_SIGN | WRONG_FORWARD]
 )
 def test_tangents_are_torchs(oracle, name, dtype):
     def answers(torch):
@@ -73,28 +60,17 @@ def test_tangents_are_torchs(oracle, name, dtype):
             return torch.from_numpy(np.array(a))
 
         def ask(sample):
-            smooth = (
-                sample.smooth if dtype == "complex128" or name in CONVENTIONS else sample.slopes
-            )
+            smooth = sample.smooth if dtype == "complex128" or name in CONVENTIONS else sample.slopes
             if not smooth or (name, dtype) in WRONG_FORWARD:
                 return "refused"
             found = refusable(tangents, torch, fw, tensor, theirs(torch, name), sample, dtype)
-            undefined = (
-                name in CONVENTIONS
-                and found != "refused"
-                and any(not t.isfinite().all() for t in found)
-            )
+            undefined = name in CONVENTIONS and found != "refused" and any(not t.isfinite().all() for t in found)
             return "refused" if undefined else found
 
         return [ask(sample) for sample in SAMPLES[name]]
 
     def check(sample, expected):
-        agree(
-            tangents(rushlight, ours, fixed, function_of(name), sample, dtype),
-            expected,
-            "tangents",
-            LOOSE.get(name),
-        )
+        agree(tangents(rushlight, ours, fixed, function_of(name), sample, dtype), expected, "tangents", LOOSE.get(name))
 
     check_all(zip(SAMPLES[name], oracle(answers)), check)
 
@@ -115,14 +91,9 @@ def difference(function, sample, step=1e-6):
 
 
 def differentiable(function, sample):
-    """Which of the floating-point results are: those through which backward goes; none where the op
-    refuses."""
+    """Which of the floating-point results are: those through which backward goes; none where the op refuses."""
     made = refusable(call, function, sample, "float64", leaf)
-    return (
-        []
-        if made == "refused"
-        else [t.requires_grad for t in arrays_in(made[0]) if t._array.dtype.kind in "fc"]
-    )
+    return [] if made == "refused" else [t.requires_grad for t in arrays_in(made[0]) if t._array.dtype.kind in "fc"]
 
 
 @pytest.mark.parametrize("name", sorted(NOT_IMPLEMENTED))
@@ -135,9 +106,7 @@ def test_ops_without_derivative_say_so(name):
             tangents(rushlight, ours, fixed, function_of(name), sample, "float64")
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in NAMES if not is_random(name) and name not in NOT_IMPLEMENTED]
-)
+@pytest.mark.parametrize("name", [name for name in NAMES if not is_random(name) and name not in NOT_IMPLEMENTED])
 def test_tangents_are_differences(name):
     """Independent of torch and of the rules; the entries for rules alone too."""
     function = function_of(name)
@@ -196,12 +165,8 @@ PROGRAMS = {
     "filled": lambda torch: filled,
     "turned": lambda torch: turned,
     "a chain": an_output_filled,
-    "split, joined and sorted": lambda torch: (
-        lambda x: torch.cat(x.split(1, 1)[::-1], 1).sort(1).values.cumsum(0)
-    ),
-    "indexed": lambda torch: (
-        lambda x: x[torch.tensor([1, 0, 1])].index_add(0, torch.tensor([0, 2]), x * x)
-    ),
+    "split, joined and sorted": lambda torch: lambda x: torch.cat(x.split(1, 1)[::-1], 1).sort(1).values.cumsum(0),
+    "indexed": lambda torch: lambda x: x[torch.tensor([1, 0, 1])].index_add(0, torch.tensor([0, 2]), x * x),
     "complex": lambda torch: lambda x: torch.view_as_real(torch.fft.fft(x) * (1 + 2j)).abs(),
     "without gradients": lambda torch: torch.no_grad()(lambda x: x.exp() * x),
     "detached": lambda torch: lambda x: x * x.detach(),
@@ -262,8 +227,7 @@ def test_a_failure_inside_closes_the_level():
 
 
 def test_levels_nest():
-    """x^3 at 2: the second derivative, and no mixing where an inner function multiplies by an outer
-    variable."""
+    """x^3 at 2: the second derivative, and no mixing where an inner function multiplies by an outer variable."""
 
     def derivative(f, x):
         with ours.dual_level():
@@ -274,9 +238,7 @@ def test_levels_nest():
     assert derivative(lambda x: x * derivative(lambda y: x + y, rushlight.tensor(1.0)), x) == 1
     with ours.dual_level() as outer, ours.dual_level() as inner:
         assert (outer, inner) == (0, 1)
-        both = ours.make_dual(
-            ours.make_dual(x, rushlight.tensor(1.0), level=outer), rushlight.tensor(1.0)
-        )
+        both = ours.make_dual(ours.make_dual(x, rushlight.tensor(1.0), level=outer), rushlight.tensor(1.0))
         y = both * both
         assert ours.unpack_dual(y, level=outer).tangent == 4
         assert ours.unpack_dual(ours.unpack_dual(y).tangent, level=outer).tangent == 2
@@ -355,21 +317,13 @@ def broken(torch, answer):
         def forward(ctx, x):
             return x * 2
 
-        jvp = (
-            staticmethod(lambda ctx, t: answer)
-            if answer is not None
-            else torch.autograd.Function.jvp
-        )
+        jvp = staticmethod(lambda ctx, t: answer) if answer is not None else torch.autograd.Function.jvp
 
     return Broken.apply
 
 
 REFUSED = {
-    "no level": lambda torch, fw, x: (
-        fw.exit_dual_level(),
-        fw.make_dual(x, x),
-        fw.enter_dual_level(),
-    ),
+    "no level": lambda torch, fw, x: (fw.exit_dual_level(), fw.make_dual(x, x), fw.enter_dual_level()),
     "no level to exit": lambda torch, fw, x: (fw.exit_dual_level(), fw.exit_dual_level()),
     "another level": lambda torch, fw, x: fw.exit_dual_level(level=5),
     "another size": lambda torch, fw, x: fw.make_dual(x, x[0]),
@@ -396,11 +350,7 @@ def test_what_is_refused(oracle, name):
         except Exception as error:
             return [type(error).__name__, str(error).split("\n")[0].split(" Tensor is")[0]]
         finally:
-            if (
-                fw._current_level >= 0
-                if hasattr(fw, "_current_level")
-                else level_of(None) is not None
-            ):
+            if fw._current_level >= 0 if hasattr(fw, "_current_level") else level_of(None) is not None:
                 fw.exit_dual_level()
         return ["nothing", ""]
 
@@ -416,10 +366,7 @@ def test_refusing_hooks_on_saved_tensors_silences_nobody(oracle):
     def ask(torch):
         import importlib
 
-        fw, graph = (
-            importlib.import_module(f"{torch.__name__}.autograd.forward_ad"),
-            torch.autograd.graph,
-        )
+        fw, graph = importlib.import_module(f"{torch.__name__}.autograd.forward_ad"), torch.autograd.graph
         packed = []
 
         def hooks():

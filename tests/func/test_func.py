@@ -34,93 +34,61 @@ def loss(torch):
 
 
 def pulled(torch):
-    value, pull = functions_of(torch).vjp(
-        lambda x, y: {"a": x @ y, "b": [y.sin()]}, one(torch), other(torch)
-    )
+    value, pull = functions_of(torch).vjp(lambda x, y: {"a": x @ y, "b": [y.sin()]}, one(torch), other(torch))
     return [value, pull({"a": value["a"].cos(), "b": [other(torch)]})]
 
 
 def pushed(torch):
     f = lambda p, x: (p["w"] @ x, {"c": p["b"][0] * x})
-    return functions_of(torch).jvp(
-        f, (tree(torch), other(torch)), (tree(torch), other(torch).cos())
-    )
+    return functions_of(torch).jvp(f, (tree(torch), other(torch)), (tree(torch), other(torch).cos()))
 
 
 def linear(torch):
-    value, push = functions_of(torch).linearize(
-        lambda x, y: (x @ y).exp(), one(torch), other(torch)
-    )
+    value, push = functions_of(torch).linearize(lambda x, y: (x @ y).exp(), one(torch), other(torch))
     return [value, push(one(torch).cos(), other(torch)), push(one(torch), other(torch).sin())]
 
 
 CALLS = {
     "grad": lambda t, f: f.grad(loss(t))(tree(t), other(t)),
     "grad by two": lambda t, f: f.grad(loss(t), (1, 0))(tree(t), other(t)),
-    "grad with more": lambda t, f: f.grad(lambda x: (x.sin().sum(), {"x": x * 2}), has_aux=True)(
-        one(t)
-    ),
+    "grad with more": lambda t, f: f.grad(lambda x: (x.sin().sum(), {"x": x * 2}), has_aux=True)(one(t)),
     "grad and value": lambda t, f: f.grad_and_value(loss(t), -1)(tree(t), other(t)),
-    "grad and value with more": lambda t, f: f.grad_and_value(lambda x: (x.sum(), x), has_aux=True)(
-        one(t)
-    ),
+    "grad and value with more": lambda t, f: f.grad_and_value(lambda x: (x.sum(), x), has_aux=True)(one(t)),
     "grad by keyword": lambda t, f: f.grad(lambda x, k=1: (x**k).sum())(one(t), k=3),
     "vjp": lambda t, f: pulled(t),
     "vjp with more": lambda t, f: f.vjp(lambda x: (x * x, x.sum()), one(t), has_aux=True)[2],
     "jvp": lambda t, f: pushed(t),
-    "jvp with more": lambda t, f: f.jvp(
-        lambda x: (x * x, x.sum()), (one(t),), (one(t),), has_aux=True
-    ),
+    "jvp with more": lambda t, f: f.jvp(lambda x: (x * x, x.sum()), (one(t),), (one(t),), has_aux=True),
     "jvp of a constant": lambda t, f: f.jvp(lambda x: t.ones(2), (one(t),), (one(t),)),
     "linearize": lambda t, f: linear(t),
-    "jacrev": lambda t, f: f.jacrev(lambda p, x: [p["w"] @ x, p["b"][0] * x], (0, 1))(
-        tree(t), other(t)
-    ),
+    "jacrev": lambda t, f: f.jacrev(lambda p, x: [p["w"] @ x, p["b"][0] * x], (0, 1))(tree(t), other(t)),
     "jacrev in parts": lambda t, f: f.jacrev(lambda x: x.sin(), chunk_size=4)(one(t)),
     "jacrev with more": lambda t, f: f.jacrev(lambda x: (x.sin(), x.sum()), has_aux=True)(other(t)),
     "jacrev of a number": lambda t, f: f.jacrev(lambda x: x.sum())(one(t)),
-    "jacrev of one element": lambda t, f: f.jacrev(
-        lambda p, x: {"y": (p["w"] @ x).sum().reshape(1, 1)}, (0, 1)
-    )(tree(t), other(t)),
-    "jacrev of a number that nothing moves": lambda t, f: f.jacrev(
-        lambda x: t.ones((), dtype=x.dtype)
-    )(one(t)),
-    "jacrev of a number, mapped": lambda t, f: f.vmap(f.jacrev(lambda x: x.sin().prod()))(one(t)),
-    "jacfwd": lambda t, f: f.jacfwd(lambda p, x: [p["w"] @ x, p["b"][0] * x], (0, 1))(
+    "jacrev of one element": lambda t, f: f.jacrev(lambda p, x: {"y": (p["w"] @ x).sum().reshape(1, 1)}, (0, 1))(
         tree(t), other(t)
     ),
+    "jacrev of a number that nothing moves": lambda t, f: f.jacrev(lambda x: t.ones((), dtype=x.dtype))(one(t)),
+    "jacrev of a number, mapped": lambda t, f: f.vmap(f.jacrev(lambda x: x.sin().prod()))(one(t)),
+    "jacfwd": lambda t, f: f.jacfwd(lambda p, x: [p["w"] @ x, p["b"][0] * x], (0, 1))(tree(t), other(t)),
     "jacfwd with more": lambda t, f: f.jacfwd(lambda x: (x.sin(), x.sum()), has_aux=True)(other(t)),
-    "jacfwd by a number": lambda t, f: f.jacfwd(lambda x: x * other(t))(
-        t.tensor(0.5, dtype=t.float64)
-    ),
+    "jacfwd by a number": lambda t, f: f.jacfwd(lambda x: x * other(t))(t.tensor(0.5, dtype=t.float64)),
     "hessian": lambda t, f: f.hessian(loss(t), (0, 1))(tree(t), other(t)),
     "hessian of several": lambda t, f: f.hessian(lambda x: x**3)(other(t)),
-    "Hessian of powers": lambda t, f: f.hessian(
-        lambda x: (x**2 * x[0] + (x**2.0 - 1) ** 2 + x**3).sum()
-    )(other(t) - 0.5),
-    "third derivatives": lambda t, f: f.jacfwd(f.hessian(lambda x: (x.sin() * x[0]).sum()))(
-        other(t)
+    "Hessian of powers": lambda t, f: f.hessian(lambda x: (x**2 * x[0] + (x**2.0 - 1) ** 2 + x**3).sum())(
+        other(t) - 0.5
     ),
-    "products with zeros, mapped": lambda t, f: f.vmap(
-        f.hessian(lambda x: x.prod() + x.cumprod(0).sum())
-    )(one(t).sin() * (one(t) < 1)),
-    "a gradient mapped": lambda t, f: f.vmap(f.grad(lambda x, w: (x @ w).tanh()), (0, None))(
-        one(t), other(t)
+    "third derivatives": lambda t, f: f.jacfwd(f.hessian(lambda x: (x.sin() * x[0]).sum()))(other(t)),
+    "products with zeros, mapped": lambda t, f: f.vmap(f.hessian(lambda x: x.prod() + x.cumprod(0).sum()))(
+        one(t).sin() * (one(t) < 1)
     ),
-    "by what is shared": lambda t, f: f.vmap(f.grad(lambda w, x: (x @ w).tanh()), (None, 0))(
-        other(t), one(t)
-    ),
+    "a gradient mapped": lambda t, f: f.vmap(f.grad(lambda x, w: (x @ w).tanh()), (0, None))(one(t), other(t)),
+    "by what is shared": lambda t, f: f.vmap(f.grad(lambda w, x: (x @ w).tanh()), (None, 0))(other(t), one(t)),
     "a Jacobian mapped": lambda t, f: f.vmap(f.jacrev(lambda x: x.cumsum(0) * x))(one(t)),
-    "forward, mapped": lambda t, f: f.vmap(lambda x, v: f.jvp(lambda x: x.exp() * x, (x,), (v,)))(
-        one(t), one(t)
-    ),
+    "forward, mapped": lambda t, f: f.vmap(lambda x, v: f.jvp(lambda x: x.exp() * x, (x,), (v,)))(one(t), one(t)),
     "mapped, forward": lambda t, f: f.jvp(f.vmap(lambda x: x.exp().sum()), (one(t),), (one(t),)),
-    "a Hessian mapped": lambda t, f: f.vmap(f.hessian(lambda x: x.exp().sum().tanh() * x[0]))(
-        one(t)
-    ),
-    "backward through a map": lambda t, f: f.grad(
-        lambda x: f.vmap(t.dot, (0, None))(x, other(t)).sin().sum()
-    )(one(t)),
+    "a Hessian mapped": lambda t, f: f.vmap(f.hessian(lambda x: x.exp().sum().tanh() * x[0]))(one(t)),
+    "backward through a map": lambda t, f: f.grad(lambda x: f.vmap(t.dot, (0, None))(x, other(t)).sin().sum())(one(t)),
 }
 
 
@@ -188,10 +156,7 @@ def test_variables_of_nested_derivatives_do_not_mix():
     x = rushlight.tensor(2.0)
     assert func.grad(lambda x: x * func.grad(lambda y: x + y)(rushlight.tensor(1.0)))(x) == 1
     assert func.grad(lambda x: func.jvp(lambda y: x * y, (x,), (x,))[1])(x) == 4
-    assert (
-        func.jvp(lambda x: func.grad(lambda y: x * y * y)(x), (x,), (rushlight.tensor(1.0),))[1]
-        == 8
-    )
+    assert func.jvp(lambda x: func.grad(lambda y: x * y * y)(x), (x,), (rushlight.tensor(1.0),))[1] == 8
     assert func.grad(lambda x: func.grad(lambda y: y**3)(x.detach()) * x)(x) == 12
 
 
@@ -214,9 +179,7 @@ def test_jacobians_agree_and_hessians_are_symmetric():
 
 def test_a_module_as_a_function_of_its_parameters():
     rushlight.manual_seed(0)
-    model = rushlight.nn.Sequential(
-        rushlight.nn.Linear(3, 4), rushlight.nn.Tanh(), rushlight.nn.Linear(4, 1)
-    ).double()
+    model = rushlight.nn.Sequential(rushlight.nn.Linear(3, 4), rushlight.nn.Tanh(), rushlight.nn.Linear(4, 1)).double()
     parameters = dict(model.named_parameters())
     x = one(rushlight)
     gradient = func.grad(lambda p: func.functional_call(model, p, (x,)).sum())(parameters)
@@ -304,9 +267,7 @@ REFUSED = {
     "grad of integers": lambda t, f: f.grad(lambda x: x.sum())(numbers(t).long()),
     "grad by a number": lambda t, f: f.grad(lambda x: x.sum())(3.0),
     "grad by an argument that is not there": lambda t, f: f.grad(lambda x: x.sum(), 1)(numbers(t)),
-    "grad by an argument twice": lambda t, f: f.grad(lambda x, y: x.sum(), (0, 0))(
-        numbers(t), numbers(t)
-    ),
+    "grad by an argument twice": lambda t, f: f.grad(lambda x, y: x.sum(), (0, 0))(numbers(t), numbers(t)),
     "grad by nothing": lambda t, f: f.grad(lambda x: x.sum(), ())(numbers(t)),
     "grad by a name": lambda t, f: f.grad(lambda x: x.sum(), "x")(numbers(t)),
     "a write to what is differentiated": lambda t, f: f.grad(lambda x: x.sin_().sum())(numbers(t)),
@@ -317,28 +278,20 @@ REFUSED = {
     "pulled in another shape": lambda t, f: f.vjp(lambda x: x, numbers(t))[1](t.ones(3)),
     "jvp without a tuple": lambda t, f: f.jvp(lambda x: x, numbers(t), numbers(t)),
     "jvp of nothing": lambda t, f: f.jvp(lambda: 0, (), ()),
-    "pushed in another form": lambda t, f: f.jvp(
-        lambda x: x, (numbers(t),), (numbers(t), numbers(t))
-    ),
+    "pushed in another form": lambda t, f: f.jvp(lambda x: x, (numbers(t),), (numbers(t), numbers(t))),
     "pushed in another shape": lambda t, f: f.jvp(lambda x: x, (numbers(t),), (t.ones(3),)),
     "pushed integers": lambda t, f: f.jvp(lambda x: x, (numbers(t).long(),), (numbers(t).long(),)),
     "jvp of a number": lambda t, f: f.jvp(lambda x: 3, (numbers(t),), (numbers(t),)),
-    "jvp of a constant, strictly": lambda t, f: f.jvp(
-        lambda x: t.ones(2), (numbers(t),), (numbers(t),), strict=True
-    ),
+    "jvp of a constant, strictly": lambda t, f: f.jvp(lambda x: t.ones(2), (numbers(t),), (numbers(t),), strict=True),
     "linear in another shape": lambda t, f: f.linearize(lambda x: x, numbers(t))[1](t.ones(3)),
-    "linear in another form": lambda t, f: f.linearize(lambda x: x, numbers(t))[1](
-        numbers(t), numbers(t)
-    ),
+    "linear in another form": lambda t, f: f.linearize(lambda x: x, numbers(t))[1](numbers(t), numbers(t)),
     "jacrev of a number": lambda t, f: f.jacrev(lambda x: 3)(numbers(t)),
     "jacrev by a number": lambda t, f: f.jacrev(lambda x: x)(3),
     "jacrev in no parts": lambda t, f: f.jacrev(lambda x: x, chunk_size=0)(numbers(t)),
     "jacfwd of a number": lambda t, f: f.jacfwd(lambda x: (x, 3))(numbers(t)),
     "no models": lambda t, f: f.stack_module_state([]),
     "two kinds of models": lambda t, f: f.stack_module_state([t.nn.Linear(2, 1), t.nn.Tanh()]),
-    "a parameter twice": lambda t, f: f.functional_call(
-        t.nn.Linear(2, 1), [{"bias": t.ones(1)}] * 2, numbers(t)
-    ),
+    "a parameter twice": lambda t, f: f.functional_call(t.nn.Linear(2, 1), [{"bias": t.ones(1)}] * 2, numbers(t)),
     "no parameters": lambda t, f: f.functional_call(t.nn.Linear(2, 1), 3, numbers(t)),
 }
 
@@ -360,9 +313,7 @@ def test_what_is_refused(oracle, name):
 
 def test_rows_one_by_one_need_no_rule_for_batches():
     x = rushlight.tensor([1.0, 2.0, 3.0])
-    plain, single = (
-        func.jacrev(lambda x: (x**2 * x[0], x.sum()), chunk_size=size)(x) for size in (None, 1)
-    )
+    plain, single = (func.jacrev(lambda x: (x**2 * x[0], x.sum()), chunk_size=size)(x) for size in (None, 1))
     for a, b in zip(plain, single, strict=True):
         agree(a, b._array)
 
@@ -389,9 +340,7 @@ def test_jacobians_are_of_real_numbers(name):
         jacobian(lambda x: x * 1j)(rushlight.ones(1))
 
 
-@pytest.mark.parametrize(
-    "numbers", [((1.0,), (rushlight.ones(1),)), ((rushlight.ones(1),), (1.0,))]
-)
+@pytest.mark.parametrize("numbers", [((1.0,), (rushlight.ones(1),)), ((rushlight.ones(1),), (1.0,))])
 def test_jvp_is_of_tensors(numbers):
     with pytest.raises(RuntimeError, match="to only contain Tensors"):
         func.jvp(rushlight.sin, *numbers)
@@ -400,12 +349,6 @@ def test_jvp_is_of_tensors(numbers):
 @pytest.mark.parametrize("output", [None, ()])
 def test_a_function_without_output(output):
     x = rushlight.ones(2)
-    for call in (
-        lambda f: func.vjp(f, x),
-        lambda f: func.jvp(f, (x,), (x,)),
-        lambda f: func.jacrev(f)(x),
-    ):
-        with pytest.raises(
-            RuntimeError, match="Expected f to be a function that has non-empty output"
-        ):
+    for call in (lambda f: func.vjp(f, x), lambda f: func.jvp(f, (x,), (x,)), lambda f: func.jacrev(f)(x)):
+        with pytest.raises(RuntimeError, match="Expected f to be a function that has non-empty output"):
             call(lambda x: output)

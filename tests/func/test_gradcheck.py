@@ -26,8 +26,7 @@ def function_with(t, slope):
 @pytest.mark.origin("scripts")
 @pytest.mark.parametrize("slope", [1.0, 1.1])
 def test_gradcheck_looks_at_tangents_when_told(oracle, slope):
-    """Without backward, where there is none; `check_forward_ad` was passed over, so that nothing
-    was checked."""
+    """Without backward, where there is none; `check_forward_ad` was passed over, so that nothing was checked."""
 
     def checked(t):
         x = t.tensor([0.3, -0.4], dtype=t.float64, requires_grad=True)
@@ -46,11 +45,7 @@ def test_gradcheck_looks_at_tangents_when_told(oracle, slope):
 def test_gradcheck_of_tangents_of_complex_numbers_and_several_inputs():
     x = rushlight.tensor([1 + 2j, 3 - 1j], dtype=rushlight.complex128, requires_grad=True)
     y = rushlight.tensor([[2.0], [0.5]], dtype=rushlight.float64, requires_grad=True)
-    for f in (
-        lambda x, y: (x * y).abs(),
-        lambda x, y: x.conj() * y.exp(),
-        lambda x, y: (x.real @ y, y.sum()),
-    ):
+    for f in (lambda x, y: (x * y).abs(), lambda x, y: x.conj() * y.exp(), lambda x, y: (x.real @ y, y.sum())):
         assert rushlight.autograd.gradcheck(f, (x, y), check_forward_ad=True)
 
 
@@ -62,7 +57,5 @@ def test_each_input_element_is_varied_once():
         calls.append(1)
         return x[:, None] * rushlight.arange(5.0, dtype=rushlight.float64)
 
-    assert rushlight.autograd.gradcheck(
-        f, (rushlight.ones(3, dtype=rushlight.float64).requires_grad_(),)
-    )
+    assert rushlight.autograd.gradcheck(f, (rushlight.ones(3, dtype=rushlight.float64).requires_grad_(),))
     assert len(calls) <= 2 * 3 + 2

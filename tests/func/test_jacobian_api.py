@@ -52,23 +52,14 @@ CALLS = {
     "vjp": lambda t, af, f, x, y: af.vjp(f, x, like(t, y)),
     "jvp": lambda t, af, f, x, y: af.jvp(f, x, like(t, x)),
     "jacobian at once": lambda t, af, f, x, y: af.jacobian(f, x, vectorize=True),
-    "jacobian forward": lambda t, af, f, x, y: af.jacobian(
-        f, x, vectorize=True, strategy="forward-mode"
-    ),
+    "jacobian forward": lambda t, af, f, x, y: af.jacobian(f, x, vectorize=True, strategy="forward-mode"),
     "hessian at once": lambda t, af, f, x, y: af.hessian(f, x, vectorize=True),
-    "hessian forward": lambda t, af, f, x, y: af.hessian(
-        f, x, vectorize=True, outer_jacobian_strategy="forward-mode"
-    ),
+    "hessian forward": lambda t, af, f, x, y: af.hessian(f, x, vectorize=True, outer_jacobian_strategy="forward-mode"),
     "hessian": lambda t, af, f, x, y: af.hessian(f, x),
     "vhp": lambda t, af, f, x, y: af.vhp(f, x, like(t, x)),
     "hvp": lambda t, af, f, x, y: af.hvp(f, x, like(t, x)),
 }
-CASES = [
-    (call, name)
-    for call in CALLS
-    for name in FUNCTIONS
-    if call[:2] not in ("he", "vh", "hv") or "number" in name
-]
+CASES = [(call, name) for call in CALLS for name in FUNCTIONS if call[:2] not in ("he", "vh", "hv") or "number" in name]
 
 
 @pytest.mark.parametrize(("call", "name"), CASES)
@@ -85,17 +76,11 @@ def test_create_graph_differentiates_again():
     x = rushlight.tensor([0.5, 1.5], dtype=rushlight.float64, requires_grad=True)
     for f in (
         lambda x: jacobian_api.jacobian(lambda x: x**3, x, create_graph=True).sum(),
-        lambda x: jacobian_api.jvp(lambda x: x**3, x, rushlight.ones_like(x), create_graph=True)[
-            1
-        ].sum(),
-        lambda x: jacobian_api.vjp(lambda x: x**3, x, rushlight.ones_like(x), create_graph=True)[
-            1
-        ].sum(),
+        lambda x: jacobian_api.jvp(lambda x: x**3, x, rushlight.ones_like(x), create_graph=True)[1].sum(),
+        lambda x: jacobian_api.vjp(lambda x: x**3, x, rushlight.ones_like(x), create_graph=True)[1].sum(),
     ):
         np.testing.assert_allclose(rushlight.autograd.grad(f(x), x)[0], 6 * x.detach(), rtol=1e-12)
-    assert rushlight.autograd.gradcheck(
-        lambda x: jacobian_api.hessian(lambda x: (x**4).sum(), x, create_graph=True), x
-    )
+    assert rushlight.autograd.gradcheck(lambda x: jacobian_api.hessian(lambda x: (x**4).sum(), x, create_graph=True), x)
 
 
 def test_errors():

@@ -1,5 +1,4 @@
-"""vmap: a function of one sample, mapped over a batch, is the loop over the samples, stacked; its
-gradients too."""
+"""vmap: a function of one sample, mapped over a batch, is the loop over the samples, stacked; its gradients too."""
 
 from __future__ import annotations
 
@@ -21,8 +20,7 @@ pytestmark = [
 ]
 B = 3
 
-# What the samples' numbers decide: the shape of the result, or the way that it is computed. torch
-# refuses it too.
+# What the samples' numbers decide: the shape of the result, or the way that it is computed. torch refuses it too.
 REFUSED = {
     "argwhere",
     "changes",
@@ -43,9 +41,7 @@ BY_MEMORY = {
 DATA = ("dynamic shape", "calling .item()")
 BY_NUMBERS = {"repeat_interleave"}  # how often, a tensor says
 
-ONCE = {
-    function_of(name): name for name in reversed(NAMES) if not is_random(name)
-}  # aliases are tried once
+ONCE = {function_of(name): name for name in reversed(NAMES) if not is_random(name)}  # aliases are tried once
 every_op = pytest.mark.parametrize("name", sorted(set(ONCE.values()) - BY_MEMORY))
 
 
@@ -57,9 +53,7 @@ class Case:
         self.dtype = next((d for d in ("float64", "int64", "complex128") if self.runs(d)), None)
         if self.dtype is not None:
             self.args, self.kwargs = sample.make(self.dtype)
-            self.arrays = [
-                a for a in arrays_in([self.args, self.kwargs]) if not isinstance(a, Constant)
-            ]
+            self.arrays = [a for a in arrays_in([self.args, self.kwargs]) if not isinstance(a, Constant)]
 
     def runs(self, dtype):
         args, kwargs = sample_of = self.sample.make(dtype)
@@ -67,14 +61,7 @@ class Case:
         try:
             made = self(*[a for a in arrays_in([args, kwargs]) if not isinstance(a, Constant)])
             return len(made) > 0 and all(isinstance(t, Tensor) for t in made)
-        except (
-            RuntimeError,
-            TypeError,
-            IndexError,
-            ValueError,
-            AttributeError,
-            NotImplementedError,
-        ):
+        except (RuntimeError, TypeError, IndexError, ValueError, AttributeError, NotImplementedError):
             return False
 
     def __call__(self, *tensors):
@@ -102,9 +89,7 @@ def cases(name):
 
 def looped(function, batches, mapped):
     """The function of each sample, and the results stacked; None where they have no one shape."""
-    made = [
-        function(*[fixed(b[i] if m else b[0]) for b, m in zip(batches, mapped)]) for i in range(B)
-    ]
+    made = [function(*[fixed(b[i] if m else b[0]) for b, m in zip(batches, mapped)]) for i in range(B)]
     if any(a.shape != b.shape for one in made for a, b in zip(one, made[0])):
         return None
     return [np.stack([one[j]._array for one in made]) for j in range(len(made[0]))]
@@ -122,10 +107,7 @@ def check_mapped(case, dims):
     expected = looped(case, batches, mapped)
     if expected is None:
         return
-    inputs = [
-        fixed(np.moveaxis(np.stack(b), 0, d) if d is not None else b[0])
-        for b, d in zip(batches, dims)
-    ]
+    inputs = [fixed(np.moveaxis(np.stack(b), 0, d) if d is not None else b[0]) for b, d in zip(batches, dims)]
     try:
         made = vmap(case, in_dims=tuple(dims))(*inputs)
     except RuntimeError as error:
@@ -162,18 +144,13 @@ def test_vmap_nests(name):
         n = len(batches)
         if looped(case, batches, [True] * n) is None:
             return
-        grids = [
-            [[a * (1 - 0.02 * j) if varies(a) else a for a in b] for j in range(2)] for b in batches
-        ]
+        grids = [[[a * (1 - 0.02 * j) if varies(a) else a for a in b] for j in range(2)] for b in batches]
         whole = [fixed(np.moveaxis(np.array(g), 1, -1)) for g in grids]  # (2, ..., B)
         try:
             made = vmap(vmap(case, in_dims=-1))(*whole)
             split = (
-                vmap(
-                    vmap(case, in_dims=(None,) * (n - 1) + (0,)), in_dims=(0,) * (n - 1) + (None,)
-                )(
-                    *[fixed(np.array([g[0][0], g[1][0]])) for g in grids[:-1]],
-                    fixed(np.array(grids[-1][0])),
+                vmap(vmap(case, in_dims=(None,) * (n - 1) + (0,)), in_dims=(0,) * (n - 1) + (None,))(
+                    *[fixed(np.array([g[0][0], g[1][0]])) for g in grids[:-1]], fixed(np.array(grids[-1][0]))
                 )
                 if n > 1
                 else None
@@ -184,17 +161,10 @@ def test_vmap_nests(name):
             return
         for i in (0, 1):
             for j in (0, B - 1):
-                agree(
-                    [t[i, j] for t in made],
-                    [t._array for t in case(*[g[i][j] for g in grids])],
-                    f"[{i}, {j}]",
-                    1e-7,
-                )
+                agree([t[i, j] for t in made], [t._array for t in case(*[g[i][j] for g in grids])], f"[{i}, {j}]", 1e-7)
                 if split:
                     one = case(*[g[i][0] for g in grids[:-1]], grids[-1][0][j])
-                    agree(
-                        [t[i, j] for t in split], [t._array for t in one], f"split [{i}, {j}]", 1e-7
-                    )
+                    agree([t[i, j] for t in split], [t._array for t in one], f"split [{i}, {j}]", 1e-7)
 
     if name not in REFUSED:
         check_all(list(cases(name))[:6], check)
@@ -207,9 +177,7 @@ def scalar_of(case, places):
         rest = iter(tensors)
         outs = case(*[next(rest) if i in places else a for i, a in enumerate(case.arrays)])
         outs = [t for t in outs if t.is_floating_point() or t.is_complex()]
-        total = sum(
-            ((rushlight.view_as_real(t) if t.is_complex() else t) * 0.7).sin().sum() for t in outs
-        )
+        total = sum(((rushlight.view_as_real(t) if t.is_complex() else t) * 0.7).sin().sum() for t in outs)
         return total
 
     return run
@@ -217,8 +185,7 @@ def scalar_of(case, places):
 
 @every_op
 def test_gradients_of_samples_are_those_of_the_loop(name):
-    """vmap(grad(f)): all arguments mapped, and the last one shared, whose gradient is one for each
-    sample too."""
+    """vmap(grad(f)): all arguments mapped, and the last one shared, whose gradient is one for each sample too."""
 
     def check(sample, case):
         places = [i for i, a in enumerate(case.arrays) if varies(a) and a.size]
@@ -235,10 +202,7 @@ def test_gradients_of_samples_are_those_of_the_loop(name):
         numbers = tuple(range(len(places)))
         for shared in (False, True) if len(places) > 1 else (False,):
             last = len(places) - 1
-            given = [
-                [b[0] if shared and j == last else b[i] for j, b in enumerate(batches)]
-                for i in range(B)
-            ]
+            given = [[b[0] if shared and j == last else b[i] for j, b in enumerate(batches)] for i in range(B)]
             loop = [grad(f, numbers)(*[fixed(a) for a in one]) for one in given]
             dims = tuple(None if shared and j == last else 0 for j in numbers)
             try:
@@ -249,12 +213,7 @@ def test_gradients_of_samples_are_those_of_the_loop(name):
                 if not refused_by_torch(error):
                     raise
                 return
-            agree(
-                list(made),
-                [np.stack([g[j]._array for g in loop]) for j in numbers],
-                f"shared {shared}",
-                1e-6,
-            )
+            agree(list(made), [np.stack([g[j]._array for g in loop]) for j in numbers], f"shared {shared}", 1e-6)
             assert not any(g.requires_grad for g in made)
 
     if name not in REFUSED | WITHOUT_DERIVATIVE:
@@ -270,8 +229,8 @@ def test_gradients_of_samples_are_those_of_the_loop(name):
     ids=["an array", "a tensor"],
 )
 def test_a_batch_that_was_unpickled(make):
-    """Unpickled arrays have a dtype that equals NumPy's float32 and is another object, and ops
-    compare dtypes by identity. (Batches of a DataLoader with workers are unpickled.)"""
+    """Unpickled arrays have a dtype that equals NumPy's float32 and is another object, and ops compare dtypes by
+    identity. (Batches of a DataLoader with workers are unpickled.)"""
     x, w = make(np.arange(12, dtype=np.float32).reshape(3, 4)), rushlight.ones(4, 4)
     assert x._array.dtype is not np.dtype(np.float32)
     slope = rushlight.func.grad(lambda w, r: (w @ r * r).sum())

@@ -1,5 +1,4 @@
-"""Programs around vmap whose results torch knows: views of memory, many gradients at once, layouts
-of tangents."""
+"""Programs around vmap whose results torch knows: views of memory, many gradients at once, layouts of tangents."""
 
 from __future__ import annotations
 
@@ -152,14 +151,7 @@ def rows_through_hooks_and_functions(torch):
     x, seen = leaf(torch, 1.0, 2.0), []
     y = Cube.apply(x)
     y.register_hook(lambda g: seen.append(list(g.shape)) or 2 * g)
-    return [
-        list(
-            torch.autograd.grad(
-                y.exp(), x, torch.eye(2, dtype=torch.float64), is_grads_batched=True
-            )
-        ),
-        seen,
-    ]
+    return [list(torch.autograd.grad(y.exp(), x, torch.eye(2, dtype=torch.float64), is_grads_batched=True)), seen]
 
 
 @program
@@ -173,9 +165,7 @@ def jacobians_at_once(torch):
         [list(row) for row in torch.autograd.functional.jacobian(f, (x, z), vectorize=True)],
         [
             list(row)
-            for row in torch.autograd.functional.hessian(
-                lambda a, b: (a**3).sum() * b.prod(), (x, z), vectorize=True
-            )
+            for row in torch.autograd.functional.hessian(lambda a, b: (a**3).sum() * b.prod(), (x, z), vectorize=True)
         ],
     ]
 
@@ -216,12 +206,9 @@ test_program = program.test()
 
 
 def test_is_grads_batched_is_the_loop():
-    """Through layers, sorting and indexing, recorded or not; the node's rules run once for all
-    rows."""
+    """Through layers, sorting and indexing, recorded or not; the node's rules run once for all rows."""
     rushlight.manual_seed(0)
-    net = nn.Sequential(
-        nn.Conv2d(1, 2, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(8, 4)
-    ).double()
+    net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(8, 4)).double()
     x = rushlight.randn(3, 1, 6, 6, dtype=rushlight.float64, requires_grad=True)
     y = F.log_softmax(net(x), -1).sort(-1)[0][:, [0, 2, 2]]
     vs = rushlight.randn(5, 3, 3, dtype=rushlight.float64)
@@ -234,14 +221,11 @@ def test_is_grads_batched_is_the_loop():
         rows = [rushlight.autograd.grad(y, inputs, v, True) for v in vs]
         for g, each in zip(made, zip(*rows)):
             assert g.requires_grad is create_graph
-            np.testing.assert_allclose(
-                g.detach(), np.stack([e._array for e in each]), rtol=1e-10, atol=1e-12
-            )
+            np.testing.assert_allclose(g.detach(), np.stack([e._array for e in each]), rtol=1e-10, atol=1e-12)
 
 
 def test_rows_whose_rule_has_no_batches_run_one_by_one():
-    """The gradient of a recurrent layer is one op on all its steps; it says once that it is
-    slow."""
+    """The gradient of a recurrent layer is one op on all its steps; it says once that it is slow."""
     rushlight.manual_seed(0)
     net, x = nn.LSTM(2, 3).double(), rushlight.randn(4, 1, 2, dtype=rushlight.float64)
     y, vs = net(x)[0], rushlight.randn(5, 4, 1, 3, dtype=rushlight.float64)
@@ -267,11 +251,7 @@ def test_anomaly_detection_looks_at_all_samples():
 def test_tangents_of_batches_lie_as_their_tensors():
     x = rushlight.arange(12.0, dtype=rushlight.float64).reshape(2, 2, 3)
     t = rushlight.arange(12.0, dtype=rushlight.float64).reshape(2, 3, 2).mT
-    for f in (
-        lambda a: a.view(-1),
-        lambda a: a.as_strided((2, 2), (3, 1)),
-        lambda a: (a * 2).view(3, 2) ** 2,
-    ):
+    for f in (lambda a: a.view(-1), lambda a: a.as_strided((2, 2), (3, 1)), lambda a: (a * 2).view(3, 2) ** 2):
         made = vmap(lambda a, b, f=f: jvp(f, (a,), (b,))[1], in_dims=(0, 0))(x, t)
         for i in range(2):
             expected = jvp(f, (x[i].clone(),), (t[i].contiguous(),))[1]
@@ -298,8 +278,7 @@ def test_attention_of_samples_is_the_loop(name):
     shapes = [(2, 4, 5), (2, 6, 5), (2, 6, 5)] + [mask] * (mask is not None)
     rushlight.manual_seed(0)
     given = [
-        rushlight.randn(*([3] if d == 0 else []), *shape, dtype=rushlight.float64)
-        for shape, d in zip(shapes, dims)
+        rushlight.randn(*([3] if d == 0 else []), *shape, dtype=rushlight.float64) for shape, d in zip(shapes, dims)
     ]
 
     def f(*args):
@@ -394,9 +373,7 @@ def test_the_rule_of_a_function_gives_outputs_and_their_dims():
 def test_a_refused_norm_leaves_its_running_statistics(layer):
     """Per-sample gradients: each sample has its own statistics, and all share the running ones."""
     nn, func = rushlight.nn, rushlight.func
-    model = nn.Sequential(
-        nn.Unflatten(1, (1, 4)), getattr(nn, layer)(1, affine=True, track_running_stats=True)
-    )
+    model = nn.Sequential(nn.Unflatten(1, (1, 4)), getattr(nn, layer)(1, affine=True, track_running_stats=True))
     model[1].running_mean.fill_(1.0)
     parameters = {name: p.detach() for name, p in model.named_parameters()}
 

@@ -1,5 +1,5 @@
-"""vmap: what a sample is. Samples without dimensions, what is made like one, keys that are True,
-and what samples share."""
+"""vmap: what a sample is. Samples without dimensions, what is made like one, keys that are True, and what samples
+share."""
 
 from __future__ import annotations
 
@@ -59,9 +59,7 @@ def test_samples_without_dimensions(f):
     check_loop(f, X[:, 0].clone())
 
 
-@pytest.mark.parametrize(
-    "f", [lambda x: x.flatten(), lambda x: x.ravel(), lambda x: x.flatten() * 2]
-)
+@pytest.mark.parametrize("f", [lambda x: x.flatten(), lambda x: x.ravel(), lambda x: x.flatten() * 2])
 def test_flat_samples_are_flat(f):
     check_loop(f, X)
 
@@ -182,20 +180,11 @@ def test_results_of_chunks_are_copies():
 
 def test_index_put_takes_tensors_alone():
     with pytest.raises(TypeError, match="expected Tensor as element 1 in argument 0, but got int"):
-        vmap(lambda x, i: x.clone().index_put_((i, 0), ones(())), in_dims=(0, None))(
-            ones(2, 3, 3), tensor(1)
-        )
+        vmap(lambda x, i: x.clone().index_put_((i, 0), ones(())), in_dims=(0, None))(ones(2, 3, 3), tensor(1))
 
 
 def test_numbers_of_samples_are_not_known():
-    for ask in (
-        bool,
-        float,
-        Tensor.tolist,
-        lambda x: x.nonzero(),
-        lambda x: x.bool()[x > 0],
-        lambda x: equal(x, x),
-    ):
+    for ask in (bool, float, Tensor.tolist, lambda x: x.nonzero(), lambda x: x.bool()[x > 0], lambda x: equal(x, x)):
         with pytest.raises(RuntimeError):
             vmap(ask)(X[:, 0] if ask in (bool, float) else X)
 
@@ -215,17 +204,11 @@ def test_the_padding_row_of_tables_has_a_tangent_and_no_gradient():
 
     samples = list(zip(index, tables))
     g = grad(lambda i, w: f(i, w).sum(), argnums=1)
-    assert rushlight.allclose(
-        grad(lambda w: vmap(f)(index, w).sum())(tables), stack([g(*one) for one in samples])
-    )
+    assert rushlight.allclose(grad(lambda w: vmap(f)(index, w).sum())(tables), stack([g(*one) for one in samples]))
     assert not grad(lambda w: vmap(f)(index, w).sum())(tables)[:, 0].any()
     along = [jvp(lambda w: f(i, w), (w,), (w + 1,))[1] for i, w in samples]  # noqa: B023
-    assert rushlight.allclose(
-        jvp(lambda w: vmap(f)(index, w), (tables,), (tables + 1,))[1], stack(along)
-    )
-    assert rushlight.allclose(
-        vmap(lambda i, w: jvp(lambda w: f(i, w), (w,), (w + 1,))[1])(index, tables), stack(along)
-    )
+    assert rushlight.allclose(jvp(lambda w: vmap(f)(index, w), (tables,), (tables + 1,))[1], stack(along))
+    assert rushlight.allclose(vmap(lambda i, w: jvp(lambda w: f(i, w), (w,), (w + 1,))[1])(index, tables), stack(along))
 
 
 def test_what_nobody_differentiates_by_is_refused():
@@ -242,9 +225,7 @@ def test_what_nobody_differentiates_by_is_refused():
             lambda w, loss=loss: jvp(loss, (w,), (w,)),
             lambda w, loss=loss: vmap(grad(loss))(X),
         ):
-            with pytest.raises(
-                RuntimeError, match="is not differentiable with respect to argument"
-            ):
+            with pytest.raises(RuntimeError, match="is not differentiable with respect to argument"):
                 transform(C)
 
 
@@ -254,11 +235,7 @@ EMPTY = {
     "linear": (lambda x, w: rushlight.nn.functional.linear(x, w), (5, 4), (3, 4)),
     "conv": (lambda x, w: rushlight.nn.functional.conv1d(x, w), (2, 4, 9), (3, 4, 2)),
     "pool": (lambda x, w: rushlight.nn.functional.adaptive_avg_pool1d(x, 2) * w, (2, 4, 9), (2,)),
-    "nll": (
-        lambda x, w: rushlight.nn.functional.nll_loss(x, w.long(), reduction="none"),
-        (5, 4),
-        (5,),
-    ),
+    "nll": (lambda x, w: rushlight.nn.functional.nll_loss(x, w.long(), reduction="none"), (5, 4), (5,)),
     "embedding": (lambda x, w: rushlight.nn.functional.embedding(w.long(), x), (5, 4), (3,)),
     "median": (lambda x, w: x.median() + w, (5, 4), (3,)),
     "layer_norm": (lambda x, w: rushlight.nn.functional.layer_norm(x, (4,), w), (5, 4), (4,)),
@@ -315,9 +292,7 @@ def test_dropout_draws_sample_by_sample():
 COUNTS = rushlight.tensor([[0, 1, 2], [2, 0, 1]])
 ENDS = rushlight.tensor([[0.0, 3.0], [1.0, 5.0]])
 DIAGONAL = rushlight.eye(2).expand(2, 2, 2) * rushlight.tensor([1.0, 0.1])
-LD, PIVOTS = rushlight.linalg.ldl_factor(
-    rushlight.tensor([[[2.0, 1.0], [1.0, 3.0]], [[4.0, 1.0], [1.0, 5.0]]])
-)
+LD, PIVOTS = rushlight.linalg.ldl_factor(rushlight.tensor([[[2.0, 1.0], [1.0, 3.0]], [[4.0, 1.0], [1.0, 5.0]]]))
 NUMBERS = {
     "linspace": (lambda x: rushlight.linspace(x[0], x[1], 4), (ENDS,)),
     "logspace": (lambda x: rushlight.logspace(x[0], 2.0, 4), (ENDS,)),
@@ -327,10 +302,7 @@ NUMBERS = {
     "repeat_interleave": (lambda n, x: rushlight.repeat_interleave(x.sum() * n, n), (COUNTS, ENDS)),
     "places repeated": (rushlight.repeat_interleave, (COUNTS,)),
     "pinv": (rushlight.linalg.pinv, (DIAGONAL, rushlight.tensor([0.5, 0.01]))),
-    "pinv, atol": (
-        lambda x, tol: rushlight.linalg.pinv(x, atol=tol),
-        (DIAGONAL, rushlight.tensor([0.5, 0.01])),
-    ),
+    "pinv, atol": (lambda x, tol: rushlight.linalg.pinv(x, atol=tol), (DIAGONAL, rushlight.tensor([0.5, 0.01]))),
     "ldl_solve": (rushlight.linalg.ldl_solve, (LD, PIVOTS, DIAGONAL)),
 }
 
@@ -338,10 +310,7 @@ NUMBERS = {
 @pytest.mark.parametrize("name", NUMBERS)
 def test_functions_that_look_at_numbers_run_sample_by_sample(name):
     f, args = NUMBERS[name]
-    assert (
-        rushlight.vmap(f)(*args).tolist()
-        == rushlight.stack([f(*sample) for sample in zip(*args)]).tolist()
-    )
+    assert rushlight.vmap(f)(*args).tolist() == rushlight.stack([f(*sample) for sample in zip(*args)]).tolist()
 
 
 def test_samples_that_repeat_differently_are_refused():

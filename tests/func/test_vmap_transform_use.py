@@ -1,5 +1,5 @@
-"""vmap as it is used: dims and trees, other transforms, modules, in-place writes, random numbers,
-and what goes wrong."""
+"""vmap as it is used: dims and trees, other transforms, modules, in-place writes, random numbers, and what goes
+wrong."""
 
 from __future__ import annotations
 
@@ -32,14 +32,7 @@ def loop(f, *batches):
 
 def test_a_sample_has_its_own_shape(x):
     seen = []
-    vmap(
-        lambda a: (
-            seen.append(
-                (a.shape, a.dim(), a.numel(), a.dtype, a.stride(), a.is_contiguous(), type(a))
-            )
-            or a
-        )
-    )(x)
+    vmap(lambda a: seen.append((a.shape, a.dim(), a.numel(), a.dtype, a.stride(), a.is_contiguous(), type(a))) or a)(x)
     assert seen == [((3,), 1, 3, torch.float64, (1,), True, torch.Tensor)]
 
 
@@ -56,9 +49,7 @@ def test_trees_and_keywords(x):
     def f(d, k):
         return {"sum": d["a"] + d["b"][0], "product": (d["a"] * k,)}
 
-    made = vmap(f, in_dims=({"a": 0, "b": [None]},), out_dims={"sum": 1, "product": (0,)})(
-        {"a": x, "b": [x[0]]}, k=x
-    )
+    made = vmap(f, in_dims=({"a": 0, "b": [None]},), out_dims={"sum": 1, "product": (0,)})({"a": x, "b": [x[0]]}, k=x)
     assert equal(made["sum"], (x + x[0]).T)
     assert equal(made["product"][0], x[:, None] * x)  # samples share keyword arguments
 
@@ -115,9 +106,7 @@ def test_forward_mode(x):
     ones = torch.ones_like(x)
     assert equal(vmap(lambda a, t: jvp(torch.sin, (a,), (t,))[1])(x, ones), x.cos())
     assert equal(jvp(vmap(lambda a: a.sin().sum()), (x,), (ones,))[1], x.cos().sum(1))
-    shared = vmap(lambda w, a: jvp(lambda w: (w * a).sum(), (w,), (a,))[1], in_dims=(None, 0))(
-        x[0], x
-    )
+    shared = vmap(lambda w, a: jvp(lambda w: (w * a).sum(), (w,), (a,))[1], in_dims=(None, 0))(x[0], x)
     assert equal(shared, (x * x).sum(1))
 
 
@@ -127,8 +116,7 @@ def test_vjp_of_several_vectors(x):
     leaf = x[0].clone().requires_grad_()
     y = leaf.sin()
     assert equal(
-        vmap(lambda v: torch.autograd.grad(y, leaf, v)[0])(torch.eye(3, dtype=torch.float64)),
-        x[0].cos().diag(),
+        vmap(lambda v: torch.autograd.grad(y, leaf, v)[0])(torch.eye(3, dtype=torch.float64)), x[0].cos().diag()
     )
 
 
@@ -145,10 +133,7 @@ def test_compiled(x):
 
 
 MODELS = {
-    "mlp": (
-        lambda: nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.LayerNorm(8), nn.Linear(8, 4)),
-        (3,),
-    ),
+    "mlp": (lambda: nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.LayerNorm(8), nn.Linear(8, 4)), (3,)),
     "cnn": (
         lambda: nn.Sequential(
             nn.Conv2d(2, 4, 3, padding=1),
@@ -162,10 +147,7 @@ MODELS = {
         ),
         (2, 4, 4),
     ),
-    "bag": (
-        lambda: nn.Sequential(nn.Embedding(7, 3, padding_idx=1), nn.Flatten(), nn.Linear(9, 4)),
-        None,
-    ),
+    "bag": (lambda: nn.Sequential(nn.Embedding(7, 3, padding_idx=1), nn.Flatten(), nn.Linear(9, 4)), None),
 }
 
 
@@ -175,15 +157,8 @@ def test_gradients_of_each_sample(name, weighted):
     torch.manual_seed(0)
     make, shape = MODELS[name]
     model = make().double()
-    data = (
-        torch.randint(0, 7, (5, 3))
-        if shape is None
-        else torch.randn(5, *shape, dtype=torch.float64)
-    )
-    target, weight = (
-        torch.randint(0, 4, (5,)),
-        torch.tensor([1.0, 2.0, 3.0, 4.0]).double() if weighted else None,
-    )
+    data = torch.randint(0, 7, (5, 3)) if shape is None else torch.randn(5, *shape, dtype=torch.float64)
+    target, weight = torch.randint(0, 4, (5,)), torch.tensor([1.0, 2.0, 3.0, 4.0]).double() if weighted else None
     parameters = {k: p.detach() for k, p in model.named_parameters()}
 
     def loss(p, a, t):
@@ -200,11 +175,7 @@ def test_an_ensemble_of_models(name):
     make, shape = MODELS[name]
     torch.manual_seed(0)
     models = [make().double() for _ in range(3)]
-    data = (
-        torch.randint(0, 7, (5, 3))
-        if shape is None
-        else torch.randn(5, *shape, dtype=torch.float64)
-    )
+    data = torch.randint(0, 7, (5, 3)) if shape is None else torch.randn(5, *shape, dtype=torch.float64)
     parameters, buffers = torch.func.stack_module_state(models)
     made = vmap(lambda p, b, a: functional_call(models[0], (p, b), (a,)), in_dims=(0, 0, None))(
         parameters, buffers, data
@@ -294,9 +265,7 @@ DRAWS = {
 @pytest.mark.parametrize("name", DRAWS)
 def test_randomness(name, x):
     draw = DRAWS[name]
-    with pytest.raises(
-        RuntimeError, match="called random operation while in randomness error mode"
-    ):
+    with pytest.raises(RuntimeError, match="called random operation while in randomness error mode"):
         vmap(draw)(x)
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -323,9 +292,7 @@ def test_random_numbers_are_torchs(oracle, x):
                 lambda a: torch.nn.functional.dropout(torch.ones(3)),
                 torch.rand_like,
             ):
-                found.append(
-                    vmap(f, randomness=randomness)(torch.arange(6.0).reshape(2, 3)).tolist()
-                )
+                found.append(vmap(f, randomness=randomness)(torch.arange(6.0).reshape(2, 3)).tolist())
         torch.manual_seed(0)
         nested = vmap(vmap(lambda a: torch.randn(()), randomness="same"), randomness="different")
         found.append(nested(torch.ones(2, 3)).tolist())
@@ -355,22 +322,13 @@ WRONG = {
         "in_dim must be either an integer dimension or None",
         lambda x: vmap(torch.sin, in_dims=("a",))(x),
     ),
-    "no tensor": (
-        ValueError,
-        "We cannot vmap over non-Tensor arguments",
-        lambda x: vmap(lambda a: a)(2.0),
-    ),
+    "no tensor": (ValueError, "We cannot vmap over non-Tensor arguments", lambda x: vmap(lambda a: a)(2.0)),
     "no such dimension": (
         ValueError,
-        "but that input is a Tensor of dimensionality 2 so expected in_dim to satisfy -2 <= "
-        "in_dim < 2",
+        "but that input is a Tensor of dimensionality 2 so expected in_dim to satisfy -2 <= in_dim < 2",
         lambda x: vmap(torch.sin, in_dims=2)(x),
     ),
-    "nothing mapped": (
-        ValueError,
-        "in_dims|mapped over",
-        lambda x: vmap(torch.sin, in_dims=(None,))(x),
-    ),
+    "nothing mapped": (ValueError, "in_dims|mapped over", lambda x: vmap(torch.sin, in_dims=(None,))(x)),
     "sizes": (
         ValueError,
         r"Expected all tensors to have the same size in the mapped dimension, got sizes \[5, 2\]",
@@ -391,11 +349,7 @@ WRONG = {
         "out_dims is not compatible with the structure of `outputs`",
         lambda x: vmap(torch.sin, out_dims=(0, 1))(x),
     ),
-    "no such out_dim": (
-        IndexError,
-        "Dimension out of range",
-        lambda x: vmap(torch.sin, out_dims=3)(x),
-    ),
+    "no such out_dim": (IndexError, "Dimension out of range", lambda x: vmap(torch.sin, out_dims=3)(x)),
     "out_dims None": (
         ValueError,
         "can not return a BatchedTensor when out_dim is None",
@@ -411,21 +365,9 @@ WRONG = {
         "chunk_size should be None or greater than 0",
         lambda x: vmap(torch.sin, chunk_size=0)(x),
     ),
-    "if": (
-        RuntimeError,
-        "data-dependent control flow",
-        lambda x: vmap(lambda a: a if a.sum() > 0 else -a)(x),
-    ),
-    "item": (
-        RuntimeError,
-        r"calling .item\(\) on a Tensor",
-        lambda x: vmap(lambda a: a * a.sum().item())(x),
-    ),
-    "float": (
-        RuntimeError,
-        r"calling .item\(\) on a Tensor",
-        lambda x: vmap(lambda a: a * float(a.sum()))(x),
-    ),
+    "if": (RuntimeError, "data-dependent control flow", lambda x: vmap(lambda a: a if a.sum() > 0 else -a)(x)),
+    "item": (RuntimeError, r"calling .item\(\) on a Tensor", lambda x: vmap(lambda a: a * a.sum().item())(x)),
+    "float": (RuntimeError, r"calling .item\(\) on a Tensor", lambda x: vmap(lambda a: a * float(a.sum()))(x)),
     "tolist": (RuntimeError, "vmap", lambda x: vmap(lambda a: a.tolist())(x)),
     "numpy": (RuntimeError, "Cannot access data pointer", lambda x: vmap(lambda a: a.numpy())(x)),
     "masks": (RuntimeError, "indexing with a boolean mask", lambda x: vmap(lambda a: a[a > 0])(x)),
@@ -441,16 +383,8 @@ WRONG = {
         "fallback path doesn't work on out=",
         lambda x: vmap(lambda a: torch.sin(a, out=torch.zeros(3)))(x),
     ),
-    "shapes of samples": (
-        RuntimeError,
-        "size of tensor a",
-        lambda x: vmap(lambda a: a + torch.ones(4))(x),
-    ),
-    "dim of a sample": (
-        IndexError,
-        "Dimension out of range",
-        lambda x: vmap(lambda a: a.sum(1))(x),
-    ),
+    "shapes of samples": (RuntimeError, "size of tensor a", lambda x: vmap(lambda a: a + torch.ones(4))(x)),
+    "dim of a sample": (IndexError, "Dimension out of range", lambda x: vmap(lambda a: a.sum(1))(x)),
 }
 
 
@@ -476,9 +410,7 @@ def test_the_loop_warns_once():
     batching.WARNED.discard("ctc")
     logits = torch.zeros(2, 4, 1, 3).log_softmax(-1)
     f = vmap(lambda a: F.ctc_loss(a, torch.tensor([[1]]), (4,), (1,)))
-    with pytest.warns(
-        UserWarning, match="performance drop because we have not yet implemented the batching rule"
-    ):
+    with pytest.warns(UserWarning, match="performance drop because we have not yet implemented the batching rule"):
         f(logits)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -562,9 +494,7 @@ def test_a_function_with_its_own_rule(x):
 
 def test_a_function_without_a_rule(x):
     plain = type("Plain", (Doubled,), {"vmap": torch.autograd.Function.vmap})
-    with pytest.raises(
-        RuntimeError, match="You tried to vmap over Plain, but it does not have vmap support"
-    ):
+    with pytest.raises(RuntimeError, match="You tried to vmap over Plain, but it does not have vmap support"):
         vmap(plain.apply)(x)
     old = type("Old", (torch.autograd.Function,), {"forward": staticmethod(lambda ctx, x: x)})
     with pytest.raises(RuntimeError, match="must override the setup_context staticmethod"):

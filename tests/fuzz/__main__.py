@@ -1,8 +1,7 @@
 """Random programs, by torch and by rushlight: `python tests/fuzz eager --seconds 60`.
 
-Kinds: eager, transforms, compiled, layouts; `all` runs each for so many seconds. The seed is
-printed, and gives the same programs again. Exit status 1 if more answers than `--share` of the
-programs are wrong: none, by default."""
+Kinds: eager, transforms, compiled, layouts; `all` runs each for so many seconds. The seed is printed, and gives the
+same programs again. Exit status 1 if more answers than `--share` of the programs are wrong: none, by default."""
 
 from __future__ import annotations
 
@@ -22,17 +21,9 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--programs", type=int, help="run so many programs, however long they take")
     parser.add_argument("--seed", type=int, default=None, help="a fresh one by default")
-    parser.add_argument(
-        "--all-kinds",
-        action="store_true",
-        help="minimise and show what is refused or accepted, too",
-    )
-    parser.add_argument(
-        "--share", type=float, default=0.0, help="the share of wrong answers that is no failure"
-    )
-    parser.add_argument(
-        "--show", type=int, default=40, help="how many classes of divergences are shown"
-    )
+    parser.add_argument("--all-kinds", action="store_true", help="minimise and show what is refused or accepted, too")
+    parser.add_argument("--share", type=float, default=0.0, help="the share of wrong answers that is no failure")
+    parser.add_argument("--show", type=int, default=40, help="how many classes of divergences are shown")
     args = parser.parse_args()
     seed = random.SystemRandom().randrange(10**9) if args.seed is None else args.seed
     shown = ("wrong", "refused", "accepted", "rounding") if args.all_kinds else ("wrong",)
@@ -51,14 +42,9 @@ def main() -> int:
             sides,
         )
         print(f"{kind}: {report.line()}", flush=True)
-        for (what, ops), texts in sorted(report.classes.items(), key=lambda pair: -len(pair[1]))[
-            : args.show
-        ]:
+        for (what, ops), texts in sorted(report.classes.items(), key=lambda pair: -len(pair[1]))[: args.show]:
             text = min(texts, key=len)
-            print(
-                f"\n{what} x{len(texts)}: {ops}\n"
-                + "\n".join(f"    {line}" for line in text.split("\n"))
-            )
+            print(f"\n{what} x{len(texts)}: {ops}\n" + "\n".join(f"    {line}" for line in text.split("\n")))
             for side in sides:
                 made = harness.run(text, side)
                 print(f"  {side.name}: {made.error or made.leaves}"[:600])

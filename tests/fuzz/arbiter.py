@@ -1,9 +1,7 @@
-"""torch as judge of itself: its norms, distances and solvers made of simple ops, its forward mode
-of reverse mode.
+"""torch as judge of itself: its norms, distances and solvers made of simple ops, its forward mode of reverse mode.
 
-torch 2.13 has wrong numbers where the forward derivative of a norm, a determinant, a solution or a
-QR decomposition is differentiated again. With the replacements below it must say the same, and says
-what is right."""
+torch 2.13 has wrong numbers where the forward derivative of a norm, a determinant, a solution or a QR decomposition is
+differentiated again. With the replacements below it must say the same, and says what is right."""
 
 from __future__ import annotations
 
@@ -20,12 +18,9 @@ if find_spec("torch") is not None:
 
 # In the place of a checkpoint, which torch refuses under reverse mode.
 PLAINLY = "plainly = lambda f, *args, use_reentrant=None: f(*args)\n"
-# What calls a Function: torch records those with a setup_context inside no_grad too, if a transform
-# of torch.func is around.
-APPLIED = (
-    "applied = lambda S, *args: (lambda out: out if t.is_grad_enabled() else "
-    "out.detach())(S.apply(*args))\n"
-)
+# What calls a Function: torch records those with a setup_context inside no_grad too, if a transform of torch.func is
+# around.
+APPLIED = "applied = lambda S, *args: (lambda out: out if t.is_grad_enabled() else out.detach())(S.apply(*args))\n"
 # What makes forward and reverse mode differ by right, and what the replacement does not know.
 APART = r"no_grad|inference_mode|set_grad_enabled|register_hook|forward_ad|rand(n?\(|n?_like)|dropout|bernoulli"
 STRATEGY = r", vectorize=True, (outer_jacobian_)?strategy='forward-mode'"
@@ -50,14 +45,10 @@ def normalized(x: Any, dims: tuple, eps: float, weight: Any = None, bias: Any = 
     far = x - x.mean(dims, keepdim=True)
     out = far / ((far * far).mean(dims, keepdim=True) + eps).sqrt()
     out = out if weight is None else out * weight
-    return (
-        out if bias is None else out + bias
-    ).clone()  # nobody needs it: programs may write to it
+    return (out if bias is None else out + bias).clone()  # nobody needs it: programs may write to it
 
 
-def layer_norm(
-    x: Any, shape: tuple, weight: Any = None, bias: Any = None, eps: float = 1e-5
-) -> Any:
+def layer_norm(x: Any, shape: tuple, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
     return normalized(x, tuple(range(-len(tuple(shape)), 0)), eps, weight, bias)
 
 
@@ -111,10 +102,7 @@ def det(a: Any) -> Any:
     if n == 1:
         return a[..., 0, 0]
     columns = [[j for j in range(n) if j != i] for i in range(n)]
-    return sum(
-        (-1) ** i * a[..., 0, i] * det(torch.stack([a[..., 1:, j] for j in columns[i]], -1))
-        for i in range(n)
-    )
+    return sum((-1) ** i * a[..., 0, i] * det(torch.stack([a[..., 1:, j] for j in columns[i]], -1)) for i in range(n))
 
 
 def slogdet(a: Any) -> tuple:
@@ -141,17 +129,10 @@ def cdist(a: Any, b: Any) -> Any:
 
 def select_scatter(x: Any, y: Any, dim: int, index: int) -> Any:
     at = index % x.shape[dim]
-    return torch.cat(
-        [x.narrow(dim, 0, at), y.unsqueeze(dim), x.narrow(dim, at + 1, x.shape[dim] - at - 1)], dim
-    )
+    return torch.cat([x.narrow(dim, 0, at), y.unsqueeze(dim), x.narrow(dim, at + 1, x.shape[dim] - at - 1)], dim)
 
 
-NORMS = {
-    "layer_norm": layer_norm,
-    "group_norm": group_norm,
-    "batch_norm": batch_norm,
-    "instance_norm": instance_norm,
-}
+NORMS = {"layer_norm": layer_norm, "group_norm": group_norm, "batch_norm": batch_norm, "instance_norm": instance_norm}
 LINALG = {"det": det, "slogdet": slogdet, "qr": qr, "solve": solve}
 
 
@@ -165,25 +146,18 @@ def replaced(text: str, forward: bool) -> ExitStack:
         stack.enter_context(patch.multiple(torch.nn.functional, **NORMS))
     stack.enter_context(patch.multiple(torch.linalg, **LINALG))
     stack.enter_context(
-        patch.multiple(
-            torch, logdet=lambda a: det(a).log(), cdist=cdist, select_scatter=select_scatter
-        )
+        patch.multiple(torch, logdet=lambda a: det(a).log(), cdist=cdist, select_scatter=select_scatter)
     )
     if forward:
-        stack.enter_context(
-            patch.multiple(torch.func, jvp=jvp, jacfwd=torch.func.jacrev, hessian=twice)
-        )
+        stack.enter_context(patch.multiple(torch.func, jvp=jvp, jacfwd=torch.func.jacrev, hessian=twice))
     return stack
 
 
 def torch_is_wrong(text: str) -> bool:
-    """Whether torch agrees with rushlight as soon as other ops and modes take the place of those
-    that it has wrong."""
+    """Whether torch agrees with rushlight as soon as other ops and modes take the place of those that it has wrong."""
     if find_spec("torch") is None:
         return False
-    forward = not re.search(APART, text) and re.search(
-        r"func\.(jvp|jacfwd|hessian|linearize)\(|forward-mode", text
-    )
+    forward = not re.search(APART, text) and re.search(r"func\.(jvp|jacfwd|hessian|linearize)\(|forward-mode", text)
     if not forward and not re.search(
         r"[nN]orm|det\(|cdist\(|linalg\.(qr|solve)\(|select_scatter\(|setup_context", text
     ):
@@ -195,9 +169,7 @@ def torch_is_wrong(text: str) -> bool:
     plain = re.sub(r"(?<!return )\b(S\d)\.apply\(", r"applied(\1, ", plain)
     for other_modes in (False, True) if forward else (False,):
         with replaced(text, other_modes):
-            judge = harness.run(
-                re.sub(STRATEGY, "", plain) if other_modes else plain, harness.library("torch")
-            )
+            judge = harness.run(re.sub(STRATEGY, "", plain) if other_modes else plain, harness.library("torch"))
         if not judge.error and harness.compared(judge, ours) == "same":
             return True
     return False

@@ -1,8 +1,7 @@
-"""Calls with values that no tensor holds and sizes that no memory has, beside torch: the class of
-the error counts.
+"""Calls with values that no tensor holds and sizes that no memory has, beside torch: the class of the error counts.
 
-`python tests/fuzz/bad_values.py --seconds 60`. A program is a template of `CALLS` with a value of
-its list in each gap. Both sides must answer alike, or raise errors of the same built-in class."""
+`python tests/fuzz/bad_values.py --seconds 60`. A program is a template of `CALLS` with a value of its list in each gap.
+Both sides must answer alike, or raise errors of the same built-in class."""
 
 from __future__ import annotations
 
@@ -23,10 +22,7 @@ GAPS = {
     ),
     "s": ("2", "-1; -2; -7; 0; 2**31; 2**40; 2**62; 2**63; 2**64; 2**70; -2**70; math.nan; 1.5"),
     "i": ("0", "-1; -4; 3; 7; -7; 2**31; 2**63; 2**70; -2**70; math.nan; 1.5"),
-    "dtype": (
-        "t.float32",
-        "t.uint8; t.int8; t.int32; t.int64; t.bool; t.float16; t.bfloat16; t.float64; t.complex64",
-    ),
+    "dtype": ("t.float32", "t.uint8; t.int8; t.int32; t.int64; t.bool; t.float16; t.bfloat16; t.float64; t.complex64"),
     "v": (
         "1",
         """'text'; b'ab'; ''; None; [2**63]; [2**70, 1]; [-2**63 - 1]; [1, 'a']; [[1], [1, 2]]; [[1], 2]; [None]; {}; {1};

@@ -1,9 +1,8 @@
 """Random bodies of functions: ops, views and in-place writes on tensors of small shapes.
 
-A line is a template with holes, filled with random variables, dimensions and numbers. `{C}` stands
-where torch's result lies in another order (docs/differences.md). torch runs each line as soon as it
-is made, on one sample: a line that torch refuses is dropped, and the shapes of the results are
-known."""
+A line is a template with holes, filled with random variables, dimensions and numbers. `{C}` stands where torch's result
+lies in another order (docs/differences.md). torch runs each line as soon as it is made, on one sample: a line that
+torch refuses is dropped, and the shapes of the results are known."""
 
 from __future__ import annotations
 
@@ -182,22 +181,13 @@ OPS = {
     "write": table(WRITES),
     "view": table(VIEWS),
 }
-WEIGHTS = {
-    "pointwise": 10,
-    "reduction": 4,
-    "shape": 5,
-    "product": 2,
-    "write": 9,
-    "view": 4,
-    "special": 4,
-}
+WEIGHTS = {"pointwise": 10, "reduction": 4, "shape": 5, "product": 2, "write": 9, "view": 4, "special": 4}
 MOVES = re.compile(r"\.(t|unsqueeze|transpose|squeeze|swapaxes|detach)_\(")
 SCALARS = ("0.5", "-0.7", "2.0", "1.5", "2", "-1")
 
 
 def memory(x: torch.Tensor) -> int | None:
-    """Where the tensor's memory begins; None for one that has none, which some transform has left
-    behind."""
+    """Where the tensor's memory begins; None for one that has none, which some transform has left behind."""
     try:
         return x.untyped_storage().data_ptr()
     except RuntimeError:
@@ -205,22 +195,15 @@ def memory(x: torch.Tensor) -> int | None:
 
 
 def apart(x: torch.Tensor) -> bool:
-    """Whether each element has a place of its own in memory: torch writes to some that have
-    none."""
+    """Whether each element has a place of its own in memory: torch writes to some that have none."""
     room = 1 + sum((size - 1) * step for size, step in zip(x.shape, x.stride()))
-    return (
-        not x.numel()
-        or torch.arange(room).as_strided(x.shape, x.stride()).unique().numel() == x.numel()
-    )
+    return not x.numel() or torch.arange(room).as_strided(x.shape, x.stride()).unique().numel() == x.numel()
 
 
 class Body:
-    """The lines of one function, whose arguments and results so far stand in `scope` with the
-    values of one sample."""
+    """The lines of one function, whose arguments and results so far stand in `scope` with the values of one sample."""
 
-    def __init__(
-        self, rng: random.Random, scope: dict, arguments: dict[str, Any], indent: str = "    "
-    ):
+    def __init__(self, rng: random.Random, scope: dict, arguments: dict[str, Any], indent: str = "    "):
         self.rng, self.scope, self.indent = rng, {**scope, **arguments}, indent
         self.lines: list[str] = []
         self.floats = [n for n, x in arguments.items() if x.is_floating_point()]
@@ -274,31 +257,23 @@ class Body:
         return self.rng.choice(self.floats[-3:] if self.rng.random() < 0.6 else self.floats)
 
     def like(self, name: str, apart: str | None = None) -> str:
-        """A variable of the same shape, more often than not; one that shares no memory with
-        `apart`."""
-        found = (
-            self.floats
-            if apart is None
-            else [n for n in self.floats if self.memory(n) != self.memory(apart)]
-        )
+        """A variable of the same shape, more often than not; one that shares no memory with `apart`."""
+        found = self.floats if apart is None else [n for n in self.floats if self.memory(n) != self.memory(apart)]
         same = [n for n in found if self.scope[n].shape == self.scope[name].shape and n != name]
         return (
-            self.rng.choice(same)
-            if same and self.rng.random() < 0.6
-            else self.rng.choice(found or [f"{name}.sin()"])
+            self.rng.choice(same) if same and self.rng.random() < 0.6 else self.rng.choice(found or [f"{name}.sin()"])
         )
 
     def memory(self, name: str) -> int | None:
         return memory(self.scope[name])
 
     def writable(self) -> str | None:
-        """A variable that may be written to: its elements have places of their own, which are not
-        those of an argument, but for a few functions."""
+        """A variable that may be written to: its elements have places of their own, which are not those of an argument,
+        but for a few functions."""
         found = [
             n
             for n in self.floats
-            if (self.writes_to_arguments or self.memory(n) not in self.theirs)
-            and apart(self.scope[n])
+            if (self.writes_to_arguments or self.memory(n) not in self.theirs) and apart(self.scope[n])
         ]
         return self.rng.choice(found) if found else None
 
@@ -332,13 +307,9 @@ class Body:
         if rng.random() < 0.05:
             return self.mask(x)
         chosen = [rng.choice(parts) for _ in range(count)]
-        if any(
-            "[" in part or part in self.ints for part in chosen
-        ):  # with True, torch's vmap writes elsewhere
+        if any("[" in part or part in self.ints for part in chosen):  # with True, torch's vmap writes elsewhere
             chosen = [part for part in chosen if part != "True"]
-        return ", ".join(
-            part for i, part in enumerate(chosen) if part != "..." or "..." not in chosen[:i]
-        )
+        return ", ".join(part for i, part in enumerate(chosen) if part != "..." or "..." not in chosen[:i])
 
     def mask(self, x: torch.Tensor) -> str:
         rng = self.rng
@@ -387,12 +358,8 @@ class Body:
             "K": lambda: self.key(x),
             "Z": lambda: ", ".join(map(str, shape)),
             "P": lambda: ", ".join(map(str, rng.sample(range(x.dim()), x.dim()))) or "()",
-            "I": lambda: rng.choice(
-                [*self.ints, *self.ints, "t.tensor([1, 0])", "t.tensor([0])", "t.tensor([0, 0])"]
-            ),
-            "l": lambda: rng.choice(
-                [*self.ints, "t.tensor([1, 0])", "t.tensor([0, 1, 1])", "t.tensor(1)"]
-            ),
+            "I": lambda: rng.choice([*self.ints, *self.ints, "t.tensor([1, 0])", "t.tensor([0])", "t.tensor([0, 0])"]),
+            "l": lambda: rng.choice([*self.ints, "t.tensor([1, 0])", "t.tensor([0, 1, 1])", "t.tensor(1)"]),
             "R": lambda: repr(rng.choice(["sum", "mean", "amax", "amin"])),
             "red": lambda: repr(rng.choice(["sum", "mean", "none"])),
             "eye": lambda: f"t.eye({x.shape[-2] if x.dim() > 1 else 2}).to({a}.dtype)",
@@ -451,9 +418,7 @@ class Body:
             return
         for _ in range(6):
             line = self.filled(self.rng.choice(OPS["write"]), w)
-            if self.memory(w) in self.theirs and MOVES.search(
-                line
-            ):  # the shape of an argument is torch's affair
+            if self.memory(w) in self.theirs and MOVES.search(line):  # the shape of an argument is torch's affair
                 continue
             if self.tried(line):
                 x = self.scope[w]
@@ -468,16 +433,13 @@ class Body:
         text = self.filled(rng.choice(OPS["pointwise"]), a)
         which = rng.randrange(12)
         if which < 2:
-            mode = rng.choice(
-                ["no_grad", "no_grad", "enable_grad", "inference_mode", "set_grad_enabled"]
-            )
+            mode = rng.choice(["no_grad", "no_grad", "enable_grad", "inference_mode", "set_grad_enabled"])
             self.tried(f"with t.{mode}({'False' if mode[0] == 's' else ''}): {name} = {text}", name)
         elif which == 2:
             w = self.writable()
             if w:
                 self.tried(
-                    f"with t.{rng.choice(['no_grad', 'enable_grad'])}(): "
-                    + self.filled(rng.choice(OPS["write"]), w)
+                    f"with t.{rng.choice(['no_grad', 'enable_grad'])}(): " + self.filled(rng.choice(OPS["write"]), w)
                 )
         elif which == 3:
             if (made := self.assigned(text)) is not None:  # torch crashes for some views
@@ -489,11 +451,7 @@ class Body:
         elif which < 8:
             self.called(a)
         elif which == 8:
-            self.tried(
-                "with t.autograd.graph.saved_tensors_hooks(lambda q: q, lambda q: q): "
-                f"{name} = {text}",
-                name,
-            )
+            self.tried(f"with t.autograd.graph.saved_tensors_hooks(lambda q: q, lambda q: q): {name} = {text}", name)
         elif which == 9:
             draw = rng.choice(
                 [
@@ -516,11 +474,7 @@ class Body:
         if not made:
             return
         n = self.rng.choice(made)
-        if (
-            "inplace=True" in repr(self.scope[n])
-            and self.memory(a) in self.theirs
-            and not self.writes_to_arguments
-        ):
+        if "inplace=True" in repr(self.scope[n]) and self.memory(a) in self.theirs and not self.writes_to_arguments:
             return
         b = self.like(a)
         scaled = f"{{k: p.detach() * {b}.sigmoid().mean() for k, p in {n}.named_parameters()}}"
@@ -575,6 +529,5 @@ class Body:
         last = last if rng.random() < 0.7 else rng.choice(made)
         other = rng.choice(made)
         return rng.choices(
-            [last, f"{last}, {other}", f"{last} + {other}.sum()", f"{last}.sum() * {other}"],
-            [5, 1, 2, 1],
+            [last, f"{last}, {other}", f"{last} + {other}.sum()", f"{last}.sum() * {other}"], [5, 1, 2, 1]
         )[0]

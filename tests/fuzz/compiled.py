@@ -1,10 +1,9 @@
-"""Functions, modules and training steps under rushlight.compile, against the same program run
-eagerly by rushlight.
+"""Functions, modules and training steps under rushlight.compile, against the same program run eagerly by rushlight.
 
-`compile_` is rushlight.compile on one side, and gives the function back on the other. Several calls
-follow each other: the same shapes until a program is made and used, then other shapes, dtypes,
-strides, flags and Python arguments in between. Results, inputs after writes, gradients, parameters,
-buffers, the optimizer's state and the random numbers are compared."""
+`compile_` is rushlight.compile on one side, and gives the function back on the other. Several calls follow each other:
+the same shapes until a program is made and used, then other shapes, dtypes, strides, flags and Python arguments in
+between. Results, inputs after writes, gradients, parameters, buffers, the optimizer's state and the random numbers are
+compared."""
 
 from __future__ import annotations
 
@@ -19,8 +18,8 @@ FAULTS = ("please report this", "a limit of the compiler")
 
 
 def sides() -> tuple[Side, Side]:
-    """rushlight twice: as it is, and compiled. A program of which the compiler itself says that it
-    is wrong is an error."""
+    """rushlight twice: as it is, and compiled. A program of which the compiler itself says that it is wrong is an
+    error."""
     ours = library("rushlight")
     from rushlight.compile.run.compiled_function import Compiled
 
@@ -32,16 +31,12 @@ def sides() -> tuple[Side, Side]:
         stop(self, why)
 
     Compiled.stop = checked  # type: ignore[method-assign]
-    return Side("eager", ours, {"compile_": lambda f, **options: f}), Side(
-        "compiled", ours, {"compile_": ours.compile}
-    )
+    return Side("eager", ours, {"compile_": lambda f, **options: f}), Side("compiled", ours, {"compile_": ours.compile})
 
 
 def program(rng: random.Random) -> str:
     made = rng.choice([of_function, of_function, of_module, of_step])(rng)
-    wide = (
-        "BatchNorm" in made or rng.random() < 0.5
-    )  # before BatchNorm the gradient of a bias is nothing but rounding
+    wide = "BatchNorm" in made or rng.random() < 0.5  # before BatchNorm the gradient of a bias is nothing but rounding
     if "BatchNorm" in made:  # Rprop steps by the sign of a gradient, also of rounding
         made = made.replace("Rprop(m.parameters())", "SGD(m.parameters(), 0.1)")
     return "t.set_default_dtype(t.float64)\n" + made if wide else made
@@ -49,8 +44,7 @@ def program(rng: random.Random) -> str:
 
 OPTIONS = [""] + 7 * [', backend="numpy"']  # the loops of Numba take a second to compile
 
-# One call, with a backward pass from its results where they have a graph; what it raised, if it
-# did.
+# One call, with a backward pass from its results where they have a graph; what it raised, if it did.
 CALL = """
 def call(*args):
     try:
@@ -71,8 +65,7 @@ def after(a):
 
 
 def tensor(rng: random.Random, shape: tuple[int, ...], plain: bool) -> str:
-    """A new random tensor of a shape; unless `plain`, perhaps otherwise strided, of another dtype,
-    recorded."""
+    """A new random tensor of a shape; unless `plain`, perhaps otherwise strided, of another dtype, recorded."""
     sizes = ", ".join(map(str, shape))
     made = f"t.randn({sizes})"
     if plain:
@@ -80,26 +73,17 @@ def tensor(rng: random.Random, shape: tuple[int, ...], plain: bool) -> str:
     if len(shape) == 2:
         m, n = shape
         expanded = f"t.randn(1, {n}).expand({m}, {n})"
-        made = rng.choice(
-            [made, f"t.randn({n}, {m}).t()", f"t.randn({m}, {2 * n})[:, ::2]", expanded]
-        )
+        made = rng.choice([made, f"t.randn({n}, {m}).t()", f"t.randn({m}, {2 * n})[:, ::2]", expanded])
     made += rng.choice(["", "", "", "", ".double()", ".half()", ".bfloat16()"])
     return made + rng.choice(["", "", ".requires_grad_()"])
 
 
-def calls(
-    rng: random.Random, shape: tuple[int, ...], count: int, other: str, wanted: str
-) -> list[str]:
-    """Calls of `call`: some alike, then some that differ in one thing, and alike ones between
-    them."""
+def calls(rng: random.Random, shape: tuple[int, ...], count: int, other: str, wanted: str) -> list[str]:
+    """Calls of `call`: some alike, then some that differ in one thing, and alike ones between them."""
     lines = []
     for i in range(rng.randint(5, 9)):
         plain = i < 4 or rng.random() < 0.4
-        sizes = (
-            shape
-            if plain or rng.random() < 0.7
-            else rng.choice([(4, 3), (2, 3), (3, 3), (1, 3), (0, 3)])
-        )
+        sizes = shape if plain or rng.random() < 0.7 else rng.choice([(4, 3), (2, 3), (3, 3), (1, 3), (0, 3)])
         given = [tensor(rng, sizes, plain) + (wanted if plain else "") for _ in range(count)]
         number = other if plain else rng.choice([other, "2", "0.5", "True", "-1"])
         line = f"call({', '.join([*given, *([number] if number else [])])})"
@@ -138,20 +122,14 @@ def of_function(rng: random.Random) -> str:
     )
 
 
-def body_of(
-    rng: random.Random, lib: Any, names: dict[str, Any], wants: bool, number: str = ""
-) -> list[str]:
-    """Two to eight statements on these tensors, each tried, and a return of one to three
-    results."""
+def body_of(rng: random.Random, lib: Any, names: dict[str, Any], wants: bool, number: str = "") -> list[str]:
+    """Two to eight statements on these tensors, each tried, and a return of one to three results."""
     writer = Writer(rng, lib, {**names, "log": [], "k": 2})
     writer.made, writer.count = list(names), 12
     for x in names.values():
         x.requires_grad_(wants)
     if number:
-        writer.attempt(
-            rng.choice(["x * k", "y + k", "x.clamp(max=k)", "x * 2 if k > 1 else x"]),
-            writer.fresh(),
-        )
+        writer.attempt(rng.choice(["x * k", "y + k", "x.clamp(max=k)", "x * 2 if k > 1 else x"]), writer.fresh())
     for _ in range(rng.randint(2, 8)):
         rng.choices(STATEMENTS, weights=[3, 10, 3, 2])[0](writer)
     made = writer.tensors(lambda x: x.is_floating_point()) or list(names)
@@ -285,38 +263,17 @@ CLIPS = [
 
 
 def of_step(rng: random.Random) -> str:
-    """A compiled training step: forward, loss, backward, clipping, the optimizer's step, a schedule
-    around it."""
+    """A compiled training step: forward, loss, backward, clipping, the optimizer's step, a schedule around it."""
     body = [
         rng.choice(
-            [
-                "opt.zero_grad()",
-                "opt.zero_grad()",
-                "opt.zero_grad(set_to_none=False)",
-                "m.zero_grad()",
-                "k = 1",
-            ]
+            ["opt.zero_grad()", "opt.zero_grad()", "opt.zero_grad(set_to_none=False)", "m.zero_grad()", "k = 1"]
         ),
-        rng.choice(
-            [
-                "o = m(x)",
-                "o = m(x)",
-                "with t.autocast('cpu'): o = m(x)",
-                "o = m(x + 0.1 * t.randn_like(x))",
-            ]
-        ),
+        rng.choice(["o = m(x)", "o = m(x)", "with t.autocast('cpu'): o = m(x)", "o = m(x + 0.1 * t.randn_like(x))"]),
         f"loss = {rng.choice(LOSSES)}",
         "loss.backward()",
         *rng.sample(CLIPS, rng.random() < 0.3),
         "opt.step()",
-        rng.choice(
-            [
-                "return loss",
-                "return loss.detach()",
-                "return loss, o",
-                "return loss.detach(), o.detach()",
-            ]
-        ),
+        rng.choice(["return loss", "return loss.detach()", "return loss, o", "return loss.detach(), o.detach()"]),
     ]
     changes = [
         "m.eval()",
@@ -331,9 +288,7 @@ def of_step(rng: random.Random) -> str:
     lines = calls(rng, (4, 3), 2, "", "")
     for _ in range(rng.randint(0, 4)):
         lines.insert(rng.randint(0, len(lines)), rng.choice(changes))
-    schedule = rng.choice(
-        ["StepLR(opt, 1, 0.5)", "ExponentialLR(opt, 0.9)", "CosineAnnealingLR(opt, 5)"]
-    )
+    schedule = rng.choice(["StepLR(opt, 1, 0.5)", "ExponentialLR(opt, 0.9)", "CosineAnnealingLR(opt, 5)"])
     return "\n".join(
         [
             *module(rng),

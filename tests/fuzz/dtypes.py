@@ -1,7 +1,7 @@
 """Every operator of torch's database with tensors of other dtypes, beside torch: what is refused?
 
-`python tests/fuzz/dtypes.py --seconds 60`. A program is a sample of an operator in which all tensors,
-or one of them, are of another dtype; also as a method, and in place. Numbers are not compared."""
+`python tests/fuzz/dtypes.py --seconds 60`. A program is a sample of an operator in which all tensors, or one of them,
+are of another dtype; also as a method, and in place. Numbers are not compared."""
 
 from __future__ import annotations
 
@@ -17,12 +17,7 @@ import harness
 import operators
 
 DTYPES = ("bool", "uint8", "int64", "float16", "bfloat16", "float32", "complex64")
-KINDS = (
-    "float32",
-    "int64",
-    "bool",
-    "complex64",
-)  # the dtype of the samples: the first that an op takes
+KINDS = ("float32", "int64", "bool", "complex64")  # the dtype of the samples: the first that an op takes
 MOST = 1000  # elements of a sample's inputs
 MAX_FORMS, MAX_PROGRAMS = 3, 150  # different calls of an operator; programs of one operator
 # A kernel that torch lacks on the CPU alone, and refusals of half precision that go with it.
@@ -46,9 +41,7 @@ def programs(number: int) -> list[str]:
                 made = [cast(x, dtype) if i in changed else x for i, x in enumerate(leaves)]
                 first, args, kwargs = pytree.tree_unflatten(made, spec)
                 try:
-                    found |= dict.fromkeys(
-                        texts(operators.operators()[number], first, args, kwargs)
-                    )
+                    found |= dict.fromkeys(texts(operators.operators()[number], first, args, kwargs))
                 except TypeError:  # an argument has no text
                     continue
     return list(found)[:MAX_PROGRAMS]
@@ -110,9 +103,7 @@ def compared(torchs: harness.Outcome, ours: harness.Outcome) -> str:
 def groups(seed: int, only: str = "") -> Iterator[tuple[str, Callable[[], list[str]]]]:
     """All operators, in a random order."""
     numbers = [
-        number
-        for number, op in enumerate(operators.operators())
-        if re.search(only, op.name) and empties.ours(op.name)
+        number for number, op in enumerate(operators.operators()) if re.search(only, op.name) and empties.ours(op.name)
     ]
     random.Random(seed).shuffle(numbers)
     for number in numbers:

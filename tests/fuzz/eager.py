@@ -1,9 +1,7 @@
-"""Eager programs: views, writes, hooks, custom Functions, checkpoints, modes and second
-derivatives.
+"""Eager programs: views, writes, hooks, custom Functions, checkpoints, modes and second derivatives.
 
-Each statement is tried in torch before it is kept (live.py); torch's refusals are kept now and
-then. A program ends with a backward pass and returns values, gradients, what hooks saw, and what
-the tensors are and share."""
+Each statement is tried in torch before it is kept (live.py); torch's refusals are kept now and then. A program ends
+with a backward pass and returns values, gradients, what hooks saw, and what the tensors are and share."""
 
 from __future__ import annotations
 
@@ -32,9 +30,7 @@ def program(rng: random.Random) -> str:
     for _ in range(30):
         if len(writer.lines) >= wanted:
             break
-        kind = rng.choices(list(STATEMENTS), weights=[weight for _, weight in STATEMENTS.values()])[
-            0
-        ]
+        kind = rng.choices(list(STATEMENTS), weights=[weight for _, weight in STATEMENTS.values()])[0]
         STATEMENTS[kind][0](writer)
     ending(writer)
     return "\n".join([*writer.lines, answer(writer)])
@@ -60,9 +56,7 @@ def floating(x) -> bool:
     return x.is_floating_point() or x.is_complex()
 
 
-def statement(
-    writer: Writer, templates: list[str], named: bool, f: str = "", where: Callable = floating
-) -> None:
+def statement(writer: Writer, templates: list[str], named: bool, f: str = "", where: Callable = floating) -> None:
     """One of these templates for one of the tensors, perhaps in a context; a few tries."""
     rng = writer.rng
     for _ in range(6):
@@ -72,9 +66,7 @@ def statement(
         text = writer.filled(rng.choice(templates).replace("{f}", f), x)
         if avoided(writer, x, text, templates):
             continue
-        name = (
-            writer.fresh() if named or ".requires_grad_(" in text and rng.random() < 0.2 else None
-        )
+        name = writer.fresh() if named or ".requires_grad_(" in text and rng.random() < 0.2 else None
         if rng.random() < IN_CONTEXT:
             context = writer.filled(rng.choice(parts.CONTEXTS), x)
             if writer.attempt(f"with {context}: {name + ' = ' if name else ''}{text}"):
@@ -87,28 +79,20 @@ def statement(
 
 
 def avoided(writer: Writer, x: str, text: str, templates: list[str]) -> bool:
-    """Whether torch's answer is a matter of chance: a write to a tensor that overlaps an operand;
-    or `requires_grad_` and `detach_` where views exist already, or inside a checkpoint."""
+    """Whether torch's answer is a matter of chance: a write to a tensor that overlaps an operand; or `requires_grad_`
+    and `detach_` where views exist already, or inside a checkpoint."""
     one = writer.scope[x]
     if "requires_grad" in text or "detach_(" in text:
-        return writer.inner or any(
-            getattr(writer.scope[name], "_base", None) is one for name in writer.made
-        )
+        return writer.inner or any(getattr(writer.scope[name], "_base", None) is one for name in writer.made)
     if templates in (parts.VIEWS, parts.RESULTS, parts.HOOKS):
         return False
-    operands = [
-        writer.scope[name] for name in writer.made if name != x and re.search(rf"\b{name}\b", text)
-    ]
+    operands = [writer.scope[name] for name in writer.made if name != x and re.search(rf"\b{name}\b", text)]
     return any(overlap(one, other) for other in operands)
 
 
 def overlap(x: Any, y: Any) -> bool:
     """Whether two tensors share elements, and are not the same window."""
-    if (
-        not shares(x, y)
-        or x.data_ptr() == y.data_ptr()
-        and (x.stride(), x.shape) == (y.stride(), y.shape)
-    ):
+    if not shares(x, y) or x.data_ptr() == y.data_ptr() and (x.stride(), x.shape) == (y.stride(), y.shape):
         return False
     return x.itemsize != y.itemsize or not places(x).isdisjoint(places(y))
 
@@ -144,20 +128,16 @@ def out(writer: Writer) -> None:
 
 
 def hook(writer: Writer) -> None:
-    """Not on views: torch drops a hook of a view when the view's memory is written to. On nodes
-    that torch has too."""
+    """Not on views: torch drops a hook of a view when the view's memory is written to. On nodes that torch has too."""
 
     def simple(x: Any) -> bool:
-        return (
-            floating(x) and not x._is_view() and (x.grad_fn is None or x.grad_fn.name() in SIMPLE)
-        )
+        return floating(x) and not x._is_view() and (x.grad_fn is None or x.grad_fn.name() in SIMPLE)
 
     statement(writer, parts.HOOKS, False, where=simple)
 
 
 SIMPLE = [
-    f"{name}Backward0"
-    for name in ("Mul", "Add", "Sub", "Sin", "Cos", "Tanh", "Exp", "Neg", "Clone", "Sum", "Cat")
+    f"{name}Backward0" for name in ("Mul", "Add", "Sub", "Sin", "Cos", "Tanh", "Exp", "Neg", "Clone", "Sum", "Cat")
 ]
 
 
@@ -187,9 +167,7 @@ def inner(writer: Writer, x: str) -> list[str]:
     inside = Writer(rng, writer.lib, {"x": copied, "log": []})
     inside.made, inside.count, inside.inner = ["x"], 12, True
     if rng.random() < 0.7:
-        inside.attempt(
-            rng.choice(["x.clone()", "x * 1", "x.sin()", "x.view_as(x)"]), inside.fresh()
-        )
+        inside.attempt(rng.choice(["x.clone()", "x * 1", "x.sin()", "x.view_as(x)"]), inside.fresh())
     for _ in range(rng.randint(1, 4)):
         rng.choice([view, result, write, write_named, assignment])(inside)
     return [*inside.lines, f"return {inside.pick(floating) or 'x'}"]
@@ -209,8 +187,7 @@ def function(writer: Writer) -> None:
 
 
 def function_text(rng: random.Random, name: str) -> str:
-    """Old style, forward(ctx, x, y), or new style, forward(x, y) and setup_context; see
-    parts.OUTPUTS."""
+    """Old style, forward(ctx, x, y), or new style, forward(x, y) and setup_context; see parts.OUTPUTS."""
     made = [rng.choice(parts.OUTPUTS) for _ in range(rng.choice([1, 1, 1, 2, 2, 3]))]
     names = [f"o{i}" for i in range(len(made))]
     dirty = rng.random() < 0.25
@@ -282,10 +259,7 @@ def real_sum(writer: Writer, x: str) -> str:
     one = writer.scope[x]
     if one.is_complex():
         return f"{x}.abs().square().sum()"
-    return (
-        f"{x}{writer.rng.choice([' * 1', '.square()', '.sin()', ' * 2'])}".join(("(", ")"))
-        + ".sum()"
-    )
+    return f"{x}{writer.rng.choice([' * 1', '.square()', '.sin()', ' * 2'])}".join(("(", ")")) + ".sum()"
 
 
 def ending(writer: Writer) -> None:
@@ -307,32 +281,25 @@ def once(writer: Writer, total: str, leaves: list[str]) -> bool:
 
 
 def twice(writer: Writer, total: str, leaves: list[str]) -> bool:
-    return writer.attempt(f"loss = {total}") and writer.attempt(
-        "loss.backward(retain_graph=True)\nloss.backward()"
-    )
+    return writer.attempt(f"loss = {total}") and writer.attempt("loss.backward(retain_graph=True)\nloss.backward()")
 
 
 def second(writer: Writer, total: str, leaves: list[str]) -> bool:
     """Second derivatives, by grad or by backward."""
     if not leaves or not writer.attempt(
-        f"gs = t.autograd.grad({total}, [{', '.join(leaves)}], "
-        "create_graph=True, allow_unused=True)"
+        f"gs = t.autograd.grad({total}, [{', '.join(leaves)}], create_graph=True, allow_unused=True)"
     ):
         return False
     writer.lines.append("log.extend(gs)")
-    return (
-        writer.attempt("sum(g.abs().square().sum() for g in gs if g is not None).backward()")
-        or True
-    )
+    return writer.attempt("sum(g.abs().square().sum() for g in gs if g is not None).backward()") or True
 
 
 ENDINGS = [once, once, once, twice, second, second]
 
 
 def answer(writer: Writer) -> str:
-    """The values, facts and gradients of all tensors, whether pairs of them share memory, and what
-    hooks saw. Of second derivatives, zeros count as none: torch's relu has some
-    (docs/differences.md)."""
+    """The values, facts and gradients of all tensors, whether pairs of them share memory, and what hooks saw. Of second
+    derivatives, zeros count as none: torch's relu has some (docs/differences.md)."""
     names = writer.tensors()
     full = writer.tensors(lambda x: x.numel() > 0 and not x.is_conj())
     leaves = [x for x in writer.leaves if x in full]  # results of several ops have other versions
@@ -340,20 +307,13 @@ def answer(writer: Writer) -> str:
     text = "".join(writer.lines)
     if ".set_(" in text or "inference_mode" in text:
         own = []  # torch counts those writes in another way
-    parts = [
-        f"[{x}, flags({x}), {x}.grad{f', {x}._version, steps({x})' if x in own else ''}]"
-        for x in names
-    ]
+    parts = [f"[{x}, flags({x}), {x}.grad{f', {x}._version, steps({x})' if x in own else ''}]" for x in names]
     pairs = [(a, b) for i, a in enumerate(full) for b in full[:i]]
     log = "log"
     if "create_graph" in text:
         log = "[g for g in log if g is not None and not (g.abs() < 1e-12).all()]"
         parts = [
-            re.sub(
-                r"(\w+\.grad)\b",
-                r"[\1] if \1 is not None and not (\1.abs() < 1e-12).all() else 0",
-                part,
-            )
+            re.sub(r"(\w+\.grad)\b", r"[\1] if \1 is not None and not (\1.abs() < 1e-12).all() else 0", part)
             for part in parts
         ]
     for a, b in writer.rng.sample(pairs, min(3, len(pairs))):

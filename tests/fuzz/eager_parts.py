@@ -1,5 +1,4 @@
-"""What statements of eager programs are made of: templates, whose places live.py fills for the
-tensor called {x}."""
+"""What statements of eager programs are made of: templates, whose places live.py fills for the tensor called {x}."""
 
 from __future__ import annotations
 
@@ -375,8 +374,7 @@ CONTEXTS = listed("""
     t.random.fork_rng()
 """)
 
-# `.grad_fn` comes first: torch crashes on a hook of a view whose base was written to, unless its
-# node was asked for.
+# `.grad_fn` comes first: torch crashes on a hook of a view whose base was written to, unless its node was asked for.
 HOOKS = listed("""
     {x}.grad_fn, {x}.register_hook(lambda g: g * {s})
     {x}.grad_fn, {x}.register_hook(lambda g: log.append(g.sum()))
@@ -402,8 +400,7 @@ BACKWARDS = listed("""
     {x}.sum().backward(inputs=[{leaf}], retain_graph=True)
     t.autograd.backward([{x}, {any}], [t.ones_like({x}), t.ones_like({any})], retain_graph=True)
 """)
-# Copies: torch adds gradients up in place, or expands them, which shows in their versions and
-# strides.
+# Copies: torch adds gradients up in place, or expands them, which shows in their versions and strides.
 GRADIENTS = listed("""
     t.autograd.grad({x}.sum(), {any}, retain_graph={flag})[0].clone(memory_format=t.contiguous_format)
     t.autograd.grad({x}.sum(), {any}, create_graph=True)[0].clone(memory_format=t.contiguous_format)
@@ -421,8 +418,7 @@ CHECKPOINTS = listed("""
     t.utils.checkpoint.checkpoint_sequential([{f}, t.sin, {f}], 2, {x}, use_reentrant={flag})
     {f}({x})
 """)
-# Custom Functions: what forward makes of x (or of x and y), and what backward makes of the gradient
-# of it.
+# Custom Functions: what forward makes of x (or of x and y), and what backward makes of the gradient of it.
 OUTPUTS = [
     ("x.sin()", "g * s.cos()"),
     ("x * 2", "g * 2"),
@@ -440,6 +436,4 @@ OUTPUTS = [
     ("x.clone()", "g.mul(s)"),
     ("x.unbind()[0]", "g.expand_as(s)"),
 ]
-OWN = [
-    (f, g) for f, g in OUTPUTS if g and any(sign in f for sign in "*+_")
-]  # in memory of their own
+OWN = [(f, g) for f, g in OUTPUTS if g and any(sign in f for sign in "*+_")]  # in memory of their own

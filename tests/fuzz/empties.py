@@ -1,7 +1,7 @@
 """Empty tensors through every operator of torch's database, forward and backward, beside torch.
 
-`python tests/fuzz/empties.py --seconds 60`. A program is a sample of an operator with size 0 in one
-dimension of one tensor, or in all dimensions of one size (so that the sizes still fit)."""
+`python tests/fuzz/empties.py --seconds 60`. A program is a sample of an operator with size 0 in one dimension of one
+tensor, or in all dimensions of one size (so that the sizes still fit)."""
 
 from __future__ import annotations
 
@@ -32,11 +32,7 @@ ON_PURPOSE: forked.Allowed = (
     ("wrong", r"nn\.functional\.multi_margin_loss", "torch returns memory that was not written"),
     ("wrong", r"nn\.functional\.pixel_unshuffle", "torch returns the input in its shape"),
     ("wrong", r"addmv", "torch does not broadcast the input if there is nothing to multiply"),
-    (
-        "wrong",
-        r"nn\.functional\.conv\dd",
-        "torch's output of no channels has none either",
-    ),
+    ("wrong", r"nn\.functional\.conv\dd", "torch's output of no channels has none either"),
     ("refused", r"index_add", "an index beyond the last element is refused"),
     ("refused", r"linalg\.(matrix_rank|pinv)", "hermitian=True of a matrix that is not square"),
     ("refused", r"lu_unpack", "pivots beyond the rows are refused"),

@@ -1,10 +1,8 @@
-"""State after failures: a call that raises leaves tensors, modules, optimizers and generators as
-they were.
+"""State after failures: a call that raises leaves tensors, modules, optimizers and generators as they were.
 
-`python tests/fuzz/failures.py --seconds 60`. A program makes things, calls something that must
-fail, and compares the things before and after. It returns 'unchanged', 'no error', or the names of
-the things that changed. rushlight must never change a thing; torch's answer is not compared, since
-torch changes some."""
+`python tests/fuzz/failures.py --seconds 60`. A program makes things, calls something that must fail, and compares the
+things before and after. It returns 'unchanged', 'no error', or the names of the things that changed. rushlight must
+never change a thing; torch's answer is not compared, since torch changes some."""
 
 from __future__ import annotations
 
@@ -140,8 +138,8 @@ def attempt(call, **things):
 
 
 def modules() -> Iterator[tuple[str, list[str]]]:
-    """Modules called with inputs that do not fit, in training. A lazy module may be made by them, as
-    in torch; spectral_norm may improve its vectors."""
+    """Modules called with inputs that do not fit, in training. A lazy module may be made by them, as in torch;
+    spectral_norm may improve its vectors."""
     for line in MODULES.strip().split("\n"):
         module, good = line.split(" | ")
         lines = [f"given = ({good},)", f"m = t.nn.{module}", "x = given[0]"]
@@ -153,8 +151,8 @@ def modules() -> Iterator[tuple[str, list[str]]]:
 
 
 def optimizers() -> Iterator[tuple[str, list[str]]]:
-    """Optimizers after two steps, then a call that fails. What the call itself sets counts as
-    given: those programs compare parameters and state alone."""
+    """Optimizers after two steps, then a call that fails. What the call itself sets counts as given: those programs
+    compare parameters and state alone."""
     for optimizer in OPTIMIZERS.replace("\n", " ").split(";"):
         name = optimizer.strip()
         lines = [
@@ -197,28 +195,16 @@ def written(number: int) -> list[str]:
         plain = random.Random(0)
         try:
             args = [operators.written(plain, a, lines, names) for a in (sample.input, *sample.args)]
-            named = [
-                f"{k}={operators.written(plain, v, lines, names)}" for k, v in sample.kwargs.items()
-            ]
+            named = [f"{k}={operators.written(plain, v, lines, names)}" for k, v in sample.kwargs.items()]
         except TypeError:
             continue
         for i in range(1, len(args)):
             for wrong in WRONG:
-                wrong = (
-                    wrong.replace("w", args[i])
-                    if args[i].isidentifier()
-                    else wrong.replace("w", "x0")
-                )
+                wrong = wrong.replace("w", args[i]) if args[i].isidentifier() else wrong.replace("w", "x0")
                 call = f"x0.{name}_({', '.join([*args[1:i], wrong, *args[i + 1 :], *named])})"
                 for leaf in ("x0", "x0 = x0 * t.ones((), requires_grad=True)"):
                     texts.append(
-                        "\n".join(
-                            [
-                                *lines,
-                                leaf,
-                                f"return attempt(lambda: {call}, x0=x0, version=lambda: x0._version)",
-                            ]
-                        )
+                        "\n".join([*lines, leaf, f"return attempt(lambda: {call}, x0=x0, version=lambda: x0._version)"])
                     )
         texts.append("\n".join([*lines, f"return attempt(lambda: x0.{name}_(surplus=1), x0=x0)"]))
     return texts
@@ -236,8 +222,8 @@ def groups(seed: int, only: str = "") -> Iterator[tuple[str, Callable[[], list[s
 
 
 def compare(torchs: harness.Outcome, ours: harness.Outcome) -> str:
-    """'changed' where a failure changed something in rushlight; 'error' where the program itself
-    failed there and not in torch."""
+    """'changed' where a failure changed something in rushlight; 'error' where the program itself failed there and not
+    in torch."""
     if ours.error:
         return "same" if torchs.error else "error"
     return "same" if ours.leaves[0] in ("unchanged", "no error") else "changed"

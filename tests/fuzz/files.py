@@ -1,8 +1,8 @@
 """Hostile files: damaged and malicious .pt, safetensors, npz and idx files for the readers.
 
-`python tests/fuzz/files.py --seconds 60` writes files by `variant` and loads them. Each must load,
-or raise one of `CLEAR`, within LIMIT_SECONDS and LIMIT_BYTES of memory. Where a checksum covers the
-content (zip, gzip), a damaged file must not load as something else."""
+`python tests/fuzz/files.py --seconds 60` writes files by `variant` and loads them. Each must load, or raise one of
+`CLEAR`, within LIMIT_SECONDS and LIMIT_BYTES of memory. Where a checksum covers the content (zip, gzip), a damaged file
+must not load as something else."""
 
 from __future__ import annotations
 
@@ -91,9 +91,7 @@ def rezipped(content: bytes, method: int = zipfile.ZIP_STORED, **changed: bytes)
 def formats() -> dict[str, Format]:
     """The kinds of files by name."""
     pt = written(lambda path: rushlight.save(weights(), path))
-    old = written(
-        lambda path: rushlight.save(weights(), path, _use_new_zipfile_serialization=False)
-    )
+    old = written(lambda path: rushlight.save(weights(), path, _use_new_zipfile_serialization=False))
     flat = {"a": rushlight.arange(6.0).reshape(2, 3), "b": rushlight.tensor([1, 2])}
     idx = b"\0\0\x0c\2" + struct.pack(">2I6i", 2, 3, *range(6))
     npz = [written(lambda path, c=c: save_npz(flat, path, c), ".npz") for c in (False, True)]
@@ -104,14 +102,10 @@ def formats() -> dict[str, Format]:
         "npz": Format(npz[0], of_bytes(load_npz, ".npz"), True),
         "npz deflated": Format(npz[1], of_bytes(load_npz, ".npz"), True),
         "idx": Format(idx, lambda b: read_idx(io.BytesIO(b)), False, (ValueError,)),
-        "idx gz": Format(
-            gzip.compress(idx), lambda b: read_idx(io.BytesIO(b)), True, (ValueError,)
-        ),
+        "idx gz": Format(gzip.compress(idx), lambda b: read_idx(io.BytesIO(b)), True, (ValueError,)),
     }
     if find_spec("safetensors"):
-        made["safetensors"] = Format(
-            safetensors.save(flat), of_bytes(rushlight.load, ".safetensors"), False
-        )
+        made["safetensors"] = Format(safetensors.save(flat), of_bytes(rushlight.load, ".safetensors"), False)
     return made
 
 
@@ -137,9 +131,7 @@ def lengths(rng: random.Random, content: bytes) -> bytes:
     size = rng.choice((1, 2, 4, 4, 8))
     number = rng.choice(HOSTILE) % 256**size
     at = rng.randrange(max(1, len(content) - size))
-    return (
-        content[:at] + number.to_bytes(size, rng.choice(("little", "big"))) + content[at + size :]
-    )
+    return content[:at] + number.to_bytes(size, rng.choice(("little", "big"))) + content[at + size :]
 
 
 def repeated(rng: random.Random, content: bytes) -> bytes:

@@ -1,7 +1,7 @@
 """Programs beside torch, in forks: torch itself crashes on some empty tensors and impossible sizes.
 
-A group is a name and its programs (harness.py). Each group runs in a process of its own; the parent
-reads what the process wrote, so that a crash costs the rest of one group."""
+A group is a name and its programs (harness.py). Each group runs in a process of its own; the parent reads what the
+process wrote, so that a crash costs the rest of one group."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def results(
     programs: int = 10**9,
     allowed: Allowed = (),
 ) -> Iterator[Result]:
-    """The result of each program, until so many seconds have passed; a crash is one, too. Its kind
-    is 'on purpose' where `allowed` gives a reason."""
+    """The result of each program, until so many seconds have passed; a crash is one, too. Its kind is 'on purpose'
+    where `allowed` gives a reason."""
     sides, end = harness.torch_and_ours(), time.monotonic() + seconds
     for group, texts in groups:
         if time.monotonic() > end:
@@ -95,8 +95,7 @@ def brief(made: harness.Outcome) -> str:
 
 
 def read(received: int, child: int, group: str) -> Iterator[Result]:
-    """The results of a child; one of kind 'torch crashed' or 'rushlight crashed' if a signal ended
-    it."""
+    """The results of a child; one of kind 'torch crashed' or 'rushlight crashed' if a signal ended it."""
     running: tuple[str, ...] = ("samples", "")
     with os.fdopen(received, "rb") as file:
         while True:
@@ -117,8 +116,7 @@ FINE = ("same", "on purpose")
 
 
 def printed(found: Iterable[Result], show: int = 40) -> float:
-    """Print one program, the shortest, of each class of divergences; the share of programs that
-    ours got wrong."""
+    """Print one program, the shortest, of each class of divergences; the share of programs that ours got wrong."""
     counts: Counter = Counter()
     classes: dict[tuple[str, str], list[Result]] = {}
     begin = time.monotonic()
@@ -132,9 +130,7 @@ def printed(found: Iterable[Result], show: int = 40) -> float:
         print("\n".join(f"    {line}" for line in one.text.split("\n")))
         print(f"  torch: {one.torch}\n  rushlight: {one.ours}")
     seconds = time.monotonic() - begin
-    print(
-        f"{sum(counts.values())} programs, {seconds:.0f} s, {len(classes)} classes, {dict(counts)}"
-    )
+    print(f"{sum(counts.values())} programs, {seconds:.0f} s, {len(classes)} classes, {dict(counts)}")
     faults = {kind: n for kind, n in counts.items() if kind not in (*FINE, "torch crashed")}
     return sum(faults.values()) / max(1, sum(counts.values()))
 
@@ -142,13 +138,7 @@ def printed(found: Iterable[Result], show: int = 40) -> float:
 Groups = Callable[[int, str], Iterable[tuple[str, Callable[[], list[str]]]]]
 
 
-def main(
-    name: str,
-    about: str,
-    groups: Groups,
-    compare: Compare = harness.compared,
-    allowed: Allowed = (),
-) -> int:
+def main(name: str, about: str, groups: Groups, compare: Compare = harness.compared, allowed: Allowed = ()) -> int:
     """The command of a fuzzer whose `groups(seed, pattern)` has all groups of matching names."""
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--seconds", type=float, default=60)
@@ -156,9 +146,7 @@ def main(
     parser.add_argument("--only", default="", help="a regular expression of operators or calls")
     parser.add_argument("--programs", type=int, default=10**9, help="of one operator or call")
     parser.add_argument("--show", type=int, default=40, help="how many classes are shown")
-    parser.add_argument(
-        "--share", type=float, default=0.002, help="of divergences that is no failure"
-    )
+    parser.add_argument("--share", type=float, default=0.002, help="of divergences that is no failure")
     args = parser.parse_args()
     seed = random.SystemRandom().randrange(10**9) if args.seed is None else args.seed
     print(f"{name}: seed {seed}", flush=True)

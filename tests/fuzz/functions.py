@@ -17,15 +17,8 @@ BINARY = [("x * y", "y", "x"), ("x * y.sin()", "y.sin()", "x * y.cos()"), ("x + 
 
 
 def function_class(rng: random.Random, name: str) -> list[str]:
-    """The lines of a class of one or two inputs, in the old style or the new, with some of vmap,
-    jvp and the rule."""
-    return (
-        binary(rng, name)
-        if rng.random() < 0.4
-        else in_place(name)
-        if rng.random() < 0.15
-        else unary(rng, name)
-    )
+    """The lines of a class of one or two inputs, in the old style or the new, with some of vmap, jvp and the rule."""
+    return binary(rng, name) if rng.random() < 0.4 else in_place(name) if rng.random() < 0.15 else unary(rng, name)
 
 
 def indented(*lines: str) -> list[str]:
@@ -65,22 +58,14 @@ def unary(rng: random.Random, name: str) -> list[str]:
             f"    ctx.save_for_forward({saved})",
         )
     lines += indented(
-        "@staticmethod",
-        "def backward(ctx, g):",
-        f"    {local}, = ctx.saved_tensors",
-        f"    return g * {slope}",
+        "@staticmethod", "def backward(ctx, g):", f"    {local}, = ctx.saved_tensors", f"    return g * {slope}"
     )
     if rng.random() < 0.6:
         lines += indented(
-            "@staticmethod",
-            "def jvp(ctx, v):",
-            f"    {local}, = ctx.saved_tensors",
-            f"    return v * {slope}",
+            "@staticmethod", "def jvp(ctx, v):", f"    {local}, = ctx.saved_tensors", f"    return v * {slope}"
         )
     if how == "own":
-        lines += indented(
-            "@staticmethod", f"def vmap(info, in_dims, x): return {name}.apply(x), in_dims[0]"
-        )
+        lines += indented("@staticmethod", f"def vmap(info, in_dims, x): return {name}.apply(x), in_dims[0]")
     return lines
 
 

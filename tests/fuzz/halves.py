@@ -1,10 +1,10 @@
 """Calls of float ops on float16 and bfloat16 tensors of thousands of elements, beside torch's answer in float64.
 
-`python tests/fuzz/halves.py --seconds 60`. Counts, sums and sizes of windows do not fit into half
-precision: float16 ends at 65,504 and skips whole numbers from 2,048 on, bfloat16 from 256 on. A call
-is wrong where its result, or a gradient, lies much further from the answer in float64 than
-torch's result in half precision does. Only results that torch has wrong as well are hidden by this;
-`--absolute` shows them, too. grid_sample is left out: torch crashes on it."""
+`python tests/fuzz/halves.py --seconds 60`. Counts, sums and sizes of windows do not fit into half precision: float16
+ends at 65,504 and skips whole numbers from 2,048 on, bfloat16 from 256 on. A call is wrong where its result, or a
+gradient, lies much further from the answer in float64 than torch's result in half precision does. Only results that
+torch has wrong as well are hidden by this; `--absolute` shows them, too. grid_sample is left out: torch crashes on
+it."""
 
 from __future__ import annotations
 
@@ -135,8 +135,8 @@ def numbers(values: str, shape: tuple, seed: int) -> np.ndarray:
 
 
 def answers(t: Any, program: tuple[str, str, str], dtype: str, wide: str) -> list | str:
-    """The results and the gradients of x, y, p, w as float64 arrays, or the error. The numbers are
-    rounded to `dtype` and the call computes in `wide`."""
+    """The results and the gradients of x, y, p, w as float64 arrays, or the error. The numbers are rounded to `dtype`
+    and the call computes in `wide`."""
     shape, values, call = program
     k = getattr(t, wide)
     t.manual_seed(0)
@@ -220,9 +220,7 @@ def main() -> int:
     args = parser.parse_args()
     seed = random.SystemRandom().randrange(10**9) if args.seed is None else args.seed
     print("halves: seed", seed)
-    todo = [
-        (q, d) for q in programs() for d in ("float16", "bfloat16") if re.search(args.only, q[2])
-    ]
+    todo = [(q, d) for q in programs() for d in ("float16", "bfloat16") if re.search(args.only, q[2])]
     random.Random(seed).shuffle(todo)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     warnings.simplefilter("ignore")

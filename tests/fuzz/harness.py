@@ -1,11 +1,10 @@
-"""Differential fuzzing: random programs as text, run by torch and by rushlight, compared, minimised
-and kept.
+"""Differential fuzzing: random programs as text, run by torch and by rushlight, compared, minimised and kept.
 
-A fuzzer is a module with one function `program(rng) -> str`. The text it returns is the body of a
-function of one argument, `t`, which is torch or rushlight: one statement a line (or a `def` with an
-indented body), the last line a `return` of tensors, numbers, strings, or lists and tuples of these.
-The names `t`, `F` (nn.functional), `func`, `math`, `facts`, `flags`, `layout`, `steps`, `shared`
-and `shares` are there. Where it is not torch that is compared with, the fuzzer has `sides()`."""
+A fuzzer is a module with one function `program(rng) -> str`. The text it returns is the body of a function of one
+argument, `t`, which is torch or rushlight: one statement a line (or a `def` with an indented body), the last line a
+`return` of tensors, numbers, strings, or lists and tuples of these. The names `t`, `F` (nn.functional), `func`, `math`,
+`facts`, `flags`, `layout`, `steps`, `shared` and `shares` are there. Where it is not torch that is compared with, the
+fuzzer has `sides()`."""
 
 from __future__ import annotations
 
@@ -28,16 +27,8 @@ from typing import Any
 import numpy as np
 
 CORPUS = Path(__file__).parent / "corpus"
-PARTS = (
-    "func",
-    "autograd.forward_ad",
-    "autograd.functional",
-    "autograd.graph",
-    "utils.checkpoint",
-    "nn.functional",
-)
-# How far two right answers may lie apart, relative to the largest number of the answer, by the
-# bytes of a real number.
+PARTS = ("func", "autograd.forward_ad", "autograd.functional", "autograd.graph", "utils.checkpoint", "nn.functional")
+# How far two right answers may lie apart, relative to the largest number of the answer, by the bytes of a real number.
 TOLERANCE = {2: 5e-2, 4: 2e-3, 8: 1e-6}
 
 
@@ -49,8 +40,7 @@ def library(name: str) -> ModuleType:
 
 
 def facts(x: Any) -> tuple:
-    """What a tensor is besides its values: strides, where it begins in its storage, version,
-    flags."""
+    """What a tensor is besides its values: strides, where it begins in its storage, version, flags."""
     return (
         tuple(x.shape),
         tuple(x.stride()),
@@ -63,8 +53,8 @@ def facts(x: Any) -> tuple:
 
 
 def layout(x: Any) -> tuple:
-    """How a tensor lies in memory, and its flags: what `facts` says, but for the version, which
-    counts the steps of an op's making."""
+    """How a tensor lies in memory, and its flags: what `facts` says, but for the version, which counts the steps of an
+    op's making."""
     return (
         tuple(x.shape),
         tuple(steps(x)),
@@ -77,15 +67,11 @@ def layout(x: Any) -> tuple:
 
 def shared(x: Any, y: Any) -> bool:
     """Whether two tensors stand on the same memory."""
-    return (
-        bool(x.numel() and y.numel())
-        and x.untyped_storage().data_ptr() == y.untyped_storage().data_ptr()
-    )
+    return bool(x.numel() and y.numel()) and x.untyped_storage().data_ptr() == y.untyped_storage().data_ptr()
 
 
 def steps(x: Any) -> list[int]:
-    """The strides that a program can depend on: not those of dimensions along which there is one
-    element or none."""
+    """The strides that a program can depend on: not those of dimensions along which there is one element or none."""
     return [step for size, step in zip(x.shape, x.stride()) if size > 1 and x.numel()]
 
 
@@ -95,8 +81,8 @@ def flags(x: Any) -> tuple:
 
 
 def torn(x: Any) -> bool:
-    """Whether it is a view of which torch 2.13 says that it requires gradients, and gives it none:
-    made in no_grad, or before its base required them, or of a base that was detached."""
+    """Whether it is a view of which torch 2.13 says that it requires gradients, and gives it none: made in no_grad, or
+    before its base required them, or of a base that was detached."""
     if not type(x).__module__.startswith("torch") or not x.requires_grad or not x._is_view():
         return False
     return x.is_leaf or all(node is None for node, _ in x.grad_fn.next_functions)
@@ -152,8 +138,7 @@ def names_of(lib: ModuleType) -> dict[str, Any]:
 
 
 def restore(lib: ModuleType) -> None:
-    """Undo what an earlier program may have left: its random numbers, and modes that it switched as
-    statements."""
+    """Undo what an earlier program may have left: its random numbers, and modes that it switched as statements."""
     lib.manual_seed(0)
     lib.set_grad_enabled(True)
     lib.set_default_dtype(lib.float32)
@@ -213,8 +198,7 @@ def same(a: Any, b: Any, itemsize: int) -> bool:
 
 
 def compared(torchs: Outcome, ours: Outcome) -> str:
-    """'same', 'wrong' (both answer, and differ), 'refused' (only torch answers), 'accepted' (only
-    rushlight does)."""
+    """'same', 'wrong' (both answer, and differ), 'refused' (only torch answers), 'accepted' (only rushlight does)."""
     if torchs.error or ours.error:
         return "same" if torchs.error and ours.error else "refused" if ours.error else "accepted"
     if len(torchs.leaves) != len(ours.leaves):
@@ -235,8 +219,7 @@ SIZES = {"float16": 2, "bfloat16": 2, "float32": 4, "complex64": 4, "float64": 8
 
 
 def minimised(text: str, keeps: Callable[[str], bool], tries: int = 600) -> str:
-    """A shorter program for which `keeps` still holds: edit after edit, until no edit is left that
-    keeps it."""
+    """A shorter program for which `keeps` still holds: edit after edit, until no edit is left that keeps it."""
     text, changed = ast.unparse(ast.parse(text)), True
     if not keeps(text):
         return text
@@ -263,9 +246,8 @@ def edited(text: str, number: int) -> str | None:
 
 
 def edits(tree: ast.AST) -> Iterator[Callable[[], None]]:
-    """Ways to make a program shorter: without a part of a list, with a block as its body, with a
-    call as one operand. Statements that differ between the libraries stay whole: an edit in one
-    branch would make another program of it."""
+    """Ways to make a program shorter: without a part of a list, with a block as its body, with a call as one operand.
+    Statements that differ between the libraries stay whole: an edit in one branch would make another program of it."""
     for node in walked(tree):
         for name, value in ast.iter_fields(node):
             if isinstance(value, list) and name not in ("decorator_list", "ops"):
@@ -296,15 +278,10 @@ def is_fork(node: ast.AST) -> bool:
 
 
 def inside(node: Any) -> list[ast.expr]:
-    """The expressions that can stand for an expression: the operands of a call, an operator or an
-    index."""
+    """The expressions that can stand for an expression: the operands of a call, an operator or an index."""
     if isinstance(node, ast.Call):
         method = [node.func.value] if isinstance(node.func, ast.Attribute) else []
-        return [
-            part
-            for part in method + node.args
-            if not (isinstance(part, ast.Name) and part.id in NAMESPACES)
-        ]
+        return [part for part in method + node.args if not (isinstance(part, ast.Name) and part.id in NAMESPACES)]
     if isinstance(node, ast.BinOp):
         return [node.left, node.right]
     return [node.value] if isinstance(node, (ast.Subscript, ast.Starred)) else []
@@ -328,8 +305,7 @@ def corpus(kind: str) -> list[tuple[str, str]]:
 
 @dataclass
 class Report:
-    """How many programs ran, how many answered on both sides, and the divergences by kind and
-    class."""
+    """How many programs ran, how many answered on both sides, and the divergences by kind and class."""
 
     programs: int = 0
     answered: int = 0
@@ -337,26 +313,20 @@ class Report:
     classes: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
     def line(self) -> str:
-        counts = ", ".join(
-            f"{self.kinds[kind]} {kind}" for kind in ("wrong", "refused", "accepted", "rounding")
-        )
-        return (
-            f"{self.programs} programs, {self.answered} answered by both, {counts}, "
-            f"{len(self.classes)} classes"
-        )
+        counts = ", ".join(f"{self.kinds[kind]} {kind}" for kind in ("wrong", "refused", "accepted", "rounding"))
+        return f"{self.programs} programs, {self.answered} answered by both, {counts}, {len(self.classes)} classes"
 
 
 def allowed(text: str) -> str | None:
-    """Why a divergence of this program is on purpose (docs/differences.md), or None: see
-    differences.py."""
+    """Why a divergence of this program is on purpose (docs/differences.md), or None: see differences.py."""
     import differences
 
     return differences.reason(text)
 
 
 def difference(text: str, sides: tuple[Side, Side]) -> tuple[str, bool]:
-    """How the two sides differ on this program, and whether both answer. Besides the kinds of
-    `compared`: 'rounding'. 'same' where they differ on purpose."""
+    """How the two sides differ on this program, and whether both answer. Besides the kinds of `compared`: 'rounding'.
+    'same' where they differ on purpose."""
     first, second = run(text, sides[0]), run(text, sides[1])
     kind = compared(first, second)
     if kind == "wrong" and is_rounding(text, sides, first, second):
@@ -365,18 +335,12 @@ def difference(text: str, sides: tuple[Side, Side]) -> tuple[str, bool]:
 
 
 def is_rounding(text: str, sides: tuple[Side, Side], first: Outcome, second: Outcome) -> bool:
-    """Whether the same program agrees in float64, and the second side lies not much further from
-    that than the first."""
-    wide = re.sub(r"\b(float32|float16|bfloat16)\b", "float64", text).replace(
-        "complex64", "complex128"
-    )
+    """Whether the same program agrees in float64, and the second side lies not much further from that than the
+    first."""
+    wide = re.sub(r"\b(float32|float16|bfloat16)\b", "float64", text).replace("complex64", "complex128")
     wide = re.sub(r"\bautocast\([^()]*\)", "autocast('cpu', enabled=False)", wide)
-    wide = "t.set_default_dtype(t.float64)\n" + re.sub(
-        r"\.(float|half|bfloat16)\(\)", ".double()", wide
-    )
-    wide = wide.replace(
-        ".to(t.float64)", ".to(t.float64, copy=True)"
-    )  # of half precision: never the tensor itself
+    wide = "t.set_default_dtype(t.float64)\n" + re.sub(r"\.(float|half|bfloat16)\(\)", ".double()", wide)
+    wide = wide.replace(".to(t.float64)", ".to(t.float64, copy=True)")  # of half precision: never the tensor itself
     truth, again = run(wide, sides[0]), run(wide, sides[1])
     if (
         truth.error
@@ -409,8 +373,7 @@ def fuzz(
     progress: Callable[[Report], None] | None = None,
     sides: tuple[Side, Side] | None = None,
 ) -> Report:
-    """Run programs for so many seconds, or so many programs; minimise the divergences of these
-    kinds."""
+    """Run programs for so many seconds, or so many programs; minimise the divergences of these kinds."""
     sides = sides or torch_and_ours()
     report, end, shown = Report(), time.monotonic() + seconds, time.monotonic()
     while (report.programs < programs) if programs else (time.monotonic() < end):
@@ -420,9 +383,7 @@ def fuzz(
         report.answered += answered
         report.kinds[kind] += 1
         if kind in kinds:
-            small = minimised(
-                text, lambda shorter, kind=kind: difference(shorter, sides)[0] == kind
-            )
+            small = minimised(text, lambda shorter, kind=kind: difference(shorter, sides)[0] == kind)
             report.classes.setdefault((kind, ops_in(small)), []).append(small)
         if progress is not None and time.monotonic() - shown > 10:
             shown = time.monotonic()

@@ -1,8 +1,8 @@
 """Calls on x, as users write them, for layouts.py: separated by semicolons.
 
-{y}: a tensor of x's shape; {b}: one that broadcasts to it; {chan}: a number for each channel;
-{weight}, {kernel}, {depth}, {bias}: of layers; {d}, {e}: dimensions; {n}: up to the size of
-dimension d; {c}: the channels; {w}: the last size."""
+{y}: a tensor of x's shape; {b}: one that broadcasts to it; {chan}: a number for each channel; {weight}, {kernel},
+{depth}, {bias}: of layers; {d}, {e}: dimensions; {n}: up to the size of dimension d; {c}: the channels; {w}: the last
+size."""
 
 from __future__ import annotations
 

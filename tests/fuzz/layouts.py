@@ -1,8 +1,7 @@
-"""Ops on inputs that lie in memory in every way: values, strides, sharing, version and flags of
-what they give.
+"""Ops on inputs that lie in memory in every way: values, strides, sharing, version and flags of what they give.
 
-Half of the programs call one operator of torch's database of samples (operators.py); the others are
-chains of what users write, where one op's layout is the next one's input."""
+Half of the programs call one operator of torch's database of samples (operators.py); the others are chains of what
+users write, where one op's layout is the next one's input."""
 
 from __future__ import annotations
 
@@ -46,12 +45,9 @@ def works(lines: list[str], returns: str = "0") -> bool:
 
 
 def chain(rng: random.Random) -> tuple[list[str], str, list[str]]:
-    """An input, one to three calls after each other, of which each takes what the one before
-    gave."""
+    """An input, one to three calls after each other, of which each takes what the one before gave."""
     shape = shape_of(rng)
-    if (
-        rng.random() < 0.15 and shape and prod(shape) < 5000
-    ):  # kernels change at 512, 2^13 and 2^15 elements
+    if rng.random() < 0.15 and shape and prod(shape) < 5000:  # kernels change at 512, 2^13 and 2^15 elements
         shape = [n * rng.choice((4, 6, 8)) if prod(shape) < 5000 else n for n in shape]
     lines, call, names = laid(rng, "x", numbers(shape), shape), "x.clone()", ["x"]
     if rng.random() < 0.4:
@@ -71,19 +67,15 @@ def chain(rng: random.Random) -> tuple[list[str], str, list[str]]:
 
 
 def overlapping(lines: list[str]) -> bool:
-    """Whether elements of an input may share a place: NumPy and torch order their dimensions in
-    other ways."""
+    """Whether elements of an input may share a place: NumPy and torch order their dimensions in other ways."""
     return any("as_strided(" in line or "unfold(" in line for line in lines)
 
 
 def step(rng: random.Random, shape: list[int], overlaps: bool) -> tuple[list[str], str]:
-    """Lines for the other inputs, and a call; it writes to no x whose elements overlap, which ends
-    in any order."""
+    """Lines for the other inputs, and a call; it writes to no x whose elements overlap, which ends in any order."""
     n = len(shape)
     writes = rng.random() < 0.1 and not overlaps
-    call = rng.choice(
-        WRITES if writes else rng.choice([calls for dims, calls in CALLS if min(n, 5) in dims])
-    )
+    call = rng.choice(WRITES if writes else rng.choice([calls for dims, calls in CALLS if min(n, 5) in dims]))
     c, w = shape[1] if n > 1 else 1, shape[-1] if n else 1
     others = {
         "y": shape,
@@ -93,23 +85,12 @@ def step(rng: random.Random, shape: list[int], overlaps: bool) -> tuple[list[str
         "kernel": [size(rng), c, *rng.choice(((1, 1), (2, 2), (3, 3)))],
         "depth": [c, 1, 3, 3],
     }
-    more = [
-        line
-        for name, s in others.items()
-        if f"{{{name}}}" in call
-        for line in laid(rng, name, numbers(s), s)
-    ]
+    more = [line for name, s in others.items() if f"{{{name}}}" in call for line in laid(rng, name, numbers(s), s)]
     if "{bias}" in call:
         more.append(f"bias = {numbers(others['weight'][:1])}")
     d = rng.randrange(n) if n else 0
     most = max(1, shape[d] if n else 1)
-    given: dict[str, Any] = {
-        "d": d,
-        "e": rng.randrange(n) if n else 0,
-        "n": rng.randint(1, most),
-        "c": c,
-        "w": w,
-    }
+    given: dict[str, Any] = {"d": d, "e": rng.randrange(n) if n else 0, "n": rng.randint(1, most), "c": c, "w": w}
     return more, call.format(**{name: name for name in (*others, "bias")} | given)
 
 
@@ -124,12 +105,7 @@ def finished(rng: random.Random, lines: list[str], names: list[str]) -> list[str
     ends = [f"{lies}({n}), {n}._version - v[{i}]" for i, n in enumerate(names)]
     if not works(lines, seen.format(r="r")):
         many = f"[{seen.format(r='o')} for o in r]"
-        return [
-            *lines,
-            f"return [{many}, {', '.join(ends)}]"
-            if works([*lines, "r = list(r)"], many)
-            else "return r",
-        ]
+        return [*lines, f"return [{many}, {', '.join(ends)}]" if works([*lines, "r = list(r)"], many) else "return r"]
     if works(lines, "t.autograd.grad(r.sum(), r)") and not TIES.search("\n".join(lines)):
         end = rng.choice(ENDS)
         leaves = [line.split(" = ")[0] for line in lines if line.endswith(".requires_grad_()")]
@@ -139,12 +115,6 @@ def finished(rng: random.Random, lines: list[str], names: list[str]) -> list[str
                 lines = [*lines, f"{end}.backward()"]
                 ends += [f"{n}.grad is not None and [{n}.grad, steps({n}.grad)]" for n in marked]
             else:  # on the way to a leaf a gradient lies as it was computed
-                lines = [
-                    *lines,
-                    f"g = t.autograd.grad({end}, [{', '.join(marked)}], allow_unused=True)",
-                ]
-                ends += [
-                    f"g[{i}] is not None and [g[{i}], g[{i}].requires_grad]"
-                    for i in range(len(marked))
-                ]
+                lines = [*lines, f"g = t.autograd.grad({end}, [{', '.join(marked)}], allow_unused=True)"]
+                ends += [f"g[{i}] is not None and [g[{i}], g[{i}].requires_grad]" for i in range(len(marked))]
     return [*lines, f"return [{seen.format(r='r')}, {', '.join(ends)}]"]

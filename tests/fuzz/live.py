@@ -1,8 +1,8 @@
-"""Programs written one statement at a time, each run before it is kept: what a statement needs is
-read off live tensors.
+"""Programs written one statement at a time, each run before it is kept: what a statement needs is read off live
+tensors.
 
-A `Writer` holds the lines so far and the names they made in one library. `attempt` runs a statement
-and keeps it if it ran, so that nearly every program gives an answer in that library."""
+A `Writer` holds the lines so far and the names they made in one library. `attempt` runs a statement and keeps it if it
+ran, so that nearly every program gives an answer in that library."""
 
 from __future__ import annotations
 
@@ -16,22 +16,7 @@ from typing import Any
 
 from harness import names_of, restore, torn
 
-SHAPES = [
-    (3,),
-    (2, 3),
-    (2, 3),
-    (3, 3),
-    (2, 2, 3),
-    (2, 2, 2),
-    (4,),
-    (3, 1),
-    (1, 3),
-    (),
-    (1,),
-    (0,),
-    (2, 0),
-    (2, 1, 3),
-]
+SHAPES = [(3,), (2, 3), (2, 3), (3, 3), (2, 2, 3), (2, 2, 2), (4,), (3, 1), (1, 3), (), (1,), (0,), (2, 0), (2, 1, 3)]
 DTYPES = ["float64"] * 6 + ["float32"] * 4 + ["complex128", "complex64", "bfloat16", "float16"]
 NUMBERS = ["2", "0.5", "-1.5", "3", "0.25", "-1", "1.5"]
 
@@ -50,8 +35,7 @@ class Writer:
         self.inner = False  # whether the lines stand in a function
 
     def attempt(self, text: str, name: str | None = None) -> bool:
-        """Run a statement (with `name = ` before it, if a name is given); keep it if it ran and
-        made a small tensor."""
+        """Run a statement (with `name = ` before it, if a name is given); keep it if it ran and made a small tensor."""
         line = text if name is None else f"{name} = {text}"
         try:
             with warnings.catch_warnings():
@@ -77,9 +61,7 @@ class Writer:
 
     def tensors(self, where: Callable[[Any], bool] = lambda x: True) -> list[str]:
         made = [name for name in self.made if isinstance(self.scope[name], self.lib.Tensor)]
-        return [
-            name for name in made if holds(lambda x: where(x) and not torn(x), self.scope[name])
-        ]
+        return [name for name in made if holds(lambda x: where(x) and not torn(x), self.scope[name])]
 
     def pick(self, where: Callable[[Any], bool] = lambda x: True) -> str | None:
         """The name of a tensor, newer ones more often; None if there is none."""
@@ -106,9 +88,7 @@ class Writer:
         if dtype.startswith(("int", "uint")):
             return self.rng.randint(0, 3)
         real = round(self.rng.uniform(-2, 2), 1)
-        return (
-            f"{real}{round(self.rng.uniform(-2, 2), 1):+}j" if dtype.startswith("complex") else real
-        )
+        return f"{real}{round(self.rng.uniform(-2, 2), 1):+}j" if dtype.startswith("complex") else real
 
     def other(self, x: str) -> str:
         """An operand beside x: most often a tensor of its dtype."""
@@ -130,16 +110,7 @@ class Writer:
         shape, parts, rng = self.scope[x].shape, [], self.rng
         if rng.random() < 0.15:
             return rng.choice(
-                [
-                    f"{x} > 0",
-                    f"{x}.detach() < 0.5",
-                    "...",
-                    "None",
-                    "True",
-                    "False",
-                    "t.tensor(True)",
-                    "()",
-                ]
+                [f"{x} > 0", f"{x}.detach() < 0.5", "...", "None", "True", "False", "t.tensor(True)", "()"]
             )
         for size in shape[: rng.randint(1, max(len(shape), 1))]:
             parts.append(self.one_key(size))
@@ -171,8 +142,7 @@ class Writer:
 
 
 def holds(where: Callable[[Any], bool], x: Any) -> bool:
-    """Whether this holds of a tensor; torch refuses even to look at a view of `split` whose base
-    was written to."""
+    """Whether this holds of a tensor; torch refuses even to look at a view of `split` whose base was written to."""
     try:
         return where(x)
     except RuntimeError:
@@ -215,9 +185,7 @@ def permutation(writer: Writer, x: str) -> str:
 
 def indices(writer: Writer, x: str, count: int | None = None) -> str:
     n = max(min(writer.scope[x].shape, default=1), 1)
-    return (
-        f"t.tensor({[writer.rng.randrange(n) for _ in range(count or writer.rng.randint(1, 3))]})"
-    )
+    return f"t.tensor({[writer.rng.randrange(n) for _ in range(count or writer.rng.randint(1, 3))]})"
 
 
 def alike(where: Callable[[Any, Any], bool]) -> Callable[[Writer, str], str]:
@@ -233,15 +201,9 @@ def alike(where: Callable[[Any, Any], bool]) -> Callable[[Writer, str], str]:
 PLACES: dict[str, Callable[[Writer, str], str]] = {
     "x": lambda writer, x: x,
     "y": Writer.other,  # an operand: a tensor or a number
-    "z": alike(
-        lambda x, y: y.dtype == x.dtype and broadcasts(y.shape, x.shape)
-    ),  # a tensor that broadcasts to x
+    "z": alike(lambda x, y: y.dtype == x.dtype and broadcasts(y.shape, x.shape)),  # a tensor that broadcasts to x
     "same": alike(lambda x, y: y.dtype == x.dtype and y.shape == x.shape),
-    "mat": alike(
-        lambda x, y: (
-            y.dtype == x.dtype and y.dim() > 0 and x.dim() > 0 and y.shape[0] == x.shape[-1]
-        )
-    ),
+    "mat": alike(lambda x, y: y.dtype == x.dtype and y.dim() > 0 and x.dim() > 0 and y.shape[0] == x.shape[-1]),
     "any": lambda writer, x: writer.pick() or x,
     "leaf": lambda writer, x: writer.pick(lambda y: y.requires_grad and y.is_leaf) or x,
     "s": lambda writer, x: writer.rng.choice(NUMBERS),
@@ -257,9 +219,7 @@ PLACES: dict[str, Callable[[Writer, str], str]] = {
     "idx2": lambda writer, x: indices(writer, x, 2),
     "last": lambda writer, x: str(writer.scope[x].shape[-1] if writer.scope[x].dim() else 1),
     "len": lambda writer, x: str(writer.scope[x].shape[0] if writer.scope[x].dim() else 1),
-    "mask": lambda writer, x: writer.rng.choice(
-        [f"{x} > 0", f"{x}.detach() < 0.5", f"{x}.detach()[..., :1] > 0"]
-    ),
+    "mask": lambda writer, x: writer.rng.choice([f"{x} > 0", f"{x}.detach() < 0.5", f"{x}.detach()[..., :1] > 0"]),
     "dtype": lambda writer, x: str(writer.scope[x].dtype).split(".")[-1],
     "other_dtype": lambda writer, x: writer.rng.choice(DTYPES),
     "flag": lambda writer, x: writer.rng.choice(["True", "False"]),

@@ -1,5 +1,4 @@
-"""Texts of tensors that lie in memory in every way: permuted, channels_last, sliced, stepped,
-expanded, overlapping."""
+"""Texts of tensors that lie in memory in every way: permuted, channels_last, sliced, stepped, expanded, overlapping."""
 
 from __future__ import annotations
 
@@ -22,11 +21,8 @@ LAYOUTS = (
 )
 
 
-def laid(
-    rng: random.Random, name: str, values: str, shape: Sequence[int], keep: bool = False
-) -> list[str]:
-    """Lines that make `name` of the values, in one or two layouts. `keep`: the numbers stay as they
-    are."""
+def laid(rng: random.Random, name: str, values: str, shape: Sequence[int], keep: bool = False) -> list[str]:
+    """Lines that make `name` of the values, in one or two layouts. `keep`: the numbers stay as they are."""
     lines = [f"{name} = {values}"]
     for _ in range(1 if rng.random() < 0.8 else 2):
         how = rng.choice(LAYOUTS[:-3] if keep else LAYOUTS)
@@ -42,12 +38,8 @@ def changes(rng: random.Random, how: str, name: str, shape: tuple[int, ...]) -> 
     d = rng.randrange(n)
     if how == "permuted" and n > 1:
         dims = rng.sample(range(n), n)
-        return [
-            f"{name}.permute({tuple(dims)}).contiguous().permute({tuple(map(dims.index, range(n)))})"
-        ]
-    if (
-        how == "last" and n in (4, 5) and shape[1] != 1
-    ):  # torch goes by a step along one channel, which is free
+        return [f"{name}.permute({tuple(dims)}).contiguous().permute({tuple(map(dims.index, range(n)))})"]
+    if how == "last" and n in (4, 5) and shape[1] != 1:  # torch goes by a step along one channel, which is free
         return [f"{name}.contiguous(memory_format=t.channels_last{'_3d' * (n == 5)})"]
     if how in ("sliced", "last"):
         return [f"t.cat([{name}, {name}, {name}], {d}).narrow({d}, {shape[d]}, {shape[d]})"]
@@ -60,9 +52,7 @@ def changes(rng: random.Random, how: str, name: str, shape: tuple[int, ...]) -> 
     if how == "expanded":
         return [f"{name}.narrow({d}, 0, 1).expand({shape})"]
     if how == "overlapping":
-        steps = tuple(
-            rng.choice((1, 1, 2)) if prod(shape) > 2 * n * max(shape) else 1 for _ in shape
-        )
+        steps = tuple(rng.choice((1, 1, 2)) if prod(shape) > 2 * n * max(shape) else 1 for _ in shape)
         return [f"{name}.flatten().as_strided({shape}, {steps})"]
     if how == "unfolded" and n > 1:
         rows, width = shape[-2:]

@@ -1,5 +1,5 @@
-"""Calls of every operator that torch's own suites test, as texts: its samples are written out, each
-input in a layout."""
+"""Calls of every operator that torch's own suites test, as texts: its samples are written out, each input in a
+layout."""
 
 from __future__ import annotations
 
@@ -11,18 +11,15 @@ from typing import Any
 import memory_layouts
 
 MOST = 80  # elements of a sample's inputs
-# torch leaves these results as LAPACK, or MKL's FFT, has written them, most of them column after
-# column.
-AS_LEFT = re.compile(
-    r"linalg|fft|lu|qr|svd|cholesky|inverse|eig|lstsq|solve|geqrf|householder|pinverse|matrix_power"
-)
+# torch leaves these results as LAPACK, or MKL's FFT, has written them, most of them column after column.
+AS_LEFT = re.compile(r"linalg|fft|lu|qr|svd|cholesky|inverse|eig|lstsq|solve|geqrf|householder|pinverse|matrix_power")
 KINDS = ("float32", "float32", "float32", "int64", "bool", "complex64", "bfloat16")
 
 
 @cache
 def operators() -> list[Any]:
-    """torch's database, without what only runs on other devices or is no function of torch's;
-    native_group_norm reads its weights as if they had no gaps."""
+    """torch's database, without what only runs on other devices or is no function of torch's; native_group_norm reads
+    its weights as if they had no gaps."""
     from torch.testing._internal.common_methods_invocations import op_db
 
     apart = re.compile("jiterator|sparse|empty|native_group_norm")
@@ -76,9 +73,7 @@ def call(rng: random.Random) -> tuple[list[str], str, list[str]]:
         if rng.random() < 0.3 and names and args[0] == names[0]:
             short = op.name.split(".")[-1]
             overlaps = any("as_strided" in line or "unfold(" in line for line in lines)
-            method = (
-                short + "_" if op.inplace_variant and not overlaps and rng.random() < 0.6 else short
-            )
+            method = short + "_" if op.inplace_variant and not overlaps and rng.random() < 0.6 else short
             return lines, f"{names[0]}.{method}({', '.join(args[1:] + kwargs)})", names
         return lines, f"{path(op)}({', '.join(args + kwargs)})", names
 

@@ -1,9 +1,8 @@
-"""Plant faults in rushlight and count how many each fuzzer finds: `python tests/fuzz/plant.py
---seconds 30`.
+"""Plant faults in rushlight and count how many each fuzzer finds: `python tests/fuzz/plant.py --seconds 30`.
 
-Each fault is one wrong line, as a mistake would make it: a sign, a lost tangent, a missing version,
-a swapped stride. A fuzzer has found it when an answer is wrong that is right without the fault.
-Each pair of a fault and a fuzzer runs in a process of its own, for so many seconds."""
+Each fault is one wrong line, as a mistake would make it: a sign, a lost tangent, a missing version, a swapped stride. A
+fuzzer has found it when an answer is wrong that is right without the fault. Each pair of a fault and a fuzzer runs in a
+process of its own, for so many seconds."""
 
 from __future__ import annotations
 
@@ -37,10 +36,7 @@ def module(name: str) -> Any:
 
 @fault
 def gradient_of_a_write_leaks_to_what_was_there() -> None:
-    module("core.views").CopySlices.tensors = lambda self, g: (
-        g.clone(),
-        self.region.of(g).clone(),
-    )
+    module("core.views").CopySlices.tensors = lambda self, g: (g.clone(), self.region.of(g).clone())
 
 
 @fault
@@ -120,9 +116,7 @@ def tangent_of_the_second_factor_is_lost() -> None:
         op,
         args,
         outs,
-        [*given[:1], *[None] * len(given[1:])]
-        if op.name in ("mul", "mm") and given[0] is not None
-        else given,
+        [*given[:1], *[None] * len(given[1:])] if op.name in ("mul", "mm") and given[0] is not None else given,
         record,
     )
 
@@ -156,10 +150,7 @@ def out_dims_are_ignored() -> None:
 
 @fault
 def compiled_program_takes_other_numbers_for_the_same() -> None:
-    facts, trees = (
-        module("compile.guards.guard_predicates"),
-        module("compile.guards.pytree_signature"),
-    )
+    facts, trees = module("compile.guards.guard_predicates"), module("compile.guards.pytree_signature")
     equal, signature = facts.equal, trees.signature
 
     def of_type(value: Any, flat: list, others: list) -> Any:
@@ -177,9 +168,7 @@ def compiled_program_takes_other_numbers_for_the_same() -> None:
 def multiplication_by_two_is_left_out() -> None:
     simplify, check = module("compile.passes.simplify"), module("compile.run.verify")
     is_one = simplify.is_one
-    simplify.is_one = lambda v: (
-        is_one(v) or getattr(v, "size", 0) == 1 and float(v.ravel()[0]) == 2.0
-    )
+    simplify.is_one = lambda v: is_one(v) or getattr(v, "size", 0) == 1 and float(v.ravel()[0]) == 2.0
     check.difference = lambda *args: ""
 
 
@@ -207,8 +196,7 @@ def images_lose_channels_last() -> None:
 
 
 def search(name: str, kind: str, seconds: float, seed: int) -> str:
-    """Plant the fault and run the fuzzer until it makes an answer wrong: after how many programs
-    and seconds, or ''."""
+    """Plant the fault and run the fuzzer until it makes an answer wrong: after how many programs and seconds, or ''."""
     fuzzer = importlib.import_module(kind)
     sides = getattr(fuzzer, "sides", harness.torch_and_ours)()
 
@@ -259,9 +247,7 @@ def main() -> None:
                 str(args.seed),
             ]
             found = (
-                subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-                .stdout.strip()
-                .split("\n")[-1]
+                subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip().split("\n")[-1]
             )
             counts[kind] += bool(found)
             print(f"{name:52} {kind:11} {found or 'not found'}", flush=True)

@@ -1,8 +1,8 @@
-"""Sparse tensors in all layouts with autograd: made, converted, computed with, multiplied, reduced,
-indexed, made dense, differentiated once or twice.
+"""Sparse tensors in all layouts with autograd: made, converted, computed with, multiplied, reduced, indexed, made
+dense, differentiated once or twice.
 
-A program returns the dense values, the layout and the flag `is_coalesced` of what it made, and the
-gradients of its leaves with their layouts."""
+A program returns the dense values, the layout and the flag `is_coalesced` of what it made, and the gradients of its
+leaves with their layouts."""
 
 from __future__ import annotations
 
@@ -106,9 +106,8 @@ PLACES: dict[str, Any] = {
     "reduce": lambda rng: rng.choice(("sum", "mean", "amax", "amin")),
 }
 SHOWN = (
-    "show = lambda q, grad=False: None if q is None else [str(q.layout), "
-    "not grad and q.layout == t.sparse_coo and q._nnz() > 1 and q.is_coalesced(), "
-    "q.detach().to_dense()]"
+    "show = lambda q, grad=False: None if q is None else [str(q.layout), not grad and q.layout == t.sparse_coo "
+    "and q._nnz() > 1 and q.is_coalesced(), q.detach().to_dense()]"
 )
 
 
@@ -138,10 +137,7 @@ def sparse_source(writer: Writer, size: tuple[int, int], dtype: str) -> str:
     rng, leaf, made = writer.rng, writer.fresh(), writer.fresh()
     kind = rng.choice(("leaf", "dense", "values", "values", "csr", "hybrid"))
     if kind == "dense" or kind == "csr":
-        values = [
-            [writer.number(dtype) if rng.random() < 0.5 else 0 for _ in range(size[1])]
-            for _ in range(size[0])
-        ]
+        values = [[writer.number(dtype) if rng.random() < 0.5 else 0 for _ in range(size[1])] for _ in range(size[0])]
         text = f"t.tensor({values}, dtype=t.{dtype})".replace("'", "")
         layout = rng.choice(("to_sparse()", "to_sparse_csr()", "to_sparse_csc()"))
         if kind == "csr":
@@ -173,9 +169,7 @@ def step(writer: Writer, templates: tuple[str, ...]) -> None:
         for place in ("{s}", "{s2}", "{d}"):
             while place in text:
                 sparse = place != "{d}"
-                name = writer.pick(
-                    lambda x, sparse=sparse: (str(x.layout) != "torch.strided") == sparse
-                )
+                name = writer.pick(lambda x, sparse=sparse: (str(x.layout) != "torch.strided") == sparse)
                 if name is None:
                     break
                 text = text.replace(place, name, 1)
@@ -201,8 +195,4 @@ def ended(writer: Writer, leaves: list[str]) -> list[str]:
             f"return [{shown}, show(g, True), {grads}]",
         ]
     power = rng.choice(("", " ** 2"))
-    return [
-        dense,
-        f"((w * w.conj()).real.sum(){power}).backward()",
-        f"return [{shown}, {grads}]",
-    ]
+    return [dense, f"((w * w.conj()).real.sum(){power}).backward()", f"return [{shown}, {grads}]"]

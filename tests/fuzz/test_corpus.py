@@ -1,5 +1,5 @@
-"""Programs that once gave other answers than torch (tests/fuzz/corpus): each beside torch, or
-beside what torch answered."""
+"""Programs that once gave other answers than torch (tests/fuzz/corpus): each beside torch, or beside what torch
+answered."""
 
 from __future__ import annotations
 
@@ -32,9 +32,7 @@ def answered(text, torch):
     return [bool(made.error), made.leaves, differences.reason(text)]
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "text"), PROGRAMS, ids=[f"{kind}-{name}" for kind, name, _ in PROGRAMS]
-)
+@pytest.mark.parametrize(("kind", "name", "text"), PROGRAMS, ids=[f"{kind}-{name}" for kind, name, _ in PROGRAMS])
 def test_program(oracle, kind, name, text):
     harness.library("rushlight")
     refused, leaves, why = oracle(lambda torch: answered(text, harness.library("torch")))
@@ -53,8 +51,7 @@ def test_compiled_program(name, text):
 
 
 def test_differences_are_told_apart():
-    """A wrong number, a missing answer and an answer too many are what they are; rounding is not
-    wrong."""
+    """A wrong number, a missing answer and an answer too many are what they are; rounding is not wrong."""
     for wrong, kind in (
         ("t.tensor([1.5])", "wrong"),
         ("1 / 0", "refused"),
@@ -63,10 +60,7 @@ def test_differences_are_told_apart():
         ("t.tensor([[1.0]])", "wrong"),
         ("t.tensor([1])", "wrong"),
     ):
-        first, second = (
-            harness.run("return t.tensor([1.0])", rushlight),
-            harness.run(f"return {wrong}", rushlight),
-        )
+        first, second = harness.run("return t.tensor([1.0])", rushlight), harness.run(f"return {wrong}", rushlight)
         assert harness.compared(first, second) == kind
     assert harness.compared(second, harness.run("return 1 / 0", rushlight)) == "refused"
     assert harness.compared(harness.run("return 1 / 0", rushlight), second) == "accepted"
@@ -77,11 +71,7 @@ def test_minimised():
 
     def keeps(text):
         made = harness.run(text, rushlight)
-        return (
-            not made.error
-            and made.leaves[-1] is not None
-            and np.allclose(made.leaves[-1], 3 * np.sin(2))
-        )
+        return not made.error and made.leaves[-1] is not None and np.allclose(made.leaves[-1], 3 * np.sin(2))
 
     text = (
         "a = t.ones(2)\nb = a * 2\nwith t.no_grad():\n    c = b.sin()\n    c.mul_(3)\nd = c.abs()\n"

@@ -1,5 +1,5 @@
-"""Bad values, empty tensors and failed calls: the programs that once diverged, and short runs of
-the fuzzers (empties.py, bad_values.py, failures.py)."""
+"""Bad values, empty tensors and failed calls: the programs that once diverged, and short runs of the fuzzers
+(empties.py, bad_values.py, failures.py)."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ EMPTY = {
     "householder_product": "return t.linalg.householder_product(t.ones(2, 0, 5, 5), t.ones(2, 1, 5))",
     "index_add": "x = t.ones(0, 3, requires_grad=True)\n"
     "x.index_add(1, t.tensor([0, 1]), t.ones(0, 2)).sum().backward()\nreturn x.grad",
-    "x[:, i]": "x = t.ones(0, 3, requires_grad=True)\nx[:, t.tensor([0, 1])].sum().backward()\n"
-    "return x.grad",
+    "x[:, i]": "x = t.ones(0, 3, requires_grad=True)\nx[:, t.tensor([0, 1])].sum().backward()\nreturn x.grad",
 }
 BAD = """
 tensor('text'); tensor(['a']); tensor(2**63); tensor(2**70); tensor([2**63]); tensor([-1, 2**63]); tensor([True, 2**70]); tensor([1.0, 2**70]);

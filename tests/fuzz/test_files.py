@@ -61,10 +61,7 @@ def tensor(storage, sizes, strides):
         (b"cbuiltins\nset\n](" + TWICE + b"e\x85R", "dict key is a tuple"),
         (b"ccollections\nOrderedDict\n](" + TWICE + b"N\x86e\x85R", "dict key is a tuple"),
         (b"ccollections\nCounter\n](" + TWICE + b"e\x85R", "dict key is a tuple"),
-        (
-            b"}" + b")" + b"\x85" * 10**5 + b"Ns",
-            "dict key is a tuple",
-        ),  # deep: a stack overflow
+        (b"}" + b")" + b"\x85" * 10**5 + b"Ns", "dict key is a tuple"),  # deep: a stack overflow
         (b"}\x8a\x10" + b"\1" * 16 + b"Ns", "dict key is an int"),
         (b"ctorch.serialization\n_get_layout\n" + TWICE + b"\x85R", "layout"),
         (STORAGE[:-8] + TWICE + b"K\1tQ", "damaged"),
@@ -72,14 +69,8 @@ def tensor(storage, sizes, strides):
         (tensor(STORAGE % b"K\4", b"K\3K\2\x85", b"J\xff\xff\xff\xff\x85"), "0 or more"),
         (tensor(STORAGE % b"K\4", b"K\0K\2\x85", b"K\1K\1\x86"), "strides"),
         (b"]q\0(" + b"K\1" * 1000 + b"e0" + b"cbuiltins\nset\nh\0\x85R0" * 5000, "copies"),
-        (
-            tensor(STORAGE % b"K\4", b"K\0K\2\x85", b"K\1\x85") + b"(K\0K\1u",
-            "puts items into a Tensor",
-        ),
-        (
-            b"cbuiltins\nset\n" + tensor(STORAGE % b"K\4", b"K\0K\2\x85", b"K\1\x85") + b"\x85R",
-            "of a Tensor",
-        ),
+        (tensor(STORAGE % b"K\4", b"K\0K\2\x85", b"K\1\x85") + b"(K\0K\1u", "puts items into a Tensor"),
+        (b"cbuiltins\nset\n" + tensor(STORAGE % b"K\4", b"K\0K\2\x85", b"K\1\x85") + b"\x85R", "of a Tensor"),
     ],
 )
 def test_pickles_that_mean_harm(content, words):
@@ -101,13 +92,7 @@ def test_a_conjugate_takes_no_more_memory_than_its_storage():
         flag = b"}X\4\0\0\0conj\x88s"
         z.writestr(
             "a/data.pkl",
-            b"\x80\2ctorch._utils\n_rebuild_tensor_v2\n("
-            + storage
-            + b"K\0"
-            + many
-            + b"K\0\x85\x89}"
-            + flag
-            + b"tR.",
+            b"\x80\2ctorch._utils\n_rebuild_tensor_v2\n(" + storage + b"K\0" + many + b"K\0\x85\x89}" + flag + b"tR.",
         )
         z.writestr("a/data/0", np.array([1 + 2j], np.complex64).tobytes())
     file.seek(0)
@@ -145,12 +130,7 @@ def npy(array):
     ("file", "words"),
     [
         (zipped([("x.npy", npy(np.ones(3)).replace(b"(3,)", b"(2,)"))]), "in 24 bytes"),
-        (
-            zipped(
-                [("x.npy", npy(np.ones(3)).replace(b"(3,), }" + b" " * 12, b"(1099511627776,), }"))]
-            ),
-            "damaged",
-        ),
+        (zipped([("x.npy", npy(np.ones(3)).replace(b"(3,), }" + b" " * 12, b"(1099511627776,), }"))]), "damaged"),
         (zipped([("x.npy", npy(np.ones(1))), ("x", npy(np.zeros(1)))]), "twice"),
         (zipped([("x.npy", npy(np.zeros(2**26)))], zipfile.ZIP_DEFLATED), "would unpack"),
         (zipped([("x.npy", npy(np.array([None], object)))]), "damaged"),

@@ -1,9 +1,8 @@
-"""Whole trainings by torch and by rushlight: random modules, losses, optimizers, schedules, mixed
-precision, accumulation, averages, and a checkpoint in the middle that other objects read.
+"""Whole trainings by torch and by rushlight: random modules, losses, optimizers, schedules, mixed precision,
+accumulation, averages, and a checkpoint in the middle that other objects read.
 
-The losses, the parameters, the optimizer's state, the rates and the next random number are
-compared. A bias before a normalization has a gradient of rounding noise only, which Adam turns into
-whole steps; so such layers have no bias."""
+The losses, the parameters, the optimizer's state, the rates and the next random number are compared. A bias before a
+normalization has a gradient of rounding noise only, which Adam turns into whole steps; so such layers have no bias."""
 
 from __future__ import annotations
 
@@ -84,8 +83,8 @@ LOSSES = [
     "F.cosine_embedding_loss(o, y, t.ones(len(o)))",
     "F.mse_loss(o, y) + 0.01 * sum(p.abs().sum() for p in m.parameters())",
 ]
-# Not centered RMSprop, nor SGD with nesterov: the first divides by a difference of nearly equal
-# numbers, the second adds to `.grad` in torch's foreach form (docs/differences.md).
+# Not centered RMSprop, nor SGD with nesterov: the first divides by a difference of nearly equal numbers, the second
+# adds to `.grad` in torch's foreach form (docs/differences.md).
 OPTIMIZERS = [
     *("SGD({p}, 0.05)", "SGD({p}, 0.05, momentum=0.9)", "Adam({p}, 0.01)"),
     *("SGD({p}, 0.05, momentum=0.9, dampening=0.1, weight_decay=0.01)", "AdamW({p}, 0.01)"),
@@ -174,9 +173,7 @@ AVERAGES = [
 ]
 
 
-def construction(
-    rng: random.Random, schedule: str | None, average: str | None, amp: bool
-) -> list[str]:
+def construction(rng: random.Random, schedule: str | None, average: str | None, amp: bool) -> list[str]:
     """The function that makes model, optimizer, schedule and average.
 
     In mixed precision, rules that divide by the size of a gradient enlarge its rounding: SGD."""
@@ -184,9 +181,7 @@ def construction(
     inside = [*layers(rng), "nn.Linear(6, 6)"]
     if average is not None:  # a module whose weight is computed cannot be copied
         inside = [re.sub(r"nn\.utils\.(spectral_norm)\((.*?\))\)", r"\2", part) for part in inside]
-    optimizer = rng.choice(OPTIMIZERS[:2] if amp else OPTIMIZERS).replace(
-        "{p}", rng.choice(PARAMETERS)
-    )
+    optimizer = rng.choice(OPTIMIZERS[:2] if amp else OPTIMIZERS).replace("{p}", rng.choice(PARAMETERS))
     return [
         "def make():",
         f"    m = nn.Sequential({', '.join(inside)})",
@@ -207,10 +202,7 @@ def step(rng: random.Random, schedule: str | None, average: str | None, amp: boo
         else "if i % 2 == 0: o.zero_grad()",  # accumulates over two steps
         "x, y = t.randn(4, 6), t.randn(4, 6)",
     ]
-    update = [
-        *([rng.choice(CLIPS)] if rng.random() < 0.4 else []),
-        "o.step()",
-    ]
+    update = [*([rng.choice(CLIPS)] if rng.random() < 0.4 else []), "o.step()"]
     if amp:
         inside += ["with t.autocast('cpu', t.bfloat16): out = m(x)", "out = out.float()"]
     else:
@@ -221,11 +213,7 @@ def step(rng: random.Random, schedule: str | None, average: str | None, amp: boo
         inside.append("s.step(1.0)" if "Plateau" in schedule else "s.step()")
     if average is not None:
         inside.append("a.update_parameters(m)")
-    return [
-        "def one(m, o, s, a, i):",
-        *(f"    {line}" for line in inside),
-        "    return loss.detach()",
-    ]
+    return ["def one(m, o, s, a, i):", *(f"    {line}" for line in inside), "    return loss.detach()"]
 
 
 CLIPS = [
@@ -265,8 +253,8 @@ def middle(rng: random.Random, steps: int, schedule: str | None) -> list[str]:
 
 
 def end(rng: random.Random, amp: bool) -> list[str]:
-    """What is compared. Numbers of mixed precision are rounded, since sums in half precision differ
-    in their last places."""
+    """What is compared. Numbers of mixed precision are rounded, since sums in half precision differ in their last
+    places."""
     whole = [
         "state = [v for v in m.state_dict().values()]",
         "slots = [v for part in o.state_dict()['state'].values() for v in part.values()]",

@@ -1,10 +1,9 @@
 """Random functions of 2 to 8 ops under transforms, nested up to depth 3.
 
-A program defines custom Functions and modules, a function (bodies.py), wraps it in transforms,
-makes inputs and calls the result: plainly, on the tape, in forward mode or by autograd.functional.
-torch runs each part as soon as it is made; what torch refuses is left out, but for one in ten. So
-are programs whose answer jumps where the inputs move a little: at a kink, a tie or a singular
-matrix several answers are right."""
+A program defines custom Functions and modules, a function (bodies.py), wraps it in transforms, makes inputs and calls
+the result: plainly, on the tape, in forward mode or by autograd.functional. torch runs each part as soon as it is made;
+what torch refuses is left out, but for one in ten. So are programs whose answer jumps where the inputs move a little:
+at a kink, a tie or a singular matrix several answers are right."""
 
 from __future__ import annotations
 
@@ -47,14 +46,7 @@ def used(lines: list[str]) -> list[str]:
     text = "\n".join(lines)
     for name in ("S0", "S1", "m0", "m1"):
         if len(re.findall(rf"\b{name}[.(,]", text)) < 1 + text.count(f"return {name}.apply(x"):
-            start = next(
-                (
-                    i
-                    for i, line in enumerate(lines)
-                    if line.startswith((f"class {name}(", f"{name} ="))
-                ),
-                None,
-            )
+            start = next((i for i, line in enumerate(lines) if line.startswith((f"class {name}(", f"{name} ="))), None)
             if start is not None:
                 end = next(i for i in range(start + 1, len(lines)) if not lines[i].startswith(" "))
                 lines = lines[:start] + lines[end:]
@@ -62,33 +54,27 @@ def used(lines: list[str]) -> list[str]:
 
 
 class Argument:
-    """What a function takes: a name, the shape and the kind: float, int (indices) or bool
-    (masks)."""
+    """What a function takes: a name, the shape and the kind: float, int (indices) or bool (masks)."""
 
     def __init__(self, name: str, shape: tuple, kind: str, salt: int):
         self.name, self.shape, self.kind, self.salt = name, tuple(shape), kind, salt
 
     def text(self, dtype: str, moved: float = 0.0) -> str:
-        """An expression for a tensor of the shape; `moved`: about how far its numbers lie from
-        those of the program."""
+        """An expression for a tensor of the shape; `moved`: about how far its numbers lie from those of the program."""
         n = torch.Size(self.shape).numel()
         shape = ", ".join(map(str, self.shape)) or "()"
         if self.kind == "int":
             return f"(t.arange({n}) * {2 * self.salt + 3} // 2 % 2).reshape({shape})"
         if self.kind == "bool":
             return f"(t.arange({n}) * {self.salt + 1} % 3 > 0).reshape({shape})"
-        start = (
-            f"0.{self.salt}" if not moved else repr(0.1 * self.salt + (1 + 0.7 * self.salt) * moved)
-        )
+        start = f"0.{self.salt}" if not moved else repr(0.1 * self.salt + (1 + 0.7 * self.salt) * moved)
         return f"(t.arange({n}, dtype=t.{dtype}) * {1.3 + moved} + {start}).sin().reshape({shape})"
 
     def value(self, dtype: str) -> torch.Tensor:
         return eval(self.text(dtype), {"t": torch})
 
     def batched(self, size: int, dim: int) -> Argument:
-        return Argument(
-            self.name, (*self.shape[:dim], size, *self.shape[dim:]), self.kind, self.salt
-        )
+        return Argument(self.name, (*self.shape[:dim], size, *self.shape[dim:]), self.kind, self.salt)
 
 
 def near(a: Any, b: Any, far: float) -> bool:
@@ -142,9 +128,7 @@ class Program:
         )
         first = rng.choice(SHAPES)
         shapes = [first if rng.random() < 0.5 else rng.choice(SHAPES) for _ in kinds]
-        salts = rng.sample(
-            range(1, 10), len(kinds)
-        )  # equal arguments would be ties of all their numbers
+        salts = rng.sample(range(1, 10), len(kinds))  # equal arguments would be ties of all their numbers
         self.arguments = [
             Argument(name, (2,) if kind == "int" and rng.random() < 0.6 else shape, kind, salt)
             for name, shape, kind, salt in zip("xyz", shapes, kinds, salts)
@@ -155,9 +139,7 @@ class Program:
             if len(body.lines) >= count:
                 break
             body.line()
-        return len(body.lines) > 1 and self.defined(
-            "f", [*body.lines, f"    return {body.result()}"]
-        )
+        return len(body.lines) > 1 and self.defined("f", [*body.lines, f"    return {body.result()}"])
 
     def defined(self, name: str, lines: list[str], refused: bool = False) -> bool:
         """Whether torch runs the function on its arguments; then it is the program's function."""
@@ -165,9 +147,7 @@ class Program:
         text = [f"def {name}({names}):", *lines]
         return self.taken(name, text, self.arguments, refused)
 
-    def taken(
-        self, name: str, text: list[str], arguments: list[Argument], refused: bool = False
-    ) -> bool:
+    def taken(self, name: str, text: list[str], arguments: list[Argument], refused: bool = False) -> bool:
         """The same for lines that make `name`, of these arguments."""
         try:
             exec("\n".join(text), self.scope)
@@ -176,9 +156,7 @@ class Program:
             outs = [o for part in outs for o in (part if isinstance(part, tuple) else (part,))]
             if sum(o.numel() for o in outs) > 300 or not any(o.is_floating_point() for o in outs):
                 return False
-            if not all(
-                bool(o.isfinite().all()) and float(o.detach().abs().max()) < 1e5 for o in outs
-            ):
+            if not all(bool(o.isfinite().all()) and float(o.detach().abs().max()) < 1e5 for o in outs):
                 return False
             self.out = out
         except Exception:
@@ -201,37 +179,22 @@ class Program:
         lines = [f"    r = {call}"]
         if not isinstance(self.out, tuple):
             weight = self.rng.choice(["r.sum()", "(r * r).sum()", "r.cos().sum()", "r.mean()"])
-            return [
-                *lines,
-                f"    return {weight if self.out.dim() or self.rng.random() < 0.3 else 'r'}",
-            ]
+            return [*lines, f"    return {weight if self.out.dim() or self.rng.random() < 0.3 else 'r'}"]
         parts = [
             f"(r[{i}] * r[{i}]).sum()"
             for i, o in enumerate(self.out)
             if isinstance(o, torch.Tensor) and o.is_floating_point()
         ]
-        parts += [
-            f"r[{i}][{j}].sum()"
-            for i, o in enumerate(self.out)
-            if isinstance(o, tuple)
-            for j in range(len(o))
-        ]
+        parts += [f"r[{i}][{j}].sum()" for i, o in enumerate(self.out) if isinstance(o, tuple) for j in range(len(o))]
         return [*lines, f"    return {' + '.join(parts)}"]
 
     def tangent(self, name: str) -> str:
-        return self.rng.choice(
-            [f"{name}.cos()", f"t.ones_like({name})", f"{name} * 0 + 1", f"{name} * {name}"]
-        )
+        return self.rng.choice([f"{name}.cos()", f"t.ones_like({name})", f"{name} * 0 + 1", f"{name} * {name}"])
 
     def part(self) -> tuple[str, str, str]:
-        """(names of some arguments, as a lambda's, the call of the function): the others are closed
-        over."""
+        """(names of some arguments, as a lambda's, the call of the function): the others are closed over."""
         floats = self.floats()
-        some = (
-            self.rng.sample(floats, self.rng.randint(1, len(floats)))
-            if self.rng.random() < 0.3
-            else floats[:1]
-        )
+        some = self.rng.sample(floats, self.rng.randint(1, len(floats))) if self.rng.random() < 0.3 else floats[:1]
         names = ", ".join(a.name for a in some)
         return names, f"lambda {names}: {self.name}({self.names()})", f"{self.name}({self.names()})"
 
@@ -267,11 +230,7 @@ class Program:
     def by_vmap(self, name: str, refused: bool) -> bool:
         rng, size = self.rng, self.size
         dims: list[int | None] = [
-            None
-            if rng.random() < 0.3
-            else rng.randint(0, len(a.shape))
-            if rng.random() < 0.4
-            else 0
+            None if rng.random() < 0.3 else rng.randint(0, len(a.shape)) if rng.random() < 0.4 else 0
             for a in self.arguments
         ]
         if all(d is None for d in dims):
@@ -283,9 +242,7 @@ class Program:
                 for d, a in zip(dims, self.arguments)
             ]
             settings.append(f"in_dims={tuple(shown)}")
-        if rng.random() < 0.2 and all(
-            d is not None for d in dims
-        ):  # torch misplaces the batch of what it does not map
+        if rng.random() < 0.2 and all(d is not None for d in dims):  # torch misplaces the batch of what it does not map
             settings.append(f"out_dims={rng.choice([0, 1, -1])}")
         if rng.random() < 0.12:
             settings.append(f"chunk_size={rng.choice([1, 2, 4])}")
@@ -293,27 +250,16 @@ class Program:
             settings.append(f"randomness={rng.choice(['same', 'different'])!r}")
         made = [a if d is None else a.batched(size, d) for a, d in zip(self.arguments, dims)]
         f = self.name
-        if (
-            len(self.arguments) > 1 and dims[-1] is None and rng.random() < 0.2
-        ):  # by keyword: not mapped
+        if len(self.arguments) > 1 and dims[-1] is None and rng.random() < 0.2:  # by keyword: not mapped
             last = self.arguments[-1].name
-            settings = [
-                f"in_dims={tuple(dims[:-1])}",
-                *[s for s in settings if not s.startswith("in_dims")],
-            ]
+            settings = [f"in_dims={tuple(dims[:-1])}", *[s for s in settings if not s.startswith("in_dims")]]
             names = ", ".join(a.name for a in self.arguments[:-1])
             mapped = ", ".join([f"func.vmap({f}", *settings])
-            return self.defined_of(
-                name, made, f"    return {mapped})({names}, {last}={last})", refused
-            )
-        return self.taken(
-            name, [f"{name} = {', '.join([f'func.vmap({f}', *settings])})"], made, refused
-        )
+            return self.defined_of(name, made, f"    return {mapped})({names}, {last}={last})", refused)
+        return self.taken(name, [f"{name} = {', '.join([f'func.vmap({f}', *settings])})"], made, refused)
 
     def defined_of(self, name: str, arguments: list[Argument], line: str, refused: bool) -> bool:
-        return self.taken(
-            name, [f"def {name}({', '.join(a.name for a in arguments)}):", line], arguments, refused
-        )
+        return self.taken(name, [f"def {name}({', '.join(a.name for a in arguments)}):", line], arguments, refused)
 
     def scalar(self, name: str) -> str | None:
         """The name of a function that gives one number."""
@@ -343,17 +289,9 @@ class Program:
 
     def by_vjp(self, name: str, refused: bool) -> bool:
         names, f, _ = self.part()
-        pulled = (
-            "tuple(t.ones_like(o) for o in out)"
-            if isinstance(self.out, tuple)
-            else self.tangent("out")
-        )
+        pulled = "tuple(t.ones_like(o) for o in out)" if isinstance(self.out, tuple) else self.tangent("out")
         what = self.rng.choice(["pull(v)", "pull(v)[0]", "out, pull(v)", "out, pull(v)[0]"])
-        lines = [
-            f"    out, pull = func.vjp({f}, {names})",
-            f"    v = {pulled}",
-            f"    return {what}",
-        ]
+        lines = [f"    out, pull = func.vjp({f}, {names})", f"    v = {pulled}", f"    return {what}"]
         return self.defined(name, lines, refused)
 
     def by_jvp(self, name: str, refused: bool) -> bool:
@@ -367,11 +305,7 @@ class Program:
         names, f, _ = self.part()
         which = self.rng.choice(["jacrev", "jacfwd", "jacfwd"])
         settings = f", argnums={tuple(range(names.count(',') + 1))}" if "," in names else ""
-        settings += (
-            self.rng.choice(["", "", "", ", chunk_size=1", ", chunk_size=2"])
-            if which == "jacrev"
-            else ""
-        )
+        settings += self.rng.choice(["", "", "", ", chunk_size=1", ", chunk_size=2"]) if which == "jacrev" else ""
         return self.defined(name, [f"    return func.{which}({f}{settings})({names})"], refused)
 
     def by_hessian(self, name: str, refused: bool) -> bool:
@@ -379,15 +313,11 @@ class Program:
         if s is None:
             return False
         a = self.rng.choice(self.floats()).name
-        return self.defined(
-            name, [f"    return func.hessian(lambda {a}: {s}({self.names()}))({a})"], refused
-        )
+        return self.defined(name, [f"    return func.hessian(lambda {a}: {s}({self.names()}))({a})"], refused)
 
     def by_linearize(self, name: str, refused: bool) -> bool:
         """torch traces the function, which is slow and crashes for some: jvp is the reference."""
-        if re.search(
-            r"no_grad|set_grad", "".join(self.lines)
-        ):  # the derivative of jvp's tangent stops there
+        if re.search(r"no_grad|set_grad", "".join(self.lines)):  # the derivative of jvp's tangent stops there
             return False
         repeats = re.search(r"put|scatter|index_copy|tensor\(\[0, 0\]\)", "".join(self.lines))
         if repeats or len(self.floats()) < len(self.arguments):
@@ -400,8 +330,7 @@ class Program:
             [
                 f"    v = ({tangents},)",
                 f"    if t.__name__ == 'torch': made = func.jvp({f}, ({names},), v)",
-                f"    else: made = (lambda out, push: (out, push(*v)))(*func.linearize({f}, "
-                f"{names}))",
+                f"    else: made = (lambda out, push: (out, push(*v)))(*func.linearize({f}, {names}))",
                 f"    return {what}",
             ],
             refused,
@@ -409,38 +338,25 @@ class Program:
 
     def by_checkpoint(self, name: str, refused: bool) -> bool:
         kind = self.rng.choice([False, False, True]) and "make_dual" not in "".join(self.lines)
-        line = (
-            f"    return t.utils.checkpoint.checkpoint({self.name}, {self.names()}, "
-            f"use_reentrant={kind})"
-        )
+        line = f"    return t.utils.checkpoint.checkpoint({self.name}, {self.names()}, use_reentrant={kind})"
         return self.defined(name, [line], refused)
 
     def by_hooks(self, name: str, refused: bool) -> bool:
         hooks = self.rng.choice(["lambda q: q, lambda q: q", "lambda q: q.clone(), lambda q: q"])
         return self.defined(
             name,
-            [
-                f"    with t.autograd.graph.saved_tensors_hooks({hooks}):",
-                f"        return {self.name}({self.names()})",
-            ],
+            [f"    with t.autograd.graph.saved_tensors_hooks({hooks}):", f"        return {self.name}({self.names()})"],
             refused,
         )
 
     def by_modes(self, name: str, refused: bool) -> bool:
-        mode = self.rng.choice(
-            ["no_grad()", "inference_mode()", "enable_grad()", "set_grad_enabled(False)"]
-        )
-        return self.defined(
-            name, [f"    with t.{mode}:", f"        return {self.name}({self.names()})"], refused
-        )
+        mode = self.rng.choice(["no_grad()", "inference_mode()", "enable_grad()", "set_grad_enabled(False)"])
+        return self.defined(name, [f"    with t.{mode}:", f"        return {self.name}({self.names()})"], refused)
 
     def by_autocast(self, name: str, refused: bool) -> bool:
         return self.defined(
             name,
-            [
-                "    with t.autocast('cpu', dtype=t.bfloat16):",
-                f"        return {self.name}({self.names()})",
-            ],
+            ["    with t.autocast('cpu', dtype=t.bfloat16):", f"        return {self.name}({self.names()})"],
             refused,
         )
 
@@ -507,20 +423,10 @@ class Program:
 
     # -- the call ----------------------------------------------------------------------------------
 
-    CALLS = {
-        "plain": 8,
-        "backward": 7,
-        "grads": 4,
-        "twice": 2,
-        "dual": 4,
-        "functional": 4,
-        "modes": 3,
-        "batched": 1,
-    }
+    CALLS = {"plain": 8, "backward": 7, "grads": 4, "twice": 2, "dual": 4, "functional": 4, "modes": 3, "batched": 1}
 
     def call(self) -> bool:
-        """Inputs, and what is asked of the function; whether torch answered, if it had to, and
-        steadily."""
+        """Inputs, and what is asked of the function; whether torch answered, if it had to, and steadily."""
         refused = self.rng.random() < 0.06
         for _ in range(5):
             which = self.rng.choices(list(self.CALLS), list(self.CALLS.values()))[0]
@@ -558,22 +464,14 @@ class Program:
     def called_modes(self) -> list[str]:
         mode = self.rng.choice(["no_grad", "inference_mode", "enable_grad"])
         grad = [f"{self.floats()[0].name}.requires_grad_()"] if self.rng.random() < 0.5 else []
-        return [
-            *grad,
-            f"with t.{mode}(): r = {self.name}({self.names()})",
-            f"return [r, {self.names()}]",
-        ]
+        return [*grad, f"with t.{mode}(): r = {self.name}({self.names()})", f"return [r, {self.names()}]"]
 
     def tape(self) -> tuple[list[str], list[str]]:
-        """(lines that compute a number s from variables, the names of the variables). s depends on
-        each variable, so that no answer depends on whether a constant requires grad."""
-        chosen = [a.name for a in self.floats() if self.rng.random() < 0.8] or [
-            self.floats()[0].name
-        ]
+        """(lines that compute a number s from variables, the names of the variables). s depends on each variable, so
+        that no answer depends on whether a constant requires grad."""
+        chosen = [a.name for a in self.floats() if self.rng.random() < 0.8] or [self.floats()[0].name]
         lines = self.total(f"{self.name}({self.names()})")
-        total = " + ".join(
-            [lines[1].replace("    return", "s ="), *(f"(0 * {n}).sum()" for n in chosen)]
-        )
+        total = " + ".join([lines[1].replace("    return", "s ="), *(f"(0 * {n}).sum()" for n in chosen)])
         return [*[f"{n}.requires_grad_()" for n in chosen], lines[0].strip(), total], chosen
 
     def called_backward(self) -> list[str]:
@@ -587,10 +485,7 @@ class Program:
 
     def called_grads(self) -> list[str]:
         lines, chosen = self.tape()
-        return [
-            *lines,
-            f"return [r, t.autograd.grad(s, [{', '.join(chosen)}], materialize_grads=True)]",
-        ]
+        return [*lines, f"return [r, t.autograd.grad(s, [{', '.join(chosen)}], materialize_grads=True)]"]
 
     def called_twice(self) -> list[str]:
         lines, chosen = self.tape()
@@ -654,8 +549,7 @@ class Program:
                 f"{at}.jacobian({f}, {inputs}, vectorize=True, strategy='forward-mode')",
                 f"{at}.hessian({total}, {inputs}{extra})",
                 f"{at}.hessian({total}, {inputs}, vectorize=True)",
-                f"{at}.hessian({total}, {inputs}, vectorize=True, "
-                "outer_jacobian_strategy='forward-mode')",
+                f"{at}.hessian({total}, {inputs}, vectorize=True, outer_jacobian_strategy='forward-mode')",
                 f"{at}.jvp({f}, {inputs}, {vectors}{extra})",
                 f"{at}.vjp({total}, {inputs}, t.tensor(1.5, dtype=t.{self.dtype}){extra})",
                 f"{at}.vhp({total}, {inputs}, {vectors})",

@@ -52,9 +52,7 @@ def modules(t):
         def __init__(self):
             super().__init__()
             self.conv, self.bn = nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2)
-            self.deep = nn.Sequential(
-                nn.Sequential(nn.Conv2d(2, 3, 1), nn.BatchNorm2d(3)), nn.ReLU()
-            )
+            self.deep = nn.Sequential(nn.Sequential(nn.Conv2d(2, 3, 1), nn.BatchNorm2d(3)), nn.ReLU())
 
         def forward(self, x):
             return self.deep(self.bn(self.conv(x))).flatten(1)
@@ -111,9 +109,7 @@ def test_layers_are_fused_by_hand():
     for node in g.graph.nodes:
         if node.op == "call_module" and isinstance(found[node.target], rushlight.nn.BatchNorm2d):
             before = node.args[0]
-            g.add_submodule(
-                before.target, fuse_conv_bn_eval(found[before.target], found[node.target])
-            )
+            g.add_submodule(before.target, fuse_conv_bn_eval(found[before.target], found[node.target]))
             node.replace_all_uses_with(before)
             g.graph.erase_node(node)
     g.recompile()
@@ -168,9 +164,7 @@ def test_transformed(oracle):
                 return super().call_method("tanh" if target == "sigmoid" else target, args, kwargs)
 
         if t is rushlight:
-            return (
-                Negating(t.fx.symbolic_trace(lambda x: t.sigmoid(x) + x.sigmoid())).transform().code
-            )
+            return Negating(t.fx.symbolic_trace(lambda x: t.sigmoid(x) + x.sigmoid())).transform().code
         return (
             "\n\n\ndef forward(self, x):\n    neg = torch.neg(x)\n    tanh = x.tanh();  x = None\n"
             "    add = neg + tanh;  neg = tanh = None\n    return add\n    "
@@ -197,10 +191,7 @@ def test_what_cannot_be_followed(name):
     ):
         rushlight.fx.symbolic_trace(REFUSED[name])
     assert rushlight.relu(rushlight.ones(1)).item() == 1.0  # all is as it was
-    assert (
-        not hasattr(rushlight.relu, "__wrapped__")
-        or rushlight.relu.__wrapped__ is not rushlight.relu
-    )
+    assert not hasattr(rushlight.relu, "__wrapped__") or rushlight.relu.__wrapped__ is not rushlight.relu
     assert math.sqrt.__class__ is len.__class__
 
 
@@ -213,9 +204,7 @@ def test_arguments_that_are_known():
     with pytest.raises(AssertionError, match="flag has been specialized to have value False"):
         g(rushlight.ones(1), True)
     with pytest.warns(UserWarning, match="correct input flag"):
-        g = rushlight.fx.symbolic_trace(
-            lambda flag, x: x if flag.sum() > 0 else -x, {"flag": rushlight.ones(2)}
-        )
+        g = rushlight.fx.symbolic_trace(lambda flag, x: x if flag.sum() > 0 else -x, {"flag": rushlight.ones(2)})
     assert g(rushlight.zeros(2), rushlight.ones(1)).item() == 1.0
 
 
@@ -232,12 +221,7 @@ def test_functions_that_stay_whole():
         rushlight.fx.symbolic_trace(lambda x: helper(x) * 2)
     rushlight.fx.wrap("helper")
     g = rushlight.fx.symbolic_trace(lambda x: helper(x) * 2)
-    assert [n.op for n in g.graph.nodes] == [
-        "placeholder",
-        "call_function",
-        "call_function",
-        "output",
-    ]
+    assert [n.op for n in g.graph.nodes] == ["placeholder", "call_function", "call_function", "output"]
     assert g(rushlight.ones(1)).item() == 4.0
     assert g(-rushlight.ones(1)).item() == -2.0
 
@@ -247,11 +231,7 @@ def test_a_graph_is_traced_again(oracle):
 
     def said(t):
         g = t.fx.symbolic_trace(t.fx.symbolic_trace(modules(t)[1]))
-        return [
-            g.code,
-            g._get_name(),
-            str(inspect.signature(t.fx.symbolic_trace(lambda x, y=2: x + y).forward)),
-        ]
+        return [g.code, g._get_name(), str(inspect.signature(t.fx.symbolic_trace(lambda x, y=2: x + y).forward))]
 
     assert said(rushlight) == oracle(said)
 
@@ -275,12 +255,7 @@ def test_graph_modules_are_pickled(which):
     assert list(back.state_dict()) == list(g.state_dict())
     expected, found = g.eval()(x), back.eval()(x)
     assert str(found) == str(expected)
-    assert (
-        pickle.loads(pickle.dumps(rushlight.fx.symbolic_trace(uses_helper)))(
-            -rushlight.ones(1)
-        ).item()
-        == -2.0
-    )
+    assert pickle.loads(pickle.dumps(rushlight.fx.symbolic_trace(uses_helper)))(-rushlight.ones(1)).item() == -2.0
 
 
 def test_other_threads_run_as_ever():
@@ -292,9 +267,7 @@ def test_other_threads_run_as_ever():
             self.layer = layer
 
         def forward(self, x):
-            other = threading.Thread(
-                target=lambda: found.append(rushlight.relu(layer(rushlight.ones(1, 2))).shape)
-            )
+            other = threading.Thread(target=lambda: found.append(rushlight.relu(layer(rushlight.ones(1, 2))).shape))
             other.start()
             other.join()
             return self.layer(x)
@@ -308,9 +281,7 @@ def test_annotations_are_the_nodes_types():
     def f(x: rushlight.Tensor, n: int = 3) -> rushlight.Tensor:
         return x * n
 
-    f.__annotations__.update(
-        {"x": rushlight.Tensor, "n": int, "return": rushlight.Tensor}
-    )  # not the texts of them
+    f.__annotations__.update({"x": rushlight.Tensor, "n": int, "return": rushlight.Tensor})  # not the texts of them
     g = rushlight.fx.symbolic_trace(f)
     assert [node.type for node in g.graph.nodes] == [rushlight.Tensor, int, None, rushlight.Tensor]
     assert "%x : torch.Tensor [num_users=1] = placeholder[target=x]" in str(g.graph)
@@ -319,8 +290,8 @@ def test_annotations_are_the_nodes_types():
 
 
 def test_the_operands_of_einsum_are_no_list():
-    """torch's einsum spreads a list before it is taken down: what reads the graph counts on it
-    (e3nn's opt_einsum_fx)."""
+    """torch's einsum spreads a list before it is taken down: what reads the graph counts on it (e3nn's
+    opt_einsum_fx)."""
     g = rushlight.fx.symbolic_trace(lambda a, b: rushlight.einsum("ij,jk->ik", [a, b]))
     node = next(n for n in g.graph.nodes if n.op == "call_function")
     assert [str(a) for a in node.args] == ["ij,jk->ik", "a", "b"]

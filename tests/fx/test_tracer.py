@@ -14,13 +14,7 @@ class Lowering(rushlight.fx.Tracer):
     def is_leaf_module(self, m, module_qualified_name):
         return not isinstance(m, nn.ReLU) and super().is_leaf_module(m, module_qualified_name)
 
-    def create_proxy(
-        self,
-        kind: str,
-        target: rushlight.fx.node.Target,
-        *args: rushlight.fx.node.Argument,
-        **kwargs,
-    ):
+    def create_proxy(self, kind: str, target: rushlight.fx.node.Target, *args: rushlight.fx.node.Argument, **kwargs):
         return super().create_proxy(kind, target, *args, **kwargs)
 
 

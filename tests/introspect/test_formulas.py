@@ -1,5 +1,4 @@
-"""Formulas: what a rule prints is what it computes, with no bracket too many; and every rule of the
-table prints."""
+"""Formulas: what a rule prints is what it computes, with no bracket too many; and every rule of the table prints."""
 # ruff: noqa: F821  (names in rules are symbols)
 
 from __future__ import annotations
@@ -27,9 +26,7 @@ lazy.complete()  # and the library's tables
 PRINTED = {
     "g * cos(x)": lambda g, x: g * cos(x),
     "-g * x / (x * x + y * y)": lambda g, x, y: -g * x / (x * x + y * y),
-    "g * where(y == 0, 0, y * x ** (y - 1))": lambda g, x, y: (
-        g * where(y == 0, 0, y * x ** (y - 1))
-    ),
+    "g * where(y == 0, 0, y * x ** (y - 1))": lambda g, x, y: g * where(y == 0, 0, y * x ** (y - 1)),
     "x - (y - g)": lambda g, x, y: x - (y - g),
     "x * (y * g)": lambda g, x, y: x * (y * g),
     "2 ** -x ** y": lambda x, y: 2 ** (-(x**y)),
@@ -50,12 +47,8 @@ PRINTED = {
     "cat([x, x[::2]], dim=-1)": lambda x: cat([x, x[::2]], dim=-1),
     "x * log(2) / pi": lambda x: x * 0.6931471805599453 / 3.141592653589793,
     "x * (pi / 180)": lambda x: x * 0.017453292519943295,
-    "g if accumulate else clear(g, key)": lambda g, key, accumulate: (
-        g if accumulate else clear(g, key)
-    ),
-    "g * 1j / conj(x) if is_complex(x) else 0": lambda g, x: (
-        g * 1j / conj(x) if is_complex(x) else 0
-    ),
+    "g if accumulate else clear(g, key)": lambda g, key, accumulate: g if accumulate else clear(g, key),
+    "g * 1j / conj(x) if is_complex(x) else 0": lambda g, x: g * 1j / conj(x) if is_complex(x) else 0,
     "x if a else y if b else g": lambda g, x, y, a, b: x if a else y if b else g,
     "x + 1 if a else y + 1": lambda x, y, a: (x if a else y) + 1,
     "len(x.shape)": lambda x: len(x.shape),
@@ -124,12 +117,8 @@ LEAVES = st.one_of(
 def larger(parts):
     formulas = parts.filter(lambda f: isinstance(f, Formula))
     return st.one_of(
-        st.builds(
-            lambda make, a, b: make(a, b), st.sampled_from([*BINARY.values()]), formulas, parts
-        ),
-        st.builds(
-            lambda make, a, b: make(a, b), st.sampled_from([*BINARY.values()]), parts, formulas
-        ),
+        st.builds(lambda make, a, b: make(a, b), st.sampled_from([*BINARY.values()]), formulas, parts),
+        st.builds(lambda make, a, b: make(a, b), st.sampled_from([*BINARY.values()]), parts, formulas),
         st.builds(lambda make, a: make(a), st.sampled_from(UNARY), formulas),
         st.builds(lambda yes, test, no: Formula("if", yes, test, no), parts, formulas, parts),
     )
@@ -188,9 +177,7 @@ def read(node):
     if isinstance(node, ast.IfExp):
         return Formula("if", read(node.body), read(node.test), read(node.orelse))
     if isinstance(node, ast.Call):
-        return read(node.func)(
-            *map(read, node.args), **{k.arg: read(k.value) for k in node.keywords}
-        )
+        return read(node.func)(*map(read, node.args), **{k.arg: read(k.value) for k in node.keywords})
     if isinstance(node, ast.Attribute):
         return Formula("attribute", read(node.value), node.attr)
     return Formula("item", read(node.value), read(node.slice))
@@ -228,18 +215,13 @@ def test_every_entry_prints(name):
 NUMBERS = {"g": 1.25, "x": 0.3, "y": 0.7, "out": 0.45, "weight": 0.6, "condition": True}
 
 
-@pytest.mark.parametrize(
-    "name", [n for n, op in TABLE.items() if op.elementwise and n not in ("tril", "triu")]
-)
+@pytest.mark.parametrize("name", [n for n, op in TABLE.items() if op.elementwise and n not in ("tril", "triu")])
 def test_the_text_of_a_rule_computes_what_the_rule_does(name):
     op = TABLE[name]
     for rule in filter(None, op.rules.values()):
         if "no_derivative" in rule.__code__.co_names:
             continue  # it only raises
-        given = {
-            p: np.asarray(NUMBERS[p]) if p in NUMBERS else op.defaults.get(p, 1)
-            for p in parameters(rule)
-        }
+        given = {p: np.asarray(NUMBERS[p]) if p in NUMBERS else op.defaults.get(p, 1) for p in parameters(rule)}
         with np.errstate(invalid="ignore"):
             expected = types.FunctionType(rule.__code__, ARRAYS)(**given)
             printed = eval(str(formula(rule)), {"pi": math.pi, **ARRAYS}, given)
@@ -249,30 +231,17 @@ def test_the_text_of_a_rule_computes_what_the_rule_does(name):
 # -- names
 
 # What helpers may use of Python itself.
-PLAIN = {
-    "slice",
-    "tuple",
-    "len",
-    "range",
-    "float",
-    "int",
-    "enumerate",
-    "NotImplementedError",
-    "RuntimeError",
-}
+PLAIN = {"slice", "tuple", "len", "range", "float", "int", "enumerate", "NotImplementedError", "RuntimeError"}
 
 
 def globals_of(code):
     """The global names that a function's code looks up, with those of the functions inside it."""
-    found = {
-        i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")
-    }
+    found = {i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
     return found.union(*(globals_of(c) for c in code.co_consts if isinstance(c, types.CodeType)))
 
 
 def helpers():
-    """Functions marked `@shared`: there in both worlds with the same code, which looks names up in
-    them."""
+    """Functions marked `@shared`: there in both worlds with the same code, which looks names up in them."""
     return {
         name: f
         for name, f in ARRAYS.items()
@@ -282,19 +251,13 @@ def helpers():
     }
 
 
-RULES = {
-    f"{name}: d {x}": rule for name, op in TABLE.items() for x, rule in op.rules.items() if rule
-} | helpers()
+RULES = {f"{name}: d {x}": rule for name, op in TABLE.items() for x, rule in op.rules.items() if rule} | helpers()
 
 
 @pytest.mark.parametrize("world", [ARRAYS, TENSORS], ids=["arrays", "tensors"])
 def test_the_names_in_rules_are_known(world):
     known = {*world} | PLAIN
-    unknown = {
-        place: names
-        for place, rule in RULES.items()
-        if (names := globals_of(rule.__code__) - known)
-    }
+    unknown = {place: names for place, rule in RULES.items() if (names := globals_of(rule.__code__) - known)}
     assert unknown == {}
 
 

@@ -76,9 +76,7 @@ def test_call_shows_the_text_of_a_call_and_its_backward():
     assert "\ndef backward_where(node, g):\n" in call
     assert "grad_x = rule_x(g, saved[0]._array)\n" in call
     assert "register(tensor, x, again" in rushlight.docs.reshape.call, "a view is noted"
-    assert rushlight.docs.mul.call.startswith("def call(input: Any, other: Any, *"), (
-        "the function of its family"
-    )
+    assert rushlight.docs.mul.call.startswith("def call(input: Any, other: Any, *"), "the function of its family"
     assert "".join(rushlight.docs.sum.call.split()).startswith("defcall(input:Tensor,dim:Any=None,")
     assert "def backward" not in rushlight.docs.argmax.call, "nothing to differentiate"
     assert rushlight.docs.linear.call.startswith("def call_linear"), "a function of nn"

@@ -1,5 +1,4 @@
-"""Docstrings and signatures derived from the table: there, true, read like torch's, and free until
-they are read."""
+"""Docstrings and signatures derived from the table: there, true, read like torch's, and free until they are read."""
 
 from __future__ import annotations
 
@@ -62,9 +61,7 @@ def public_names():
         if not name.startswith("_") and (callable(value) or isinstance(value, types.ModuleType)):
             found[f"rushlight.{name}"] = value
     for name, value in vars(Tensor).items():
-        if not name.startswith("_") and not isinstance(
-            value, types.MemberDescriptorType
-        ):  # the class tells of slots
+        if not name.startswith("_") and not isinstance(value, types.MemberDescriptorType):  # the class tells of slots
             found[f"Tensor.{name}"] = value
     return found
 
@@ -89,18 +86,14 @@ def test_an_entry_is_documented(name):
 def test_what_users_see_shows_a_formula_and_an_example(name):
     text = op_docstrings.text(PUBLIC_OPS[name])
     assert " = " in text.partition("\n")[0]
-    assert "\n>>> " in text, (
-        f"no example fits all ops of the family: give {name} one in docs.py of its subject"
-    )
+    assert "\n>>> " in text, f"no example fits all ops of the family: give {name} one in docs.py of its subject"
     says = op_docstrings.sentence(PUBLIC_OPS[name])
     assert not says or says.endswith(".")
 
 
 @pytest.mark.parametrize("path", USERS)
 def test_the_examples_are_true(path):
-    test = doctest.DocTestParser().get_doctest(
-        USERS[path].__doc__, {"rushlight": rushlight}, path, None, 0
-    )
+    test = doctest.DocTestParser().get_doctest(USERS[path].__doc__, {"rushlight": rushlight}, path, None, 0)
     out = io.StringIO()
     runner = doctest.DocTestRunner(verbose=False)
     runner.run(test, out=out.write)
@@ -132,19 +125,14 @@ tensor([3., 4., 3.])"""
 
 def test_the_form_that_writes_says_so():
     text = inspect.getdoc(Tensor.mul_)
-    assert text.startswith(
-        "input = mul(input, other)\n\n`mul`, written back into the tensor, which is returned."
-    )
+    assert text.startswith("input = mul(input, other)\n\n`mul`, written back into the tensor, which is returned.")
     assert "leaf that requires grad" in text
     assert ">>> x.mul_(" in text
 
 
 def test_help_shows_signature_and_formula():
     shown = pydoc.plain(pydoc.render_doc(rushlight.amax))
-    assert (
-        "\namax(input, dim=None, keepdim=False, *, dtype=None, out=None)\n    out = largest over "
-        "`dim`" in shown
-    )
+    assert "\namax(input, dim=None, keepdim=False, *, dtype=None, out=None)\n    out = largest over `dim`" in shown
     assert "evenly(mask, dims, g): 1 / count where the mask is true" in shown
 
 
@@ -167,11 +155,7 @@ def given(op, first):
         "k": 1,
         "n": 1,
     }
-    rest = {
-        name: known.get(name, rushlight.ones(2))
-        for name in op_docstrings.in_order(op)
-        if name not in op.defaults
-    }
+    rest = {name: known.get(name, rushlight.ones(2)) for name in op_docstrings.in_order(op) if name not in op.defaults}
     rest["x" if "x" in rest else "tensors"] = [first] if "tensors" in rest else first
     return [rest[name] for name in op_docstrings.in_order(op) if name in rest]
 
@@ -182,30 +166,20 @@ def test_what_is_no_tensor_is_a_type_error(name):
         PUBLIC_OPS[name].call(*given(PUBLIC_OPS[name], "seven"))
 
 
-@pytest.mark.parametrize(
-    "name", [n for n in PUBLIC_OPS if "IndexError for a dim" in op_docstrings.text(PUBLIC_OPS[n])]
-)
+@pytest.mark.parametrize("name", [n for n in PUBLIC_OPS if "IndexError for a dim" in op_docstrings.text(PUBLIC_OPS[n])])
 def test_a_dimension_that_is_not_there_is_an_index_error(name):
     op = PUBLIC_OPS[name]
-    dims = [
-        op_docstrings.public(op, n) for n in op.settings if n in op_docstrings.ROLES and "dim" in n
-    ][:1]
+    dims = [op_docstrings.public(op, n) for n in op.settings if n in op_docstrings.ROLES and "dim" in n][:1]
     names = [op_docstrings.public(op, n) for n in op_docstrings.in_order(op)]
-    arguments = dict(zip(names, given(op, rushlight.ones(2)))) | {
-        dims[0]: (7,) if dims[0] == "dims" else 7
-    }
+    arguments = dict(zip(names, given(op, rushlight.ones(2)))) | {dims[0]: (7,) if dims[0] == "dims" else 7}
     with pytest.raises(IndexError):
         op.call(**arguments)
 
 
-@pytest.mark.parametrize(
-    "name", [n for n in PUBLIC_OPS if "no elements" in op_docstrings.text(PUBLIC_OPS[n])]
-)
+@pytest.mark.parametrize("name", [n for n in PUBLIC_OPS if "no elements" in op_docstrings.text(PUBLIC_OPS[n])])
 def test_nothing_to_reduce_is_an_error(name):
     text = op_docstrings.text(PUBLIC_OPS[name])
-    with pytest.raises(
-        IndexError if "IndexError if there are no elements" in text else RuntimeError
-    ):
+    with pytest.raises(IndexError if "IndexError if there are no elements" in text else RuntimeError):
         PUBLIC_OPS[name].call(rushlight.ones(0))
 
 
@@ -220,10 +194,7 @@ def test_signatures_have_torchs_names():
     assert shown["rushlight.unsqueeze"] == "(input, dim)"
     assert shown["rushlight.permute"] == "(input, *dims)"
     assert shown["Tensor.lerp_"] == "(input, end, weight)"
-    assert (
-        str(inspect.signature(rushlight.ones(2).amax))
-        == "(dim=None, keepdim=False, *, dtype=None, out=None)"
-    )
+    assert str(inspect.signature(rushlight.ones(2).amax)) == "(dim=None, keepdim=False, *, dtype=None, out=None)"
 
 
 def test_parameters_are_called_as_in_torch(torch):
@@ -233,17 +204,11 @@ def test_parameters_are_called_as_in_torch(torch):
     for node in stubs.body:
         if isinstance(node, ast.FunctionDef):
             names = [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
-            known.setdefault(node.name, []).append(
-                names + ([node.args.vararg.arg] if node.args.vararg else [])
-            )
+            known.setdefault(node.name, []).append(names + ([node.args.vararg.arg] if node.args.vararg else []))
     other = {}
     for path, function in USERS.items():
         name = path.removeprefix("rushlight.")
-        names = [
-            p.name
-            for p in inspect.signature(function).parameters.values()
-            if p.kind is not p.KEYWORD_ONLY
-        ]
+        names = [p.name for p in inspect.signature(function).parameters.values() if p.kind is not p.KEYWORD_ONLY]
         if name in known and not any(names[: len(theirs)] == theirs for theirs in known[name]):
             other[name] = names
     assert other == {}
@@ -339,27 +304,19 @@ def test_a_copy_of_a_docstring_is_plain_text():
 
 
 def test_what_c_reads_tells_where_to_look():
-    assert (
-        "".join([rushlight.tanh.__doc__])
-        == "tanh: written when it is read, as by help(rushlight.tanh)"
-    )
+    assert "".join([rushlight.tanh.__doc__]) == "tanh: written when it is read, as by help(rushlight.tanh)"
 
 
 def test_formulas_name_what_users_know():
     gather = op_docstrings.text(TABLE["gather"])
-    assert (
-        "d input: scatter_add(zeros(input.shape, g), dim, index, g)" in gather
-    )  # in the users' order
+    assert "d input: scatter_add(zeros(input.shape, g), dim, index, g)" in gather  # in the users' order
     assert "g.values" in op_docstrings.text(TABLE["sort"])
     assert "n: how many elements make one of out's" in op_docstrings.text(TABLE["mean"])
 
 
 # -- the pages about the code
 
-PAGES = {
-    path.name: path.read_text()
-    for path in [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-}
+PAGES = {path.name: path.read_text() for path in [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]}
 PLACES = [
     (page, name, file)
     for page, text in PAGES.items()
@@ -384,17 +341,11 @@ def test_the_places_that_pages_name_are_there(page, name, file):
 @pytest.mark.parametrize("page", PAGES)
 def test_the_files_that_pages_name_are_there(page):
     for file in re.findall(r"`([\w/]+/[\w/]*\.?(?:py|md)?)`", PAGES[page]):
-        assert any(
-            (place / file).exists() for place in (ROOT / "rushlight", ROOT, ROOT / "docs")
-        ), file
+        assert any((place / file).exists() for place in (ROOT / "rushlight", ROOT, ROOT / "docs")), file
 
 
 def test_the_page_explains_every_word_of_the_table():
-    words = {
-        name
-        for name, value in vars(build).items()
-        if getattr(value, "__qualname__", "") == "entry.<locals>.make"
-    }
+    words = {name for name, value in vars(build).items() if getattr(value, "__qualname__", "") == "entry.<locals>.make"}
     explained = {
         word
         for row in re.findall(r"^\| (`.*?) \|", PAGES["add-an-op.md"], re.MULTILINE)
@@ -434,7 +385,5 @@ assert ">>> " in log_cosh.__doc__
 @pytest.mark.parametrize("computed", ["formula", "kernel"])
 def test_an_op_is_added_as_the_page_says(computed):
     page = ROOT / "docs" / "add-an-op.md"
-    done = subprocess.run(
-        [sys.executable, "-c", ADDED, page, computed], capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-c", ADDED, page, computed], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

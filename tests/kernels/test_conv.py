@@ -1,5 +1,4 @@
-"""Convolution, pooling, unfold on arrays: against the definition written out, as adjoint pairs, and
-against torch."""
+"""Convolution, pooling, unfold on arrays: against the definition written out, as adjoint pairs, and against torch."""
 
 from __future__ import annotations
 
@@ -43,20 +42,15 @@ def normal(seed, *shape, dtype=np.float64):
 def close(a, b, tolerance=1e-9):
     a, b = np.asarray(a), np.asarray(b)
     assert a.shape == b.shape
-    np.testing.assert_allclose(
-        a, b, rtol=tolerance, atol=tolerance * (1 + np.abs(b).max(initial=0))
-    )
+    np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * (1 + np.abs(b).max(initial=0)))
 
 
 @st.composite
 def windows(draw, dims=(1, 2, 3), kernel=4, stride=3, padding=3, dilation=3, half=False):
-    """A spatial size with windows that fit it. `half`: padding at most half the kernel, as pools
-    want it."""
+    """A spatial size with windows that fit it. `half`: padding at most half the kernel, as pools want it."""
     n = draw(st.sampled_from(dims))
     numbers = lambda low, high: tuple(draw(st.integers(low, high)) for _ in range(n))
-    s = SimpleNamespace(
-        n=n, kernel=numbers(1, kernel), stride=numbers(1, stride), dilation=numbers(1, dilation)
-    )
+    s = SimpleNamespace(n=n, kernel=numbers(1, kernel), stride=numbers(1, stride), dilation=numbers(1, dilation))
     s.padding = tuple(draw(st.integers(0, k // 2 if half else padding)) for k in s.kernel)
     least = [max(1, d * (k - 1) + 1 - 2 * p) for k, d, p in zip(s.kernel, s.dilation, s.padding)]
     s.size = tuple(draw(st.integers(low, low + 5)) for low in least)
@@ -109,21 +103,14 @@ def test_conv_is_its_definition(s):
 @quick
 @given(convolutions())
 def test_faster_ways_are_the_reference(s):
-    close(
-        conv_input_grad(s.g, s.w, s.size, *s.how),
-        conv_kernels.conv_input_grad(s.g, s.w, s.size, *s.how),
-    )
-    close(
-        conv_weight_grad(s.g, s.x, s.kernel, *s.how),
-        conv_kernels.conv_weight_grad(s.g, s.x, s.kernel, *s.how),
-    )
+    close(conv_input_grad(s.g, s.w, s.size, *s.how), conv_kernels.conv_input_grad(s.g, s.w, s.size, *s.how))
+    close(conv_weight_grad(s.g, s.x, s.kernel, *s.how), conv_kernels.conv_weight_grad(s.g, s.x, s.kernel, *s.how))
 
 
 @thorough
 @given(convolutions())
 def test_conv_and_its_gradients_are_adjoint(s):
-    """<conv(x, w), g> = <x, input_grad(g, w)> = <w, weight_grad(g, x)>: each is the derivative of
-    the others."""
+    """<conv(x, w), g> = <x, input_grad(g, w)> = <w, weight_grad(g, x)>: each is the derivative of the others."""
     y = conv(s.x, s.w, *s.how)
     gx = conv_input_grad(s.g, s.w, s.size, *s.how)
     gw = conv_weight_grad(s.g, s.x, s.kernel, *s.how)
@@ -144,9 +131,7 @@ def test_conv_equals_torch(torch, s):
     close(conv_weight_grad(s.g, s.x, s.kernel, *s.how), gw)
 
 
-@pytest.mark.parametrize(
-    "shape", [(60, 10, 14, 14), (2, 64, 48, 48)], ids=["many images", "many rows"]
-)
+@pytest.mark.parametrize("shape", [(60, 10, 14, 14), (2, 64, 48, 48)], ids=["many images", "many rows"])
 @pytest.mark.parametrize("filters", [2, 70])
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("padding", [0, 3])
@@ -154,16 +139,7 @@ def test_conv_over_several_blocks(shape, filters, stride, padding):
     """More columns than one block holds; few filters and many take different ways."""
     x, w = normal(0, *shape, dtype=np.float32), normal(1, filters, shape[1], 3, 3, dtype=np.float32)
     how = ((stride, stride), (padding, padding), (1, 1), 1)
-    assert (
-        len(
-            list(
-                conv_kernels.blocks(
-                    conv_kernels.plan("conv", x.dtype, w.dtype, x.shape, w.shape, *how), 4
-                )
-            )
-        )
-        > 1
-    )
+    assert len(list(conv_kernels.blocks(conv_kernels.plan("conv", x.dtype, w.dtype, x.shape, w.shape, *how), 4))) > 1
     y = conv_by_definition(x.astype(np.float64), w, *how)
     close(conv(x, w, *how), y, 1e-4)
     g = normal(2, *y.shape, dtype=np.float32)
@@ -172,9 +148,7 @@ def test_conv_over_several_blocks(shape, filters, stride, padding):
     assert abs(np.vdot(w, conv_weight_grad(g, x, (3, 3), *how)) - inner) < 1e-2 * np.sqrt(y.size)
 
 
-@pytest.mark.parametrize(
-    ("kernel", "stride"), [((3, 3), (1, 1)), ((3, 2), (2, 1)), ((1, 1), (1, 1)), ((5, 5), (2, 2))]
-)
+@pytest.mark.parametrize(("kernel", "stride"), [((3, 3), (1, 1)), ((3, 2), (2, 1)), ((1, 1), (1, 1)), ((5, 5), (2, 2))])
 @pytest.mark.parametrize("multiplier", [1, 2])
 def test_depthwise(kernel, stride, multiplier):
     x = normal(0, 2, 150, 6, 7)
@@ -188,8 +162,7 @@ def test_depthwise(kernel, stride, multiplier):
 
 
 def test_strided_weight_gradient_has_the_kernels_shape():
-    """A gradient made by convolving with a dilated g is too large where the stride leaves a rest
-    (babygrad's fault)."""
+    """A gradient made by convolving with a dilated g is too large where the stride leaves a rest (babygrad's fault)."""
     how = ((2, 2), (1, 1), (1, 1), 1)
     x, w = normal(0, 1, 2, 6, 6), normal(1, 3, 2, 3, 3)
     g = np.ones_like(conv(x, w, *how))
@@ -207,9 +180,7 @@ def test_rows_past_the_end_are_not_read():
     close(conv(x, w, *how), conv_by_definition(x, w, *how))
 
 
-@pytest.mark.parametrize(
-    "dtype", [np.float32, np.complex64, np.complex128, np.int32, np.int64, np.uint8, np.float16]
-)
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64, np.complex128, np.int32, np.int64, np.uint8, np.float16])
 def test_dtypes(dtype):
     x, w = normal(0, 2, 4, 6, 6, dtype=dtype), normal(1, 6, 2, 3, 3, dtype=dtype)
     how = ((1, 2), (1, 1), (1, 1), 2)
@@ -221,11 +192,7 @@ def test_dtypes(dtype):
         assert np.array_equal(y, expected)
     else:
         close(y, expected, {np.float16: 2e-3, np.complex128: 1e-12}.get(dtype, 1e-5))
-    assert (
-        conv_input_grad(y, w, (6, 6), *how).dtype
-        == conv_weight_grad(y, x, (3, 3), *how).dtype
-        == dtype
-    )
+    assert conv_input_grad(y, w, (6, 6), *how).dtype == conv_weight_grad(y, x, (3, 3), *how).dtype == dtype
 
 
 def test_bfloat16():
@@ -234,11 +201,7 @@ def test_bfloat16():
     how = ((1,), (1,), (1,), 1)
     y = conv(x, w, *how)
     assert y.dtype == bfloat16
-    close(
-        y.astype(np.float32),
-        conv_by_definition(x.astype(np.float32), w.astype(np.float32), *how),
-        1e-2,
-    )
+    close(y.astype(np.float32), conv_by_definition(x.astype(np.float32), w.astype(np.float32), *how), 1e-2)
     values, _ = max_pool(x, (2,), (2,), (0,), (1,), False)
     assert values.dtype == avg_pool(x, (2,), (2,), (0,), False, True, None).dtype == bfloat16
 
@@ -250,10 +213,7 @@ def test_any_strides_and_inputs_untouched():
     y = conv(x, w, *how)
     close(y, conv_by_definition(x, w, *how))
     g = np.broadcast_to(np.float64(2), y.shape)
-    close(
-        conv_input_grad(g, w, x.shape[2:], *how),
-        conv_input_grad(g.copy(), w.copy(), x.shape[2:], *how),
-    )
+    close(conv_input_grad(g, w, x.shape[2:], *how), conv_input_grad(g.copy(), w.copy(), x.shape[2:], *how))
     close(conv_weight_grad(g, x, (3, 3), *how), conv_weight_grad(g.copy(), x.copy(), (3, 3), *how))
     assert np.array_equal(x, keep[0])
     assert np.array_equal(w, keep[1])
@@ -280,12 +240,7 @@ def test_infinity_stays_in_its_windows():
 @pytest.mark.parametrize(
     ("x", "w", "how", "words"),
     [
-        (
-            (1, 1, 2, 2),
-            (1, 1, 3, 3),
-            {},
-            r"padded input size per channel: \(2 x 2\). Kernel size: \(3 x 3\)",
-        ),
+        ((1, 1, 2, 2), (1, 1, 3, 3), {}, r"padded input size per channel: \(2 x 2\). Kernel size: \(3 x 3\)"),
         ((1, 1, 6, 6), (1, 1, 3, 3), {"dilation": (3, 3)}, r"Kernel size: \(7 x 7\)"),
         ((1, 2, 5, 5), (1, 1, 3, 3), {}, "to have 1 channels, but got 2 channels instead"),
         ((1, 2, 5, 5), (3, 1, 3, 3), {"groups": 2}, "divisible by 2 at dimension 0"),
@@ -293,12 +248,7 @@ def test_infinity_stays_in_its_windows():
         ((1, 2, 5, 5), (3, 2, 3, 3), {"groups": 0}, "non-positive groups is not supported"),
         ((1, 2, 5, 5), (3, 2, 3, 3), {"stride": (0, 1)}, "stride should be greater than zero"),
         ((1, 2, 5, 5), (3, 2, 3, 3), {"padding": (-1, 0)}, "padding should not be negative"),
-        (
-            (1, 2, 5, 5),
-            (3, 2, 3, 3),
-            {"stride": (1,)},
-            "stride has 1 values for 2 spatial dimensions",
-        ),
+        ((1, 2, 5, 5), (3, 2, 3, 3), {"stride": (1,)}, "stride has 1 values for 2 spatial dimensions"),
         ((1, 2, 0, 5), (3, 2, 1, 1), {"padding": (2, 2)}, "Only zero batch or zero channel inputs"),
         ((1, 2, 5), (3, 2, 3, 3), {}, "expected 4 dimensions"),
     ],
@@ -311,9 +261,7 @@ def test_conv_errors(x, w, how, words):
 
 def test_errors_of_gradients_and_dtypes():
     how = ((1, 1), (0, 0), (1, 1), 1)
-    with pytest.raises(
-        RuntimeError, match=r"gradient has shape \[1, 1, 2, 2\].*give \[1, 1, 3, 3\]"
-    ):
+    with pytest.raises(RuntimeError, match=r"gradient has shape \[1, 1, 2, 2\].*give \[1, 1, 3, 3\]"):
         conv_input_grad(np.ones((1, 1, 2, 2)), np.ones((1, 1, 3, 3)), (5, 5), *how)
     with pytest.raises(RuntimeError, match="gradient has shape"):
         conv_weight_grad(np.ones((1, 1, 2, 2)), np.ones((1, 1, 5, 5)), (3, 3), *how)
@@ -332,19 +280,13 @@ def pools(draw):
     x = normal(s.seed, draw(st.integers(1, 2)), draw(st.integers(1, 3)), *s.size)
     kind = draw(st.sampled_from(["plain", "ties", "nan", "-inf"]))
     some = np.random.default_rng(s.seed).random(x.shape) < 0.4
-    s.x = {
-        "plain": x,
-        "ties": x.round(),
-        "nan": np.where(some, np.nan, x),
-        "-inf": np.where(some, x, -np.inf),
-    }[kind]
+    s.x = {"plain": x, "ties": x.round(), "nan": np.where(some, np.nan, x), "-inf": np.where(some, x, -np.inf)}[kind]
     s.how = (s.kernel, s.stride, s.padding, s.dilation, s.ceil)
     return s
 
 
 def reaches(s):
-    """Each window holds an element of the input: torch's index is out of range where one does
-    not."""
+    """Each window holds an element of the input: torch's index is out of range where one does not."""
     return all(
         any(0 <= start + j * d < size for j in range(k))
         for size, k, t, p, d, o in zip(s.size, s.kernel, s.stride, s.padding, s.dilation, s.out)
@@ -399,25 +341,16 @@ def test_max_pool_dtypes(dtype):
     x = (10 * normal(0, 2, 3, 6, 6)).round().astype(dtype)
     values, indices = max_pool(x, (3, 3), (1, 1), (1, 1), (1, 1), False)
     assert (values.dtype, indices.dtype) == (dtype, np.int64)
-    expected, places = max_by_definition(
-        x.astype(np.float64), (3, 3), (1, 1), (1, 1), (1, 1), (6, 6)
-    )
+    expected, places = max_by_definition(x.astype(np.float64), (3, 3), (1, 1), (1, 1), (1, 1), (6, 6))
     np.testing.assert_array_equal(values, expected)
     np.testing.assert_array_equal(indices, places)
 
 
 def test_max_pool_of_the_least_integer_and_of_many_taps():
     least = np.full((1, 1, 4, 4), np.iinfo(np.int64).min)
-    assert max_pool(least, (3, 3), (1, 1), (1, 1), (1, 1), False)[1][0, 0, 0].tolist() == [
-        0,
-        0,
-        1,
-        2,
-    ]
+    assert max_pool(least, (3, 3), (1, 1), (1, 1), (1, 1), False)[1][0, 0, 0].tolist() == [0, 0, 1, 2]
     x = normal(0, 2, 2, 40, 40)
-    values, indices = max_pool(
-        x, (17, 17), (1, 1), (0, 0), (1, 1), False
-    )  # 289 taps: more than a byte counts
+    values, indices = max_pool(x, (17, 17), (1, 1), (0, 0), (1, 1), False)  # 289 taps: more than a byte counts
     assert np.array_equal(values[..., 3, 5], x[..., 3:20, 5:22].max((2, 3)))
     assert np.array_equal(gather_spatial(x, indices), values)
 
@@ -436,9 +369,7 @@ def test_scatter_and_gather_are_adjoint(s, data):
     shape = (2, 3, *data.draw(st.sampled_from([(4,), (2, 5)])))
     indices = np.random.default_rng(s.seed).integers(0, np.prod(s.size), shape)
     g = normal(s.seed + 1, *indices.shape)
-    assert np.vdot(gather_spatial(x, indices), g) == pytest.approx(
-        np.vdot(x, scatter_spatial(g, indices, s.size))
-    )
+    assert np.vdot(gather_spatial(x, indices), g) == pytest.approx(np.vdot(x, scatter_spatial(g, indices, s.size)))
 
 
 def test_scatter_adds_up_in_any_dtype():
@@ -541,9 +472,7 @@ def test_adaptive_pools_equal_torch(torch, s, data):
         g = normal(s.seed + 1, *y.shape)
         close(adaptive_avg_pool_grad(g, s.size), torch.autograd.grad(y, x, torch.tensor(g))[0])
     a[np.random.default_rng(s.seed).random(a.shape) < 0.1] = np.nan
-    expected = getattr(torch.nn.functional, f"adaptive_max_pool{s.n}d")(
-        torch.tensor(a), out, return_indices=True
-    )
+    expected = getattr(torch.nn.functional, f"adaptive_max_pool{s.n}d")(torch.tensor(a), out, return_indices=True)
     for ours, theirs in zip(adaptive_max_pool(a, out), expected):
         np.testing.assert_array_equal(ours, theirs)
 
@@ -555,21 +484,15 @@ def test_empty_batches_of_pools():
     assert scatter_spatial(values, indices, (4, 4)).shape == x.shape
     assert gather_spatial(x, indices).shape == values.shape
     assert avg_pool(x, (2, 2), (2, 2), (0, 0), False, True, None).shape == (0, 2, 2, 2)
-    assert (
-        adaptive_avg_pool(x, (1, 1)).shape == adaptive_max_pool(x, (1, 1))[0].shape == (0, 2, 1, 1)
-    )
+    assert adaptive_avg_pool(x, (1, 1)).shape == adaptive_max_pool(x, (1, 1))[0].shape == (0, 2, 1, 1)
     assert adaptive_max_pool(x, (3, 3))[1].shape == (0, 2, 3, 3)
 
 
 def test_pool_errors():
     x = np.ones((1, 1, 2, 2))
-    with pytest.raises(
-        RuntimeError, match=r"input size: \(1x2x2\). Calculated output size: \(1x0x0\). Output"
-    ):
+    with pytest.raises(RuntimeError, match=r"input size: \(1x2x2\). Calculated output size: \(1x0x0\). Output"):
         max_pool(x, (3, 3), (3, 3), (0, 0), (1, 1), False)
-    with pytest.raises(
-        RuntimeError, match="pad should be at most half of effective kernel size, but got pad=2"
-    ):
+    with pytest.raises(RuntimeError, match="pad should be at most half of effective kernel size, but got pad=2"):
         avg_pool(x, (3, 3), (3, 3), (2, 2), False, True, None)
     with pytest.raises(RuntimeError, match="divisor must be not zero"):
         avg_pool(x, (2, 2), (2, 2), (0, 0), False, True, 0)

@@ -10,9 +10,7 @@ from rushlight.kernels import elementwise, index
 from rushlight.kernels.elementwise import divided
 from rushlight.kernels.index import HERE
 
-HARD = np.array(
-    [0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1e38, 3e-39, 7.5], np.float32
-)
+HARD = np.array([0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1e38, 3e-39, 7.5], np.float32)
 
 
 def same_bits(a, b):
@@ -105,21 +103,12 @@ def test_where_is_numpys_to_the_bit(dtype):
         (x[:, :1], y),
         (zero, one),
     ]:
-        for c in (
-            mask,
-            mask[0],
-            mask[:1],
-            mask[:, :1],
-            mask[0, :1].reshape(()),
-            mask[1, 1:2].reshape(()),
-        ):
+        for c in (mask, mask[0], mask[:1], mask[:, :1], mask[0, :1].reshape(()), mask[1, 1:2].reshape(())):
             found, expected = elementwise.where(c, a, b), np.where(c, a, b)
             assert found.dtype == expected.dtype
             assert found.shape == expected.shape
             assert found.tobytes() == expected.tobytes()
-    assert (elementwise.where(mask.T, x.T, y.T) == np.where(mask.T, x.T, y.T))[
-        x.T == x.T
-    ].all() or dtype[0] == "f"
+    assert (elementwise.where(mask.T, x.T, y.T) == np.where(mask.T, x.T, y.T))[x.T == x.T].all() or dtype[0] == "f"
     if dtype[0] == "f":
         assert np.signbit(elementwise.where(mask, x, -0.0)[~mask]).all()
 
@@ -129,10 +118,7 @@ def test_powers_are_numpys(exponent):
     with np.errstate(all="ignore"):
         for dtype in (np.float32, np.float64):
             x = np.concatenate((HARD, np.linspace(-3, 3, 100))).astype(dtype)
-            found, expected = (
-                elementwise.pow(x, np.asarray(exponent, dtype)),
-                np.power(x, dtype(exponent)),
-            )
+            found, expected = elementwise.pow(x, np.asarray(exponent, dtype)), np.power(x, dtype(exponent))
             np.testing.assert_allclose(found, expected, rtol=4 * np.finfo(dtype).eps)
             assert (np.signbit(found) == np.signbit(expected))[expected == expected].all()
 

@@ -131,8 +131,7 @@ def test_functions_of_several_steps_round_once(dtype, name, size):
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_what_is_added_to_products_is_rounded_with_them(dtype):
-    """A layer's result is float32's, rounded once, as torch's; it was rounded before its bias was
-    added, and after."""
+    """A layer's result is float32's, rounded once, as torch's; it was rounded before its bias was added, and after."""
     f = torch.nn.functional
     calls = {
         "linear": lambda x, w, b: f.linear(x, w, b),
@@ -157,21 +156,13 @@ def test_what_is_added_to_products_is_rounded_with_them(dtype):
         out.backward(weights)
         expected.backward(weights.float())
         for ours, theirs in zip(given, wide):
-            assert theirs.grad is None or torch.allclose(
-                ours.grad.float(), theirs.grad, rtol=2e-2, atol=2e-1
-            ), name
+            assert theirs.grad is None or torch.allclose(ours.grad.float(), theirs.grad, rtol=2e-2, atol=2e-1), name
     assert type(calls["addmm"](*given).grad_fn).__name__ == "AddmmBackward0"
 
 
 def test_float16_is_widened_by_bits_as_by_numpy():
     every = np.arange(65536, dtype=np.uint16).view(np.float16)
-    for h in (
-        every,
-        every[:31744],
-        np.tile(every, 3)[1:].copy(),
-        every.reshape(256, 256),
-        every[:0],
-    ):
+    for h in (every, every[:31744], np.tile(every, 3)[1:].copy(), every.reshape(256, 256), every[:0]):
         wide = float16_loops.widened_by_bits(h)
         assert wide.dtype == np.float32
         assert wide.shape == h.shape

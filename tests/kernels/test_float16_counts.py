@@ -1,5 +1,5 @@
-"""Counts that half precision does not hold: float16 ends at 65,504 and skips whole numbers from
-2,048 on, bfloat16 from 256 on. tests/fuzz/halves.py searches for others."""
+"""Counts that half precision does not hold: float16 ends at 65,504 and skips whole numbers from 2,048 on, bfloat16 from
+256 on. tests/fuzz/halves.py searches for others."""
 
 from __future__ import annotations
 
@@ -70,20 +70,13 @@ def test_means_of_many_at_one_place(dtype, include_self):
 
 
 SUMS = {
-    "embedding_bag": lambda x: F.embedding_bag(
-        rushlight.zeros(1, N, dtype=rushlight.int64), x[:1, None], mode="mean"
-    ),
+    "embedding_bag": lambda x: F.embedding_bag(rushlight.zeros(1, N, dtype=rushlight.int64), x[:1, None], mode="mean"),
     "weighted mse_loss": lambda x: F.mse_loss(x, x * 0, weight=x),
     "cross_entropy of probabilities": lambda x: (
         F.cross_entropy(x[:, None] * x[:2], x[:, None] * x[:2]) / (2 * math.log(2))
     ),
     "smoothed cross_entropy": lambda x: (
-        F.cross_entropy(
-            x[:, None] * x[:2],
-            rushlight.zeros(N, dtype=rushlight.int64),
-            x[:2],
-            label_smoothing=0.5,
-        )
+        F.cross_entropy(x[:, None] * x[:2], rushlight.zeros(N, dtype=rushlight.int64), x[:2], label_smoothing=0.5)
         / math.log(2)
     ),
     "cov": lambda x: 1 + x.cov(),
@@ -101,9 +94,7 @@ def test_means_of_sums_that_are_too_large(name, dtype):
 @pytest.mark.parametrize("dtype", [rushlight.float16, rushlight.bfloat16])
 def test_linspace_counts_its_steps(n, dtype):
     made = rushlight.linspace(-1, 1, n, dtype=dtype).double().numpy()
-    assert np.abs(made - np.linspace(-1, 1, n)).max() < (
-        0.001 if dtype is rushlight.float16 else 0.01
-    )
+    assert np.abs(made - np.linspace(-1, 1, n)).max() < (0.001 if dtype is rushlight.float16 else 0.01)
 
 
 NORMS = {

@@ -9,9 +9,7 @@ from scipy.special import ndtr
 import rushlight as rl
 from rushlight.nn import functional as F
 
-X = np.concatenate(
-    [np.linspace(-9, 9, 40001), np.logspace(-30, 6, 200), -np.logspace(-30, 0.7, 200)]
-).astype("float32")
+X = np.concatenate([np.linspace(-9, 9, 40001), np.logspace(-30, 6, 200), -np.logspace(-30, 0.7, 200)]).astype("float32")
 D = X.astype("float64")
 
 

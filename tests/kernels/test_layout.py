@@ -1,5 +1,4 @@
-"""How results lie in memory: as torch's do, for `view` must work on them and dropout draws in the
-order of memory."""
+"""How results lie in memory: as torch's do, for `view` must work on them and dropout draws in the order of memory."""
 
 import numpy as np
 import pytest
@@ -101,9 +100,7 @@ def test_one_image_by_the_step_to_the_next(name, step, oracle):
     assert strides(rushlight) == oracle(strides)
 
 
-@pytest.mark.parametrize(
-    "name", ["softmax", "layer_norm", "cat", "stack", "sum", "index", "cumsum"]
-)
+@pytest.mark.parametrize("name", ["softmax", "layer_norm", "cat", "stack", "sum", "index", "cumsum"])
 def test_view_works_on_results(name):
     result = CALLS[name](rushlight, permuted(rushlight, 3, 4, 5))
     assert result.view(-1).shape == (result.numel(),)
@@ -150,10 +147,7 @@ def test_images_with_channels_innermost_stay_so(oracle):
 
 def test_pooled_images_lie_as_images_do(oracle):
     def strides(lib):
-        x, volume = (
-            permuted(lib, 2, 3, 4, 5, dims=(0, 2, 3, 1)),
-            permuted(lib, 2, 3, 4, 5, 6, dims=(0, 2, 3, 4, 1)),
-        )
+        x, volume = permuted(lib, 2, 3, 4, 5, dims=(0, 2, 3, 1)), permuted(lib, 2, 3, 4, 5, 6, dims=(0, 2, 3, 4, 1))
         f = lib.nn.functional
         made = (
             *f.max_pool2d(x, 2, return_indices=True),
@@ -176,14 +170,9 @@ def test_steps_of_dimensions_of_size_1(oracle):
     def steps(lib):
         x, z = lib.zeros(3, 4), lib.zeros(3, 1, 4)
         views = [
-            t.unsqueeze(d)
-            for t in (x, x.t(), x[:, :1], z.expand(3, 5, 4), lib.zeros(()))
-            for d in range(t.dim() + 1)
+            t.unsqueeze(d) for t in (x, x.t(), x[:, :1], z.expand(3, 5, 4), lib.zeros(())) for d in range(t.dim() + 1)
         ]
-        return [
-            list(v.stride())
-            for v in (*views, x[None], x[..., None], x.expand(1, 3, 4), x.expand(2, 1, 3, 4))
-        ]
+        return [list(v.stride()) for v in (*views, x[None], x[..., None], x.expand(1, 3, 4), x.expand(2, 1, 3, 4))]
 
     assert steps(rushlight) == oracle(steps)
 
@@ -239,11 +228,7 @@ IMAGES = {
 def images(lib, last):
     x = lib.arange(384.0).view(2, 4, 6, 8) % 7 - 3
     if last == "part":
-        x = (
-            lib.nn.functional.pad(x, (1, 1, 2, 0))
-            .contiguous(memory_format=lib.channels_last)[:, :, 2:, 1:-1]
-            .detach()
-        )
+        x = lib.nn.functional.pad(x, (1, 1, 2, 0)).contiguous(memory_format=lib.channels_last)[:, :, 2:, 1:-1].detach()
     return (x.contiguous(memory_format=lib.channels_last) if last is True else x).requires_grad_()
 
 
@@ -289,11 +274,7 @@ def test_weights_with_channels_innermost_decide_too(oracle):
 @pytest.mark.parametrize("loss", ["whole", "turned", "expanded", "view"])
 def test_a_leafs_gradient_lies_as_the_leaf(loss, oracle):
     def strides(lib):
-        w = (
-            lib.arange(12.0).view(3, 4).t().requires_grad_()
-            if loss != "view"
-            else lib.ones(3, 4, requires_grad=True)
-        )
+        w = lib.arange(12.0).view(3, 4).t().requires_grad_() if loss != "view" else lib.ones(3, 4, requires_grad=True)
         y = {
             "whole": lambda: w * w,
             "turned": lambda: w.t() * lib.ones(3, 4),
@@ -360,17 +341,11 @@ OF_REPEATED = {
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 @pytest.mark.parametrize("n", [3, 30, 5000])
 def test_what_is_made_of_repeated_numbers(n, dtype, oracle):
-    """Dimensions that repeat stay where they are; NumPy takes them for the innermost, and `view`
-    then fails."""
+    """Dimensions that repeat stay where they are; NumPy takes them for the innermost, and `view` then fails."""
 
     def strides(lib):
-        inputs = {
-            kind: repeated(lib, n).to(getattr(lib, dtype)) for kind, repeated in REPEATED.items()
-        }
-        return {
-            kind: {name: list(f(lib, x).stride()) for name, f in OF_REPEATED.items()}
-            for kind, x in inputs.items()
-        }
+        inputs = {kind: repeated(lib, n).to(getattr(lib, dtype)) for kind, repeated in REPEATED.items()}
+        return {kind: {name: list(f(lib, x).stride()) for name, f in OF_REPEATED.items()} for kind, x in inputs.items()}
 
     assert strides(rushlight) == oracle(strides)
 
@@ -380,14 +355,11 @@ SUMS = {
     for name in ("sum", "mean", "var", "std", "amax", "logsumexp", "nansum")
 }
 SUMS |= {
-    f"norm of {p}": lambda x, dim, p=p: rushlight.linalg.vector_norm(x, p, dim)
-    for p in (0, 1, 2, 3, float("inf"))
+    f"norm of {p}": lambda x, dim, p=p: rushlight.linalg.vector_norm(x, p, dim) for p in (0, 1, 2, 3, float("inf"))
 }
 
 
-@pytest.mark.parametrize(
-    "dtype", [rushlight.float32, rushlight.float64, rushlight.bfloat16], ids=str
-)
+@pytest.mark.parametrize("dtype", [rushlight.float32, rushlight.float64, rushlight.bfloat16], ids=str)
 @pytest.mark.parametrize("name", SUMS)
 def test_sums_of_turned_tensors_lie_in_order_at_any_size(name, dtype):
     for shape in [(2, 3, 4, 5), (4, 8, 9, 40), (2, 64, 40, 50)]:
@@ -400,26 +372,15 @@ def test_sums_of_turned_tensors_lie_in_order_at_any_size(name, dtype):
 def parts(lib):
     """Parts of a tensor, views of it, and what was detached from them."""
     x = lib.arange(24.0).reshape(2, 3, 4)
-    return [
-        x[1:],
-        x[1:].detach(),
-        x[1:, 2:].detach()[:, :, 1:].detach(),
-        x[1:].data,
-        lib.nn.Parameter(x[1:]),
-    ]
+    return [x[1:], x[1:].detach(), x[1:, 2:].detach()[:, :, 1:].detach(), x[1:].data, lib.nn.Parameter(x[1:])]
 
 
 def test_where_parts_begin(oracle):
-    """storage_offset counts from the beginning of the memory, which a detached part shares with the
-    whole."""
+    """storage_offset counts from the beginning of the memory, which a detached part shares with the whole."""
 
     def offsets(lib):
         return [
-            [
-                p.storage_offset(),
-                p.as_strided((2,), (1,)).tolist(),
-                p.as_strided((2,), (1,), 0).tolist(),
-            ]
+            [p.storage_offset(), p.as_strided((2,), (1,)).tolist(), p.as_strided((2,), (1,), 0).tolist()]
             for p in parts(lib)
         ]
 
@@ -444,8 +405,7 @@ def test_gradient_of_a_write_through_a_view_in_half_precision(dtype):
 
 @pytest.mark.parametrize("size", [3, 16, 40, 80])
 def test_layers_keep_channels_innermost_at_any_size(size, oracle):
-    """Kernels change with the number of elements; dropout draws in the order of memory whichever it
-    was."""
+    """Kernels change with the number of elements; dropout draws in the order of memory whichever it was."""
 
     def strides(lib):
         F = lib.nn.functional
@@ -497,9 +457,7 @@ EQUATIONS = [
 def test_strides_of_einsum(equation, oracle):
     def strides(lib):
         sizes = dict(zip("abcijkA", (2, 3, 4, 5, 2, 3, 4)))
-        operands = [
-            lib.ones([sizes[c] for c in letters]) for letters in equation.split("->")[0].split(",")
-        ]
+        operands = [lib.ones([sizes[c] for c in letters]) for letters in equation.split("->")[0].split(",")]
         return list(lib.einsum(equation, *operands).stride())
 
     assert strides(rushlight) == oracle(strides)
@@ -524,9 +482,7 @@ def test_strides_of_indexed_tensors(name, dims, oracle):
     assert strides(rushlight) == oracle(strides)
 
 
-@pytest.mark.parametrize(
-    "shape", [(256, 256), (512, 300), (300, 512), (2, 256, 512), (1024, 264), (264, 1001)]
-)
+@pytest.mark.parametrize("shape", [(256, 256), (512, 300), (300, 512), (2, 256, 512), (1024, 264), (264, 1001)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.complex128])
 def test_large_transposed_copies(shape, dtype):
     x = np.arange(np.prod(shape)).reshape(shape).astype(dtype).swapaxes(-1, -2)

@@ -13,16 +13,12 @@ from rushlight.kernels import normalization
 
 @pytest.mark.parametrize("affine", [True, False])
 @pytest.mark.parametrize(
-    ("shape", "dims"),
-    [((300, 700), (1,)), ((4, 50, 30, 40), (2, 3)), ((2, 140000), (1,)), ((140000, 1), (1,))],
+    ("shape", "dims"), [((300, 700), (1,)), ((4, 50, 30, 40), (2, 3)), ((2, 140000), (1,)), ((140000, 1), (1,))]
 )
 def test_blocks(monkeypatch, shape, dims, affine):
     rng = np.random.default_rng(0)
     x = rng.normal(1, 3, shape).astype("float32")
-    weight, bias = (
-        rng.normal(size=[shape[d] for d in dims]).astype("float32") if affine else None
-        for _ in range(2)
-    )
+    weight, bias = (rng.normal(size=[shape[d] for d in dims]).astype("float32") if affine else None for _ in range(2))
     assert x.size > 2 * normalization.BLOCK_ELEMENTS
     by_blocks = normalization.layer_norm(x, weight, bias, dims, 1e-5)
     monkeypatch.setattr(normalization, "BLOCK_ELEMENTS", x.size)
@@ -41,9 +37,8 @@ def test_half_and_strides():
 
 @pytest.mark.origin("sizes in use")
 def test_gradients_that_cancel_are_no_other_numbers():
-    """Of one number to normalize, each gradient is a number less itself; a loop that multiplies and
-    subtracts at once leaves its rounding, and where so many are looked at, some had been shaken by
-    the same in all of three tries."""
+    """Of one number to normalize, each gradient is a number less itself; a loop that multiplies and subtracts at once
+    leaves its rounding, and where so many are looked at, some had been shaken by the same in all of three tries."""
     layer, x = nn.LayerNorm(1), rushlight.randn(640, 960, 1, requires_grad=True)
     weights = rushlight.randn(640, 960, 1)
 

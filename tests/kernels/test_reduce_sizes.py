@@ -1,5 +1,5 @@
-"""Reductions, scans, sorts and norms past the sizes from which other ways are taken: shapes, dtypes
-and values as NumPy's in float64, whatever the layout, with loops and without."""
+"""Reductions, scans, sorts and norms past the sizes from which other ways are taken: shapes, dtypes and values as
+NumPy's in float64, whatever the layout, with loops and without."""
 
 from __future__ import annotations
 
@@ -30,33 +30,22 @@ SHAPES = [
 ]
 FEW = [(4096,), (70_000,), (70, 100), (1500, 3)]
 # what each step may be off by, and the result once more
-DTYPES = {
-    rl.float32: (1e-6, 0),
-    rl.float64: (1e-14, 0),
-    rl.float16: (1e-6, 1e-3),
-    rl.bfloat16: (1e-6, 8e-3),
-}
+DTYPES = {rl.float32: (1e-6, 0), rl.float64: (1e-14, 0), rl.float16: (1e-6, 1e-3), rl.bfloat16: (1e-6, 8e-3)}
 FLOATS = (rl.float32, rl.float64, rl.float16, rl.bfloat16)
 REAL = (*FLOATS, rl.int64)
 LAYOUTS = {
     "as it is": lambda x: x,
-    "every second": lambda x: rl.stack([x, -x if x.dtype is not rl.bool else x], -1).flatten(-2)[
-        ..., ::2
-    ],
+    "every second": lambda x: rl.stack([x, -x if x.dtype is not rl.bool else x], -1).flatten(-2)[..., ::2],
     "turned": lambda x: x.movedim(0, -1).contiguous().movedim(-1, 0),
     "repeated": lambda x: x[:1].expand(x.shape),
-    "channels last": lambda x: (
-        x.contiguous(memory_format=rl.channels_last) if x.ndim == 4 else x[..., ::2]
-    ),
+    "channels last": lambda x: x.contiguous(memory_format=rl.channels_last) if x.ndim == 4 else x[..., ::2],
 }
 PLAIN = {"as it is": LAYOUTS["as it is"]}
 
 
 def numbers(shape, dtype):
     a = np.random.default_rng(prod(shape)).standard_normal(shape)
-    return rl.from_numpy(
-        (a * 9).astype(np.int64) if dtype is rl.int64 else a > -1 if dtype is rl.bool else a
-    ).to(dtype)
+    return rl.from_numpy((a * 9).astype(np.int64) if dtype is rl.int64 else a > -1 if dtype is rl.bool else a).to(dtype)
 
 
 def values(x):
@@ -69,17 +58,14 @@ def agree(made, expected, dtype, steps, about):
     step, once = DTYPES.get(dtype, (0, 0))
     tolerance = once + step * steps
     for r, e in zip(
-        made if isinstance(made, tuple) else [made],
-        expected if isinstance(expected, tuple) else [expected],
+        made if isinstance(made, tuple) else [made], expected if isinstance(expected, tuple) else [expected]
     ):
         e = np.asarray(e)
         assert tuple(r.shape) == values(r).shape == e.shape, about
         kind = dtype if e.dtype.kind == "f" else {"b": rl.bool, "i": rl.int64}[e.dtype.kind]
         assert r.dtype is kind, about
         if kind in FLOATS:
-            np.testing.assert_allclose(
-                values(r), e, rtol=tolerance, atol=tolerance, err_msg=str(about)
-            )
+            np.testing.assert_allclose(values(r), e, rtol=tolerance, atol=tolerance, err_msg=str(about))
         else:
             np.testing.assert_array_equal(r.numpy(), e, str(about))
 
@@ -95,8 +81,7 @@ def some_dims(ndim):
 
 
 def cases(dtypes, shapes=SHAPES, layouts=LAYOUTS):
-    """Tensors and what they are: float32 in each layout, other dtypes as they lie and in few
-    shapes."""
+    """Tensors and what they are: float32 in each layout, other dtypes as they lie and in few shapes."""
     for shape in shapes:
         for dtype in dtypes if shape in FEW else dtypes[:1]:
             for name, laid in layouts.items() if dtype is rl.float32 else PLAIN.items():
@@ -118,11 +103,7 @@ def norm(p):
             return np.asarray(pick(np.abs(a), axis=axis, keepdims=keepdims), float)
         return np.sum(np.abs(a) ** p, axis=axis, keepdims=keepdims) ** (1 / p)
 
-    return (
-        lambda x, dim, keepdim: rl.linalg.vector_norm(x, p, dim, keepdim),
-        of,
-        FLOATS if p else FLOATS[:2],
-    )
+    return (lambda x, dim, keepdim: rl.linalg.vector_norm(x, p, dim, keepdim), of, FLOATS if p else FLOATS[:2])
 
 
 def of_numpy(function):
@@ -147,26 +128,10 @@ SEVERAL = {
     "nansum": (lambda x, dim, keepdim: x.nansum(dim, keepdim), of_numpy(np.nansum), REAL),
     "mean": (lambda x, dim, keepdim: x.mean(dim, keepdim), of_numpy(np.mean), FLOATS),
     "nanmean": (lambda x, dim, keepdim: x.nanmean(dim, keepdim), of_numpy(np.nanmean), FLOATS),
-    "amax": (
-        lambda x, dim, keepdim: x.amax(() if dim is None else dim, keepdim),
-        of_numpy(np.max),
-        REAL,
-    ),
-    "amin": (
-        lambda x, dim, keepdim: x.amin(() if dim is None else dim, keepdim),
-        of_numpy(np.min),
-        REAL,
-    ),
-    "all": (
-        lambda x, dim, keepdim: x.all(dim, keepdim),
-        of_numpy(np.all),
-        (rl.float32, rl.int64, rl.bool),
-    ),
-    "any": (
-        lambda x, dim, keepdim: x.any(dim, keepdim),
-        of_numpy(np.any),
-        (rl.float32, rl.int64, rl.bool),
-    ),
+    "amax": (lambda x, dim, keepdim: x.amax(() if dim is None else dim, keepdim), of_numpy(np.max), REAL),
+    "amin": (lambda x, dim, keepdim: x.amin(() if dim is None else dim, keepdim), of_numpy(np.min), REAL),
+    "all": (lambda x, dim, keepdim: x.all(dim, keepdim), of_numpy(np.all), (rl.float32, rl.int64, rl.bool)),
+    "any": (lambda x, dim, keepdim: x.any(dim, keepdim), of_numpy(np.any), (rl.float32, rl.int64, rl.bool)),
     "var": (lambda x, dim, keepdim: x.var(dim, keepdim=keepdim), variance, FLOATS),
     "std": (lambda x, dim, keepdim: x.std(dim, keepdim=keepdim), deviation, FLOATS),
     "var_mean": (
@@ -206,11 +171,7 @@ EACH = {
         lambda a, axis, keepdims: np.quantile(a, 0.3, axis, keepdims=keepdims),
         (rl.float32, rl.float64),
     ),
-    "kthvalue": (
-        lambda x, dim, keepdim: x.kthvalue(1, dim, keepdim).values,
-        of_numpy(np.min),
-        REAL,
-    ),
+    "kthvalue": (lambda x, dim, keepdim: x.kthvalue(1, dim, keepdim).values, of_numpy(np.min), REAL),
 }
 REDUCTIONS = {**SEVERAL, **ONE, **EACH}
 
@@ -231,9 +192,7 @@ def test_reductions(name, loops, monkeypatch):
                 if dim is None and keepdim and name == "prod":
                     continue
                 expected = of(a, dim, keepdim)
-                n = a.size // max(
-                    1, np.asarray(expected[0] if isinstance(expected, tuple) else expected).size
-                )
+                n = a.size // max(1, np.asarray(expected[0] if isinstance(expected, tuple) else expected).size)
                 steps = max(4, n / 8 if name == "prod" else n**0.5 / 2)
                 agree(op(x, dim, keepdim), expected, x.dtype, steps, (name, *case, dim, keepdim))
 
@@ -252,9 +211,7 @@ def extremes(ufunc):
 
     def of(a, dim):
         top = ufunc.accumulate(a, dim)
-        places = np.arange(a.shape[dim]).reshape(
-            [-1 if d == dim % a.ndim else 1 for d in range(a.ndim)]
-        )
+        places = np.arange(a.shape[dim]).reshape([-1 if d == dim % a.ndim else 1 for d in range(a.ndim)])
         return top, np.maximum.accumulate(np.where(a == top, places, 0), dim)
 
     return of
@@ -274,11 +231,7 @@ def best(k, largest):
         assert made.values.equal(x.gather(dim, made.indices))
         return made.values
 
-    return (
-        op,
-        lambda a, dim: np.take(ordered(a, dim, largest)[0], range(min(k, a.shape[dim])), dim),
-        REAL,
-    )
+    return (op, lambda a, dim: np.take(ordered(a, dim, largest)[0], range(min(k, a.shape[dim])), dim), REAL)
 
 
 def unit(a, dim):
@@ -294,11 +247,7 @@ SCANS = {
     "logcumsumexp": (lambda x, dim: x.logcumsumexp(dim), np.logaddexp.accumulate, FLOATS),
     "softmax": (lambda x, dim: x.softmax(dim), softmax, FLOATS),
     "softmin": (lambda x, dim: F.softmin(x, dim), lambda a, dim: softmax(-a, dim), FLOATS),
-    "log_softmax": (
-        lambda x, dim: x.log_softmax(dim),
-        lambda a, dim: np.log(softmax(a, dim)),
-        FLOATS,
-    ),
+    "log_softmax": (lambda x, dim: x.log_softmax(dim), lambda a, dim: np.log(softmax(a, dim)), FLOATS),
     "normalize": (lambda x, dim: F.normalize(x, dim=dim), unit, FLOATS),
     "sort": (lambda x, dim: tuple(x.sort(dim=dim, stable=True)), ordered, REAL),
     "descending": (
@@ -306,32 +255,16 @@ SCANS = {
         lambda a, dim: ordered(a, dim, True),
         REAL,
     ),
-    "argsort": (
-        lambda x, dim: x.argsort(dim, stable=True),
-        lambda a, dim: ordered(a, dim)[1],
-        REAL,
-    ),
+    "argsort": (lambda x, dim: x.argsort(dim, stable=True), lambda a, dim: ordered(a, dim)[1], REAL),
     **{f"topk of {k}": best(k, True) for k in (1, 3, 20)},
     **{f"the {k} smallest": best(k, False) for k in (1, 3, 20)},
     "flip": (lambda x, dim: x.flip(dim), np.flip, REAL),
     "roll": (lambda x, dim: x.roll(3, dim), lambda a, dim: np.roll(a, 3, dim), REAL),
     "diff": (lambda x, dim: x.diff(dim=dim), along(np.diff), (rl.float32, rl.float64, rl.int64)),
-    "trapezoid": (
-        lambda x, dim: rl.trapezoid(x, dim=dim),
-        along(np.trapezoid),
-        (rl.float32, rl.float64),
-    ),
-    "gradient": (
-        lambda x, dim: rl.gradient(x, dim=dim)[0],
-        along(np.gradient),
-        (rl.float32, rl.float64),
-    ),
+    "trapezoid": (lambda x, dim: rl.trapezoid(x, dim=dim), along(np.trapezoid), (rl.float32, rl.float64)),
+    "gradient": (lambda x, dim: rl.gradient(x, dim=dim)[0], along(np.gradient), (rl.float32, rl.float64)),
     "cat": (lambda x, dim: rl.cat([x, x], dim), lambda a, dim: np.concatenate([a, a], dim), REAL),
-    "repeat_interleave": (
-        lambda x, dim: x.repeat_interleave(2, dim),
-        lambda a, dim: np.repeat(a, 2, dim),
-        REAL,
-    ),
+    "repeat_interleave": (lambda x, dim: x.repeat_interleave(2, dim), lambda a, dim: np.repeat(a, 2, dim), REAL),
     "index_add": (
         lambda x, dim: x.index_add(dim, rl.arange(x.shape[dim]) // 2, x),
         lambda a, dim: added_at(a, dim),
@@ -374,11 +307,7 @@ def plain_norm(*dims):
 
 def in_pairs(x):
     """Two groups of channels; of an odd number, each channel twice."""
-    return (
-        F.group_norm(x, 2)
-        if x.shape[1] % 2 == 0
-        else F.group_norm(x.repeat_interleave(2, 1), 2)[:, ::2]
-    )
+    return F.group_norm(x, 2) if x.shape[1] % 2 == 0 else F.group_norm(x.repeat_interleave(2, 1), 2)[:, ::2]
 
 
 def in_groups(a):
@@ -394,17 +323,9 @@ def rms(a):
 
 NORMS = {
     "layer": (lambda x: F.layer_norm(x, x.shape[-1:]), plain_norm(-1), 1),
-    "layer of all": (
-        lambda x: F.layer_norm(x, x.shape[1:]),
-        lambda a: plain_norm(*range(1, a.ndim))(a),
-        2,
-    ),
+    "layer of all": (lambda x: F.layer_norm(x, x.shape[1:]), lambda a: plain_norm(*range(1, a.ndim))(a), 2),
     "rms": (lambda x: F.rms_norm(x, x.shape[-1:], eps=1e-5), rms, 1),
-    "batch": (
-        lambda x: F.batch_norm(x, None, None, training=True),
-        lambda a: plain_norm(0, *range(2, a.ndim))(a),
-        2,
-    ),
+    "batch": (lambda x: F.batch_norm(x, None, None, training=True), lambda a: plain_norm(0, *range(2, a.ndim))(a), 2),
     "group": (in_pairs, in_groups, 2),
     "instance": (lambda x: F.instance_norm(x), lambda a: plain_norm(*range(2, a.ndim))(a), 3),
 }
@@ -415,12 +336,8 @@ NORMS = {
 def test_norms(name, loops, monkeypatch):
     monkeypatch.setattr(spent, "left", 0 if loops else inf)
     op, of, least = NORMS[name]
-    for x, case in cases(
-        FLOATS, [shape for shape in SHAPES if len(shape) >= least and shape[0] > 1]
-    ):
-        if (
-            case[-1] != "repeated"
-        ):  # of equal numbers what is left is rounding errors over the root of eps
+    for x, case in cases(FLOATS, [shape for shape in SHAPES if len(shape) >= least and shape[0] > 1]):
+        if case[-1] != "repeated":  # of equal numbers what is left is rounding errors over the root of eps
             agree(op(x), of(values(x)), x.dtype, 100, (name, *case))
 
 
@@ -428,8 +345,7 @@ def total(made):
     """One number of a result, each element and each output with a weight of its own."""
     outputs = [r for r in (made if isinstance(made, tuple) else (made,)) if r.is_floating_point()]
     return sum(
-        ((rl.arange(r.numel(), dtype=r.dtype) % 7 + i).reshape(r.shape) * r).sum()
-        for i, r in enumerate(outputs)
+        ((rl.arange(r.numel(), dtype=r.dtype) % 7 + i).reshape(r.shape) * r).sum() for i, r in enumerate(outputs)
     )
 
 
@@ -447,8 +363,7 @@ def test_gradients(name, monkeypatch):
     monkeypatch.setattr(spent, "left", 0)
     op, least = {**REDUCTIONS, **SCANS, **NORMS}[name][0], NORMS[name][2] if name in NORMS else 1
     for x, case in cases(
-        [rl.float32],
-        FEW if name not in NORMS else [(70, 100), (1500, 4), (9, 40, 30), (4, 8, 24, 24)],
+        [rl.float32], FEW if name not in NORMS else [(70, 100), (1500, 4), (9, 40, 30), (4, 8, 24, 24)]
     ):
         if case[-1] == "repeated" or x.ndim < least:  # equal ones share, or take all
             continue
@@ -473,32 +388,21 @@ def test_gradients(name, monkeypatch):
             assert single.grad.shape == x.shape
             made, expected = single.grad.numpy(), double.grad.numpy()
             near = 1e-4 * max(1, np.abs(expected).max())
-            np.testing.assert_allclose(
-                made, expected, 1e-3, near, err_msg=str((name, *case, setting))
-            )
+            np.testing.assert_allclose(made, expected, 1e-3, near, err_msg=str((name, *case, setting)))
 
 
-@pytest.mark.parametrize(
-    "shape", [(3, 4), (10, 3), (100, 7), (1000, 9), (3, 5000), (5000, 3), (2, 70_000)]
-)
+@pytest.mark.parametrize("shape", [(3, 4), (10, 3), (100, 7), (1000, 9), (3, 5000), (5000, 3), (2, 70_000)])
 @pytest.mark.parametrize("dtype", [rl.float32, rl.float64])
 def test_equal_numbers_have_no_deviation(shape, dtype):
     """Nor a gradient by it: programs divide by `std` where it is not 0."""
     for dim in (0, 1):
         x = numbers(shape, dtype).narrow(dim, 0, 1).expand(shape).clone().requires_grad_()
-        for made in (
-            x.std(dim),
-            x.var(dim, correction=0),
-            rl.std_mean(x, dim)[0],
-            x.std((dim,), keepdim=True),
-        ):
+        for made in (x.std(dim), x.var(dim, correction=0), rl.std_mean(x, dim)[0], x.std((dim,), keepdim=True)):
             assert not made.any(), (dim, made)
         x.std(dim).sum().backward()
         assert not x.grad.any()
     x = numbers(shape, dtype) * 3e-5 + 1  # and nearly equal ones keep theirs
-    np.testing.assert_allclose(
-        x.std(0).numpy(), np.std(x.double().numpy(), 0, ddof=1), rtol=1e-2, atol=1e-7
-    )
+    np.testing.assert_allclose(x.std(0).numpy(), np.std(x.double().numpy(), 0, ddof=1), rtol=1e-2, atol=1e-7)
 
 
 N = 3000  # more than float16 counts to one by one (2048), or bfloat16 (256)
@@ -510,12 +414,8 @@ MANY = {
     "a bias": lambda x: (rl.ones(N, 2, dtype=x.dtype) + x).sum(),
     "prelu": lambda x: F.prelu(-rl.ones(N, 2, dtype=x.dtype), x).sum(),
     "gather": lambda x: x.reshape(1, 2).gather(0, PAIRS).sum(),
-    "scatter_add": lambda x: (
-        rl.zeros(2, 2, dtype=x.dtype).scatter_add(0, PAIRS, x.expand(N, 2)) / 64
-    ),
-    "scatter mean": lambda x: rl.zeros(2, 2, dtype=x.dtype).scatter_reduce(
-        0, PAIRS, x.expand(N, 2), "mean"
-    ),
+    "scatter_add": lambda x: rl.zeros(2, 2, dtype=x.dtype).scatter_add(0, PAIRS, x.expand(N, 2)) / 64,
+    "scatter mean": lambda x: rl.zeros(2, 2, dtype=x.dtype).scatter_reduce(0, PAIRS, x.expand(N, 2), "mean"),
     "index_add": lambda x: rl.zeros(2, 2, dtype=x.dtype).index_add(0, ZEROS, x.expand(N, 2)) / 64,
     "embedding": lambda x: F.embedding(ZEROS, x.reshape(1, 2)).sum(),
     "cross_entropy": lambda x: F.cross_entropy(x.expand(N, 2), ZEROS),

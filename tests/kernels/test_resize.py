@@ -1,5 +1,4 @@
-"""Resizing by tables of positions and weights: loops give NumPy's bits, and the answers are
-torch's."""
+"""Resizing by tables of positions and weights: loops give NumPy's bits, and the answers are torch's."""
 
 import numpy as np
 import pytest
@@ -39,9 +38,7 @@ def test_loops_give_the_bits_of_numpy(how, back):
 def test_back_is_the_transpose(how):
     x = np.random.default_rng(0).standard_normal((2, how[1]))
     g = np.random.default_rng(1).standard_normal((2, resize.table(how, False).out))
-    assert np.vdot(resize.blend(x, 1, how, False), g) == pytest.approx(
-        np.vdot(x, resize.blend(g, 1, how, True))
-    )
+    assert np.vdot(resize.blend(x, 1, how, False), g) == pytest.approx(np.vdot(x, resize.blend(g, 1, how, True)))
 
 
 def test_an_infinite_number_stays_where_it_is():
@@ -55,12 +52,8 @@ def test_an_infinite_number_stays_where_it_is():
 CALLS = {
     "bilinear": lambda lib, x: lib.nn.functional.interpolate(x, size=(6, 3), mode="bilinear"),
     "bicubic": lambda lib, x: lib.nn.functional.interpolate(x, size=(6, 3), mode="bicubic"),
-    "antialias": lambda lib, x: lib.nn.functional.interpolate(
-        x, size=(2, 3), mode="bilinear", antialias=True
-    ),
-    "lanczos": lambda lib, x: lib.nn.functional.interpolate(
-        x, size=(2, 9), mode="lanczos", antialias=True
-    ),
+    "antialias": lambda lib, x: lib.nn.functional.interpolate(x, size=(2, 3), mode="bilinear", antialias=True),
+    "lanczos": lambda lib, x: lib.nn.functional.interpolate(x, size=(2, 9), mode="lanczos", antialias=True),
 }
 
 
@@ -82,42 +75,29 @@ def test_corners_that_are_aligned_and_a_filter(size, mode, oracle):
 
     def ask(lib):
         x = lib.tensor(numbers)
-        return lib.nn.functional.interpolate(
-            x, size, mode=mode, align_corners=True, antialias=True
-        ).numpy()
+        return lib.nn.functional.interpolate(x, size, mode=mode, align_corners=True, antialias=True).numpy()
 
     np.testing.assert_allclose(ask(rushlight), oracle(ask), rtol=1e-9)
 
 
 def test_lanczos_is_smooth_and_in_the_middle():
-    F, x = (
-        rushlight.nn.functional,
-        rushlight.rand(1, 1, 3, 4, dtype=rushlight.float64, requires_grad=True),
-    )
-    rushlight.autograd.gradcheck(
-        lambda x: F.interpolate(x, size=(2, 9), mode="lanczos", antialias=True), x
-    )
+    F, x = rushlight.nn.functional, rushlight.rand(1, 1, 3, 4, dtype=rushlight.float64, requires_grad=True)
+    rushlight.autograd.gradcheck(lambda x: F.interpolate(x, size=(2, 9), mode="lanczos", antialias=True), x)
     for wrong in ({}, {"antialias": True, "align_corners": True}):
         with pytest.raises(ValueError, match="Lanczos mode"):
             F.interpolate(x, size=(2, 9), mode="lanczos", **wrong)
 
 
 def test_integers_have_no_means():
-    with pytest.raises(
-        NotImplementedError, match="compute_indices_weights_linear.*not implemented for 'Long'"
-    ):
-        rushlight.nn.functional.interpolate(
-            rushlight.ones(1, 1, 2, 2).long(), scale_factor=2, mode="bilinear"
-        )
+    with pytest.raises(NotImplementedError, match="compute_indices_weights_linear.*not implemented for 'Long'"):
+        rushlight.nn.functional.interpolate(rushlight.ones(1, 1, 2, 2).long(), scale_factor=2, mode="bilinear")
 
 
 def test_what_is_cut_off_does_not_come_back_from_the_other_end():
     pad, x = rushlight.nn.functional.pad, rushlight.tensor([[1, 2, 3, 4]])
     assert pad(x, (-2, 2), mode="circular").tolist() == [[3, 4, 3, 4]]
     assert pad(x, (-2, 2), mode="reflect").tolist() == [[3, 4, 3, 2]]
-    with pytest.raises(
-        RuntimeError, match="wrapping around more than once"
-    ):  # there torch reads what it did not write
+    with pytest.raises(RuntimeError, match="wrapping around more than once"):  # there torch reads what it did not write
         pad(x, (-3, 2), mode="circular")
 
 
@@ -134,8 +114,7 @@ FACTORS = [
 @pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "bilinear"])
 @pytest.mark.parametrize("last", [False, True])
 def test_sizes_that_a_factor_keeps_or_doubles(oracle, mode, last):
-    """Torch then goes by the sizes: 1.3 times 2 elements are the 2, 2.3 times 3 are each one
-    twice."""
+    """Torch then goes by the sizes: 1.3 times 2 elements are the 2, 2.3 times 3 are each one twice."""
 
     def resized(t):
         found = []
@@ -154,8 +133,6 @@ def test_sizes_that_a_factor_keeps_or_doubles(oracle, mode, last):
 @pytest.mark.origin("tutorials")
 def test_resized_to_its_own_size_is_a_copy():
     x = rushlight.ones(1, 1, 2, 2)
-    for made in (
-        rushlight.nn.functional.interpolate(x, **how) for how in ({"size": 2}, {"scale_factor": 1})
-    ):
+    for made in (rushlight.nn.functional.interpolate(x, **how) for how in ({"size": 2}, {"scale_factor": 1})):
         made.zero_()
     assert x.sum() == 4

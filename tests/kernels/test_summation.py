@@ -1,5 +1,4 @@
-"""Sums in float32: the rounding error stays at a few units in the last place, however many rows are
-added."""
+"""Sums in float32: the rounding error stays at a few units in the last place, however many rows are added."""
 
 import numpy as np
 import pytest

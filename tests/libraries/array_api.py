@@ -3,8 +3,8 @@
 python tests/libraries/array_api.py CHECKOUT                     both sides, the page
 python tests/libraries/array_api.py CHECKOUT --engine rushlight  one side, its counts
 
-CHECKOUT is a checkout of github.com/data-apis/array-api-tests at COMMIT, with the folder `array-api` (a
-submodule). It runs in the environment of requirements.txt and suites.txt."""
+CHECKOUT is a checkout of github.com/data-apis/array-api-tests at COMMIT, with the folder `array-api` (a submodule). It
+runs in the environment of requirements.txt and suites.txt."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ OPTIONS = ("--max-examples=8", "--hypothesis-seed=1", "--disable-deadline")
 SUITE = Suite("data-apis/array-api-tests", COMMIT, ("array_api_tests",), options=OPTIONS)
 # why a test fails with rushlight alone
 REASONS = {
-    "test_signatures": "the standard has `axis`, torch has `dim`; Python cannot read signatures of "
-    "torch's built-in functions, so the suite skips some of them",
+    "test_signatures": "the standard has `axis`, torch has `dim`; Python cannot read signatures of torch's built-in "
+    "functions, so the suite skips some of them"
 }
 HEAD = f"""# Array API
 
@@ -45,11 +45,7 @@ def page(results: dict[str, Any]) -> str:
     for engine, name in zip(ENGINES, ("torch 2.13", "rushlight")):
         lines.append(f"| {name} | {' | '.join(str(results[engine][kind]) for kind in KINDS)} |")
     theirs = len(alone(results, "torch"))
-    lines += [
-        "",
-        f"{theirs} tests fail with torch alone. Tests that fail with rushlight alone:",
-        "",
-    ]
+    lines += ["", f"{theirs} tests fail with torch alone. Tests that fail with rushlight alone:", ""]
     lines += ["| tests | reason |", "|---|---|"]
     tests: dict[str, list[str]] = {}
     for test in alone(results, "rushlight"):

@@ -3,8 +3,8 @@
 python tests/libraries/names.py                  each missing name, with the libraries that take it
 python tests/libraries/names.py einops zuko      some libraries
 
-Reads the sources of the libraries in requirements.txt; runs none of them. Names that the installed torch
-lacks, too, are left out. Runs in the environment of requirements.txt."""
+Reads the sources of the libraries in requirements.txt; runs none of them. Names that the installed torch lacks, too,
+are left out. Runs in the environment of requirements.txt."""
 
 from __future__ import annotations
 
@@ -35,11 +35,7 @@ def sources(library: str) -> list[Path]:
     except PackageNotFoundError:
         print(f"{library} is not installed", file=sys.stderr)
         return []
-    return [
-        Path(str(file.locate()))
-        for file in listed
-        if file.suffix == ".py" and not TESTS.intersection(file.parts)
-    ]
+    return [Path(str(file.locate())) for file in listed if file.suffix == ".py" and not TESTS.intersection(file.parts)]
 
 
 def missing(library: str) -> set[str]:

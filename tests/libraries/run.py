@@ -137,7 +137,7 @@ def main() -> int:
             else:
                 recorded[use.stem] = numbers(text)
             continue
-        kind, worst = ("crash", math.inf)
+        kind, worst = "crash", math.inf
         if not error:
             kind, worst = verdict(numbers(text), recorded.get(use.stem, []))
         rows.append((use.stem, kind, worst, error))

@@ -4,8 +4,8 @@ python tests/libraries/suites.py CHECKOUTS               all suites, suites.json
 python tests/libraries/suites.py CHECKOUTS einops zuko   some of them
 python tests/libraries/suites.py CHECKOUTS einops --engine rushlight --anew    one side anew
 
-CHECKOUTS is a folder with a checkout of each library's repository, named as in `SUITES`. The suites
-run in the environment of requirements.txt and suites.txt."""
+CHECKOUTS is a folder with a checkout of each library's repository, named as in `SUITES`. The suites run in the
+environment of requirements.txt and suites.txt."""
 
 from __future__ import annotations
 
@@ -74,7 +74,8 @@ SUITES = {
 
 
 def outcomes(engine: str, suite: Suite, checkout: Path, jobs: int = 1) -> Results:
-    """The outcomes of a suite. Each file of tests runs alone, and its report is kept: a run that was cut off goes on."""
+    """The outcomes of a suite. Each file of tests runs alone, and its report is kept: a run that was cut off goes
+    on."""
     reports = REPORTS / f"{checkout.name}-{engine}"
     reports.mkdir(parents=True, exist_ok=True)
     files = files_of(suite, checkout)
@@ -102,10 +103,7 @@ def outcomes_of(engine: str, suite: Suite, checkout: Path, file: str, reports: P
     if report.exists():
         return read(report)
     command = [sys.executable, "-W", "ignore", "-m"]
-    command += {
-        "rushlight": ["rushlight", "run", "-m", "pytest"],
-        "torch": ["pytest", "-p", "torchvision_ops"],
-    }[engine]
+    command += {"rushlight": ["rushlight", "run", "-m", "pytest"], "torch": ["pytest", "-p", "torchvision_ops"]}[engine]
     command += [file, *suite.options, f"--junitxml={report}", f"--timeout={TEST_SECONDS}"]
     command += ["-q", "-p", "no:cacheprovider", "--tb=short", "--continue-on-collection-errors"]
     with log.open("w") as output:

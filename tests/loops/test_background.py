@@ -1,5 +1,5 @@
-"""Loops that another process compiles while NumPy works (loops/background.py). Each program here is
-a process of its own, with an empty cache folder."""
+"""Loops that another process compiles while NumPy works (loops/background.py). Each program here is a process of its
+own, with an empty cache folder."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ from rushlight.base.threads import process_cores
 from rushlight.loops.compile_worker import AUTOGROUP, LOW_PRIORITY, SHARED_PRIORITY
 from tests.support.paths import PACKAGE
 
-pytestmark = [
-    pytest.mark.skipif(not has_numba(), reason="without Numba there are no loops"),
-    pytest.mark.faster,
-]
+pytestmark = [pytest.mark.skipif(not has_numba(), reason="without Numba there are no loops"), pytest.mark.faster]
 
 
 def output(program, folder, **settings):
@@ -89,10 +86,7 @@ def test_the_worker_gives_way_to_processes_of_other_sessions(tmp_path):
     """The priority of the worker's session: Linux shares processor time between sessions first."""
     program = UNTIL_LOOPS_RUN + "print(*open(f'/proc/{background.worker.pid}/autogroup'))"
     *_, word, priority = output(program, tmp_path)
-    assert (word, priority) == (
-        "nice",
-        str(LOW_PRIORITY if process_cores() > 1 else SHARED_PRIORITY),
-    )
+    assert (word, priority) == ("nice", str(LOW_PRIORITY if process_cores() > 1 else SHARED_PRIORITY))
 
 
 def test_the_reference_kernel_does_the_work_of_a_way_that_is_not_ready(tmp_path):
@@ -103,8 +97,8 @@ def test_the_reference_kernel_does_the_work_of_a_way_that_is_not_ready(tmp_path)
 
 
 def compare():
-    """Each way of fast/index.py while no loop becomes ready. Prints the number of ways, and of
-    those that met a loop that was not ready."""
+    """Each way of fast/index.py while no loop becomes ready. Prints the number of ways, and of those that met a loop
+    that was not ready."""
     from importlib import import_module
 
     from rushlight.core.table import TABLE
@@ -128,19 +122,12 @@ def compare():
         found, expected = way(*given), reference(*wanted)
         pairs = ((given, wanted), (found, expected))
         for made, right in pairs:
-            for a, b in zip(
-                test_index_sites.arrays(made), test_index_sites.arrays(right), strict=True
-            ):
+            for a, b in zip(test_index_sites.arrays(made), test_index_sites.arrays(right), strict=True):
                 np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-5, err_msg=name)
         return len(met) > before
 
     fallen_back = [
-        both(
-            name,
-            hooked(name, import_module),
-            test_index_sites.kernel_of(name),
-            test_index_sites.EXAMPLES[name],
-        )
+        both(name, hooked(name, import_module), test_index_sites.kernel_of(name), test_index_sites.EXAMPLES[name])
         for name in SITES
     ]
     for name, of in WAYS:

@@ -42,9 +42,7 @@ def run(folder, before=""):
 
 @pytest.mark.exhaustive(every=2)
 @pytest.mark.parametrize(
-    "damage",
-    [lambda whole: whole[: len(whole) // 2], lambda whole: bytes(len(whole))],
-    ids=["cut", "zeros"],
+    "damage", [lambda whole: whole[: len(whole) // 2], lambda whole: bytes(len(whole))], ids=["cut", "zeros"]
 )
 def test_files_that_are_no_longer_whole_are_made_anew(tmp_path, damage):
     """As after a power cut: an error of pickle's reached the user, in each process."""
@@ -68,8 +66,7 @@ def test_a_full_disk_leaves_loops_in_memory(tmp_path, room):
 
 
 def test_a_long_wait_is_explained_once(tmp_path):
-    """By the logger "rushlight", so that it can be switched off; nothing where loops come from the
-    folder."""
+    """By the logger "rushlight", so that it can be switched off; nothing where loops come from the folder."""
     said = "from rushlight.loops import cache\ncache.NOTICE_SECONDS = -1.0\n"
     for before, lines in ((said, 1), (said, 0), ("", 0)):
         done = subprocess.run(

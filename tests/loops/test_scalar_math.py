@@ -1,5 +1,5 @@
-"""The scalars world: errors in ulp over the whole range, special values, types that stay, loops
-that become SIMD code."""
+"""The scalars world: errors in ulp over the whole range, special values, types that stay, loops that become SIMD
+code."""
 
 from __future__ import annotations
 
@@ -53,28 +53,8 @@ EXACT = {
     "trunc": np.trunc,
     "round": np.rint,
 }
-PAIRS = {
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-    "fmax": np.fmax,
-    "fmin": np.fmin,
-    "copysign": np.copysign,
-}
-SIMD = [
-    "exp",
-    "expm1",
-    "tanh",
-    "sigmoid",
-    "log",
-    "log1p",
-    "sin",
-    "cos",
-    "tan",
-    "erf",
-    "erfc",
-    "lgamma",
-    "erfinv",
-]
+PAIRS = {"maximum": np.maximum, "minimum": np.minimum, "fmax": np.fmax, "fmin": np.fmin, "copysign": np.copysign}
+SIMD = ["exp", "expm1", "tanh", "sigmoid", "log", "log1p", "sin", "cos", "tan", "erf", "erfc", "lgamma", "erfinv"]
 # Bounds in ulp; 2 where nothing is said.
 ULP = {
     "exp": 1.1,
@@ -143,15 +123,12 @@ def loop(name: str, real: type, result: type | None = None):
 
 
 def errors(got: np.ndarray, want: np.ndarray) -> np.ndarray:
-    """|got - want| in units of the last place; inf where one is nan or infinite and the other
-    not."""
+    """|got - want| in units of the last place; inf where one is nan or infinite and the other not."""
     rounded = want.astype(got.dtype)
     unit = np.spacing(np.minimum(np.abs(rounded), np.finfo(got.dtype).max)).astype(want.dtype)
     error = np.abs(got.astype(want.dtype) - want) / unit
     same = (got == rounded) | (np.isnan(got) & np.isnan(rounded))
-    return np.where(
-        same, np.where(np.isfinite(error), error, 0), np.where(np.isnan(error), np.inf, error)
-    )
+    return np.where(same, np.where(np.isfinite(error), error, 0), np.where(np.isnan(error), np.inf, error))
 
 
 def worst(name: str, real: type, wide: type) -> tuple[float, float]:
@@ -176,20 +153,14 @@ def test_float32_to_the_last_places(name):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.skipif(
-    np.finfo(np.longdouble).nmant < 63, reason="needs extended precision as the reference"
-)
-@pytest.mark.parametrize(
-    "name", ["exp", "exp2", "expm1", "tanh", "log", "log1p", "log2", "log10", "sigmoid"]
-)
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="needs extended precision as the reference")
+@pytest.mark.parametrize("name", ["exp", "exp2", "expm1", "tanh", "log", "log1p", "log2", "log10", "sigmoid"])
 def test_float64_to_the_last_places(name):
     error, at = worst(name, np.float64, np.longdouble)
     assert error <= ULP64.get(name, 2), f"{name}({at!r}) is {error:.2f} ulp off"
 
 
-@pytest.mark.skipif(
-    np.finfo(np.longdouble).nmant < 63, reason="needs extended precision as the reference"
-)
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="needs extended precision as the reference")
 @pytest.mark.parametrize("name", ["sin", "cos"])
 def test_circles_of_float64_up_to_where_they_are_right(name):
     rng = np.random.default_rng(0)
@@ -221,28 +192,7 @@ def test_exact(name, real):
 
 def grid(real: type) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of everything with everything that is special, and of ordinary numbers."""
-    edges = np.array(
-        [
-            0.0,
-            -0.0,
-            1,
-            -1,
-            2,
-            -2,
-            3,
-            0.5,
-            -0.5,
-            1e-3,
-            7.5,
-            -7,
-            1e30,
-            -1e30,
-            np.inf,
-            -np.inf,
-            np.nan,
-        ],
-        real,
-    )
+    edges = np.array([0.0, -0.0, 1, -1, 2, -2, 3, 0.5, -0.5, 1e-3, 7.5, -7, 1e30, -1e30, np.inf, -np.inf, np.nan], real)
     x, y = np.meshgrid(edges, edges)
     rng = np.random.default_rng(1)
     return (
@@ -285,9 +235,7 @@ def test_loops_become_simd_code(name):
     run = loop(name, np.float32)
     run(np.ones(3, np.float32), np.ones(3, np.float32))
     (text,) = run.inspect_llvm().values()
-    assert re.search(r"f(mul|add)( contract)? <\d+ x (float|double)>", text), (
-        f"{name} is not vectorised"
-    )
+    assert re.search(r"f(mul|add)( contract)? <\d+ x (float|double)>", text), f"{name} is not vectorised"
     assert scalar_math.world("float32")[name].signatures[0][0].name == "float32"
 
 

@@ -1,7 +1,7 @@
 """torch.masked.MaskedTensor beside torch: values, masks, text and gradients.
 
-A class with `__torch_function__` makes all later calls of a process slower, so the programs run in a
-process of their own (`python -c`)."""
+A class with `__torch_function__` makes all later calls of a process slower, so the programs run in a process of their
+own (`python -c`)."""
 
 from __future__ import annotations
 
@@ -82,11 +82,7 @@ print(json.dumps(found))
 
 def ran(program: str, name: str) -> dict:
     done = subprocess.run(
-        [sys.executable, "-c", START + program, name],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=False,
+        [sys.executable, "-c", START + program, name], capture_output=True, text=True, cwd=ROOT, check=False
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.replace("rushlight", "torch"))

@@ -34,9 +34,7 @@ def test_adaptive_softmax_is_a_softmax():
     logs = m.log_prob(x)
     np.testing.assert_allclose(logs.exp().sum(1).detach().numpy(), 1, rtol=1e-12)
     for c in range(12):
-        np.testing.assert_allclose(
-            m(x, rl.full((5,), c)).output.detach().numpy(), logs[:, c].detach().numpy()
-        )
+        np.testing.assert_allclose(m(x, rl.full((5,), c)).output.detach().numpy(), logs[:, c].detach().numpy())
     assert rl.equal(m.predict(x), logs.argmax(1))
 
 
@@ -48,9 +46,7 @@ def test_adaptive_cutoffs(cutoffs):
 
 def test_adaptive_refuses():
     m = nn.AdaptiveLogSoftmaxWithLoss(4, 10, [5])
-    with pytest.raises(
-        RuntimeError, match=r"Target values should be in \[0, 9\], but values in range \[1, 10\]"
-    ):
+    with pytest.raises(RuntimeError, match=r"Target values should be in \[0, 9\], but values in range \[1, 10\]"):
         m(rl.ones(2, 4), rl.tensor([1, 10]))
     with pytest.raises(RuntimeError, match="same size in the batch dimension"):
         m(rl.ones(2, 4), rl.tensor([1]))
@@ -61,9 +57,7 @@ def test_adaptive_refuses():
 def test_gradients_of_convolutions(oracle):
     def ask(lib, nn):
         rng = np.random.default_rng(0)
-        x, w, g = (
-            lib.tensor(rng.normal(size=s)) for s in ((2, 4, 6, 7), (6, 2, 3, 2), (2, 6, 3, 4))
-        )
+        x, w, g = (lib.tensor(rng.normal(size=s)) for s in ((2, 4, 6, 7), (6, 2, 3, 2), (2, 6, 3, 4)))
         settings = {"stride": 2, "padding": (1, 0), "groups": 2}
         return [
             nn.grad.conv2d_input(x.shape, w, g[..., :3], **settings),

@@ -19,10 +19,7 @@ def test_the_last_offset_ends_the_last_bag(mode):
     made = F.embedding_bag(ids, TABLE, tensor([0, 2, 2]), mode=mode, include_last_offset=True)
     whole = F.embedding_bag(ids[:2], TABLE, tensor([0, 2]), mode=mode)
     assert made.tolist() == whole.tolist()
-    assert F.embedding_bag(ids, TABLE, tensor([0]), mode=mode, include_last_offset=True).shape == (
-        0,
-        2,
-    )
+    assert F.embedding_bag(ids, TABLE, tensor([0]), mode=mode, include_last_offset=True).shape == (0, 2)
 
 
 @pytest.mark.origin("suites")
@@ -49,11 +46,7 @@ def test_bags_say_which_offsets_cannot_be(offsets, words):
         ({"weight": TABLE[None]}, RuntimeError, "weight has to be a 2D Tensor"),
         ({"padding_idx": 6}, RuntimeError, "padding_idx must be within the number of embeddings"),
         ({"per_sample_weights": rushlight.ones(2)}, ValueError, "same shape as the input"),
-        (
-            {"per_sample_weights": rushlight.ones(1, 2).double()},
-            RuntimeError,
-            "have the same type as",
-        ),
+        ({"per_sample_weights": rushlight.ones(1, 2).double()}, RuntimeError, "have the same type as"),
     ],
 )
 def test_bags_say_which_arguments_cannot_be(change, error, words):

@@ -1,5 +1,4 @@
-"""nn.functional: values and gradients as torch's, slopes of its own values, and errors that say
-what is wrong."""
+"""nn.functional: values and gradients as torch's, slopes of its own values, and errors that say what is wrong."""
 
 from __future__ import annotations
 
@@ -16,8 +15,7 @@ from tests.support.programs import Programs, outcome, skip_other_stream
 
 
 class Inputs:
-    """The same numbers for every library: `x(2, 3)` a leaf of float64, `p(2, 3)` in (0, 1), `n(5,
-    2)` classes."""
+    """The same numbers for every library: `x(2, 3)` a leaf of float64, `p(2, 3)` in (0, 1), `n(5, 2)` classes."""
 
     def __init__(self, lib, seed=0):
         self.lib, self.random, self.leaves = lib, np.random.default_rng(seed), []
@@ -108,9 +106,7 @@ CASES = {
     "pdist": lambda F, i: F.pdist(i.x(4, 3)),
     # tables
     "embedding": lambda F, i: F.embedding(i.n(4, 2, 3), i.x(4, 2), padding_idx=1),
-    "embedding by frequency": lambda F, i: F.embedding(
-        i.n(4, 5), i.x(4, 2), scale_grad_by_freq=True
-    ),
+    "embedding by frequency": lambda F, i: F.embedding(i.n(4, 5), i.x(4, 2), scale_grad_by_freq=True),
     **{
         f"embedding_bag {mode}": lambda F, i, mode=mode: F.embedding_bag(
             i.n(4, 6), i.x(4, 2), i.fixed([0, 2, 2, 5]), mode=mode, padding_idx=1
@@ -123,19 +119,13 @@ CASES = {
     "one_hot": lambda F, i: F.one_hot(i.n(4, 2, 2)),
     # convolutions
     "conv1d": lambda F, i: F.conv1d(i.x(2, 2, 5), i.x(3, 2, 2), i.x(3), stride=2, padding=1),
-    "conv2d": lambda F, i: F.conv2d(
-        i.x(1, 2, 4, 5), i.x(2, 2, 2, 3), i.x(2), padding=(1, 0), dilation=(1, 2)
-    ),
+    "conv2d": lambda F, i: F.conv2d(i.x(1, 2, 4, 5), i.x(2, 2, 2, 3), i.x(2), padding=(1, 0), dilation=(1, 2)),
     "conv2d groups": lambda F, i: F.conv2d(i.x(1, 4, 3, 3), i.x(4, 2, 2, 2), groups=2),
     "conv2d same": lambda F, i: F.conv2d(i.x(1, 1, 4, 4), i.x(1, 1, 2, 3), padding="same"),
     "conv2d one image": lambda F, i: F.conv2d(i.x(2, 3, 3), i.x(2, 2, 2, 2)),
     "conv3d": lambda F, i: F.conv3d(i.x(1, 1, 3, 3, 3), i.x(2, 1, 2, 2, 2), i.x(2)),
-    "conv_transpose1d": lambda F, i: F.conv_transpose1d(
-        i.x(2, 2, 3), i.x(2, 3, 2), i.x(3), stride=2, output_padding=1
-    ),
-    "conv_transpose2d": lambda F, i: F.conv_transpose2d(
-        i.x(1, 2, 3, 2), i.x(2, 1, 2, 3), padding=1, dilation=2
-    ),
+    "conv_transpose1d": lambda F, i: F.conv_transpose1d(i.x(2, 2, 3), i.x(2, 3, 2), i.x(3), stride=2, output_padding=1),
+    "conv_transpose2d": lambda F, i: F.conv_transpose2d(i.x(1, 2, 3, 2), i.x(2, 1, 2, 3), padding=1, dilation=2),
     "conv_transpose2d far": lambda F, i: F.conv_transpose2d(
         i.x(1, 1, 2, 2), i.x(1, 1, 2, 2), padding=1, dilation=3, output_padding=2
     ),
@@ -159,12 +149,8 @@ CASES = {
     "rms_norm": lambda F, i: F.rms_norm(i.x(2, 3), (3,), i.x(3)),
     "group_norm": lambda F, i: F.group_norm(i.x(2, 4, 3), 2, i.x(4), i.x(4)),
     "instance_norm": lambda F, i: F.instance_norm(i.x(2, 2, 4), weight=i.x(2), bias=i.x(2)),
-    "batch_norm": lambda F, i: F.batch_norm(
-        i.x(3, 2, 2), None, None, i.x(2), i.x(2), training=True
-    ),
-    "batch_norm frozen": lambda F, i: F.batch_norm(
-        i.x(3, 2), i.fixed([0.1, 0.2]), i.fixed([1.0, 2.0]), i.x(2), i.x(2)
-    ),
+    "batch_norm": lambda F, i: F.batch_norm(i.x(3, 2, 2), None, None, i.x(2), i.x(2), training=True),
+    "batch_norm frozen": lambda F, i: F.batch_norm(i.x(3, 2), i.fixed([0.1, 0.2]), i.fixed([1.0, 2.0]), i.x(2), i.x(2)),
     "local_response_norm": lambda F, i: F.local_response_norm(i.x(1, 4, 2, 2), 3, alpha=0.5),
     # padding and resizing
     "pad": lambda F, i: F.pad(i.x(2, 3), (1, -1, 2, 0), value=7.0),
@@ -175,70 +161,43 @@ CASES = {
     "interpolate nearest": lambda F, i: F.interpolate(i.x(1, 1, 5), size=3),
     "interpolate exact": lambda F, i: F.interpolate(i.x(1, 1, 5), size=3, mode="nearest-exact"),
     "interpolate linear": lambda F, i: F.interpolate(i.x(1, 1, 4), scale_factor=1.7, mode="linear"),
-    "interpolate bilinear": lambda F, i: F.interpolate(
-        i.x(1, 1, 2, 3), (4, 5), mode="bilinear", align_corners=True
-    ),
+    "interpolate bilinear": lambda F, i: F.interpolate(i.x(1, 1, 2, 3), (4, 5), mode="bilinear", align_corners=True),
     "interpolate bicubic": lambda F, i: F.interpolate(i.x(1, 1, 3, 3), (5, 4), mode="bicubic"),
     "interpolate area": lambda F, i: F.interpolate(i.x(1, 1, 4, 4), 2, mode="area"),
-    "interpolate antialias": lambda F, i: F.interpolate(
-        i.x(1, 1, 6, 6), (3, 4), mode="bilinear", antialias=True
-    ),
+    "interpolate antialias": lambda F, i: F.interpolate(i.x(1, 1, 6, 6), (3, 4), mode="bilinear", antialias=True),
     "pixel_shuffle": lambda F, i: F.pixel_shuffle(i.x(1, 8, 2, 1), 2),
     "pixel_unshuffle": lambda F, i: F.pixel_unshuffle(i.x(1, 1, 4, 2), 2),
     "channel_shuffle": lambda F, i: F.channel_shuffle(i.x(1, 6, 2), 3),
     # attention
-    "attention": lambda F, i: F.scaled_dot_product_attention(
-        i.x(1, 2, 3, 2), i.x(1, 2, 4, 2), i.x(1, 2, 4, 3)
-    ),
-    "attention causal": lambda F, i: F.scaled_dot_product_attention(
-        *[i.x(2, 3, 2)] * 3, is_causal=True
-    ),
-    "attention numbers": lambda F, i: F.scaled_dot_product_attention(
-        *[i.x(3, 2)] * 3, attn_mask=i.x(3, 3), scale=0.3
-    ),
+    "attention": lambda F, i: F.scaled_dot_product_attention(i.x(1, 2, 3, 2), i.x(1, 2, 4, 2), i.x(1, 2, 4, 3)),
+    "attention causal": lambda F, i: F.scaled_dot_product_attention(*[i.x(2, 3, 2)] * 3, is_causal=True),
+    "attention numbers": lambda F, i: F.scaled_dot_product_attention(*[i.x(3, 2)] * 3, attn_mask=i.x(3, 3), scale=0.3),
     "attention booleans": lambda F, i: F.scaled_dot_product_attention(
         *[i.x(1, 3, 2)] * 3, attn_mask=i.fixed([[True, False, True], [False] * 3, [True] * 3])
     ),
     # losses
     **{
-        f"{name} {r}": lambda F, i, name=name, r=r: getattr(F, name)(
-            i.x(2, 3), i.x(2, 3), reduction=r
-        )
+        f"{name} {r}": lambda F, i, name=name, r=r: getattr(F, name)(i.x(2, 3), i.x(2, 3), reduction=r)
         for name in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
         for r in REDUCTIONS
     },
     "smooth_l1_loss beta": lambda F, i: F.smooth_l1_loss(i.x(2, 3), i.x(2, 3), beta=0.3),
     "smooth_l1_loss 0": lambda F, i: F.smooth_l1_loss(i.x(2, 3), i.x(2, 3), beta=0),
     "huber_loss delta": lambda F, i: F.huber_loss(i.x(2, 3), i.x(2, 3), delta=0.3),
-    "mse_loss weight": lambda F, i: F.mse_loss(
-        i.x(2, 3), i.x(2, 3), weight=i.fixed(np.arange(6.0).reshape(2, 3))
-    ),
+    "mse_loss weight": lambda F, i: F.mse_loss(i.x(2, 3), i.x(2, 3), weight=i.fixed(np.arange(6.0).reshape(2, 3))),
     "mse_loss broadcast": lambda F, i: F.mse_loss(i.x(2, 3), i.x(3)),
-    "binary_cross_entropy": lambda F, i: F.binary_cross_entropy(
-        i.p(2, 3), i.p(2, 3), weight=i.fixed([1.0, 2.0, 3.0])
-    ),
+    "binary_cross_entropy": lambda F, i: F.binary_cross_entropy(i.p(2, 3), i.p(2, 3), weight=i.fixed([1.0, 2.0, 3.0])),
     "with_logits": lambda F, i: F.binary_cross_entropy_with_logits(i.x(2, 3), i.p(2, 3)),
     "with_logits weights": lambda F, i: F.binary_cross_entropy_with_logits(
-        i.x(2, 3),
-        i.p(2, 3),
-        i.fixed([1.0, 2.0, 3.0]),
-        pos_weight=i.fixed([3.0, 1.0, 2.0]),
-        reduction="sum",
+        i.x(2, 3), i.p(2, 3), i.fixed([1.0, 2.0, 3.0]), pos_weight=i.fixed([3.0, 1.0, 2.0]), reduction="sum"
     ),
     **{
-        f"kl_div {r}": lambda F, i, r=r: F.kl_div(i.x(2, 3), i.p(2, 3), reduction=r)
-        for r in (*REDUCTIONS, "batchmean")
+        f"kl_div {r}": lambda F, i, r=r: F.kl_div(i.x(2, 3), i.p(2, 3), reduction=r) for r in (*REDUCTIONS, "batchmean")
     },
     "kl_div log_target": lambda F, i: F.kl_div(i.x(2, 3), i.x(2, 3), log_target=True),
-    "poisson_nll_loss": lambda F, i: F.poisson_nll_loss(
-        i.x(2, 3), i.fixed([[1.0, 2, 3], [4, 0, 1]]), full=True
-    ),
-    "poisson_nll_loss plain": lambda F, i: F.poisson_nll_loss(
-        i.p(2, 3), i.p(2, 3), log_input=False
-    ),
-    "gaussian_nll_loss": lambda F, i: F.gaussian_nll_loss(
-        i.x(2, 3), i.x(2, 3), i.p(2, 1), full=True
-    ),
+    "poisson_nll_loss": lambda F, i: F.poisson_nll_loss(i.x(2, 3), i.fixed([[1.0, 2, 3], [4, 0, 1]]), full=True),
+    "poisson_nll_loss plain": lambda F, i: F.poisson_nll_loss(i.p(2, 3), i.p(2, 3), log_input=False),
+    "gaussian_nll_loss": lambda F, i: F.gaussian_nll_loss(i.x(2, 3), i.x(2, 3), i.p(2, 1), full=True),
     **{
         f"nll_loss {r}": lambda F, i, r=r: F.nll_loss(
             i.x(4, 3), i.fixed([0, 2, 1, 2]), i.fixed([0.5, 1, 2]), ignore_index=1, reduction=r
@@ -253,12 +212,7 @@ CASES = {
     ),
     **{
         f"cross_entropy smooth {r}": lambda F, i, r=r: F.cross_entropy(
-            i.x(4, 3),
-            i.fixed([0, 2, 1, 2]),
-            i.fixed([0.5, 1, 2]),
-            ignore_index=1,
-            reduction=r,
-            label_smoothing=0.2,
+            i.x(4, 3), i.fixed([0, 2, 1, 2]), i.fixed([0.5, 1, 2]), ignore_index=1, reduction=r, label_smoothing=0.2
         )
         for r in REDUCTIONS
     },
@@ -272,23 +226,13 @@ CASES = {
         for r in REDUCTIONS
     },
     "linear_cross_entropy": lambda F, i: F.linear_cross_entropy(i.x(4, 2), i.x(3, 2), i.n(3, 4)),
-    "cosine_embedding_loss": lambda F, i: F.cosine_embedding_loss(
-        i.x(3, 2), i.x(3, 2), i.sign(3), margin=0.1
-    ),
-    "margin_ranking_loss": lambda F, i: F.margin_ranking_loss(
-        i.x(3), i.x(3), i.sign(3), margin=0.5
-    ),
+    "cosine_embedding_loss": lambda F, i: F.cosine_embedding_loss(i.x(3, 2), i.x(3, 2), i.sign(3), margin=0.1),
+    "margin_ranking_loss": lambda F, i: F.margin_ranking_loss(i.x(3), i.x(3), i.sign(3), margin=0.5),
     "hinge_embedding_loss": lambda F, i: F.hinge_embedding_loss(i.x(3, 2), i.sign(3, 2)),
     "soft_margin_loss": lambda F, i: F.soft_margin_loss(i.x(3, 2), i.sign(3, 2)),
-    "triplet_margin_loss": lambda F, i: F.triplet_margin_loss(
-        i.x(3, 2), i.x(3, 2), i.x(3, 2), swap=True
-    ),
-    "multi_margin_loss": lambda F, i: F.multi_margin_loss(
-        i.x(3, 4), i.n(4, 3), p=2, weight=i.fixed([1.0, 2, 3, 4])
-    ),
-    "multilabel_margin_loss": lambda F, i: F.multilabel_margin_loss(
-        i.x(2, 4), i.fixed([[3, 0, -1, 1], [1, -1, 2, 3]])
-    ),
+    "triplet_margin_loss": lambda F, i: F.triplet_margin_loss(i.x(3, 2), i.x(3, 2), i.x(3, 2), swap=True),
+    "multi_margin_loss": lambda F, i: F.multi_margin_loss(i.x(3, 4), i.n(4, 3), p=2, weight=i.fixed([1.0, 2, 3, 4])),
+    "multilabel_margin_loss": lambda F, i: F.multilabel_margin_loss(i.x(2, 4), i.fixed([[3, 0, -1, 1], [1, -1, 2, 3]])),
     "multilabel_soft_margin_loss": lambda F, i: F.multilabel_soft_margin_loss(i.x(2, 3), i.p(2, 3)),
 }
 
@@ -310,12 +254,7 @@ def test_values_and_gradients_are_torchs(name, oracle):
 
 @pytest.mark.parametrize(
     "name",
-    [
-        n
-        for n in CASES
-        if n
-        not in ("one_hot", "max_pool2d indices", "inplace", "embedding", "embedding by frequency")
-    ],
+    [n for n in CASES if n not in ("one_hot", "max_pool2d indices", "inplace", "embedding", "embedding by frequency")],
 )
 def test_gradients_are_slopes(name):
     """Without torch: the gradients are those of the values."""
@@ -338,10 +277,7 @@ def test_gradients_are_slopes(name):
 def test_losses_show_torchs_names():
     x, t = rushlight.ones(2, 3, requires_grad=True), rushlight.zeros(2, 3)
     assert repr(F.mse_loss(x, t)) == "tensor(1., grad_fn=<MseLossBackward0>)"
-    assert (
-        repr(F.cross_entropy(x, rushlight.tensor([0, 1])))
-        == "tensor(1.0986, grad_fn=<NllLossBackward0>)"
-    )
+    assert repr(F.cross_entropy(x, rushlight.tensor([0, 1]))) == "tensor(1.0986, grad_fn=<NllLossBackward0>)"
     assert F.l1_loss(x, t).grad_fn.name() == "MeanBackward0"
     assert F.mse_loss(t, t).grad_fn is None
 
@@ -393,16 +329,12 @@ def test_embedding_shortens_rows_in_place():
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["dropout", "alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"],
+    "name", ["dropout", "alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
 )
 def test_dropout_is_torchs(name, oracle):
-    shape = {
-        "dropout": (3, 5),
-        "alpha_dropout": (3, 5),
-        "dropout1d": (2, 3, 2),
-        "dropout2d": (2, 3, 2, 1),
-    }.get(name, (2, 3, 2, 1, 1))
+    shape = {"dropout": (3, 5), "alpha_dropout": (3, 5), "dropout1d": (2, 3, 2), "dropout2d": (2, 3, 2, 1)}.get(
+        name, (2, 3, 2, 1, 1)
+    )
 
     def ask(lib):
         if lib is not rushlight:
@@ -410,13 +342,7 @@ def test_dropout_is_torchs(name, oracle):
         lib.manual_seed(3)
         x = lib.linspace(-1, 1, math.prod(shape)).reshape(shape)
         f = getattr(lib.nn.functional, name)
-        return [
-            f(x, 0.4, True),
-            f(x, 0.4, False),
-            f(x.transpose(0, 1), 0.3, True),
-            f(x, 1.0, True),
-            lib.rand(1),
-        ]
+        return [f(x, 0.4, True), f(x, 0.4, False), f(x.transpose(0, 1), 0.3, True), f(x, 1.0, True), lib.rand(1)]
 
     for ours, theirs in zip(ask(rushlight), oracle(ask)):
         np.testing.assert_allclose(ours.numpy(), theirs, rtol=1e-6, atol=1e-6)
@@ -473,21 +399,13 @@ ERRORS = {
         "Expected input batch_size (3) to match target batch_size (2)",
         lambda x: F.cross_entropy(x(3, 5), rushlight.tensor([1, 2])),
     ),
-    "class": (
-        IndexError,
-        "Target 7 is out of bounds",
-        lambda x: F.nll_loss(x(2, 5), rushlight.tensor([1, 7])),
-    ),
+    "class": (IndexError, "Target 7 is out of bounds", lambda x: F.nll_loss(x(2, 5), rushlight.tensor([1, 7]))),
     "negative class": (
         IndexError,
         "Target -1 is out of bounds",
         lambda x: F.nll_loss(x(2, 5), rushlight.tensor([1, -1])),
     ),
-    "class dtype": (
-        RuntimeError,
-        "expected target dtype to be Long",
-        lambda x: F.nll_loss(x(2, 5), x(2)),
-    ),
+    "class dtype": (RuntimeError, "expected target dtype to be Long", lambda x: F.nll_loss(x(2, 5), x(2))),
     "weights": (
         RuntimeError,
         "weight tensor should be defined either for all 5 classes",
@@ -498,16 +416,8 @@ ERRORS = {
         "avg is not a valid value for reduction",
         lambda x: F.mse_loss(x(2), x(2), reduction="avg"),
     ),
-    "probabilities": (
-        RuntimeError,
-        "between 0 and 1",
-        lambda x: F.binary_cross_entropy(x(2) * 3, x(2)),
-    ),
-    "sizes": (
-        ValueError,
-        "must be the same as input size",
-        lambda x: F.binary_cross_entropy_with_logits(x(2), x(3)),
-    ),
+    "probabilities": (RuntimeError, "between 0 and 1", lambda x: F.binary_cross_entropy(x(2) * 3, x(2))),
+    "sizes": (ValueError, "must be the same as input size", lambda x: F.binary_cross_entropy_with_logits(x(2), x(3))),
     "row": (IndexError, "out of", lambda x: F.embedding(rushlight.tensor([9]), x(3, 2))),
     "layer_norm": (
         RuntimeError,
@@ -523,25 +433,15 @@ ERRORS = {
     "dropout": (ValueError, "between 0 and 1", lambda x: F.dropout(x(2), 1.5)),
     "glu": (RuntimeError, "Halving dimension must be even", lambda x: F.glu(x(2, 3))),
     "pad": (RuntimeError, "divisible by 2", lambda x: F.pad(x(2, 3), (1,))),
-    "reflect": (
-        RuntimeError,
-        "Padding size should be less than",
-        lambda x: F.pad(x(1, 3), (3, 0), mode="reflect"),
-    ),
+    "reflect": (RuntimeError, "Padding size should be less than", lambda x: F.pad(x(1, 3), (3, 0), mode="reflect")),
     "pool": (RuntimeError, "Output size is too small", lambda x: F.max_pool2d(x(1, 1, 2, 2), 3)),
     "mask and causal": (
         RuntimeError,
         "Explicit attn_mask should not be set",
-        lambda x: F.scaled_dot_product_attention(
-            x(3, 2), x(3, 2), x(3, 2), attn_mask=x(3, 3), is_causal=True
-        ),
+        lambda x: F.scaled_dot_product_attention(x(3, 2), x(3, 2), x(3, 2), attn_mask=x(3, 3), is_causal=True),
     ),
     "interpolate": (ValueError, "either size or scale_factor", lambda x: F.interpolate(x(1, 1, 3))),
-    "one_hot": (
-        RuntimeError,
-        "smaller than num_classes",
-        lambda x: F.one_hot(rushlight.tensor([3]), 2),
-    ),
+    "one_hot": (RuntimeError, "smaller than num_classes", lambda x: F.one_hot(rushlight.tensor([3]), 2)),
 }
 
 
@@ -557,16 +457,10 @@ def test_errors_say_what_is_wrong(name):
 
 @pytest.mark.parametrize(
     ("shape", "factors"),
-    [
-        ((2, 3, 5), (3,)),
-        ((2, 3, 4, 5), (2, 2)),
-        ((1, 2, 3, 4), (1, 7)),
-        ((1, 2, 2, 3, 2), (2, 1, 3)),
-    ],
+    [((2, 3, 5), (3,)), ((2, 3, 4, 5), (2, 2)), ((1, 2, 3, 4), (1, 7)), ((1, 2, 2, 3, 2), (2, 1, 3))],
 )
 def test_elements_repeated(shape, factors):
-    """'nearest' by whole factors is a sum of windows turned around; gradients add up what each
-    element became."""
+    """'nearest' by whole factors is a sum of windows turned around; gradients add up what each element became."""
     x = rushlight.randn(*shape, requires_grad=True)
     expected = x
     for dim, factor in enumerate(factors, 2):
@@ -582,16 +476,11 @@ def test_elements_repeated(shape, factors):
 
 @pytest.mark.parametrize("slope", [0.25, 1.0, 0.0, -0.5, 2.0, float("nan")])
 def test_straight_pieces_of_strange_numbers(slope):
-    """In the ways that NumPy takes for many numbers, too: nothing is added to an infinity, and no 0
-    is negative."""
-    numbers = np.float32(
-        [0.0, -0.0, np.nan, np.inf, -np.inf, 0.5, -0.5, 1e-40, 3e38, -3e38, *np.linspace(-2, 2, 50)]
-    )
+    """In the ways that NumPy takes for many numbers, too: nothing is added to an infinity, and no 0 is negative."""
+    numbers = np.float32([0.0, -0.0, np.nan, np.inf, -np.inf, 0.5, -0.5, 1e-40, 3e38, -3e38, *np.linspace(-2, 2, 50)])
     x, w = rushlight.from_numpy(numbers), rushlight.tensor([slope])
     with np.errstate(all="ignore"):
-        np.testing.assert_array_equal(
-            F.prelu(x, w), np.where(numbers > 0, numbers, numbers * np.float32(slope))
-        )
+        np.testing.assert_array_equal(F.prelu(x, w), np.where(numbers > 0, numbers, numbers * np.float32(slope)))
     for lambd in (0.5, 0.0):
         shrunk = F.softshrink(x, lambd).numpy()
         expected = np.sign(numbers) * np.maximum(np.abs(numbers) - np.float32(lambd), 0)
@@ -603,12 +492,7 @@ NOTHING = {
     "linear of no features": lambda t: (t.nn.functional.linear, (2, 4, 0), (3, 0), (3,)),
     "linear to no features": lambda t: (t.nn.functional.linear, (2, 4, 5), (0, 5), (0,)),
     "layer norm of none": lambda t: (lambda x: t.nn.functional.layer_norm(x, (0,)), (2, 4, 0)),
-    "attention of none": lambda t: (
-        t.nn.functional.scaled_dot_product_attention,
-        (2, 3, 0),
-        (2, 4, 0),
-        (2, 4, 5),
-    ),
+    "attention of none": lambda t: (t.nn.functional.scaled_dot_product_attention, (2, 3, 0), (2, 4, 0), (2, 4, 5)),
 }
 
 
@@ -645,12 +529,8 @@ POSITIONAL = {
         a[:, None].log_softmax(2), t.tensor([[1, 2]]), t.tensor([4]), t.tensor([2]), 0, r
     ),
     "embedding": lambda t, a, b, c, r: t.embedding(a, t.tensor([r, 2]), 1),
-    "batch_norm": lambda t, a, b, c, r: t.batch_norm(
-        a, b[0], c[0], None, None, True, 0.1, 1e-5, False
-    ),
-    "instance_norm": lambda t, a, b, c, r: t.instance_norm(
-        a[None], None, None, None, None, True, 0.1, 1e-5, False
-    ),
+    "batch_norm": lambda t, a, b, c, r: t.batch_norm(a, b[0], c[0], None, None, True, 0.1, 1e-5, False),
+    "instance_norm": lambda t, a, b, c, r: t.instance_norm(a[None], None, None, None, None, True, 0.1, 1e-5, False),
 }
 
 
@@ -665,10 +545,7 @@ def test_functions_in_the_order_of_torchs_own_code(oracle, name):
     for reduction in (0, 1, 2):
         expected = oracle(lambda t, r=reduction: POSITIONAL[name](t, *three(t), r))
         np.testing.assert_allclose(
-            POSITIONAL[name](rushlight, *three(rushlight), reduction),
-            expected,
-            rtol=1e-5,
-            atol=1e-6,
+            POSITIONAL[name](rushlight, *three(rushlight), reduction), expected, rtol=1e-5, atol=1e-6
         )
 
 
@@ -688,20 +565,11 @@ def layers_refuse_images_of_nothing(torch):
     pads = [(shape, mode) for shape in shapes for mode in ("reflect", "replicate")]
     return [
         *[outcome(f.pad, zeros(shape), (2, 2), mode=mode) for shape, mode in pads],
-        *[
-            outcome(f.pad, zeros(shape), (2, 2), mode="circular")
-            for shape in [(3, 0, 4), (0, 3, 4)]
-        ],
+        *[outcome(f.pad, zeros(shape), (2, 2), mode="circular") for shape in [(3, 0, 4), (0, 3, 4)]],
         *[outcome(f.unfold, zeros(shape), 2) for shape in [(1, 0, 5, 5), (0, 2, 5, 5), (0, 5, 5)]],
         *[outcome(f.fold, zeros(shape), (4, 5), 2) for shape in [(1, 0, 12), (0, 4, 12), (0, 12)]],
-        *[
-            outcome(f.interpolate, zeros(shape), 2)
-            for shape in [(2, 0, 4, 4), (0, 2, 4, 4), (2, 0, 4), (2, 1, 0)]
-        ],
-        *[
-            outcome(f.group_norm, zeros(shape), groups)
-            for shape, groups in [((1, 4), 4), ((2, 4), 4), ((1, 4), 2)]
-        ],
+        *[outcome(f.interpolate, zeros(shape), 2) for shape in [(2, 0, 4, 4), (0, 2, 4, 4), (2, 0, 4), (2, 1, 0)]],
+        *[outcome(f.group_norm, zeros(shape), groups) for shape, groups in [((1, 4), 4), ((2, 4), 4), ((1, 4), 2)]],
     ]
 
 
@@ -723,10 +591,7 @@ def sizes_are_whole_numbers(torch):
     ratios = [[0.5, 0.5, 0.6], (0.5, 0.25)]
     return [
         *[outcome(f.interpolate, x, size=size) for size in sizes],
-        *[
-            outcome(f.fractional_max_pool2d, torch.zeros(1, 1, 8, 8), 2, output_ratio=r)
-            for r in ratios
-        ],
+        *[outcome(f.fractional_max_pool2d, torch.zeros(1, 1, 8, 8), 2, output_ratio=r) for r in ratios],
     ]
 
 
@@ -743,10 +608,7 @@ def sizes_are_whole_numbers(torch):
             lambda x: rushlight.nn.Linear(1, 1)(rushlight.tensor(1.0)),
         ),
         ("smaller than num_classes", lambda x: rushlight.nn.functional.one_hot(x.long(), -2)),
-        (
-            "Expected num groups to be greater than 0, got -2",
-            lambda x: rushlight.nn.functional.group_norm(x, -2),
-        ),
+        ("Expected num groups to be greater than 0, got -2", lambda x: rushlight.nn.functional.group_norm(x, -2)),
     ],
 )
 def test_layers_say_what_they_expected(words, call):

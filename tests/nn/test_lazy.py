@@ -67,9 +67,7 @@ def test_what_needs_elements_is_refused():
     for use in (lambda: p + 1, p.numel, p.detach, lambda: rl.zeros(2) * p):
         with pytest.raises(ValueError, match="Attempted to use an uninitialized parameter in"):
             use()
-    with pytest.raises(
-        RuntimeError, match="Can't access the shape of an uninitialized parameter or buffer"
-    ):
+    with pytest.raises(RuntimeError, match="Can't access the shape of an uninitialized parameter or buffer"):
         p.shape
     with pytest.raises(RuntimeError, match="Can't share memory on an uninitialized parameter"):
         p.share_memory_()
@@ -105,9 +103,7 @@ def test_conversion_and_copies():
 
 
 def test_wrong_inputs():
-    with pytest.raises(
-        RuntimeError, match=r"Expected 3D \(unbatched\) or 4D \(batched\) input to LazyConv2d"
-    ):
+    with pytest.raises(RuntimeError, match=r"Expected 3D \(unbatched\) or 4D \(batched\) input to LazyConv2d"):
         nn.LazyConv2d(4, 3)(rl.ones(3, 4))
     m = nn.LazyConv2d(4, 3, groups=2)
     with pytest.raises(ValueError, match="in_channels must be divisible by groups"):

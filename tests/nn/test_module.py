@@ -1,5 +1,4 @@
-"""Modules: what they own, how they are walked, saved, loaded, converted, hooked and shown; and
-their first values."""
+"""Modules: what they own, how they are walked, saved, loaded, converted, hooked and shown; and their first values."""
 
 from __future__ import annotations
 
@@ -33,14 +32,7 @@ class Net(nn.Module):
         return self.tail(x) + self.mean
 
 
-NAMES = [
-    "mean",
-    "layers.0.weight",
-    "layers.0.bias",
-    "layers.1.weight",
-    "tail.0.weight",
-    "tail.0.bias",
-]
+NAMES = ["mean", "layers.0.weight", "layers.0.bias", "layers.1.weight", "tail.0.weight", "tail.0.bias"]
 
 
 # -- owning ----------------------------------------------------------------------------------------
@@ -98,9 +90,7 @@ def test_attributes_of_three_kinds():
 
 def test_a_tensor_is_no_parameter():
     m = nn.Linear(2, 2)
-    with pytest.raises(
-        TypeError, match=r"cannot assign 'torch.FloatTensor' as parameter 'weight' \(torch.nn.Para"
-    ):
+    with pytest.raises(TypeError, match=r"cannot assign 'torch.FloatTensor' as parameter 'weight' \(torch.nn.Para"):
         m.weight = rushlight.zeros(2, 2)
     with pytest.raises(TypeError, match="as child module"):
         nn.Sequential(nn.ReLU()).__setattr__("0", 1)
@@ -108,11 +98,7 @@ def test_a_tensor_is_no_parameter():
 
 def test_registering_checks_names():
     m = nn.Module()
-    for register, thing in (
-        (m.register_parameter, None),
-        (m.register_buffer, None),
-        (m.add_module, None),
-    ):
+    for register, thing in ((m.register_parameter, None), (m.register_buffer, None), (m.add_module, None)):
         for name in ("a.b", "", "forward"):
             with pytest.raises(KeyError):
                 register(name, thing)
@@ -132,9 +118,7 @@ def test_assigning_before_init():
         def __init__(self):
             self.layer = nn.Linear(1, 1)
 
-    with pytest.raises(
-        AttributeError, match=r"cannot assign module before Module.__init__\(\) call"
-    ):
+    with pytest.raises(AttributeError, match=r"cannot assign module before Module.__init__\(\) call"):
         Early()
     with pytest.raises(TypeError, match="unexpected keyword argument 'a'"):
         nn.Module(a=1)
@@ -247,9 +231,7 @@ def test_what_does_not_fit_is_told_and_changes_nothing(oracle):
 
 def test_not_strict():
     net = nn.Linear(2, 2)
-    answer = net.load_state_dict(
-        {"weight": rushlight.ones(2, 2), "other": rushlight.ones(1)}, strict=False
-    )
+    answer = net.load_state_dict({"weight": rushlight.ones(2, 2), "other": rushlight.ones(1)}, strict=False)
     assert answer == (["bias"], ["other"])
     assert repr(answer) == "_IncompatibleKeys(missing_keys=['bias'], unexpected_keys=['other'])"
     assert (net.weight == 1).all()
@@ -303,12 +285,8 @@ def test_a_state_of_another_form():
 def test_hooks_of_saving_and_loading():
     net, seen = nn.Sequential(nn.Linear(1, 1)), []
     net.register_state_dict_pre_hook(lambda m, prefix, keep: seen.append("before saving"))
-    net.register_state_dict_post_hook(
-        lambda m, state, prefix, meta: state.update(more=rushlight.ones(1))
-    )
-    net[0].register_load_state_dict_pre_hook(
-        lambda m, state, prefix, *rest: seen.append((type(m).__name__, prefix))
-    )
+    net.register_state_dict_post_hook(lambda m, state, prefix, meta: state.update(more=rushlight.ones(1)))
+    net[0].register_load_state_dict_pre_hook(lambda m, state, prefix, *rest: seen.append((type(m).__name__, prefix)))
     handle = net.register_load_state_dict_post_hook(lambda m, keys: keys.unexpected_keys.clear())
     state = net.state_dict()
     assert "more" in state
@@ -403,9 +381,7 @@ def test_forward_hooks():
     m.register_forward_hook(lambda mod, args, kwargs, out: seen.append(kwargs), with_kwargs=True)
     first = m.register_forward_hook(lambda mod, args, out: seen.append("first"), prepend=True)
     x = rushlight.ones(1, 2)
-    np.testing.assert_allclose(
-        m(x).detach().numpy(), (F.linear(x + 1, m.weight, m.bias) * 2).detach().numpy()
-    )
+    np.testing.assert_allclose(m(x).detach().numpy(), (F.linear(x + 1, m.weight, m.bias) * 2).detach().numpy())
     assert seen == ["first", {}]
     for handle in (plus, twice, first):
         handle.remove()
@@ -420,9 +396,7 @@ def test_hooks_with_keywords_and_errors():
             return x * factor
 
     m, seen = Scaled(), []
-    m.register_forward_pre_hook(
-        lambda mod, args, kwargs: (args, {"factor": kwargs["factor"] + 1}), with_kwargs=True
-    )
+    m.register_forward_pre_hook(lambda mod, args, kwargs: (args, {"factor": kwargs["factor"] + 1}), with_kwargs=True)
     m.register_forward_hook(lambda mod, args, out: seen.append(out), always_call=True)
     assert m(rushlight.ones(1), factor=2).item() == 3
     with pytest.raises(ValueError, match="no"):
@@ -436,9 +410,7 @@ def test_hooks_with_keywords_and_errors():
 def test_backward_hooks_see_what_goes_through_the_module_alone():
     m, seen = nn.Linear(2, 1, bias=False), []
     m.register_full_backward_pre_hook(lambda mod, grads: seen.append([g.tolist() for g in grads]))
-    m.register_full_backward_hook(
-        lambda mod, inside, outside: seen.append((inside[0].tolist(), outside[0].tolist()))
-    )
+    m.register_full_backward_hook(lambda mod, inside, outside: seen.append((inside[0].tolist(), outside[0].tolist())))
     x = rushlight.ones(1, 2, requires_grad=True)
     y = x * 1
     (m(y) * 3 + y.sum()).sum().backward()
@@ -467,9 +439,7 @@ def test_backward_hooks_of_several_outputs():
             return x * 2, x * 3
 
     m, seen = Split(), []
-    m.register_full_backward_hook(
-        lambda mod, inside, outside: seen.append([g.item() for g in (*inside, *outside)])
-    )
+    m.register_full_backward_hook(lambda mod, inside, outside: seen.append([g.item() for g in (*inside, *outside)]))
     x = rushlight.ones(1, requires_grad=True)
     a, b = m(x)
     (a + 10 * b).sum().backward()
@@ -561,8 +531,7 @@ SHOWN = [
     "Identity(3)",
     "Flatten()",
     "Unflatten(1, (2, 3))",
-    "Conv2d(4, 4, (3, 2), stride=2, padding=1, dilation=2, groups=2, bias=False, "
-    "padding_mode='circular')",
+    "Conv2d(4, 4, (3, 2), stride=2, padding=1, dilation=2, groups=2, bias=False, padding_mode='circular')",
     "Conv1d(3, 4, 3, padding='same')",
     "ConvTranspose2d(3, 4, 3, 2, 1, 1)",
     "BatchNorm2d(3)",
@@ -629,11 +598,7 @@ def test_shown_as_in_torch(oracle):
         return [
             *made,
             repr(nn.Sequential(inner, three, nn.ModuleDict({"a": inner}))),
-            repr(
-                nn.ModuleList(
-                    [nn.ReLU(), inner, nn.Sequential(nn.Linear(2, 2), nn.ReLU()), nn.Tanh()]
-                )
-            ),
+            repr(nn.ModuleList([nn.ReLU(), inner, nn.Sequential(nn.Linear(2, 2), nn.ReLU()), nn.Tanh()])),
             repr(nn.ParameterList([lib.ones(2, 3), 4])),
             repr(nn.ParameterDict({"x": lib.ones(2), "y": 1})),
             repr(nn.Sequential()),
@@ -739,13 +704,9 @@ def test_norm_layers():
     out = bn(rushlight.tensor([[1.0], [3.0]]))
     np.testing.assert_allclose(out.detach().numpy(), [[-0.999995], [0.999995]], rtol=1e-6)
     assert bn.num_batches_tracked.item() == 1
-    np.testing.assert_allclose(
-        [bn.running_mean.item(), bn.running_var.item()], [0.2, 1.1], rtol=1e-6
-    )
+    np.testing.assert_allclose([bn.running_mean.item(), bn.running_var.item()], [0.2, 1.1], rtol=1e-6)
     bn.eval()
-    np.testing.assert_allclose(
-        bn(rushlight.ones(1, 1)).item(), 0.8 / math.sqrt(1.1 + 1e-5), rtol=1e-6
-    )
+    np.testing.assert_allclose(bn(rushlight.ones(1, 1)).item(), 0.8 / math.sqrt(1.1 + 1e-5), rtol=1e-6)
     average = nn.BatchNorm1d(1, momentum=None)
     for value in (1.0, 3.0):
         average(rushlight.tensor([[value], [value + 2]]))
@@ -808,9 +769,7 @@ def test_clipping_gradients(oracle):
 
 
 def test_training_makes_no_reference_cycles(uncollected):
-    net = nn.Sequential(
-        nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Dropout(0.1), nn.Linear(4, 2)
-    )
+    net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Dropout(0.1), nn.Linear(4, 2))
     x, y = rushlight.ones(5, 3), rushlight.tensor([0, 1, 0, 1, 0])
     loss = nn.CrossEntropyLoss()
     loss(net(x), y).backward()
@@ -822,15 +781,12 @@ def test_training_makes_no_reference_cycles(uncollected):
 
 
 def test_a_call_without_hooks_goes_straight_to_forward():
-    """No argument parsing, no hook loops: at most so many calls of Python functions between `m(x)`
-    and its forward."""
+    """No argument parsing, no hook loops: at most so many calls of Python functions between `m(x)` and its forward."""
     import sys
 
     calls = []
     m = nn.Identity()
-    sys.setprofile(
-        lambda frame, event, arg: calls.append(frame.f_code.co_name) if event == "call" else None
-    )
+    sys.setprofile(lambda frame, event, arg: calls.append(frame.f_code.co_name) if event == "call" else None)
     m(1)
     sys.setprofile(None)
     assert calls == ["__call__", "forward"]
@@ -842,11 +798,7 @@ def test_running_statistics_follow_in_their_own_memory(dtype):
         rushlight.nn.BatchNorm1d(3, momentum=0.3).to(dtype),
         rushlight.nn.BatchNorm1d(3, momentum=0.3).to(dtype),
     )
-    held, view, before = (
-        norm.running_var.detach(),
-        norm.running_mean[1:],
-        norm.running_mean._version,
-    )
+    held, view, before = norm.running_var.detach(), norm.running_mean[1:], norm.running_mean._version
     for _ in range(3):
         x = rushlight.randn(5, 3, dtype=dtype)
         norm(x)
@@ -910,17 +862,13 @@ def modules_are_laid_out(torch):
 
 
 @pytest.mark.origin("suites")
-@pytest.mark.parametrize(
-    "layer", [Linear(3, 4), rushlight.nn.Conv1d(3, 4, 1), rushlight.nn.LayerNorm(3)]
-)
+@pytest.mark.parametrize("layer", [Linear(3, 4), rushlight.nn.Conv1d(3, 4, 1), rushlight.nn.LayerNorm(3)])
 def test_a_layers_forward_takes_any_object_with_its_attributes(layer):
     class Scope:
         pass
 
     scope, x = Scope(), rushlight.rand(3, 3)
-    scope.__dict__.update(
-        {key: v for key, v in vars(layer).items() if not key.startswith("_")}, **layer._parameters
-    )
+    scope.__dict__.update({key: v for key, v in vars(layer).items() if not key.startswith("_")}, **layer._parameters)
     if hasattr(layer, "_conv_forward"):
         scope._conv_forward = layer._conv_forward
     assert rushlight.equal(type(layer).forward(scope, x), layer(x))
@@ -960,10 +908,7 @@ def the_order_of_where_a_module_goes(torch):
 def test_the_names_of_all_modules(torch):
     ours, theirs = set(rushlight.nn.modules.__all__), set(torch.nn.modules.__all__)
     assert ours <= theirs
-    assert theirs - ours <= {
-        "Container",
-        "LinearCrossEntropyOptions",
-    }  # an old name, and a new one's options
+    assert theirs - ours <= {"Container", "LinearCrossEntropyOptions"}  # an old name, and a new one's options
     found = {}
     exec("from rushlight.nn.modules import *", found)
     assert found["Conv2d"] is rushlight.nn.Conv2d

@@ -57,21 +57,16 @@ def same(first, second, tol=1e-9):
     assert len(first) == len(second)
     for a, b in zip(first, second):
         assert tuple(a.shape) == tuple(b.shape)
-        np.testing.assert_allclose(
-            a.detach().numpy(), b.detach().numpy(), rtol=tol, atol=tol * 1e-3
-        )
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=tol, atol=tol * 1e-3)
 
 
 def both(modules, run):
-    """run(lib, module) -> (results, leaves): results and gradients of a sum of them are equal in
-    both libraries."""
+    """run(lib, module) -> (results, leaves): results and gradients of a sum of them are equal in both libraries."""
     found = []
     for lib, module in modules:
         results, leaves = run(lib, module)
         results = flat(results)
-        terms = [
-            (r * lib.tensor(numbers(*r.shape))).sum() for r in results if r.is_floating_point()
-        ]
+        terms = [(r * lib.tensor(numbers(*r.shape))).sum() for r in results if r.is_floating_point()]
         sum(terms[1:], terms[0]).backward()
         grads = [t.grad for t in (*leaves, *module.parameters())]
         found.append([*results, *grads])
@@ -128,9 +123,7 @@ def test_packed_sequences(torch, name, settings, is_sorted):
 
     def run(lib, module):
         x, hx = leaf(lib, numbers(BATCH, STEPS, INPUT)), states(lib, name, settings)
-        packed = lib.nn.utils.rnn.pack_padded_sequence(
-            x, lengths, batch_first=True, enforce_sorted=is_sorted
-        )
+        packed = lib.nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=is_sorted)
         out, last = module(packed, hx)
         assert isinstance(out, lib.nn.utils.rnn.PackedSequence)
         padded, n = lib.nn.utils.rnn.pad_packed_sequence(out)
@@ -141,14 +134,9 @@ def test_packed_sequences(torch, name, settings, is_sorted):
 
 def test_only_the_last_state_is_used(torch):
     """No gradient comes from the outputs; from the cell of an LSTM alone neither."""
-    for name, pick in {
-        "LSTM": lambda out: out[1][1],
-        "GRU": lambda out: out[1],
-        "RNN": lambda out: out[1],
-    }.items():
+    for name, pick in {"LSTM": lambda out: out[1][1], "GRU": lambda out: out[1], "RNN": lambda out: out[1]}.items():
         both(
-            pair(torch, name, INPUT, HIDDEN),
-            lambda lib, m, pick=pick: (pick(m(lib.tensor(numbers(2, 2, INPUT)))), []),
+            pair(torch, name, INPUT, HIDDEN), lambda lib, m, pick=pick: (pick(m(lib.tensor(numbers(2, 2, INPUT)))), [])
         )
 
 
@@ -168,10 +156,7 @@ def test_frozen_weights_and_no_gradient(torch):
 @pytest.mark.parametrize("bias", [True, False])
 def test_cells(torch, name, bias):
     def run(lib, module):
-        x, leaves = (
-            leaf(lib, numbers(BATCH, INPUT)),
-            [leaf(lib, numbers(BATCH, HIDDEN, seed=i)) for i in range(2)],
-        )
+        x, leaves = leaf(lib, numbers(BATCH, INPUT)), [leaf(lib, numbers(BATCH, HIDDEN, seed=i)) for i in range(2)]
         hx = tuple(leaves) if name == "LSTMCell" else leaves[0]
         one = tuple(h[0] for h in leaves) if name == "LSTMCell" else leaves[0][0]
         twice = module(x, module(x, hx))
@@ -182,10 +167,7 @@ def test_cells(torch, name, bias):
 
 
 def test_a_cell_of_relus(torch):
-    both(
-        pair(torch, "RNNCell", INPUT, HIDDEN, True, "relu"),
-        lambda lib, m: (m(lib.tensor(numbers(BATCH, INPUT))), []),
-    )
+    both(pair(torch, "RNNCell", INPUT, HIDDEN, True, "relu"), lambda lib, m: (m(lib.tensor(numbers(BATCH, INPUT))), []))
 
 
 CELLS = {
@@ -200,8 +182,7 @@ CELLS = {
 @pytest.mark.parametrize("sizes", [None, (3, 3, 2, 1), (2,)], ids=["even", "uneven", "one step"])
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "backward"])
 def test_layers_are_what_their_cells_say(kind, sizes, reverse):
-    """Values and first, second and third derivatives of the fused ops, against the same made of
-    ops."""
+    """Values and first, second and third derivatives of the fused ops, against the same made of ops."""
     op, extra, cell, n, gates = CELLS[kind.partition(" ")[0]]
     batch, out = (sizes or (3,))[0], 2 if "projection" in kind else HIDDEN
     shapes = [
@@ -214,19 +195,11 @@ def test_layers_are_what_their_cells_say(kind, sizes, reverse):
     shapes = shapes[:2] + shapes[2:3] * (n == 2) + shapes[3:4] + shapes[4:] * ("projection" in kind)
     shapes += [(gates * HIDDEN,)] * (kind == "gru")
     given = [leaf(rushlight, numbers(*shape)) for shape in shapes]
-    ways = [
-        list(op(given, *extra, sizes, reverse))[: 1 + n],
-        recurrent.unrolled(cell, n, given, sizes, reverse),
-    ]
+    ways = [list(op(given, *extra, sizes, reverse))[: 1 + n], recurrent.unrolled(cell, n, given, sizes, reverse)]
     for _ in range(3):
         same(*ways)
         ways = [
-            grad(
-                sum((t * t * t).sum() for t in way if t is not None),
-                given,
-                create_graph=True,
-                allow_unused=True,
-            )
+            grad(sum((t * t * t).sum() for t in way if t is not None), given, create_graph=True, allow_unused=True)
             for way in ways
         ]
         ways = [[t for t in way if t is not None] for way in ways]
@@ -235,41 +208,26 @@ def test_layers_are_what_their_cells_say(kind, sizes, reverse):
 
 def answers(module, x, lengths):
     """Results of the module in its dtype, and the gradients of x and of its parameters."""
-    given, first = (
-        leaf(rushlight, x.astype(str(module.weight_ih_l0.dtype).split(".")[1])),
-        module.batch_first,
-    )
-    packed = (
-        sequences.pack_padded_sequence(given, lengths, first, enforce_sorted=False)
-        if lengths
-        else given
-    )
+    given, first = leaf(rushlight, x.astype(str(module.weight_ih_l0.dtype).split(".")[1])), module.batch_first
+    packed = sequences.pack_padded_sequence(given, lengths, first, enforce_sorted=False) if lengths else given
     out, last = module(packed)
     module.zero_grad()
     results = [out.data if lengths else out, *flat(last)]
     sum((t.sin() * t).sum() for t in results).backward()
-    return [
-        t.detach().numpy().copy()
-        for t in (*results, given.grad, *(p.grad for p in module.parameters()))
-    ]
+    return [t.detach().numpy().copy() for t in (*results, given.grad, *(p.grad for p in module.parameters()))]
 
 
 @pytest.mark.faster
 @kinds
 @pytest.mark.parametrize("lengths", [None, LENGTHS], ids=["even", "uneven"])
 def test_loops_of_large_layers(monkeypatch, name, settings, lengths):
-    """Compiled loops are right, forward and back, whatever of a vector or of a group of rows is
-    left over: no further from float64 than 8 times what rounding the input and the weights once
-    does (measured: at most 3.6 times, NumPy's float32 3.4; which of the two is nearer is
-    chance)."""
+    """Compiled loops are right, forward and back, whatever of a vector or of a group of rows is left over: no further
+    from float64 than 8 times what rounding the input and the weights once does (measured: at most 3.6 times, NumPy's
+    float32 3.4; which of the two is nearer is chance)."""
     pytest.importorskip("numba")
     module, calls = getattr(nn, name)(INPUT, 37, **settings), []
-    monkeypatch.setattr(
-        loops, "back", lambda *args, back=loops.back: calls.append(1) or back(*args)
-    )
-    x = numbers(*((BATCH, STEPS) if module.batch_first else (STEPS, BATCH)), INPUT).astype(
-        np.float32
-    )
+    monkeypatch.setattr(loops, "back", lambda *args, back=loops.back: calls.append(1) or back(*args))
+    x = numbers(*((BATCH, STEPS) if module.batch_first else (STEPS, BATCH)), INPUT).astype(np.float32)
     monkeypatch.setattr(loops, "RECURRENT_ELEMENTS", 1)
     looped, wide = answers(module, x, lengths), copy.deepcopy(module).double()
     assert len(calls) == module.num_layers * (1 + module.bidirectional)
@@ -280,21 +238,17 @@ def test_loops_of_large_layers(monkeypatch, name, settings, lengths):
 
     for _ in range(4):
         other = copy.deepcopy(wide)
-        other.load_state_dict(
-            {k: rushlight.tensor(rounded(v.numpy())) for k, v in other.state_dict().items()}
-        )
+        other.load_state_dict({k: rushlight.tensor(rounded(v.numpy())) for k, v in other.state_dict().items()})
         moved.append(answers(other, rounded(x.astype(float)), lengths))
     for one, right, *others in zip(looped, exact, *moved):
-        assert abs(one - right).max() <= 8 * (
-            max(abs(a - right).max() for a in others) + UNIT * abs(right).max()
-        )
+        assert abs(one - right).max() <= 8 * (max(abs(a - right).max() for a in others) + UNIT * abs(right).max())
 
 
 @pytest.mark.faster
 @pytest.mark.parametrize("seed", range(24))
 def test_loops_are_the_kernels(monkeypatch, seed):
-    """Loops and NumPy give the same, for any number of rows and columns, in both orders of memory,
-    on one core and on some; either reads what the other has saved."""
+    """Loops and NumPy give the same, for any number of rows and columns, in both orders of memory, on one core and on
+    some; either reads what the other has saved."""
     pytest.importorskip("numba")
     monkeypatch.setattr(loops, "RECURRENT_ELEMENTS", 1)
     monkeypatch.setattr(loops, "RECURRENT_PARALLEL_PRODUCTS", 1)
@@ -302,15 +256,8 @@ def test_loops_are_the_kernels(monkeypatch, seed):
     rng = np.random.default_rng(seed)
     name = ("lstm", "gru", "rnn")[seed % 3]
     hidden, batch, steps, reverse = *rng.integers(1, (70, 120, 5)).tolist(), bool(seed % 2)
-    sizes = (
-        None
-        if seed % 4
-        else (*sorted(rng.integers(1, batch + 1, steps).tolist() + [batch], reverse=True),)
-    )
-    gates, wide = (
-        {"lstm": 4, "gru": 3, "rnn": 1}[name],
-        hidden - (name == "lstm" and seed % 5 == 0 and hidden > 1),
-    )
+    sizes = None if seed % 4 else (*sorted(rng.integers(1, batch + 1, steps).tolist() + [batch], reverse=True),)
+    gates, wide = {"lstm": 4, "gru": 3, "rnn": 1}[name], hidden - (name == "lstm" and seed % 5 == 0 and hidden > 1)
 
     def draw(*shape):
         return rng.standard_normal(shape).astype(np.float32)
@@ -347,15 +294,8 @@ def test_loops_are_the_kernels(monkeypatch, seed):
 @pytest.mark.faster
 def test_small_layers_take_loops_once_numpy_has_cost_enough(monkeypatch):
     pytest.importorskip("numba")
-    calls, x, layer, cell = (
-        [],
-        rushlight.randn(5, 2, INPUT),
-        nn.LSTM(INPUT, HIDDEN),
-        nn.GRUCell(INPUT, HIDDEN),
-    )
-    monkeypatch.setattr(
-        loops, "loops", lambda *args, made=loops.loops: calls.append(args) or made(*args)
-    )
+    calls, x, layer, cell = [], rushlight.randn(5, 2, INPUT), nn.LSTM(INPUT, HIDDEN), nn.GRUCell(INPUT, HIDDEN)
+    monkeypatch.setattr(loops, "loops", lambda *args, made=loops.loops: calls.append(args) or made(*args))
     outs = []
     for left in (1e9, 0.0):
         monkeypatch.setattr(spent, "left", left)
@@ -374,8 +314,7 @@ def test_a_loop_of_many_columns_and_rows(monkeypatch):
     for m, given in ((module, x), (wide, y)):
         m(given)[0].square().sum().backward()
     for one, other in zip(
-        (x.grad, *(p.grad for p in module.parameters())),
-        (y.grad, *(p.grad for p in wide.parameters())),
+        (x.grad, *(p.grad for p in module.parameters())), (y.grad, *(p.grad for p in wide.parameters()))
     ):
         assert abs(one.numpy() - other.numpy()).max() <= 1e-5 * abs(other.numpy()).max()
 
@@ -391,9 +330,7 @@ def test_how_many_tiles_go_together_changes_no_sequence(monkeypatch, name):
         layer.zero_grad()
         out, _ = layer(x)
         out.square().sum().backward()
-        found.append(
-            [out.detach().numpy(), x.grad.numpy(), *(p.grad.numpy() for p in layer.parameters())]
-        )
+        found.append([out.detach().numpy(), x.grad.numpy(), *(p.grad.numpy() for p in layer.parameters())])
     for other in found[1:]:
         assert all((a == b).all() for a, b in zip(found[0][:2], other))
         same(*([rushlight.tensor(a) for a in one[2:]] for one in (found[0], other)), tol=1e-5)
@@ -402,9 +339,7 @@ def test_how_many_tiles_go_together_changes_no_sequence(monkeypatch, name):
 def test_small_layers_and_double_precision_compile_nothing(monkeypatch):
     monkeypatch.setattr(loops, "loops", None)
     nn.LSTM(16, 32)(rushlight.ones(20, 4, 16))[0].sum().backward()
-    nn.LSTM(16, 64, dtype=rushlight.float64)(rushlight.ones(40, 16, 16, dtype=rushlight.float64))[
-        0
-    ].sum().backward()
+    nn.LSTM(16, 64, dtype=rushlight.float64)(rushlight.ones(40, 16, 16, dtype=rushlight.float64))[0].sum().backward()
 
 
 def test_loops_are_made_from_the_cells_rules():
@@ -416,9 +351,7 @@ def test_loops_are_made_from_the_cells_rules():
 @pytest.mark.parametrize("sizes", [(2, 3, 1), (3, 2), (2, 2, 2)], ids=str)
 def test_rows_that_do_not_fit_are_refused(sizes):
     given = [rushlight.ones(6, 4), rushlight.ones(3, 4), rushlight.ones(4, 4)]
-    with pytest.raises(
-        RuntimeError, match=r"rnn_layer\(\): a state of 3 rows and steps of .* do not fit 6 rows"
-    ):
+    with pytest.raises(RuntimeError, match=r"rnn_layer\(\): a state of 3 rows and steps of .* do not fit 6 rows"):
         recurrent.rnn_layer(given, False, sizes, False)
 
 
@@ -437,9 +370,7 @@ def test_a_gradient_stops_at_each_input_in_second_derivatives():
 def test_first_numbers_are_torchs(torch):
     for name, settings in [*KINDS, ("LSTMCell", {}), ("GRUCell", {"bias": False}), ("RNNCell", {})]:
         torch.manual_seed(3), rushlight.manual_seed(3)
-        theirs, ours = (
-            getattr(lib.nn, name)(INPUT, HIDDEN, **settings) for lib in (torch, rushlight)
-        )
+        theirs, ours = (getattr(lib.nn, name)(INPUT, HIDDEN, **settings) for lib in (torch, rushlight))
         same(list(ours.parameters()), list(theirs.parameters()), tol=1e-6)
         assert repr(ours) == repr(theirs)
 
@@ -449,9 +380,7 @@ def test_dropout_between_layers_is_torchs(torch):
     for name in ("RNN", "LSTM", "GRU"):
         torch.manual_seed(3), rushlight.manual_seed(3)
         settings = {"num_layers": 3, "dropout": 0.4, "bidirectional": True}
-        theirs, ours = (
-            getattr(lib.nn, name)(INPUT, HIDDEN, **settings) for lib in (torch, rushlight)
-        )
+        theirs, ours = (getattr(lib.nn, name)(INPUT, HIDDEN, **settings) for lib in (torch, rushlight))
         same([ours(rushlight.tensor(x))[0]], [theirs(torch.tensor(x))[0]], tol=1e-4)
         ours.eval()
         same([ours(rushlight.tensor(x))[0]], [ours(rushlight.tensor(x))[0]])
@@ -466,9 +395,7 @@ def test_dtypes(torch, dtype):
         x = lib.tensor(numbers(STEPS, BATCH, INPUT).astype(np.float32)).to(getattr(lib, dtype))
         out, (h, c) = module(x)
         out.float().sum().backward()
-        assert {str(t.dtype).split(".")[1] for t in (out, h, c, module.weight_hh_l0.grad)} == {
-            dtype
-        }
+        assert {str(t.dtype).split(".")[1] for t in (out, h, c, module.weight_hh_l0.grad)} == {dtype}
         found.append(out.float().detach().numpy())
     np.testing.assert_allclose(*found, rtol=0, atol=1e-6 if dtype == "float32" else 0.02)
 
@@ -502,20 +429,12 @@ FAULTS = {
     "4-d LSTM": lambda lib: lib.nn.LSTM(2, 3)(lib.ones(1, 1, 1, 2)),
     "features": lambda lib: lib.nn.GRU(2, 3)(lib.ones(1, 1, 3)),
     "dtype": lambda lib: lib.nn.GRU(2, 3)(lib.ones(1, 1, 2, dtype=lib.float64)),
-    "state's dtype": lambda lib: lib.nn.GRU(2, 3)(
-        lib.ones(1, 1, 2), lib.ones(1, 1, 3, dtype=lib.float64)
-    ),
-    "cell's state's dtype": lambda lib: lib.nn.RNNCell(2, 3)(
-        lib.ones(1, 2), lib.ones(1, 3, dtype=lib.float64)
-    ),
+    "state's dtype": lambda lib: lib.nn.GRU(2, 3)(lib.ones(1, 1, 2), lib.ones(1, 1, 3, dtype=lib.float64)),
+    "cell's state's dtype": lambda lib: lib.nn.RNNCell(2, 3)(lib.ones(1, 2), lib.ones(1, 3, dtype=lib.float64)),
     "state's size": lambda lib: lib.nn.GRU(2, 3)(lib.ones(1, 1, 2), lib.ones(1, 1, 2)),
     "state's dimensions": lambda lib: lib.nn.GRU(2, 3)(lib.ones(1, 1, 2), lib.ones(1, 3)),
-    "states' dimensions": lambda lib: lib.nn.LSTM(2, 3)(
-        lib.ones(1, 2), (lib.ones(1, 3), lib.ones(1, 1, 3))
-    ),
-    "cell's size": lambda lib: lib.nn.LSTM(2, 3)(
-        lib.ones(1, 1, 2), (lib.ones(1, 1, 3), lib.ones(1, 2, 3))
-    ),
+    "states' dimensions": lambda lib: lib.nn.LSTM(2, 3)(lib.ones(1, 2), (lib.ones(1, 3), lib.ones(1, 1, 3))),
+    "cell's size": lambda lib: lib.nn.LSTM(2, 3)(lib.ones(1, 1, 2), (lib.ones(1, 1, 3), lib.ones(1, 2, 3))),
     "three states": lambda lib: lib.nn.LSTM(2, 3)(lib.ones(1, 1, 2), [lib.ones(1, 1, 3)] * 3),
     "no steps": lambda lib: lib.nn.GRU(2, 3)(lib.ones(0, 1, 2)),
     "dropout": lambda lib: lib.nn.LSTM(2, 3, dropout=2),
@@ -534,9 +453,7 @@ FAULTS = {
     "lengths grow": lambda lib: lib.nn.utils.rnn.pack_padded_sequence(lib.ones(3, 2), [1, 2]),
     "length 0": lambda lib: lib.nn.utils.rnn.pack_padded_sequence(lib.ones(3, 2), [1, 0]),
     "number of lengths": lambda lib: lib.nn.utils.rnn.pack_padded_sequence(lib.ones(3, 2), [1]),
-    "2-d lengths": lambda lib: lib.nn.utils.rnn.pack_padded_sequence(
-        lib.ones(3, 2), lib.ones(1, 2)
-    ),
+    "2-d lengths": lambda lib: lib.nn.utils.rnn.pack_padded_sequence(lib.ones(3, 2), lib.ones(1, 2)),
     "nothing": lambda lib: lib.nn.utils.rnn.pack_padded_sequence(lib.ones(0, 2), [1, 1]),
     "total length": lambda lib: lib.nn.utils.rnn.pad_packed_sequence(
         lib.nn.utils.rnn.pack_sequence([lib.ones(3)]), total_length=2
@@ -558,9 +475,7 @@ def test_refusals_are_torchs(torch, fault):
 
 
 def test_dropout_without_a_second_layer_warns():
-    with pytest.warns(
-        UserWarning, match="dropout option adds dropout after all but last recurrent layer"
-    ):
+    with pytest.warns(UserWarning, match="dropout option adds dropout after all but last recurrent layer"):
         nn.LSTM(2, 3, dropout=0.5)
 
 
@@ -604,9 +519,7 @@ def test_packed_sequences_are_tuples():
 
 def test_lengths_beyond_the_input_are_refused():
     """torch repeats the last step in silence."""
-    with pytest.raises(
-        RuntimeError, match=r"a length is 5, but the input has 3 steps(.|\n)*batch_first"
-    ):
+    with pytest.raises(RuntimeError, match=r"a length is 5, but the input has 3 steps(.|\n)*batch_first"):
         sequences.pack_padded_sequence(rushlight.ones(3, 2), [5, 1])
 
 
@@ -618,15 +531,12 @@ def test_no_warnings(recwarn):
 
 @pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
 def test_a_seed_gives_torchs_numbers(oracle, name):
-    """Weights, input, outputs and a gradient from nothing but a seed: also without torch, from its
-    answers."""
+    """Weights, input, outputs and a gradient from nothing but a seed: also without torch, from its answers."""
 
     def run(lib):
         lib.manual_seed(0)
         module = getattr(lib.nn, name)(INPUT, HIDDEN, 2, bidirectional=True)
-        packed = lib.nn.utils.rnn.pack_padded_sequence(
-            lib.randn(STEPS, BATCH, INPUT), LENGTHS, enforce_sorted=False
-        )
+        packed = lib.nn.utils.rnn.pack_padded_sequence(lib.randn(STEPS, BATCH, INPUT), LENGTHS, enforce_sorted=False)
         out, last = module(packed)
         (out.data.sin().sum() + flat(last)[0].cos().sum()).backward()
         return [out.data, *flat(last), module.weight_hh_l0.grad, module.bias_hh_l0_reverse.grad]
@@ -731,11 +641,7 @@ def test_padded_sequences_lie_in_memory_as_in_torch(oracle, batch_first, enforce
         padded = rnn.pad_packed_sequence(packed, batch_first)[0]
         parts = rnn.unpack_sequence(packed)
         strides = [padded.stride(), *(part.stride() for part in parts)]
-        return [
-            lib.nn.functional.dropout(padded, 0.5),
-            lib.tensor(strides[0]),
-            lib.tensor(strides[1:]),
-        ]
+        return [lib.nn.functional.dropout(padded, 0.5), lib.tensor(strides[0]), lib.tensor(strides[1:])]
 
     for ours, theirs in zip(run(rushlight), oracle(run)):
         np.testing.assert_array_equal(ours.numpy(), theirs)

@@ -31,9 +31,7 @@ def pair(torch, name, *args, **kwargs):
 def tensors(lib, values):
     """Arrays as leaves of one of the libraries; integers and booleans ask for no gradient."""
     return [
-        None
-        if v is None
-        else lib.tensor(v, requires_grad=v.dtype.kind == "f" and not np.isinf(v).any())
+        None if v is None else lib.tensor(v, requires_grad=v.dtype.kind == "f" and not np.isinf(v).any())
         for v in values
     ]
 
@@ -57,9 +55,7 @@ def both(torch, modules, arrays, **kwargs):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
 
 
-HIDE = np.array(
-    [[False, False, True, True], [False, False, False, False], [False, True, False, True]]
-)
+HIDE = np.array([[False, False, True, True], [False, False, False, False], [False, True, False, True]])
 CAUSAL = np.triu(np.full((4, 4), -np.inf), 1)
 MASK = numbers(3, 4) > 1
 
@@ -78,25 +74,12 @@ MASK = numbers(3, 4) > 1
 )
 def test_attention_to_others(torch, settings, need_weights):
     modules = pair(torch, "MultiheadAttention", 8, 2, **settings)
-    q, k, v = (
-        numbers(3, 3, 8),
-        numbers(4, 3, settings.get("kdim", 8)),
-        numbers(4, 3, settings.get("vdim", 8)),
-    )
+    q, k, v = numbers(3, 3, 8), numbers(4, 3, settings.get("kdim", 8)), numbers(4, 3, settings.get("vdim", 8))
     if settings.get("batch_first"):
         q, k, v = (a.swapaxes(0, 1) for a in (q, k, v))
     both(torch, modules, [q, k, v], need_weights=need_weights)
-    both(
-        torch, modules, [q, k, v], need_weights=need_weights, key_padding_mask=HIDE, attn_mask=MASK
-    )
-    both(
-        torch,
-        modules,
-        [q, k, v],
-        need_weights=need_weights,
-        attn_mask=numbers(6, 3, 4),
-        average_attn_weights=False,
-    )
+    both(torch, modules, [q, k, v], need_weights=need_weights, key_padding_mask=HIDE, attn_mask=MASK)
+    both(torch, modules, [q, k, v], need_weights=need_weights, attn_mask=numbers(6, 3, 4), average_attn_weights=False)
     q, k, v = (a[0] if settings.get("batch_first") else a[:, 0] for a in (q, k, v))
     both(torch, modules, [q, k, v], need_weights=need_weights, key_padding_mask=HIDE[0])
     both(torch, modules, [q, k, v], need_weights=need_weights, attn_mask=numbers(2, 3, 4))
@@ -108,17 +91,11 @@ def test_attention_to_itself(torch, same):
     modules = pair(torch, "MultiheadAttention", 8, 4)
 
     def run(lib, module):
-        x, y = (
-            lib.tensor(numbers(4, 3, 8), requires_grad=True),
-            lib.tensor(numbers(5, 3, 8), requires_grad=True),
-        )
+        x, y = lib.tensor(numbers(4, 3, 8), requires_grad=True), lib.tensor(numbers(5, 3, 8), requires_grad=True)
         out, weights = module(x, x, x) if same == "all" else module(x, y, y)
         (out.sin().sum() + weights.cos().sum()).backward()
         grads = (x.grad,) if same == "all" else (x.grad, y.grad)
-        return [
-            t.detach().numpy()
-            for t in (out, weights, *grads, *(p.grad for p in module.parameters()))
-        ]
+        return [t.detach().numpy() for t in (out, weights, *grads, *(p.grad for p in module.parameters()))]
 
     for ours, theirs in zip(run(rushlight, modules[0]), run(torch, modules[1])):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
@@ -145,61 +122,36 @@ def test_layers(torch, settings):
     modules = pair(torch, "TransformerEncoderLayer", **LAYER, **settings)
     both(torch, modules, [numbers(*x)])
     both(torch, modules, [numbers(*x)], src_mask=CAUSAL, is_causal=True)
-    both(
-        torch,
-        modules,
-        [numbers(*x)],
-        src_mask=numbers(4, 4),
-        src_key_padding_mask=np.where(HIDE, -np.inf, 0.0),
-    )
+    both(torch, modules, [numbers(*x)], src_mask=numbers(4, 4), src_key_padding_mask=np.where(HIDE, -np.inf, 0.0))
     both(torch, modules, [numbers(4, 8)])
     modules = pair(torch, "TransformerDecoderLayer", **LAYER, **settings)
     both(torch, modules, [numbers(*x), numbers(*y)], tgt_mask=CAUSAL, tgt_is_causal=True)
-    both(
-        torch,
-        modules,
-        [numbers(*x), numbers(*y)],
-        tgt_key_padding_mask=HIDE,
-        memory_mask=numbers(4, 5) > 1,
-    )
+    both(torch, modules, [numbers(*x), numbers(*y)], tgt_key_padding_mask=HIDE, memory_mask=numbers(4, 5) > 1)
 
 
 @pytest.mark.parametrize("settings", KINDS, ids=str)
 def test_transformer(torch, settings):
-    modules = pair(
-        torch, "Transformer", **LAYER, num_encoder_layers=2, num_decoder_layers=2, **settings
-    )
+    modules = pair(torch, "Transformer", **LAYER, num_encoder_layers=2, num_decoder_layers=2, **settings)
     src, tgt = numbers(5, 3, 8), numbers(4, 3, 8)
     if settings.get("batch_first"):
         src, tgt = src.swapaxes(0, 1), tgt.swapaxes(0, 1)
     both(torch, modules, [src, tgt], tgt_mask=CAUSAL)
-    both(
-        torch,
-        modules,
-        [src, tgt],
-        tgt_mask=numbers(4, 4),
-        tgt_key_padding_mask=np.where(HIDE, -np.inf, 0.0),
-    )
+    both(torch, modules, [src, tgt], tgt_mask=numbers(4, 4), tgt_key_padding_mask=np.where(HIDE, -np.inf, 0.0))
     assert repr(modules[0]) == repr(modules[1]).replace("torch.", "rushlight.")
 
 
 def test_padding_is_zero_in_evaluation(torch):
-    """torch leaves padding out with nested tensors, and gives 0 there; so do we, where torch
-    would."""
+    """torch leaves padding out with nested tensors, and gives 0 there; so do we, where torch would."""
     for hidden in (HIDE[:2], HIDE):
         results = []
         layers = pair(torch, "TransformerEncoderLayer", **LAYER, batch_first=True)
         for lib, layer in zip((rushlight, torch), layers):
             encoder = lib.nn.TransformerEncoder(layer, 2).eval()
             with lib.no_grad():
-                out = encoder(
-                    lib.tensor(numbers(len(hidden), 4, 8)), src_key_padding_mask=lib.tensor(hidden)
-                )
+                out = encoder(lib.tensor(numbers(len(hidden), 4, 8)), src_key_padding_mask=lib.tensor(hidden))
             results.append(out.numpy())
         np.testing.assert_allclose(*results, rtol=1e-9, atol=1e-12)
-        assert (results[0][hidden] == 0).all() == (
-            len(hidden) == 2
-        )  # the third sequence has padding inside
+        assert (results[0][hidden] == 0).all() == (len(hidden) == 2)  # the third sequence has padding inside
 
 
 def test_first_numbers_are_torchs(torch):
@@ -228,32 +180,20 @@ FAULTS = {
     "heads do not divide": lambda lib: lib.nn.MultiheadAttention(5, 2),
     "no heads": lambda lib: lib.nn.MultiheadAttention(4, 0),
     "4-d query": lambda lib: lib.nn.MultiheadAttention(4, 2)(*[lib.ones(1, 1, 1, 4)] * 3),
-    "2-d key": lambda lib: lib.nn.MultiheadAttention(4, 2)(
-        lib.ones(1, 1, 4), lib.ones(1, 4), lib.ones(1, 4)
-    ),
+    "2-d key": lambda lib: lib.nn.MultiheadAttention(4, 2)(lib.ones(1, 1, 4), lib.ones(1, 4), lib.ones(1, 4)),
     "width": lambda lib: lib.nn.MultiheadAttention(4, 2)(*[lib.ones(2, 1, 6)] * 3),
-    "lengths": lambda lib: lib.nn.MultiheadAttention(4, 2)(
-        lib.ones(2, 1, 4), lib.ones(2, 1, 4), lib.ones(3, 1, 4)
-    ),
-    "mask's shape": lambda lib: lib.nn.MultiheadAttention(4, 2)(
-        *[lib.ones(2, 1, 4)] * 3, attn_mask=lib.ones(3, 3)
-    ),
+    "lengths": lambda lib: lib.nn.MultiheadAttention(4, 2)(lib.ones(2, 1, 4), lib.ones(2, 1, 4), lib.ones(3, 1, 4)),
+    "mask's shape": lambda lib: lib.nn.MultiheadAttention(4, 2)(*[lib.ones(2, 1, 4)] * 3, attn_mask=lib.ones(3, 3)),
     "integer mask": lambda lib: lib.nn.MultiheadAttention(4, 2)(
         *[lib.ones(2, 1, 4)] * 3, attn_mask=lib.ones(2, 2, dtype=lib.int64)
     ),
     "padding's shape": lambda lib: lib.nn.MultiheadAttention(4, 2)(
         *[lib.ones(2, 1, 4)] * 3, key_padding_mask=lib.ones(3, 2)
     ),
-    "causal without a mask": lambda lib: lib.nn.MultiheadAttention(4, 2)(
-        *[lib.ones(2, 1, 4)] * 3, is_causal=True
-    ),
+    "causal without a mask": lambda lib: lib.nn.MultiheadAttention(4, 2)(*[lib.ones(2, 1, 4)] * 3, is_causal=True),
     "activation": lambda lib: lib.nn.TransformerEncoderLayer(4, 2, activation="tanh"),
-    "batches differ": lambda lib: lib.nn.Transformer(4, 2, 1, 1)(
-        lib.ones(2, 3, 4), lib.ones(2, 2, 4)
-    ),
-    "features differ": lambda lib: lib.nn.Transformer(4, 2, 1, 1)(
-        lib.ones(2, 3, 6), lib.ones(2, 3, 6)
-    ),
+    "batches differ": lambda lib: lib.nn.Transformer(4, 2, 1, 1)(lib.ones(2, 3, 4), lib.ones(2, 2, 4)),
+    "features differ": lambda lib: lib.nn.Transformer(4, 2, 1, 1)(lib.ones(2, 3, 6), lib.ones(2, 3, 6)),
 }
 
 
@@ -278,11 +218,7 @@ def test_a_padding_mask_of_another_kind_warns():
 
 
 def test_reasons_against_nested_tensors(torch):
-    for settings in (
-        {},
-        {"batch_first": True, "norm_first": True},
-        {"batch_first": True, "bias": False},
-    ):
+    for settings in ({}, {"batch_first": True, "norm_first": True}, {"batch_first": True, "bias": False}):
         texts = []
         for lib in (rushlight, torch):
             layer = lib.nn.TransformerEncoderLayer(4, 2, **settings)
@@ -297,29 +233,20 @@ def test_attention_kernels_are_accepted():
 
     with sdpa_kernel([SDPBackend.MATH, SDPBackend.FLASH_ATTENTION], set_priority=True):
         nn.MultiheadAttention(4, 2)(*[rushlight.ones(2, 1, 4)] * 3)
-    with (
-        pytest.raises(AssertionError, match="Backend must be an instance of SDPBackend"),
-        sdpa_kernel("math"),
-    ):
+    with pytest.raises(AssertionError, match="Backend must be an instance of SDPBackend"), sdpa_kernel("math"):
         pass
 
 
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 def test_a_seed_gives_torchs_numbers(oracle):
-    """Weights, input, outputs and a gradient from nothing but a seed: also without torch, from its
-    answers."""
+    """Weights, input, outputs and a gradient from nothing but a seed: also without torch, from its answers."""
 
     def run(lib):
         lib.manual_seed(0)
         model = lib.nn.Transformer(8, 2, 1, 1, 12, 0.0)
         src, tgt = lib.randn(5, 2, 8), lib.randn(4, 2, 8)
         mask = lib.nn.Transformer.generate_square_subsequent_mask(4)
-        out = model(
-            src,
-            tgt,
-            tgt_mask=mask,
-            src_key_padding_mask=lib.tensor([[False] * 5, [False] * 3 + [True] * 2]),
-        )
+        out = model(src, tgt, tgt_mask=mask, src_key_padding_mask=lib.tensor([[False] * 5, [False] * 3 + [True] * 2]))
         out.sin().sum().backward()
         attention = model.decoder.layers[0].multihead_attn
         return [

@@ -1,5 +1,5 @@
-"""torch.nn.utils: norms, parametrizations, pruning, fusion and functional calls. Each story is told
-to both libraries."""
+"""torch.nn.utils: norms, parametrizations, pruning, fusion and functional calls. Each story is told to both
+libraries."""
 
 from __future__ import annotations
 
@@ -74,8 +74,7 @@ def spectral_norms(lib, nn):
     old = nn.utils.spectral_norm(nn.Linear(3, 2))
     return [
         *seen,
-        dict(old.state_dict()._metadata[""])
-        == {"version": 1, "spectral_norm": {"weight.version": 1}},
+        dict(old.state_dict()._metadata[""]) == {"version": 1, "spectral_norm": {"weight.version": 1}},
         state(nn.utils.remove_spectral_norm(old)),
     ]
 
@@ -99,9 +98,7 @@ def pruning(lib, nn):
     m(lib.ones(1, 4)).sum().backward()
     a, b = nn.Linear(2, 2), nn.Linear(2, 3)
     for amount in (0.4, 2):
-        prune.global_unstructured(
-            [(a, "weight"), (b, "weight")], prune.L1Unstructured, amount=amount
-        )
+        prune.global_unstructured([(a, "weight"), (b, "weight")], prune.L1Unstructured, amount=amount)
         seen += [a.weight.detach(), b.weight.detach()]
     return [*seen, m.weight_orig.grad, prune.L1Unstructured(2).prune(lib.tensor([1.0, -3.0, 2.0]))]
 
@@ -121,16 +118,8 @@ def fusion(lib, nn):
         nn.utils.fuse_linear_bn_eval(flat, rows),
     ]
     x, y = lib.randn(1, 2, 5, 5), lib.randn(2, 3)
-    errors = [
-        (fused[0](x) - norm(conv(x))),
-        (fused[1](x) - norm(up(x))),
-        (fused[2](y) - rows(flat(y))),
-    ]
-    return [
-        [repr(m) for m in fused],
-        [state(m) for m in fused],
-        [bool(e.abs().max() < 1e-5) for e in errors],
-    ]
+    errors = [(fused[0](x) - norm(conv(x))), (fused[1](x) - norm(up(x))), (fused[2](y) - rows(flat(y)))]
+    return [[repr(m) for m in fused], [state(m) for m in fused], [bool(e.abs().max() < 1e-5) for e in errors]]
 
 
 def orthogonal_weights(lib, nn):
@@ -214,22 +203,18 @@ def test_parametrized_weight():
     parametrize.register_parametrization(m, "weight", Symmetric())
     assert [n for n, _ in m.named_parameters()] == ["bias", "parametrizations.weight.original"]
     assert repr(m) == (
-        "ParametrizedLinear(\n  in_features=3, out_features=3, bias=True\n  (parametrizations): "
-        "ModuleDict(\n    (weight): ParametrizationList(\n      (0): Symmetric()\n    )\n  )\n)"
+        "ParametrizedLinear(\n  in_features=3, out_features=3, bias=True\n  (parametrizations): ModuleDict(\n    "
+        "(weight): ParametrizationList(\n      (0): Symmetric()\n    )\n  )\n)"
     )
     m(rl.ones(1, 3)).sum().backward()
-    np.testing.assert_array_equal(
-        m.parametrizations.weight.original.grad.numpy(), [[1, 2, 2], [0, 1, 2], [0, 0, 1]]
-    )
+    np.testing.assert_array_equal(m.parametrizations.weight.original.grad.numpy(), [[1, 2, 2], [0, 1, 2], [0, 0, 1]])
     assert m.weight is not m.weight
     with parametrize.cached():
         assert m.weight is m.weight
     assert type(copy.deepcopy(m)) is type(m)
     with pytest.raises(RuntimeError, match="only supported through state_dict"):
         pickle.dumps(m)
-    with pytest.raises(
-        RuntimeError, match="parametrization Symmetric does not implement right_inverse"
-    ):
+    with pytest.raises(RuntimeError, match="parametrization Symmetric does not implement right_inverse"):
         m.weight = rl.ones(3, 3)
 
 
@@ -246,11 +231,7 @@ def test_a_copy_keeps_its_parametrization():
 def test_several_originals():
     m = parametrize.register_parametrization(nn.Linear(2, 2), "weight", Halves())
     m.weight = rl.full((2, 2), 4.0)
-    assert list(m.state_dict()) == [
-        "bias",
-        "parametrizations.weight.original0",
-        "parametrizations.weight.original1",
-    ]
+    assert list(m.state_dict()) == ["bias", "parametrizations.weight.original0", "parametrizations.weight.original1"]
     assert rl.equal(m.parametrizations.weight.original0, rl.full((2, 2), 2.0))
     with pytest.raises(ValueError, match="Cannot leave unparametrized"):
         parametrize.remove_parametrizations(m, "weight", leave_parametrized=False)
@@ -262,11 +243,7 @@ def test_several_originals():
 @pytest.mark.parametrize(
     ("name", "by", "words"),
     [
-        (
-            "foo",
-            Symmetric(),
-            "does not have a parameter, a buffer, or a parametrized element with name 'foo'",
-        ),
+        ("foo", Symmetric(), "does not have a parameter, a buffer, or a parametrized element with name 'foo'"),
         ("weight", Cut(), "may not change the shape of the tensor, unless `unsafe` flag"),
     ],
 )
@@ -277,9 +254,7 @@ def test_parametrizations_refused(name, by, words):
     assert type(m) is nn.Linear
     assert list(m.state_dict()) == ["weight", "bias"]
     parametrize.register_parametrization(m, "weight", Symmetric())
-    with pytest.raises(
-        ValueError, match="may not change the shape of the tensor, unless the `unsafe` flag"
-    ):
+    with pytest.raises(ValueError, match="may not change the shape of the tensor, unless the `unsafe` flag"):
         parametrize.register_parametrization(m, "weight", Cut())
     assert len(m.parametrizations.weight) == 1
     with pytest.raises(ValueError, match="does not have a parametrization on bias"):
@@ -353,27 +328,20 @@ def test_functional_call_of_a_module_inside_itself():
 
 
 def test_functional_call_without_a_bias_and_with_more_parameters():
-    """None takes a tensor away; a new parameter is one of the module's meanwhile, and what is tied
-    is not missing."""
+    """None takes a tensor away; a new parameter is one of the module's meanwhile, and what is tied is not missing."""
 
     class Counts(nn.Linear):
         def forward(self, x):
             return super().forward(x), len(list(self.parameters()))
 
     m, x = Counts(2, 1), rl.ones(2)
-    y, count = stateless.functional_call(
-        m, {"weight": rl.ones(1, 2), "bias": None, "more": nn.Parameter(x)}, x
-    )
+    y, count = stateless.functional_call(m, {"weight": rl.ones(1, 2), "bias": None, "more": nn.Parameter(x)}, x)
     assert (y.item(), count) == (2, 2)
     assert list(m.state_dict()) == ["weight", "bias"]
-    tied = stateless.functional_call(
-        Tied(rl, nn), {"a": rl.ones(1) * 3, "c": rl.zeros(1)}, x, strict=True
-    )
+    tied = stateless.functional_call(Tied(rl, nn), {"a": rl.ones(1) * 3, "c": rl.zeros(1)}, x, strict=True)
     assert tied.tolist() == [7, 7]
     m.scale = 2.0
-    with pytest.raises(
-        TypeError, match="attribute `scale`: 2.0 is not an instance of torch.Tensor"
-    ):
+    with pytest.raises(TypeError, match="attribute `scale`: 2.0 is not an instance of torch.Tensor"):
         stateless.functional_call(m, {"scale": x}, x)
 
 
@@ -425,9 +393,7 @@ def masks_of_whole_numbers_prune(torch):
     chain, method = prune.PruningContainer(), prune.L1Unstructured(amount=2)
     chain._tensor_name = method._tensor_name = "weight"
     chain.add_pruning_method(method)
-    return chain.compute_mask(
-        torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[1, 1], [0, 1]])
-    )
+    return chain.compute_mask(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[1, 1], [0, 1]]))
 
 
 test_program = program.test()

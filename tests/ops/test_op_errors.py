@@ -96,9 +96,7 @@ REFUSED_IN_THE_SAME_WORDS = {
     "elements of a number": lambda t: t.tensor(1.0)[t.tensor([0])],
     "a mask of another shape": lambda t: t.ones(2, 2)[t.tensor([True, False, True])],
     "along columns": lambda t: t.ones(2, 2)[:, t.tensor([True, False, True])],
-    "written where a mask does not fit": lambda t: t.ones(2, 2).__setitem__(
-        t.ones(2, 3).bool(), 1.0
-    ),
+    "written where a mask does not fit": lambda t: t.ones(2, 2).__setitem__(t.ones(2, 3).bool(), 1.0),
     "one less a mask": lambda t: 1 - t.tensor([True]),
     "numbers less a mask": lambda t: t.ones(2) - (t.ones(2) > 0),
     "repeats that do not fit": lambda t: t.repeat_interleave(t.ones(2), t.tensor([1, 2, 3])),
@@ -147,8 +145,8 @@ FLOATS_FOR_INTEGERS = {
 
 @pytest.mark.parametrize("name", FLOATS_FOR_INTEGERS)
 def test_a_float_is_no_integer(name):
-    """Found by a search over torch's database of operators: a half was added to each integer
-    argument of 3,201 calls."""
+    """Found by a search over torch's database of operators: a half was added to each integer argument of 3,201
+    calls."""
     with pytest.raises(TypeError, match="must be int|as an integer"):
         FLOATS_FOR_INTEGERS[name]()
 
@@ -190,9 +188,7 @@ def test_what_would_broadcast_in_silence_is_refused(name):
 
 
 def test_fold_of_a_wrong_number_of_windows_names_the_sizes():
-    with pytest.raises(
-        RuntimeError, match=r"Given output_size=\(2, 2\).*but got input.size\(2\)=4"
-    ):
+    with pytest.raises(RuntimeError, match=r"Given output_size=\(2, 2\).*but got input.size\(2\)=4"):
         F.fold(rushlight.ones(1, 4, 4), 2, 2)
 
 

@@ -1,5 +1,4 @@
-"""Facts of an op stand in its entry, or are registered by the op: nothing outside ops/ recognises
-an op by its name."""
+"""Facts of an op stand in its entry, or are registered by the op: nothing outside ops/ recognises an op by its name."""
 
 import importlib.util
 from importlib import import_module
@@ -36,11 +35,7 @@ def house_names():
 
 
 def test_no_comparison_with_a_name():
-    found = [
-        f"{p.file}:{p.line}: {p.name}"
-        for p in house_names().places(TABLE)
-        if not p.file.startswith(ALLOWED)
-    ]
+    found = [f"{p.file}:{p.line}: {p.name}" for p in house_names().places(TABLE) if not p.file.startswith(ALLOWED)]
     assert not found, "\n".join(["compare entries, or let the entry say it:", *found])
 
 
@@ -100,9 +95,7 @@ def numbers_for(op):
     return arrays, settings
 
 
-@pytest.mark.parametrize(
-    "op", [op for op in with_word("exact") if op.elementwise], ids=lambda op: op.name
-)
+@pytest.mark.parametrize("op", [op for op in with_word("exact") if op.elementwise], ids=lambda op: op.name)
 def test_exact_ops_round_nothing(op):
     arrays, settings = numbers_for(op)
     given = {abs(float(number)) for number in (*np.concatenate(arrays, None), *settings)}
@@ -112,12 +105,7 @@ def test_exact_ops_round_nothing(op):
 
 
 def test_the_others_are_a_few_known_ones():
-    assert {op.name for op in with_word("exact") if not op.elementwise} == {
-        "amax",
-        "amin",
-        "clone",
-        "to",
-    }
+    assert {op.name for op in with_word("exact") if not op.elementwise} == {"amax", "amin", "clone", "to"}
 
 
 @pytest.mark.parametrize("op", with_word("in_order"), ids=lambda op: op.name)
@@ -138,10 +126,7 @@ def test_views_in_order(op):
 
 
 def test_what_words_may_say():
-    assert all(
-        op.options["sizes"] in ("all", "leading") or callable(op.options["sizes"])
-        for op in with_word("sizes")
-    )
+    assert all(op.options["sizes"] in ("all", "leading") or callable(op.options["sizes"]) for op in with_word("sizes"))
     assert {op.options["batched"] for op in with_word("batched")} <= batching_families.WORDS.keys()
     assert all(op.elementwise and op.options["fused"] is False for op in with_word("fused"))
 

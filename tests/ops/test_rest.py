@@ -13,9 +13,7 @@ OLD = {
     "new of nothing": lambda t: t.ones(1).new(),
     "storage of a view": lambda t: t.tensor(t.arange(6.0).reshape(2, 3).t()[1:].storage().tolist()),
     "bytes": lambda t: t.tensor(list(t.arange(6.0).reshape(2, 3)[1].untyped_storage())),
-    "sizes": lambda t: t.tensor(
-        [t.arange(6.0)[2:].storage().size(), t.arange(6.0)[2:].untyped_storage().nbytes()]
-    ),
+    "sizes": lambda t: t.tensor([t.arange(6.0)[2:].storage().size(), t.arange(6.0)[2:].untyped_storage().nbytes()]),
 }
 
 

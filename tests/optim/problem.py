@@ -46,8 +46,7 @@ SHAPES = ((4, 3), (5,), ())
 
 
 class Problem:
-    """sum of w (p - 1)^2 with weights w, whose gradient NumPy computes: only the optimizer is
-    tested."""
+    """sum of w (p - 1)^2 with weights w, whose gradient NumPy computes: only the optimizer is tested."""
 
     def __init__(self, torch, dtype="float64", shapes=SHAPES):
         random = np.random.RandomState(0)
@@ -55,9 +54,7 @@ class Problem:
         if dtype.startswith("complex"):
             parts = [(p + 1j * p[..., ::-1] if p.ndim else p + 1j, w) for p, w in parts]
         self.torch, self.weights = torch, [w for _, w in parts]
-        self.params = [
-            torch.tensor(np.array(p).tolist(), dtype=getattr(torch, dtype)) for p, _ in parts
-        ]
+        self.params = [torch.tensor(np.array(p).tolist(), dtype=getattr(torch, dtype)) for p, _ in parts]
         for p in self.params:
             p.requires_grad_()
 

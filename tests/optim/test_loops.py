@@ -1,5 +1,4 @@
-"""Optimizers' compiled loops give what NumPy's calls give, to the last bit, and are compiled only
-when that pays."""
+"""Optimizers' compiled loops give what NumPy's calls give, to the last bit, and are compiled only when that pays."""
 
 import copy
 
@@ -14,11 +13,7 @@ from rushlight.optim.program import program
 pytest.importorskip("numba")
 
 SETTINGS = {
-    "SGD": [
-        {},
-        {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1},
-        {"momentum": 0.9, "dampening": 0.5},
-    ],
+    "SGD": [{}, {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}, {"momentum": 0.9, "dampening": 0.5}],
     "Adam": [{}, {"amsgrad": True, "weight_decay": 0.1, "maximize": True}],
     "AdamW": [{}],
     "Adamax": [{}],
@@ -36,8 +31,7 @@ CASES = [(name, settings) for name, many in SETTINGS.items() for settings in man
 
 @pytest.fixture
 def at_once(monkeypatch):
-    """Loops are compiled at their first use; another set of them, so that those of other tests stay
-    as they are."""
+    """Loops are compiled at their first use; another set of them, so that those of other tests stay as they are."""
     elementwise.prepared.cache_clear()
     made = []
 
@@ -56,19 +50,13 @@ def at_once(monkeypatch):
 def trained(name, settings, shapes=((3, 5), (7,)), dtype=np.float32, steps=8):
     """The bits of parameters and state after some steps."""
     random = np.random.default_rng(0)
-    params = [
-        rushlight.tensor(random.standard_normal(s).astype(dtype), requires_grad=True)
-        for s in shapes
-    ]
+    params = [rushlight.tensor(random.standard_normal(s).astype(dtype), requires_grad=True) for s in shapes]
     optimizer = getattr(rushlight.optim, name)(params, **settings)
     for _ in range(steps):
         for p in params:
             p.grad = rushlight.from_numpy(random.standard_normal(p.shape).astype(dtype))
         optimizer.step()
-    return [
-        t._array.tobytes()
-        for t in [*params, *(v for p in params for v in optimizer.state[p].values())]
-    ]
+    return [t._array.tobytes() for t in [*params, *(v for p in params for v in optimizer.state[p].values())]]
 
 
 @pytest.mark.faster
@@ -122,18 +110,11 @@ def test_half_precision_and_complex_numbers_stay_with_numpy(at_once):
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_any_layout(at_once, turned):
-    """A parameter that is transposed or not; gradients with gaps, backwards, and repeated in
-    memory."""
+    """A parameter that is transposed or not; gradients with gaps, backwards, and repeated in memory."""
     base = np.random.default_rng(0).standard_normal((4, 6)).astype(np.float32)
     p = rushlight.from_numpy(base.copy().T if turned else base.copy()).requires_grad_()
     optimizer, expected = rushlight.optim.SGD([p], lr=0.5), base.copy()
-    for g in (
-        base[::-1],
-        base[:, ::-1],
-        np.broadcast_to(base[:1], base.shape),
-        np.repeat(base, 2, 1)[:, ::2],
-        base,
-    ):
+    for g in (base[::-1], base[:, ::-1], np.broadcast_to(base[:1], base.shape), np.repeat(base, 2, 1)[:, ::2], base):
         p._grad = rushlight.tensor(0.0)
         p._grad._array = g.T if turned else g
         optimizer.step()

@@ -1,5 +1,4 @@
-"""Learning-rate schedules against formulas and torch: rates and momenta, resumed, saved and loaded,
-refusals."""
+"""Learning-rate schedules against formulas and torch: rates and momenta, resumed, saved and loaded, refusals."""
 
 from __future__ import annotations
 
@@ -42,41 +41,16 @@ CASES = [
     ("OneCycleLR", {"max_lr": 0.5, "total_steps": 22}),
     (
         "OneCycleLR",
-        {
-            "max_lr": [0.5, 0.1],
-            "epochs": 4,
-            "steps_per_epoch": 6,
-            "three_phase": True,
-            "anneal_strategy": "linear",
-        },
+        {"max_lr": [0.5, 0.1], "epochs": 4, "steps_per_epoch": 6, "three_phase": True, "anneal_strategy": "linear"},
     ),
-    (
-        "OneCycleLR",
-        {"max_lr": 0.5, "total_steps": 22, "three_phase": True, "cycle_momentum": False},
-    ),
+    ("OneCycleLR", {"max_lr": 0.5, "total_steps": 22, "three_phase": True, "cycle_momentum": False}),
     ("CyclicLR", {"base_lr": 0.01, "max_lr": 0.1, "step_size_up": 3, "mode": "triangular2"}),
     ("CyclicLR", {"base_lr": [0.01, 0.002], "max_lr": 0.1, "step_size_up": 3, "step_size_down": 5}),
     (
         "CyclicLR",
-        {
-            "base_lr": 0.01,
-            "max_lr": 0.1,
-            "step_size_up": 3,
-            "mode": "exp_range",
-            "gamma": 0.9,
-            "cycle_momentum": False,
-        },
+        {"base_lr": 0.01, "max_lr": 0.1, "step_size_up": 3, "mode": "exp_range", "gamma": 0.9, "cycle_momentum": False},
     ),
-    (
-        "CyclicLR",
-        {
-            "base_lr": 0.01,
-            "max_lr": 0.1,
-            "step_size_up": 3,
-            "scale_fn": Halved(),
-            "scale_mode": "iterations",
-        },
-    ),
+    ("CyclicLR", {"base_lr": 0.01, "max_lr": 0.1, "step_size_up": 3, "scale_fn": Halved(), "scale_mode": "iterations"}),
 ]
 IDS = [f"{name}-{i}" for i, (name, _) in enumerate(CASES)]
 
@@ -94,8 +68,7 @@ def facts(optimizer, scheduler):
 
 
 def rates(torch, make, adam=False, epochs=18, reload_at=None):
-    """Rates and momenta of each epoch; `reload_at`: the epoch after which saved state goes on in
-    new objects."""
+    """Rates and momenta of each epoch; `reload_at`: the epoch after which saved state goes on in new objects."""
     optimizer = two_groups(torch, adam)
     scheduler = make(torch.optim.lr_scheduler, optimizer)
     found = []
@@ -119,9 +92,7 @@ def test_like_torch(oracle, name, settings, adam):
         return rates(torch, lambda s, o: getattr(s, name)(o, **settings), adam)
 
     np.testing.assert_allclose(
-        rates(rushlight, lambda s, o: getattr(s, name)(o, **settings), adam),
-        oracle(asked),
-        rtol=1e-13,
+        rates(rushlight, lambda s, o: getattr(s, name)(o, **settings), adam), oracle(asked), rtol=1e-13
     )
 
 
@@ -151,22 +122,14 @@ def test_resumed_like_torch(oracle, name, settings, last_epoch):
 COMPOSED = [
     lambda s, o: s.SequentialLR(o, [s.ConstantLR(o, 0.1, 2), s.ExponentialLR(o, 0.9)], [5]),
     lambda s, o: s.ChainedScheduler([s.ConstantLR(o, 0.1, 2), s.ExponentialLR(o, 0.9)]),
+    lambda s, o: s.SequentialLR(o, [s.LinearLR(o, 0.1, 1.0, 4), s.CosineAnnealingLR(o, 5), s.StepLR(o, 2)], [4, 9]),
     lambda s, o: s.SequentialLR(
-        o, [s.LinearLR(o, 0.1, 1.0, 4), s.CosineAnnealingLR(o, 5), s.StepLR(o, 2)], [4, 9]
-    ),
-    lambda s, o: s.SequentialLR(
-        o,
-        [s.ChainedScheduler([s.LinearLR(o, 0.1, 1.0, 4), s.StepLR(o, 3)]), s.ExponentialLR(o, 0.9)],
-        [4],
+        o, [s.ChainedScheduler([s.LinearLR(o, 0.1, 1.0, 4), s.StepLR(o, 3)]), s.ExponentialLR(o, 0.9)], [4]
     ),
     lambda s, o: s.SequentialLR(
-        o,
-        [s.LinearLR(o, 0.1, 1.0, 4), s.CosineAnnealingWarmRestarts(o, 5), s.PolynomialLR(o, 3)],
-        [4, 9],
+        o, [s.LinearLR(o, 0.1, 1.0, 4), s.CosineAnnealingWarmRestarts(o, 5), s.PolynomialLR(o, 3)], [4, 9]
     ),
-    lambda s, o: s.ChainedScheduler(
-        [s.LinearLR(o, 0.1, 1.0, 4), s.CosineAnnealingLR(o, 5)], optimizer=o
-    ),
+    lambda s, o: s.ChainedScheduler([s.LinearLR(o, 0.1, 1.0, 4), s.CosineAnnealingLR(o, 5)], optimizer=o),
 ]
 
 
@@ -221,17 +184,13 @@ def cosine(part):
     st.floats(0.1, 1.0),
 )
 def test_step_by_step_equals_the_formula(name, n, x):
-    """The next rate from the present one, and the rate as a formula of the epoch, are two ways to
-    one number."""
+    """The next rate from the present one, and the rate as a formula of the epoch, are two ways to one number."""
     settings, formula = {
         "StepLR": ({"step_size": n, "gamma": x}, lambda t: x ** (t // n)),
         "ExponentialLR": ({"gamma": x}, lambda t: x**t),
         "LinearLR": ({"start_factor": x, "total_iters": n}, lambda t: x + (1 - x) * min(n, t) / n),
         "PolynomialLR": ({"total_iters": n, "power": x}, lambda t: (1 - min(n, t) / n) ** x),
-        "CosineAnnealingLR": (
-            {"T_max": n, "eta_min": x / 2},
-            lambda t: x / 2 + (1 - x / 2) * cosine(t / n),
-        ),
+        "CosineAnnealingLR": ({"T_max": n, "eta_min": x / 2}, lambda t: x / 2 + (1 - x / 2) * cosine(t / n)),
     }[name]
     optimizer = SGD([rushlight.ones(1, requires_grad=True)], lr=1.0)
     scheduler = getattr(lr_scheduler, name)(optimizer, **settings)
@@ -256,14 +215,7 @@ def test_a_tensor_keeps_its_identity():
 def test_warm_restarts_take_fractions_of_epochs():
     optimizer = two_groups(rushlight)
     scheduler = lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=4, T_mult=2)
-    for epoch, part in (
-        (1.5, 1.5 / 4),
-        (4.0, 0.0),
-        (8.0, 0.5),
-        (11.9, 7.9 / 8),
-        (12.0, 0.0),
-        (1.0, 0.25),
-    ):
+    for epoch, part in ((1.5, 1.5 / 4), (4.0, 0.0), (8.0, 0.5), (11.9, 7.9 / 8), (12.0, 0.0), (1.0, 0.25)):
         scheduler.step(epoch)
         assert scheduler.get_last_lr()[0] == pytest.approx(0.1 * cosine(part))
 
@@ -309,35 +261,15 @@ S = lr_scheduler
         (TypeError, "int is not an Optimizer", lambda o: S.StepLR(3, 2)),
         (KeyError, "param 'initial_lr' is not specified", lambda o: S.StepLR(o, 2, last_epoch=3)),
         (ValueError, "Expected 2 lr_lambdas, but got 1", lambda o: S.LambdaLR(o, [lambda e: 1])),
-        (
-            ValueError,
-            "greater than 0 and less or equal to 1",
-            lambda o: S.LinearLR(o, start_factor=0),
-        ),
+        (ValueError, "greater than 0 and less or equal to 1", lambda o: S.LinearLR(o, start_factor=0)),
         (ValueError, "between 0 and 1", lambda o: S.ConstantLR(o, factor=2)),
-        (
-            ValueError,
-            "one more than the number of milestone",
-            lambda o: S.SequentialLR(o, [S.StepLR(o, 2)], [2]),
-        ),
-        (
-            ValueError,
-            "same optimizer",
-            lambda o: S.SequentialLR(o, [S.StepLR(two_groups(rushlight), 2)], []),
-        ),
-        (
-            ValueError,
-            "does not support `ReduceLROnPlateau`",
-            lambda o: S.ChainedScheduler([S.ReduceLROnPlateau(o)]),
-        ),
+        (ValueError, "one more than the number of milestone", lambda o: S.SequentialLR(o, [S.StepLR(o, 2)], [2])),
+        (ValueError, "same optimizer", lambda o: S.SequentialLR(o, [S.StepLR(two_groups(rushlight), 2)], [])),
+        (ValueError, "does not support `ReduceLROnPlateau`", lambda o: S.ChainedScheduler([S.ReduceLROnPlateau(o)])),
         (ValueError, "positive integer T_0", lambda o: S.CosineAnnealingWarmRestarts(o, T_0=0)),
         (ValueError, "total_steps OR", lambda o: S.OneCycleLR(o, max_lr=0.1)),
         (ValueError, "max_lr has 1 values", lambda o: S.OneCycleLR(o, max_lr=[0.1], total_steps=5)),
-        (
-            ValueError,
-            "Tried to step 3 times",
-            lambda o: [f.step() for f in 4 * [S.OneCycleLR(o, 0.1, 2)]],
-        ),
+        (ValueError, "Tried to step 3 times", lambda o: [f.step() for f in 4 * [S.OneCycleLR(o, 0.1, 2)]]),
         (ValueError, "mode is invalid", lambda o: S.CyclicLR(o, 0.1, 0.2, mode="x")),
         (
             ValueError,
@@ -375,28 +307,22 @@ def test_groups_added_later():
 
 @pytest.mark.origin("courses")
 def test_schedules_are_of_the_module_that_has_them():
-    """`if scheduler.__module__ == lr_scheduler.__name__: scheduler.step()`, where it may be a plain
-    function instead."""
+    """`if scheduler.__module__ == lr_scheduler.__name__: scheduler.step()`, where it may be a plain function
+    instead."""
     from rushlight.optim import SGD, lr_scheduler
 
     scheduler = lr_scheduler.StepLR(SGD([nn.Parameter(rushlight.ones(1))], lr=0.1), 2)
     assert scheduler.__module__ == lr_scheduler.__name__ == "rushlight.optim.lr_scheduler"
-    assert {getattr(lr_scheduler, name).__module__ for name in lr_scheduler.__all__} == {
-        lr_scheduler.__name__
-    }
+    assert {getattr(lr_scheduler, name).__module__ for name in lr_scheduler.__all__} == {lr_scheduler.__name__}
     assert type(pickle.loads(pickle.dumps(lr_scheduler.LambdaLR))) is type
 
 
 def cyclic(optimizer, low, high):
-    return rushlight.optim.lr_scheduler.CyclicLR(
-        optimizer, low, high, base_momentum=low, max_momentum=high
-    )
+    return rushlight.optim.lr_scheduler.CyclicLR(optimizer, low, high, base_momentum=low, max_momentum=high)
 
 
 def one_cycle(optimizer, low, high):
-    return rushlight.optim.lr_scheduler.OneCycleLR(
-        optimizer, high, 9, base_momentum=low, max_momentum=high
-    )
+    return rushlight.optim.lr_scheduler.OneCycleLR(optimizer, high, 9, base_momentum=low, max_momentum=high)
 
 
 def averaged(optimizer, low, high):

@@ -1,5 +1,4 @@
-"""Optimizers against closed forms and torch; in place and recorded; in blocks and layouts; in
-autograd."""
+"""Optimizers against closed forms and torch; in place and recorded; in blocks and layouts; in autograd."""
 
 from __future__ import annotations
 
@@ -103,26 +102,17 @@ def test_other_dtypes_like_torch(oracle, name, dtype):
         values = problem.values()
         return values if dtype.startswith("complex") else [v.to(torch.float64) for v in values]
 
-    close(
-        trained(rushlight),
-        oracle(trained),
-        {"bfloat16": 2e-2, "float16": 2e-3, "complex128": 1e-9}[dtype],
-    )
+    close(trained(rushlight), oracle(trained), {"bfloat16": 2e-2, "float16": 2e-3, "complex128": 1e-9}[dtype])
 
 
 def test_muon_orthogonalizes(torch):
     for kwargs in ({}, {"nesterov": False, "adjust_lr_fn": "match_rms_adamw"}):
-        theirs, ours = (
-            Problem(torch, shapes=((6, 4), (3, 5))),
-            Problem(rushlight, shapes=((6, 4), (3, 5))),
-        )
+        theirs, ours = Problem(torch, shapes=((6, 4), (3, 5))), Problem(rushlight, shapes=((6, 4), (3, 5)))
         start = arrays(ours.values())
         theirs.train("Muon", {"lr": 0.1, **kwargs})
         ours.train("Muon", {"lr": 0.1, **kwargs})
         for a, b, p in zip(arrays(ours.values()), arrays(theirs.values()), start):
-            assert np.linalg.norm(a - b) < 0.03 * np.linalg.norm(
-                b - p
-            )  # torch's steps are in bfloat16
+            assert np.linalg.norm(a - b) < 0.03 * np.linalg.norm(b - p)  # torch's steps are in bfloat16
 
 
 def test_settings_as_tensors():
@@ -178,8 +168,7 @@ def test_recorded_equals_in_place(name, settings):
 
 @pytest.mark.parametrize(("name", "options"), ELEMENTWISE)
 def test_program_equals_the_rule_on_arrays(name, options):
-    """The buffers and places of a program change nothing: the rule itself, on arrays, gives the
-    same."""
+    """The buffers and places of a program change nothing: the rule itself, on arrays, gives the same."""
     problem = Problem(rushlight)
     optimizer = problem.train(name, options, steps=2)
     rule, group = type(optimizer)._rule, optimizer.param_groups[0]
@@ -198,9 +187,7 @@ def test_program_equals_the_rule_on_arrays(name, options):
     ks, after = one.numbers(*numbers)
     run(one, there, [np.array(k) for k in ks])
     written = [there[0], *there[2:]]
-    for a, b in zip(
-        written, [e for t, e in zip([given[0], *given[2:]], expected) if t is not None], strict=True
-    ):
+    for a, b in zip(written, [e for t, e in zip([given[0], *given[2:]], expected) if t is not None], strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12)
     assert np.array_equal(there[1], given[1])  # the gradient is only read
     assert list(after) == list(expected[len(names) - 1 :])
@@ -251,8 +238,7 @@ def laid_out(kind, rows, columns):
     st.sampled_from(["C", "F"]),
 )
 def test_any_size_and_layout(kind, rows, columns, order):
-    """Long arrays go in blocks, others at once; views and transposed memory are written to where
-    they are."""
+    """Long arrays go in blocks, others at once; views and transposed memory are written to where they are."""
     a = laid_out(kind, rows, columns)
     a[...] = np.random.RandomState(0).randn(*a.shape)
     p, q = rushlight.from_numpy(a), rushlight.tensor(a)
@@ -311,8 +297,7 @@ def test_a_step_is_noticed_by_backward():
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
-    [("SGD", (1 - 0.2) ** 2), ("Adam", None), ("RMSprop", None), ("NAdam", None)],
+    ("name", "expected"), [("SGD", (1 - 0.2) ** 2), ("Adam", None), ("RMSprop", None), ("NAdam", None)]
 )
 def test_a_differentiable_step(name, expected):
     """d(p after two steps) / d(p before), by backward through the steps and by differences."""
@@ -400,10 +385,7 @@ def rosenbrock(torch, settings, steps):
     ],
 )
 def test_lbfgs_on_rosenbrocks_valley(oracle, settings, steps):
-    ours, theirs = (
-        rosenbrock(rushlight, settings, steps),
-        oracle(lambda torch: rosenbrock(torch, settings, steps)),
-    )
+    ours, theirs = rosenbrock(rushlight, settings, steps), oracle(lambda torch: rosenbrock(torch, settings, steps))
     assert ours[2] == theirs[2]
     np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-6)
     np.testing.assert_allclose(ours[1], theirs[1], rtol=1e-5, atol=1e-12)
@@ -459,8 +441,7 @@ def test_a_compiled_step_counts_and_follows_a_rate_in_a_tensor(name):
 @pytest.mark.origin("sizes in use")
 @pytest.mark.parametrize("slope", [0.0, 1e-6])
 def test_first_steps_of_radam_in_float16(oracle, slope):
-    """Their step has no divisor; there is no 1e-8 in float16, and 0 times infinity was no
-    number."""
+    """Their step has no divisor; there is no 1e-8 in float16, and 0 times infinity was no number."""
 
     def stepped(t):
         w = t.ones(600, dtype=t.float16, requires_grad=True)
@@ -475,8 +456,7 @@ def test_first_steps_of_radam_in_float16(oracle, slope):
 
 @pytest.mark.origin("suites")
 @pytest.mark.parametrize(
-    "kind",
-    ["ASGD", "Adadelta", "Adagrad", "Adam", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD"],
+    "kind", ["ASGD", "Adadelta", "Adagrad", "Adam", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD"]
 )
 def test_two_steps_of_each_optimizer_can_be_differentiated(kind):
     def trained(p, g):

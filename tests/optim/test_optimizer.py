@@ -20,9 +20,7 @@ from tests.optim.problem import CASES, IDS, Problem, advance, arrays, close
 def test_saved_format_is_torchs(torch, name, settings):
     ours, theirs = Problem(rushlight).train(name, settings), Problem(torch).train(name, settings)
     ours, theirs = ours.state_dict(), theirs.state_dict()
-    assert {k: set(v) for k, v in ours["state"].items()} == {
-        k: set(v) for k, v in theirs["state"].items()
-    }
+    assert {k: set(v) for k, v in ours["state"].items()} == {k: set(v) for k, v in theirs["state"].items()}
     for one, other in zip(ours["param_groups"], theirs["param_groups"], strict=True):
         assert one == other
     for key, one in ours["state"].items():
@@ -45,10 +43,7 @@ def test_saved_and_loaded_goes_on_alike(name, settings):
     fresh.load_state_dict(saved)
     advance(one, optimizer, 2)
     advance(other, fresh, 2)
-    exact = name not in (
-        "NAdam",
-        "ASGD",
-    )  # whose counters are loaded in the parameter's dtype, as in torch
+    exact = name not in ("NAdam", "ASGD")  # whose counters are loaded in the parameter's dtype, as in torch
     close(one.values(), arrays(other.values()), 0 if exact else 1e-8)
 
 
@@ -124,9 +119,7 @@ def test_hooks():
     optimizer = optim.SGD([w])
     first = optimizer.register_step_pre_hook(lambda o, args, kwargs: seen.append("pre"))
     optimizer.register_step_post_hook(lambda o, args, kwargs: seen.append("post"))
-    everywhere = optim.optimizer.register_optimizer_step_pre_hook(
-        lambda o, args, kwargs: seen.append("all")
-    )
+    everywhere = optim.optimizer.register_optimizer_step_pre_hook(lambda o, args, kwargs: seen.append("all"))
     optimizer.step()
     everywhere.remove()
     first.remove()
@@ -164,8 +157,7 @@ def test_optimizers_of_ones_own():
 
 
 def test_weight_decay_of_an_unused_momentum_starts_later():
-    """Momentum that a schedule turns on later starts with the gradient of that step, as in
-    torch."""
+    """Momentum that a schedule turns on later starts with the gradient of that step, as in torch."""
     w = rushlight.ones(1, requires_grad=True)
     optimizer = optim.SGD([w], lr=0.1)
     for momentum in (0, 0.5, 0.5):
@@ -185,33 +177,17 @@ def leaf(*shape):
 @pytest.mark.parametrize(
     ("error", "words", "make"),
     [
-        (
-            TypeError,
-            "iterable of Tensors or dicts, but got torch.FloatTensor",
-            lambda: optim.SGD(leaf(1)),
-        ),
+        (TypeError, "iterable of Tensors or dicts, but got torch.FloatTensor", lambda: optim.SGD(leaf(1))),
         (ValueError, "empty parameter list", lambda: optim.SGD([])),
         (TypeError, "one of the params is int", lambda: optim.SGD([3])),
         (TypeError, "sets will change between runs", lambda: optim.SGD([{"params": {leaf(1)}}])),
         (ValueError, "can't optimize a non-leaf Tensor", lambda: optim.SGD([leaf(1) * 2])),
         (ValueError, "Invalid learning rate: -1", lambda: optim.SGD([leaf(1)], lr=-1)),
-        (
-            ValueError,
-            "Tensor lr must be 1-element",
-            lambda: optim.Adam([leaf(1)], lr=rushlight.ones(2)),
-        ),
-        (
-            ValueError,
-            "Invalid beta parameter at index 1: 1.0",
-            lambda: optim.NAdam([leaf(1)], betas=(0, 1.0)),
-        ),
+        (ValueError, "Tensor lr must be 1-element", lambda: optim.Adam([leaf(1)], lr=rushlight.ones(2))),
+        (ValueError, "Invalid beta parameter at index 1: 1.0", lambda: optim.NAdam([leaf(1)], betas=(0, 1.0))),
         (ValueError, "Invalid epsilon value: -1", lambda: optim.Adagrad([leaf(1)], eps=-1)),
         (ValueError, "Nesterov momentum requires", lambda: optim.SGD([leaf(1)], nesterov=True)),
-        (
-            ValueError,
-            "Invalid eta values: 1.0, 0.5",
-            lambda: optim.Rprop([leaf(1)], etas=(1.0, 0.5)),
-        ),
+        (ValueError, "Invalid eta values: 1.0, 0.5", lambda: optim.Rprop([leaf(1)], etas=(1.0, 0.5))),
         (ValueError, "Invalid rho value: 1.1", lambda: optim.Adadelta([leaf(1)], rho=1.1)),
         (ValueError, "Muon only supports 2D", lambda: optim.Muon([leaf(3)])),
         (
@@ -219,11 +195,7 @@ def leaf(*shape):
             "LBFGS doesn't support per-parameter",
             lambda: optim.LBFGS([{"params": leaf(1)}, {"params": leaf(1)}]),
         ),
-        (
-            RuntimeError,
-            "cannot be `True` together",
-            lambda: optim.Adam([leaf(1)], fused=True, foreach=True),
-        ),
+        (RuntimeError, "cannot be `True` together", lambda: optim.Adam([leaf(1)], fused=True, foreach=True)),
         (ValueError, "with/without names", lambda: optim.SGD([("w", leaf(1)), leaf(1)])),
     ],
 )
@@ -252,24 +224,14 @@ def test_loading_what_does_not_fit_changes_nothing():
 # -- averaged models -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "settings", [{}, {"decay": 0.9}, {"use_buffers": True}, {"anneal_epochs": 0}]
-)
+@pytest.mark.parametrize("settings", [{}, {"decay": 0.9}, {"use_buffers": True}, {"anneal_epochs": 0}])
 def test_averages_of_a_model(oracle, settings):
     def asked(torch):
         torch.manual_seed(0)
-        model = torch.nn.Sequential(
-            torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 1)
-        )
+        model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 1))
         swa = torch.optim.swa_utils
-        options = (
-            {"multi_avg_fn": swa.get_ema_multi_avg_fn(settings["decay"])}
-            if "decay" in settings
-            else {}
-        )
-        average = swa.AveragedModel(
-            model, use_buffers=settings.get("use_buffers", False), **options
-        )
+        options = {"multi_avg_fn": swa.get_ema_multi_avg_fn(settings["decay"])} if "decay" in settings else {}
+        average = swa.AveragedModel(model, use_buffers=settings.get("use_buffers", False), **options)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         schedule = swa.SWALR(optimizer, swa_lr=0.05, anneal_epochs=settings.get("anneal_epochs", 4))
         x, y = torch.randn(16, 3), torch.randn(16, 1)
@@ -297,9 +259,7 @@ def test_optimizers_take_lists_of_parameters():
     given = nn.ParameterList([one, two])
     assert rushlight.optim.Adam(given).param_groups[0]["params"] == [one, two]
     assert rushlight.optim.SGD([{"params": given}], lr=0.1).param_groups[0]["params"] == [one, two]
-    with pytest.raises(
-        TypeError, match=r"'Linear' object is not iterable(?s:.*)pass model\.parameters\(\)"
-    ):
+    with pytest.raises(TypeError, match=r"'Linear' object is not iterable(?s:.*)pass model\.parameters\(\)"):
         rushlight.optim.Adam(nn.Linear(1, 1))
     with pytest.raises(TypeError, match=r"one of the params is Linear(?s:.*)model\.parameters\(\)"):
         rushlight.optim.Adam(nn.Sequential(nn.Linear(1, 1)))
@@ -318,9 +278,7 @@ def stepped(t, kind, **settings):
 @pytest.mark.origin("model zoos")
 @pytest.mark.parametrize("kind", ["Adam", "NAdam", "ASGD"])
 def test_a_step_of_the_users_in_a_group(oracle, kind):
-    np.testing.assert_allclose(
-        stepped(rushlight, kind).numpy(), oracle(lambda t: stepped(t, kind)), rtol=1e-6
-    )
+    np.testing.assert_allclose(stepped(rushlight, kind).numpy(), oracle(lambda t: stepped(t, kind)), rtol=1e-6)
 
 
 class Copied(rushlight.optim.Optimizer):

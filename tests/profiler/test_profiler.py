@@ -27,13 +27,9 @@ backward_module = sys.modules["rushlight.core.backward"]
 
 def kernels():
     calls = {
-        (name, i): call
-        for name, op in TABLE.items()
-        for i, call in enumerate(getattr(op.call, "forms", (op.call,)))
+        (name, i): call for name, op in TABLE.items() for i, call in enumerate(getattr(op.call, "forms", (op.call,)))
     }
-    cells = {
-        name: dict(zip(call.__code__.co_freevars, call.__closure__)) for name, call in calls.items()
-    }
+    cells = {name: dict(zip(call.__code__.co_freevars, call.__closure__)) for name, call in calls.items()}
     return {name: found["kernel"].cell_contents for name, found in cells.items()}
 
 
@@ -69,9 +65,7 @@ def test_calls_are_counted(step):
     assert all(row.cpu_time_total >= row.self_cpu_time_total >= 0 for row in rows.values())
     assert rows["nn.Module: Sequential"].cpu_time_total >= rows["nn.Module: Linear"].cpu_time_total
     shaped = prof.key_averages(group_by_input_shape=True)
-    assert [[8, 16], [32, 16], [32]] in [
-        row.input_shapes for row in shaped if row.key == "aten::linear"
-    ]
+    assert [[8, 16], [32, 16], [32]] in [row.input_shapes for row in shaped if row.key == "aten::linear"]
 
 
 def test_nothing_is_left_behind(step):
@@ -141,9 +135,7 @@ def test_a_schedule(step):
     plan = schedule(wait=1, warmup=1, active=2, repeat=2)
 
     def note(prof):
-        ready.append(
-            (prof.step_num, len([event for event in prof.events() if event.name == "aten::tanh"]))
-        )
+        ready.append((prof.step_num, len([event for event in prof.events() if event.name == "aten::tanh"])))
 
     with profile(schedule=plan, on_trace_ready=note) as prof:
         for _ in range(10):
@@ -163,9 +155,7 @@ def test_a_schedule(step):
 def test_the_schedule_is_torchs(torch_profiler, plan):
     ours, theirs = schedule(**plan), torch_profiler.schedule(**plan)
     assert [ours(i).name for i in range(20)] == [theirs(i).name for i in range(20)]
-    assert {a.name: a.value for a in ProfilerAction} == {
-        a.name: a.value for a in torch_profiler.ProfilerAction
-    }
+    assert {a.name: a.value for a in ProfilerAction} == {a.name: a.value for a in torch_profiler.ProfilerAction}
 
 
 @pytest.fixture
@@ -178,9 +168,7 @@ def test_handlers_and_decorators(step, tmp_path):
     def work():
         step()
 
-    with profile(
-        on_trace_ready=tensorboard_trace_handler(str(tmp_path / "traces"), use_gzip=True)
-    ) as prof:
+    with profile(on_trace_ready=tensorboard_trace_handler(str(tmp_path / "traces"), use_gzip=True)) as prof:
         work()
     assert "mine" in [event.name for event in prof.events()]
     assert [path.suffix for path in (tmp_path / "traces").iterdir()] == [".gz"]
@@ -223,17 +211,9 @@ def test_modules_forward_and_backward():
     assert rows[""].forward >= rows["0"].forward + rows["1"].forward + rows["2"].forward
     assert rows["1"].backward == pytest.approx(rows["1.0"].backward + rows["1.1"].backward)
     assert rows[""].backward == pytest.approx(sum(rows[p].backward for p in "012"))
-    nodes = [
-        e
-        for e in prof.events()
-        if e.kind == "backward" and e.name in ("AddmmBackward0", "TanhBackward0")
-    ]
-    assert rows[""].backward == pytest.approx(
-        sum(e.cpu_time_total for e in nodes)
-    )  # exp and sum are in no module
-    assert (
-        rows["1.1"].bytes == 2 * 2 * 3 * 8 * 4
-    )  # 2 steps, forward and backward, (3, 8) of 4 bytes
+    nodes = [e for e in prof.events() if e.kind == "backward" and e.name in ("AddmmBackward0", "TanhBackward0")]
+    assert rows[""].backward == pytest.approx(sum(e.cpu_time_total for e in nodes))  # exp and sum are in no module
+    assert rows["1.1"].bytes == 2 * 2 * 3 * 8 * 4  # 2 steps, forward and backward, (3, 8) of 4 bytes
     table = str(prof.module_averages())
     assert "    1.0: Linear" in table
     assert table.splitlines()[1].split() == ["Module", "Calls", "Forward", "Backward", "Mem"]
@@ -257,8 +237,7 @@ def test_the_names_of_ops_are_torchs(oracle):
         name
         for op in TABLE.values()
         for call in getattr(op.call, "forms", (op.call,))
-        if "kernel" in call.__code__.co_freevars
-        and isinstance(name := profiler_name(op.called), str)
+        if "kernel" in call.__code__.co_freevars and isinstance(name := profiler_name(op.called), str)
     }
     assert len(names) > 300
     theirs = sorted(name for name in names if not name.startswith("rushlight::"))

@@ -1,5 +1,4 @@
-"""A character-level LSTM: truncated backpropagation through time, detached states, sampling with a
-temperature."""
+"""A character-level LSTM: truncated backpropagation through time, detached states, sampling with a temperature."""
 
 import torch
 import torch.nn as nn
@@ -41,9 +40,7 @@ class CharRNN(nn.Module):
 
     def init_hidden(self, bsz):
         weight = next(self.parameters())
-        return weight.new_zeros(self.nlayers, bsz, self.nhid), weight.new_zeros(
-            self.nlayers, bsz, self.nhid
-        )
+        return weight.new_zeros(self.nlayers, bsz, self.nhid), weight.new_zeros(self.nlayers, bsz, self.nhid)
 
 
 def repackage_hidden(h):
@@ -69,10 +66,7 @@ for epoch in range(6):
         optimizer.step()
         total += loss.item() * seq_len
     mean = total / (source.size(0) - 1)
-    print(
-        f"| epoch {epoch} | loss {mean:.5f} | ppl {torch.exp(torch.tensor(mean)):8.3f} | norm "
-        f"{norm.item():.4f}"
-    )
+    print(f"| epoch {epoch} | loss {mean:.5f} | ppl {torch.exp(torch.tensor(mean)):8.3f} | norm {norm.item():.4f}")
 
 model.eval()
 with torch.no_grad():
@@ -86,9 +80,7 @@ print(repr(text))
 
 gru = nn.GRU(5, 7, num_layers=2, batch_first=True, bidirectional=True)
 lengths = torch.tensor([4, 2, 3])
-packed = nn.utils.rnn.pack_padded_sequence(
-    torch.randn(3, 4, 5), lengths, batch_first=True, enforce_sorted=False
-)
+packed = nn.utils.rnn.pack_padded_sequence(torch.randn(3, 4, 5), lengths, batch_first=True, enforce_sorted=False)
 out, h = gru(packed)
 padded, n = nn.utils.rnn.pad_packed_sequence(out, batch_first=True)
 print(packed.batch_sizes, padded.shape, h.shape, n)

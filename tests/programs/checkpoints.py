@@ -1,5 +1,4 @@
-"""Saving and going on: state dicts, checkpoints with the optimizer and the random state, partial
-loading."""
+"""Saving and going on: state dicts, checkpoints with the optimizer and the random state, partial loading."""
 
 import io
 import os
@@ -26,9 +25,7 @@ class Encoder(nn.Module):
 
 
 def build():
-    return nn.Sequential(
-        OrderedDict(encoder=Encoder(4), drop=nn.Dropout(0.25), head=nn.Linear(5, 2))
-    )
+    return nn.Sequential(OrderedDict(encoder=Encoder(4), drop=nn.Dropout(0.25), head=nn.Linear(5, 2)))
 
 
 def train(model, optimizer, scheduler, steps):
@@ -86,16 +83,10 @@ state = optimizer.state_dict()
 print(state["param_groups"], sorted(state["state"][0]), state["state"][0]["step"])
 
 # parts of it
-partial = {
-    k.replace("encoder.", ""): v for k, v in model.state_dict().items() if k.startswith("encoder.")
-}
+partial = {k.replace("encoder.", ""): v for k, v in model.state_dict().items() if k.startswith("encoder.")}
 encoder = Encoder(4)
 print(encoder.load_state_dict(partial, strict=True))
-print(
-    build().load_state_dict(
-        {"head.weight": torch.zeros(2, 5), "tail.weight": torch.zeros(1)}, strict=False
-    )
-)
+print(build().load_state_dict({"head.weight": torch.zeros(2, 5), "tail.weight": torch.zeros(1)}, strict=False))
 for wrong in ({"head.weight": torch.zeros(3, 5)}, {"nothing": torch.ones(1)}):
     try:
         nn.Sequential(OrderedDict(head=nn.Linear(5, 2, bias=False))).load_state_dict(wrong)

@@ -1,5 +1,4 @@
-"""Functions with derivatives of one's own: straight-through, saved tensors, several outputs, twice
-differentiable."""
+"""Functions with derivatives of one's own: straight-through, saved tensors, several outputs, twice differentiable."""
 
 import torch
 from torch import nn

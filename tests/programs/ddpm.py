@@ -1,5 +1,4 @@
-"""Denoising diffusion of points on two moons: a beta schedule, sinusoidal times, an EMA of the
-weights, sampling."""
+"""Denoising diffusion of points on two moons: a beta schedule, sinusoidal times, an EMA of the weights, sampling."""
 
 import copy
 import math
@@ -50,11 +49,7 @@ class Denoiser(nn.Module):
         self.time = nn.Sequential(
             SinusoidalEmbedding(dim), nn.Linear(dim, width), nn.SiLU(), nn.Linear(width, 2 * width)
         )
-        self.inp, self.mid, self.out = (
-            nn.Linear(2, width),
-            nn.Linear(width, width),
-            nn.Linear(width, 2),
-        )
+        self.inp, self.mid, self.out = nn.Linear(2, width), nn.Linear(width, width), nn.Linear(width, 2)
         self.norm = nn.GroupNorm(4, width)
         nn.init.zeros_(self.out.weight)
 
@@ -77,9 +72,7 @@ def p_sample_loop(model, n):
     for i in reversed(range(T)):
         t = torch.full((n,), i, dtype=torch.long)
         eps = model(x, t)
-        mean = (x - betas[i].float() / (1 - alphas_bar[i]).sqrt().float() * eps) / alphas[
-            i
-        ].sqrt().float()
+        mean = (x - betas[i].float() / (1 - alphas_bar[i]).sqrt().float() * eps) / alphas[i].sqrt().float()
         x = mean + posterior_variance[i].sqrt().float() * torch.randn_like(x) if i > 0 else mean
         if i % 10 == 0:
             print(f"  t={i:2d} mean {x.mean():+.5f} std {x.std():.5f}")

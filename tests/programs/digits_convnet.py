@@ -1,5 +1,4 @@
-"""A residual convolutional network with batch normalisation on digits, SGD with momentum and a
-warm-up."""
+"""A residual convolutional network with batch normalisation on digits, SGD with momentum and a warm-up."""
 
 import gzip
 from pathlib import Path
@@ -30,9 +29,7 @@ class Block(nn.Module):
         self.bn2 = nn.BatchNorm2d(cout)
         self.shortcut = nn.Sequential()
         if stride != 1 or cin != cout:
-            self.shortcut = nn.Sequential(
-                nn.Conv2d(cin, cout, 1, stride=stride, bias=False), nn.BatchNorm2d(cout)
-            )
+            self.shortcut = nn.Sequential(nn.Conv2d(cin, cout, 1, stride=stride, bias=False), nn.BatchNorm2d(cout))
 
     def forward(self, x):
         out = F.relu(self.bn1(self.conv1(x)), inplace=True)
@@ -80,19 +77,13 @@ for epoch in range(2):
         optimizer.step()
         scheduler.step()
         if i % 3 == 0:
-            print(
-                f"[{epoch + 1}, {i:2d}] loss: {loss.item():.6f} lr: "
-                f"{optimizer.param_groups[0]['lr']:.6f}"
-            )
+            print(f"[{epoch + 1}, {i:2d}] loss: {loss.item():.6f} lr: {optimizer.param_groups[0]['lr']:.6f}")
     model.eval()
     with torch.no_grad():
         logits = torch.cat([model(x) for x, _ in DataLoader(test, 100)])
     truth = test.tensors[1]
     top = logits.topk(3, dim=1).indices
-    print(
-        f"top-1 {(top[:, 0] == truth).float().mean():.4f} top-3 "
-        f"{(top == truth[:, None]).any(1).float().mean():.4f}"
-    )
+    print(f"top-1 {(top[:, 0] == truth).float().mean():.4f} top-3 {(top == truth[:, None]).any(1).float().mean():.4f}")
 print(model.layer1.bn1.running_mean, model.layer1.bn1.num_batches_tracked)
 print(logits[:2].softmax(-1))
 print({k: tuple(v.shape) for k, v in list(model.state_dict().items())[:8]})

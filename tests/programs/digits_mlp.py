@@ -1,5 +1,4 @@
-"""A multilayer perceptron on handwritten digits: Dataset, DataLoader, random_split, dropout, a
-confusion matrix."""
+"""A multilayer perceptron on handwritten digits: Dataset, DataLoader, random_split, dropout, a confusion matrix."""
 
 import argparse
 import gzip
@@ -110,8 +109,7 @@ def main():
         test_loss, test_acc, confusion = evaluate(model, test_loader, criterion, device)
         scheduler.step()
         print(
-            f"Epoch {epoch:02d} | train loss {loss:.5f} acc {acc:.2f}% | test loss "
-            f"{test_loss:.5f} acc {test_acc:.4f} "
+            f"Epoch {epoch:02d} | train loss {loss:.5f} acc {acc:.2f}% | test loss {test_loss:.5f} acc {test_acc:.4f} "
             f"| lr {scheduler.get_last_lr()[0]:.6f}"
         )
     print(confusion)

@@ -1,5 +1,4 @@
-"""A GAN that learns a ring of points: two optimizers, detach, BCE with logits, and a gradient
-penalty."""
+"""A GAN that learns a ring of points: two optimizers, detach, BCE with logits, and a gradient penalty."""
 
 import math
 
@@ -30,12 +29,7 @@ def real_batch(n):
 
 
 generator = nn.Sequential(
-    nn.Linear(nz, 32, bias=False),
-    nn.BatchNorm1d(32),
-    nn.ReLU(True),
-    nn.Linear(32, 32),
-    nn.Tanh(),
-    nn.Linear(32, 2),
+    nn.Linear(nz, 32, bias=False), nn.BatchNorm1d(32), nn.ReLU(True), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 2)
 )
 discriminator = nn.Sequential(
     nn.Linear(2, 32),
@@ -60,9 +54,7 @@ def gradient_penalty(real, fake):
     eps = torch.rand(real.size(0), 1)
     x = (eps * real + (1 - eps) * fake).requires_grad_(True)
     score = discriminator(x)
-    (grad,) = torch.autograd.grad(
-        score, x, grad_outputs=torch.ones_like(score), create_graph=True, retain_graph=True
-    )
+    (grad,) = torch.autograd.grad(score, x, grad_outputs=torch.ones_like(score), create_graph=True, retain_graph=True)
     return ((grad.norm(2, dim=1) - 1) ** 2).mean()
 
 
@@ -87,9 +79,8 @@ for it in range(60):
     optG.step()
     if it % 10 == 0 or it == 59:
         print(
-            f"[{it}/60]\tLoss_D: {errD.item():.4f}\tLoss_G: {errG.item():.4f}\tGP: "
-            f"{penalty.item():.4f}"
-            f"\tD(x): {D_x:.4f}\tD(G(z)): {output.sigmoid().mean().item():.4f}"
+            f"[{it}/60]\tLoss_D: {errD.item():.4f}\tLoss_G: {errG.item():.4f}\tGP: {penalty.item():.4f}\tD(x): "
+            f"{D_x:.4f}\tD(G(z)): {output.sigmoid().mean().item():.4f}"
         )
 generator.eval()
 with torch.no_grad():

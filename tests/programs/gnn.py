@@ -1,5 +1,5 @@
-"""Node classification with graph convolution and attention: messages gathered by index, summed by
-index_add and scatter."""
+"""Node classification with graph convolution and attention: messages gathered by index, summed by index_add and
+scatter."""
 
 import torch
 import torch.nn as nn
@@ -19,8 +19,7 @@ x = torch.cat([x, torch.randn(N, 5)], dim=1)
 train_mask = torch.zeros(N, dtype=torch.bool)
 train_mask[torch.randperm(N)[:18]] = True
 print(
-    f"Graph(x={list(x.shape)}, edge_index={list(edge_index.shape)}, y={list(y.shape)}, "
-    f"train_mask={train_mask.sum()})"
+    f"Graph(x={list(x.shape)}, edge_index={list(edge_index.shape)}, y={list(y.shape)}, train_mask={train_mask.sum()})"
 )
 print(edge_index[:, :8], torch.unique(edge_index).numel())
 
@@ -54,9 +53,7 @@ class GATConv(nn.Module):
         h = self.lin(x).view(-1, self.heads, self.cout)
         score = F.leaky_relu((h * self.att[0]).sum(-1)[row] + (h * self.att[1]).sum(-1)[col], 0.2)
         index = col.unsqueeze(-1).expand_as(score)
-        top = torch.full((x.size(0), self.heads), float("-inf")).scatter_reduce(
-            0, index, score.detach(), "amax"
-        )
+        top = torch.full((x.size(0), self.heads), float("-inf")).scatter_reduce(0, index, score.detach(), "amax")
         e = (score - top[col]).exp()
         total = torch.zeros(x.size(0), self.heads).scatter_add(0, index, e)
         alpha = e / (total[col] + 1e-16)

@@ -1,5 +1,5 @@
-"""A small GPT: causal self-attention by hand and by scaled_dot_product_attention, weight tying,
-AdamW groups, generation."""
+"""A small GPT: causal self-attention by hand and by scaled_dot_product_attention, weight tying, AdamW groups,
+generation."""
 
 import math
 from dataclasses import dataclass
@@ -8,10 +8,7 @@ import torch
 import torch.nn as nn
 from torch.nn import functional as F
 
-text = (
-    "the quick brown fox jumps over the lazy dog. " * 12
-    + "pack my box with five dozen liquor jugs. " * 12
-)
+text = "the quick brown fox jumps over the lazy dog. " * 12 + "pack my box with five dozen liquor jugs. " * 12
 chars = sorted(set(text))
 stoi = {ch: i for i, ch in enumerate(chars)}
 encode, decode = lambda s: [stoi[c] for c in s], lambda t: "".join(chars[i] for i in t)
@@ -34,10 +31,7 @@ class CausalSelfAttention(nn.Module):
         assert config.n_embd % config.n_head == 0
         self.c_attn = nn.Linear(config.n_embd, 3 * config.n_embd, bias=False)
         self.c_proj = nn.Linear(config.n_embd, config.n_embd)
-        self.attn_dropout, self.resid_dropout = (
-            nn.Dropout(config.dropout),
-            nn.Dropout(config.dropout),
-        )
+        self.attn_dropout, self.resid_dropout = nn.Dropout(config.dropout), nn.Dropout(config.dropout)
         self.register_buffer(
             "bias",
             torch.tril(torch.ones(config.block_size, config.block_size)).view(
@@ -115,9 +109,7 @@ class GPT(nn.Module):
         logits = self.lm_head(self.transformer.ln_f(x))
         loss = None
         if targets is not None:
-            loss = F.cross_entropy(
-                logits.view(-1, logits.size(-1)), targets.view(-1), ignore_index=-1
-            )
+            loss = F.cross_entropy(logits.view(-1, logits.size(-1)), targets.view(-1), ignore_index=-1)
         return logits, loss
 
     @torch.no_grad()
@@ -151,13 +143,9 @@ def get_batch(n=12):
 decay = [p for p in model.parameters() if p.dim() >= 2]
 nodecay = [p for p in model.parameters() if p.dim() < 2]
 optimizer = torch.optim.AdamW(
-    [{"params": decay, "weight_decay": 0.1}, {"params": nodecay, "weight_decay": 0.0}],
-    lr=6e-3,
-    betas=(0.9, 0.95),
+    [{"params": decay, "weight_decay": 0.1}, {"params": nodecay, "weight_decay": 0.0}], lr=6e-3, betas=(0.9, 0.95)
 )
-get_lr = lambda it: (
-    (it + 1) / 5 if it < 5 else 0.1 + 0.9 * 0.5 * (1 + math.cos(math.pi * (it - 5) / 25))
-)
+get_lr = lambda it: (it + 1) / 5 if it < 5 else 0.1 + 0.9 * 0.5 * (1 + math.cos(math.pi * (it - 5) / 25))
 scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, get_lr)
 for it in range(30):
     for micro in range(2):
@@ -169,10 +157,7 @@ for it in range(30):
     scheduler.step()
     optimizer.zero_grad(set_to_none=True)
     if it % 5 == 0 or it == 29:
-        print(
-            f"step {it:4d} | loss: {loss.item():.6f} | lr {scheduler.get_last_lr()[0]:.4e} | "
-            f"norm: {norm:.4f}"
-        )
+        print(f"step {it:4d} | loss: {loss.item():.6f} | lr {scheduler.get_last_lr()[0]:.4e} | norm: {norm:.4f}")
 model.eval()
 x, y = get_batch(4)
 with torch.no_grad():
@@ -181,10 +166,4 @@ with torch.no_grad():
         block.attn.flash = True
     fused, _ = model(x, y)
 print("eval", loss.item(), torch.allclose(by_hand, fused, atol=1e-5), by_hand.shape)
-print(
-    repr(
-        decode(
-            model.generate(torch.tensor([encode("the ")]), 48, temperature=0.8, top_k=5)[0].tolist()
-        )
-    )
-)
+print(repr(decode(model.generate(torch.tensor([encode("the ")]), 48, temperature=0.8, top_k=5)[0].tolist())))

@@ -1,5 +1,5 @@
-"""Hooks of every kind: features by forward hooks, Grad-CAM by backward hooks, tensor hooks, hooks
-after accumulation."""
+"""Hooks of every kind: features by forward hooks, Grad-CAM by backward hooks, tensor hooks, hooks after
+accumulation."""
 
 import torch
 import torch.nn as nn
@@ -44,8 +44,8 @@ logits = model(x)
 logits[:, 1].sum().backward()
 for name in activations:
     print(
-        f"{name}: {tuple(activations[name].shape)} mean {activations[name].mean():.6f} "
-        f"grad {tuple(gradients[name].shape)} norm {gradients[name].norm():.6f}"
+        f"{name}: {tuple(activations[name].shape)} mean {activations[name].mean():.6f} grad "
+        f"{tuple(gradients[name].shape)} norm {gradients[name].norm():.6f}"
     )
 weights = gradients["3"].mean(dim=(2, 3), keepdim=True)
 cam = F.relu((weights * activations["3"]).sum(1))
@@ -105,9 +105,7 @@ out = (a.exp() * a).sum()
 print(out.grad_fn.name(), [f[0].name() for f in out.grad_fn.next_functions])
 mul = out.grad_fn.next_functions[0][0]
 mul.register_prehook(lambda grads: print("into mul", grads))
-mul.register_hook(
-    lambda grad_inputs, grad_outputs: print("out of mul", [g.shape for g in grad_inputs])
-)
+mul.register_hook(lambda grad_inputs, grad_outputs: print("out of mul", [g.shape for g in grad_inputs]))
 out.backward()
 
 # what is saved for backward, packed

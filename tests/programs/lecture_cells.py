@@ -1,15 +1,12 @@
-"""A lecture, cell by cell: a bigram model of names, by counting, by gradient, then backward by
-hand."""
+"""A lecture, cell by cell: a bigram model of names, by counting, by gradient, then backward by hand."""
 
 # %%
 import torch
 import torch.nn.functional as F
 
 words = (
-    "emma olivia ava isabella sophia charlotte mia amelia harper evelyn abigail emily elizabeth "
-    "mila ella avery "
-    "sofia camila aria scarlett victoria madison luna grace chloe penelope layla riley zoey nora "
-    "lily eleanor"
+    "emma olivia ava isabella sophia charlotte mia amelia harper evelyn abigail emily elizabeth mila ella avery sofia "
+    "camila aria scarlett victoria madison luna grace chloe penelope layla riley zoey nora lily eleanor"
 ).split()
 print(len(words), min(len(w) for w in words), max(len(w) for w in words))
 
@@ -147,12 +144,7 @@ dh = dlogits @ W2.T
 dW2 = h.T @ dlogits
 dhpreact = (1.0 - h**2) * dh
 dgain = (bnraw * dhpreact).sum(0, keepdim=True)
-dhprebn = (
-    gain
-    * bnvar_inv
-    / n
-    * (n * dhpreact - dhpreact.sum(0) - n / (n - 1) * bnraw * (dhpreact * bnraw).sum(0))
-)
+dhprebn = gain * bnvar_inv / n * (n * dhpreact - dhpreact.sum(0) - n / (n - 1) * bnraw * (dhpreact * bnraw).sum(0))
 dembcat = dhprebn @ W1.T
 dW1 = embcat.T @ dhprebn
 demb = dembcat.view(emb.shape)

@@ -51,10 +51,7 @@ for it in range(15):
     meta.step()
     if it % 2 == 0:
         norm = torch.cat([p.grad.flatten() for p in net.parameters()]).norm()
-        print(
-            f"Iteration {it:3d} before {torch.stack(first).mean():.5f} after "
-            f"{meta_loss.item():.5f} grad {norm:.5f}"
-        )
+        print(f"Iteration {it:3d} before {torch.stack(first).mean():.5f} after {meta_loss.item():.5f} grad {norm:.5f}")
 
 print("second order or not:")
 xs, ys, xq, yq = sample_task()
@@ -75,9 +72,7 @@ def loss_of(*values):
 
 
 hessian = torch.autograd.functional.hessian(loss_of, values)
-print(
-    {(a, b): tuple(hessian[i][j].shape) for i, a in enumerate(names) for j, b in enumerate(names)}
-)
+print({(a, b): tuple(hessian[i][j].shape) for i, a in enumerate(names) for j, b in enumerate(names)})
 print(hessian[1][1], hessian[1][0][0, 0, :6], sep="\n")
 direction = tuple(torch.ones_like(v) for v in values)
 value, product = torch.autograd.functional.hvp(loss_of, values, direction)

@@ -1,5 +1,4 @@
-"""A zoo: every common optimizer down the same valley, every common schedule, parameter groups and
-gradient scaling."""
+"""A zoo: every common optimizer down the same valley, every common schedule, parameter groups and gradient scaling."""
 
 import warnings
 
@@ -35,8 +34,7 @@ zoo = {
     "LBFGS": lambda p: optim.LBFGS(p, lr=0.1),
 }
 for name, make in zoo.items():
-    # L-BFGS far from its valley doubles a rounding at every step: in single precision no two
-    # libraries agree for long
+    # L-BFGS far from its valley doubles a rounding at every step: in single precision no two libraries agree for long
     dtype = torch.float64 if name == "LBFGS" else torch.float32
     point = torch.tensor([-1.5, 2.0], dtype=dtype, requires_grad=True)
     opt = make([point])
@@ -65,9 +63,7 @@ schedules = {
     "OneCycleLR": lambda o: S.OneCycleLR(o, 0.2, total_steps=10),
     "LambdaLR": lambda o: S.LambdaLR(o, lambda e: 1 / (1 + e)),
     "MultiplicativeLR": lambda o: S.MultiplicativeLR(o, lambda e: 0.8),
-    "warm-up": lambda o: S.SequentialLR(
-        o, [S.LinearLR(o, 0.1, 1.0, 3), S.CosineAnnealingLR(o, 6)], milestones=[3]
-    ),
+    "warm-up": lambda o: S.SequentialLR(o, [S.LinearLR(o, 0.1, 1.0, 3), S.CosineAnnealingLR(o, 6)], milestones=[3]),
     "chained": lambda o: S.ChainedScheduler([S.ConstantLR(o, 0.1, 2), S.ExponentialLR(o, 0.95)]),
 }
 for name, make in schedules.items():
@@ -88,11 +84,7 @@ for metric in (1.0, 0.9, 0.9, 0.899, 0.95, 0.7, 0.71, 0.72, 0.73):
 torch.manual_seed(0)
 net = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
 opt = optim.Adam(
-    [
-        {"params": net[0].parameters()},
-        {"params": net[2].parameters(), "lr": 1e-1, "betas": (0.8, 0.9)},
-    ],
-    lr=1e-2,
+    [{"params": net[0].parameters()}, {"params": net[2].parameters(), "lr": 1e-1, "betas": (0.8, 0.9)}], lr=1e-2
 )
 averaged, swa = AveragedModel(net), SWALR(opt, swa_lr=0.02, anneal_epochs=3)
 x = torch.randn(64, 3)
@@ -107,10 +99,7 @@ for i in range(12):
     if i >= 6:
         averaged.update_parameters(net)
         swa.step()
-    print(
-        f"{i:2d} loss {loss.item():.6f} norm {total.item():.6f} lr "
-        f"{[round(g['lr'], 6) for g in opt.param_groups]}"
-    )
+    print(f"{i:2d} loss {loss.item():.6f} norm {total.item():.6f} lr {[round(g['lr'], 6) for g in opt.param_groups]}")
 print(averaged.n_averaged, nn.functional.huber_loss(averaged(x), y).item())
 opt.add_param_group({"params": [nn.Parameter(torch.ones(2))], "weight_decay": 0.1})
 print(opt)

@@ -1,5 +1,4 @@
-"""A physics-informed network: Burgers' equation and an unknown constant, second derivatives, Adam
-and then L-BFGS."""
+"""A physics-informed network: Burgers' equation and an unknown constant, second derivatives, Adam and then L-BFGS."""
 
 import math
 
@@ -62,13 +61,10 @@ for it in range(60):
     optimizer.step()
     if it % 10 == 0:
         print(
-            f"It: {it}, Loss: {loss.item():.5e}, PDE: {pde.item():.5e}, IC: {initial.item():.5e}, "
-            "nu: "
+            f"It: {it}, Loss: {loss.item():.5e}, PDE: {pde.item():.5e}, IC: {initial.item():.5e}, nu: "
             f"{model.log_nu.exp().item():.6f}"
         )
-lbfgs = torch.optim.LBFGS(
-    model.parameters(), lr=0.8, max_iter=8, history_size=10, line_search_fn="strong_wolfe"
-)
+lbfgs = torch.optim.LBFGS(model.parameters(), lr=0.8, max_iter=8, history_size=10, line_search_fn="strong_wolfe")
 calls = 0
 
 
@@ -86,9 +82,7 @@ for epoch in range(2):
 x = torch.linspace(-1, 1, 5).unsqueeze(1)
 print(model(x, torch.full_like(x, 0.5)).detach().squeeze())
 u = torch.tensor([0.3], requires_grad=True)
-hess = torch.autograd.functional.hessian(
-    lambda p: torch.sin(p).prod() * p.sum() ** 3, torch.tensor([0.3, 0.7])
-)
+hess = torch.autograd.functional.hessian(lambda p: torch.sin(p).prod() * p.sum() ** 3, torch.tensor([0.3, 0.7]))
 print(hess)
 d = u.sin()
 for order in range(1, 5):

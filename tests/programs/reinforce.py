@@ -1,5 +1,5 @@
-"""REINFORCE with a baseline on a walk along a corridor, written here: policies, log-probabilities,
-discounted returns."""
+"""REINFORCE with a baseline on a walk along a corridor, written here: policies, log-probabilities, discounted
+returns."""
 
 from collections import deque
 
@@ -14,8 +14,7 @@ torch.set_printoptions(precision=5, sci_mode=False)
 
 
 class Corridor:
-    """Walk from the middle of `n` cells to the right end; each step costs, the left end ends it
-    badly."""
+    """Walk from the middle of `n` cells to the right end; each step costs, the left end ends it badly."""
 
     def __init__(self, n=7, limit=30):
         self.n, self.limit = n, limit
@@ -82,9 +81,8 @@ for episode in range(40):
     running = 0.05 * sum(rewards) + (1 - 0.05) * running
     if episode % 5 == 0:
         print(
-            f"Episode {episode}\tlength: {len(rewards)}\treward: {sum(rewards):.2f}\tAverage: "
-            f"{running:.4f}"
-            f"\tloss: {loss.item():.5f}\tgrad norm: {norm:.4f}"
+            f"Episode {episode}\tlength: {len(rewards)}\treward: {sum(rewards):.2f}\tAverage: {running:.4f}\tloss: "
+            f"{loss.item():.5f}\tgrad norm: {norm:.4f}"
         )
 with torch.no_grad():
     states = torch.tensor([[i / 7, 1 - i / 7, 0.0] for i in range(7)])

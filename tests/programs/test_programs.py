@@ -18,9 +18,7 @@ import pytest
 import rushlight
 from tests.support.programs import skip_other_stream
 
-PROGRAMS = sorted(
-    p for p in Path(__file__).parent.glob("[a-z]*.py") if not p.name.startswith("test_")
-)
+PROGRAMS = sorted(p for p in Path(__file__).parent.glob("[a-z]*.py") if not p.name.startswith("test_"))
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 HERE = {**os.environ, **ONE_THREAD, "PYTHONPATH": str(Path(rushlight.__file__).parent.parent)}
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?(?!\w)|[-+]?\b(?:nan|inf)\b")
@@ -47,11 +45,7 @@ def of_torch(torch, program):
     torch.set_num_threads(1)
     sys.argv = [str(program)]
     try:
-        with (
-            contextlib.redirect_stdout(printed),
-            warnings.catch_warnings(),
-            torch.random.fork_rng(),
-        ):
+        with contextlib.redirect_stdout(printed), warnings.catch_warnings(), torch.random.fork_rng():
             warnings.simplefilter("ignore")  # they go to stderr, which is not compared
             runpy.run_path(str(program), run_name="__main__")
     finally:
@@ -63,11 +57,8 @@ def of_torch(torch, program):
 
 
 def parts(text):
-    """(the words between the numbers, the numbers), as they are printed. How wide a column is, is
-    no word."""
-    words = [
-        " ".join(re.sub(r"(?<=[\[(]) +", "", between).split()) for between in NUMBER.split(text)
-    ]
+    """(the words between the numbers, the numbers), as they are printed. How wide a column is, is no word."""
+    words = [" ".join(re.sub(r"(?<=[\[(]) +", "", between).split()) for between in NUMBER.split(text)]
     return words, NUMBER.findall(text)
 
 
@@ -78,8 +69,7 @@ def last_place(number):
 
 
 def agree(ours, theirs):
-    """To 1e-4 of the number. Of four digits and more, printing may have rounded to either of two
-    neighbours."""
+    """To 1e-4 of the number. Of four digits and more, printing may have rounded to either of two neighbours."""
     a, b = float(ours), float(theirs)
     if a == b or math.isnan(a) and math.isnan(b):
         return True
@@ -133,8 +123,7 @@ def test_agree(ours, theirs, same):
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs"),
-    [("loss 1.0", "cost 1.0"), ("a 1", "a 1 2"), ("a 1.0 b", "a 1.1 b"), ("x", "")],
+    ("ours", "theirs"), [("loss 1.0", "cost 1.0"), ("a 1", "a 1 2"), ("a 1.0 b", "a 1.1 b"), ("x", "")]
 )
 def test_what_differs_is_seen(ours, theirs):
     with pytest.raises(AssertionError):

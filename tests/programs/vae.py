@@ -11,9 +11,7 @@ from torch.nn import functional as F
 torch.manual_seed(1)
 path = Path(__file__).resolve().parents[2] / "rushlight" / "data" / "digits.csv.gz"
 with gzip.open(path, "rt") as f:
-    pixels = torch.tensor(
-        [[int(v) for v in row.split(",")[:64]] for row in f], dtype=torch.float32
-    ).div_(16)
+    pixels = torch.tensor([[int(v) for v in row.split(",")[:64]] for row in f], dtype=torch.float32).div_(16)
 train_loader = torch.utils.data.DataLoader(pixels[:1200], batch_size=100, shuffle=True)
 test_loader = torch.utils.data.DataLoader(pixels[1200:], batch_size=200, shuffle=False)
 
@@ -86,7 +84,4 @@ print(sample.shape, sample.mean(dim=(1, 2)))
 q = torch.distributions.Normal(mu, (0.5 * logvar).exp())
 p = torch.distributions.Normal(0.0, 1.0)
 kl = torch.distributions.kl_divergence(q, p).sum(1)
-print(
-    kl[:5],
-    torch.allclose(kl.sum(), -0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp()), rtol=1e-4),
-)
+print(kl[:5], torch.allclose(kl.sum(), -0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp()), rtol=1e-4))

@@ -10,21 +10,10 @@ import sys
 import numpy as np
 import pytest
 
-from rushlight.random import (
-    Generator,
-    bernoulli,
-    integers,
-    normal,
-    samplers,
-    stream,
-    uniform,
-    vector_math,
-)
+from rushlight.random import Generator, bernoulli, integers, normal, samplers, stream, uniform, vector_math
 from rushlight.random.choose_loop import LOAD_AFTER_NUMBERS, MIN_COUNTED_DRAW, NUMBA_NUMBERS, Loop
 
-needs_numba = pytest.mark.skipif(
-    importlib.util.find_spec("numba") is None, reason="the loops are Numba's"
-)
+needs_numba = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="the loops are Numba's")
 LOOPS = [
     stream._LOOP,
     normal._LOOP,
@@ -44,9 +33,7 @@ def both(monkeypatch):
         results = []
         for compiled in (False, True):
             for loop in LOOPS:
-                monkeypatch.setattr(
-                    loop, "compiled", getattr(loops(), loop.name) if compiled else None
-                )
+                monkeypatch.setattr(loop, "compiled", getattr(loops(), loop.name) if compiled else None)
                 monkeypatch.setattr(loop._spent, "left", math.inf)
             g = Generator().manual_seed(seed)
             results.append((draw(g).tobytes(), g.get_state().numpy().tobytes()))
@@ -109,20 +96,15 @@ def test_the_twister_goes_on_from_where_either_left_it(monkeypatch):
         if i == 4:
             state, g = g.get_state(), Generator()
             g.set_state(state)
-    assert (
-        np.concatenate(made) == expected.randint(0, 2**32, sum(map(len, made)), np.uint32)
-    ).all()
+    assert (np.concatenate(made) == expected.randint(0, 2**32, sum(map(len, made)), np.uint32)).all()
 
 
 @needs_numba
 def test_uniforms_of_all_sizes():
-    """Radius and angle of every 16th of the 2^24 words (all were tried), 8 and 8 in turn, as
-    `normals` wants them."""
+    """Radius and angle of every 16th of the 2^24 words (all were tried), 8 and 8 in turn, as `normals` wants them."""
     words = np.arange(5, 2**24, 16, dtype=np.uint32)
     for part in np.split(words, 8):
-        twice = np.repeat(part.reshape(-1, 8), 2, 0).reshape(
-            -1
-        )  # each once as a radius and once as an angle
+        twice = np.repeat(part.reshape(-1, 8), 2, 0).reshape(-1)  # each once as a radius and once as an angle
         out = np.empty(len(twice), np.float32)
         loops().normals(twice, out, np.float32(1), np.float32(0))
         uniforms = (twice * 2.0**-24).astype(np.float32)
@@ -159,12 +141,8 @@ def test_without_numba():
     """Where it is not installed NumPy draws on, and nobody asks again."""
     code = (
         "import sys; sys.modules['numba'] = None; import rushlight; from rushlight.random import "
-        "normal;"
-        "rushlight.manual_seed(0); a = rushlight.randn(4_000_000); assert normal._LOOP.compiled "
-        "is None;"
-        "assert normal._LOOP._spent.left == float('inf'); print(a[-1].item())"
+        "normal;rushlight.manual_seed(0); a = rushlight.randn(4_000_000); assert normal._LOOP.compiled is None;assert "
+        "normal._LOOP._spent.left == float('inf'); print(a[-1].item())"
     )
-    printed = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert float(printed) == Generator().manual_seed(0).normal(4_000_000)[-1]

@@ -1,5 +1,5 @@
-"""torch's random numbers through rushlight's own functions and modules: each draw, and the state
-after it, to the bit."""
+"""torch's random numbers through rushlight's own functions and modules: each draw, and the state after it, to the
+bit."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ program = Programs()
 
 
 def fingerprint(tensors, state):
-    """A hash of the numbers and of the generator's 5056 bytes, and the last numbers for those who
-    look."""
+    """A hash of the numbers and of the generator's 5056 bytes, and the last numbers for those who look."""
     digest = hashlib.sha256(state.numpy().tobytes())
     arrays = [t.detach().contiguous().numpy() for t in tensors]
     for array in arrays:
@@ -120,10 +119,7 @@ def dropout(lib):
 def alpha_dropout(lib):
     """Which elements stay: the others are scaled by formulas that round in the last bit."""
     F, x = lib.nn.functional, lib.ones(4, 6, 5)
-    return [
-        (t == t.max())
-        for t in (F.alpha_dropout(x, 0.4, True), F.feature_alpha_dropout(x, 0.4, True))
-    ]
+    return [(t == t.max()) for t in (F.alpha_dropout(x, 0.4, True), F.feature_alpha_dropout(x, 0.4, True))]
 
 
 @program
@@ -182,11 +178,7 @@ def orders(lib):
     parts = [p.indices for p in data.random_split(range(100), [80, 20])]
     own = data.DataLoader(range(30), 7, shuffle=True, generator=lib.Generator().manual_seed(5))
     weighted = list(data.WeightedRandomSampler([0.1, 0.2, 0.7], 20))
-    return [
-        *epochs,
-        *map(lib.tensor, (*parts, weighted, list(data.RandomSampler(range(9), True)))),
-        *own,
-    ]
+    return [*epochs, *map(lib.tensor, (*parts, weighted, list(data.RandomSampler(range(9), True)))), *own]
 
 
 @program
@@ -216,9 +208,7 @@ def test_the_same_bits(oracle, name):
     def ask(lib):
         if lib is not rushlight and "dropout" in name:
             skip_other_stream(lib)
-        return [
-            after(lib, seed, program[name]) for seed in (SEEDS[:1] if name == "many" else SEEDS)
-        ]
+        return [after(lib, seed, program[name]) for seed in (SEEDS[:1] if name == "many" else SEEDS)]
 
     assert ask(rushlight) == oracle(ask)
 
@@ -232,9 +222,7 @@ def after(lib, seed, draw):
 def test_known_answers():
     """What tutorials print after seed 42."""
     rushlight.manual_seed(42)
-    assert np.allclose(
-        rushlight.rand(3).numpy(), [0.8822692633, 0.9150039554, 0.3828637600], 0, 1e-9
-    )
+    assert np.allclose(rushlight.rand(3).numpy(), [0.8822692633, 0.9150039554, 0.3828637600], 0, 1e-9)
 
 
 LAYOUTS = {

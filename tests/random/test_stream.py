@@ -1,5 +1,4 @@
-"""rushlight.random against torch's CPU stream: every draw, and the state after it, to the last
-bit."""
+"""rushlight.random against torch's CPU stream: every draw, and the state after it, to the last bit."""
 
 from __future__ import annotations
 
@@ -55,26 +54,18 @@ def fingerprint(arrays, state):
     for array in arrays:
         digest.update(f"{array.dtype.name} {array.shape}".encode() + array.tobytes())
     seen = np.concatenate([a.ravel()[:3] for a in arrays])[-3:]
-    return (
-        f"{digest.hexdigest()[:12]} "
-        f"{[complex(v) if seen.dtype.kind == 'c' else float(v) for v in seen]}"
-    )
+    return f"{digest.hexdigest()[:12]} {[complex(v) if seen.dtype.kind == 'c' else float(v) for v in seen]}"
 
 
 def to_array(tensor):
     """The tensor's array; NumPy knows bfloat16 from ml_dtypes only."""
     name = str(tensor.dtype).removeprefix("torch.")
-    return (
-        tensor.view(type(tensor)([0]).short().dtype).numpy().view(BFLOAT16)
-        if name == "bfloat16"
-        else tensor.numpy()
-    )
+    return tensor.view(type(tensor)([0]).short().dtype).numpy().view(BFLOAT16) if name == "bfloat16" else tensor.numpy()
 
 
 @pytest.fixture
 def same(oracle):
-    """same(draws of a generator, draws of torch): lists of arrays and of tensors, compared for all
-    seeds."""
+    """same(draws of a generator, draws of torch): lists of arrays and of tensors, compared for all seeds."""
 
     def answers(torch, draw):
         for seed in SEEDS:
@@ -142,22 +133,8 @@ def test_more_than_a_block(same):
 
 def test_a_spare_normal_outlives_other_draws(same):
     same(
-        lambda g: [
-            g.normal(3),
-            g.uniform(2),
-            g.normal(4),
-            g.normal(20),
-            g.normal(1),
-            g.log_normal(2),
-        ],
-        lambda t: [
-            t.randn(3),
-            t.rand(2),
-            t.randn(4),
-            t.randn(20),
-            t.randn(1),
-            t.empty(2).log_normal_(),
-        ],
+        lambda g: [g.normal(3), g.uniform(2), g.normal(4), g.normal(20), g.normal(1), g.log_normal(2)],
+        lambda t: [t.randn(3), t.rand(2), t.randn(4), t.randn(20), t.randn(1), t.empty(2).log_normal_()],
     )
 
 
@@ -190,8 +167,7 @@ def test_transformed(same, dtype):
 
 @pytest.mark.parametrize(("mean", "std"), [(1.0, 2.0), (0.0, 40.0), (-85.0, 9.0)])
 def test_log_normal_has_the_librarys_bits(same, mean, std):
-    """Pairs of normals of all at once; exponentials that are infinite, 0 or subnormal in float32,
-    too."""
+    """Pairs of normals of all at once; exponentials that are infinite, 0 or subnormal in float32, too."""
     same(
         lambda g: [g.log_normal(n, np.float32, mean, std) for n in (31, 3, 40001, 16, 33, 1, 2)],
         lambda t: [t.empty(n).log_normal_(mean, std) for n in (31, 3, 40001, 16, 33, 1, 2)],
@@ -200,16 +176,13 @@ def test_log_normal_has_the_librarys_bits(same, mean, std):
 
 @pytest.mark.parametrize("lambd", [1.0, 0.3, 7.0, 1e-31])
 def test_exponential_has_the_librarys_bits(lambd, monkeypatch):
-    """Also where NumPy's logarithm is off by an ulp or two, which shows halfway between two
-    float32."""
+    """Also where NumPy's logarithm is off by an ulp or two, which shows halfway between two float32."""
     u = 2.0**-53 * np.random.default_rng(0).integers(0, 2**53, 20_000)
     u[:1000] = -np.expm1(-lambd * (0.5 + 2.0**-25 + np.arange(1000) * 2.0**-24))
     monkeypatch.setattr(Stream, "uniform53", lambda stream, n: u.copy())
     expected = np.float32([-1.0 / lambd * math.log1p(-v) for v in u])
     log1p, rng = np.log1p, np.random.default_rng(1)
-    monkeypatch.setattr(
-        np, "log1p", lambda v: log1p(v) * (1 + 2.0**-52 * rng.integers(-2, 3, v.shape))
-    )
+    monkeypatch.setattr(np, "log1p", lambda v: log1p(v) * (1 + 2.0**-52 * rng.integers(-2, 3, v.shape)))
     assert (Generator().exponential(20_000, lambd=lambd) == expected).all()
 
 
@@ -224,9 +197,7 @@ def test_normals_made_ahead_are_those_of_the_stream(monkeypatch):
         g, rng, made, state = Generator().manual_seed(7), np.random.default_rng(0), [], None
         for k in range(200):
             n = int(rng.choice([3, 16, 30, 32, 48, 64, 128, 160, 640]))
-            how = [{}, {"dtype": np.float16}, {"dtype": np.complex64}, {"mean": 2.0, "std": 0.5}][
-                k % 7 % 4
-            ]
+            how = [{}, {"dtype": np.float16}, {"dtype": np.complex64}, {"mean": 2.0, "std": 0.5}][k % 7 % 4]
             made.append(g.normal(n, **how) if k % 5 else g.uniform(n))
             made[-1] += 1  # nobody else has it
             if k % 20 == 10:
@@ -262,30 +233,15 @@ def test_bernoulli_of_each_probability(same, dtype):
         p = t.from_numpy(EVEN).to(getattr(t, dtype))
         return [t.bernoulli(p), t.empty(200, dtype=t.int8).bernoulli_(p)]
 
-    same(
-        lambda g: [
-            g.bernoulli(EVEN.astype(kind(dtype))),
-            g.bernoulli(EVEN.astype(kind(dtype)), np.int8),
-        ],
-        theirs,
-    )
+    same(lambda g: [g.bernoulli(EVEN.astype(kind(dtype))), g.bernoulli(EVEN.astype(kind(dtype)), np.int8)], theirs)
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_geometric_integers(same, dtype):
-    same(
-        lambda g: [g.geometric(300, 0.3, dtype)],
-        lambda t: [t.empty(300, dtype=getattr(t, dtype)).geometric_(0.3)],
-    )
+    same(lambda g: [g.geometric(300, 0.3, dtype)], lambda t: [t.empty(300, dtype=getattr(t, dtype)).geometric_(0.3)])
 
 
-WIDE = [
-    (0, 2**28 - 1),
-    (0, 2**28),
-    (-(2**40), 3 * 2**40 + 12345),
-    (-(2**63), 2**63 - 1),
-    (2**24 + 1, 2**25),
-]
+WIDE = [(0, 2**28 - 1), (0, 2**28), (-(2**40), 3 * 2**40 + 12345), (-(2**63), 2**63 - 1), (2**24 + 1, 2**25)]
 RANGES = {
     "bool": [(0, 1), (0, 2)],
     "int32": [(0, 2**30)],
@@ -294,9 +250,7 @@ RANGES = {
 }
 
 
-@pytest.mark.filterwarnings(
-    "ignore:.*out of bounds:UserWarning"
-)  # torch's, of integers that floats round
+@pytest.mark.filterwarnings("ignore:.*out of bounds:UserWarning")  # torch's, of integers that floats round
 @pytest.mark.parametrize("dtype", ["bool", *INTEGERS, "uint16", "uint32", "uint64", *FLOATS])
 def test_randint(same, dtype):
     ranges = RANGES.get(dtype, []) + ([] if dtype == "bool" else [(3, 100)])
@@ -308,10 +262,7 @@ def test_randint(same, dtype):
 
 @pytest.mark.parametrize("dtype", ["bool", *INTEGERS, *FLOATS])
 def test_random_(same, dtype):
-    same(
-        lambda g: [g.random_(300, kind(dtype))],
-        lambda t: [t.empty(300, dtype=getattr(t, dtype)).random_()],
-    )
+    same(lambda g: [g.random_(300, kind(dtype))], lambda t: [t.empty(300, dtype=getattr(t, dtype)).random_()])
 
 
 @pytest.mark.parametrize("dtype", [*INTEGERS, "uint16", "uint32", *FLOATS])
@@ -332,9 +283,7 @@ def test_randperm(same, dtype):
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize(
-    ("samples", "replacement"), [(1, False), (1, True), (40, True), (40, False)]
-)
+@pytest.mark.parametrize(("samples", "replacement"), [(1, False), (1, True), (40, True), (40, False)])
 def test_multinomial(same, dtype, samples, replacement):
     if dtype not in SINGLES and not replacement:
         # many ranks are equal in half precision, and torch's order of those is its partial sort's
@@ -345,12 +294,7 @@ def test_multinomial(same, dtype, samples, replacement):
         return [t.multinomial(w, samples, replacement) for w in (weights, weights.view(4, 50))]
 
     weights = np.roll(EVEN, 100).astype(kind(dtype))
-    same(
-        lambda g: [
-            g.multinomial(w, samples, replacement) for w in (weights, weights.reshape(4, 50))
-        ],
-        theirs,
-    )
+    same(lambda g: [g.multinomial(w, samples, replacement) for w in (weights, weights.reshape(4, 50))], theirs)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -366,17 +310,13 @@ def test_binomial(same, dtype):
     counts, p = (0, 5, 100, 1000), EVEN.astype(dtype)
     same(
         lambda g: [g.binomial(np.full(200, n, dtype), p) for n in counts],
-        lambda t: [
-            t.binomial(t.full((200,), n, dtype=getattr(t, dtype)), t.from_numpy(p)) for n in counts
-        ],
+        lambda t: [t.binomial(t.full((200,), n, dtype=getattr(t, dtype)), t.from_numpy(p)) for n in counts],
     )
 
 
 @pytest.mark.parametrize("dtype", SINGLES)
 def test_gamma_and_dirichlet(same, dtype):
-    alphas = [
-        np.full((20, 3), a, dtype) for a in (0.1, 1.0, 5.0)
-    ]  # of more than 3, torch's sum depends on the CPU
+    alphas = [np.full((20, 3), a, dtype) for a in (0.1, 1.0, 5.0)]  # of more than 3, torch's sum depends on the CPU
     same(
         lambda g: [g.standard_gamma(RATES.astype(dtype)), *map(g.dirichlet, alphas)],
         lambda t: [
@@ -386,9 +326,7 @@ def test_gamma_and_dirichlet(same, dtype):
     )
 
 
-@pytest.mark.parametrize(
-    ("shape", "axes"), [((6, 8), (1, 0)), ((3, 4, 5), (1, 2, 0)), ((2, 5, 5, 3), (0, 3, 1, 2))]
-)
+@pytest.mark.parametrize(("shape", "axes"), [((6, 8), (1, 0)), ((3, 4, 5), (1, 2, 0)), ((2, 5, 5, 3), (0, 3, 1, 2))])
 def test_in_memory_order(same, shape, axes):
     def filled(draw):
         x = np.empty(shape, np.float32).transpose(axes)
@@ -474,9 +412,7 @@ def test_seeds(oracle):
             + [str(torch.Generator().initial_seed())]
         )
     )
-    assert [str(generator(s).initial_seed()) for s in seeds] + [
-        str(Generator().initial_seed())
-    ] == expected
+    assert [str(generator(s).initial_seed()) for s in seeds] + [str(Generator().initial_seed())] == expected
     for seed in (2**64, -(2**63) - 1):
         with pytest.raises(ValueError, match="Overflow"):
             generator(seed)
@@ -509,9 +445,7 @@ def test_words_do_not_depend_on_how_they_are_asked_for(draws, last):
     assert (restored.state() == stream.state()).all()
 
 
-@pytest.mark.parametrize(
-    "twin", [lambda g: pickle.loads(pickle.dumps(g)), copy.deepcopy, Generator.clone_state]
-)
+@pytest.mark.parametrize("twin", [lambda g: pickle.loads(pickle.dumps(g)), copy.deepcopy, Generator.clone_state])
 def test_copies_go_on_alike_and_apart(twin):
     g = generator(3)
     g.stream = "intel"
@@ -565,14 +499,10 @@ def test_fork_rng(enabled):
 
 def test_unseeded_until_used_and_different_in_each_process():
     code = (
-        "from rushlight import random; import sys; assert random.default_generator._twister is "
-        "None;"
-        "assert not {'numba', 'scipy', 'ml_dtypes'} & set(sys.modules); "
-        "print(random.default_generator.uniform(4))"
+        "from rushlight import random; import sys; assert random.default_generator._twister is None;assert not "
+        "{'numba', 'scipy', 'ml_dtypes'} & set(sys.modules); print(random.default_generator.uniform(4))"
     )
-    one, other = (
-        subprocess.check_output([sys.executable, "-c", code], text=True) for _ in range(2)
-    )
+    one, other = (subprocess.check_output([sys.executable, "-c", code], text=True) for _ in range(2))
     assert one != other
 
 
@@ -589,9 +519,8 @@ def bits(array):
 
 
 def test_both_streams_against_what_was_published():
-    """On macOS and on Linux with an Intel CPU. rasbt/LLMs-from-scratch, chapter 3 and issue 57:
-    dropout(ones(6, 6)) after seed 123; pytorch/pytorch#15714: zeros(5).bernoulli_() after seed
-    0."""
+    """On macOS and on Linux with an Intel CPU. rasbt/LLMs-from-scratch, chapter 3 and issue 57: dropout(ones(6, 6))
+    after seed 123; pytorch/pytorch#15714: zeros(5).bernoulli_() after seed 0."""
     published = {
         ("portable", 123): "110110000101111101011001010101011110",
         ("portable", 0): "00100",
@@ -628,37 +557,25 @@ def exactly(value: Fraction, digits: int, least: int) -> float:
     if not value:
         return 0.0
     place = abs(value.numerator).bit_length() - value.denominator.bit_length() - digits
-    place += abs(value) >= Fraction(2) ** (
-        place + digits
-    )  # now 2^(digits-1) <= |value| / 2^place < 2^digits
+    place += abs(value) >= Fraction(2) ** (place + digits)  # now 2^(digits-1) <= |value| / 2^place < 2^digits
     unit = Fraction(2) ** max(place, least)
     return float(round(value / unit) * unit)
 
 
-@given(
-    st.integers(0, 2**24 - 1),
-    st.floats(-(2.0**99), 2.0**99, width=32),
-    st.floats(-(2.0**99), 2.0**99, width=32),
-)
+@given(st.integers(0, 2**24 - 1), st.floats(-(2.0**99), 2.0**99, width=32), st.floats(-(2.0**99), 2.0**99, width=32))
 @settings(max_examples=300, deadline=None)
 def test_fma32_is_exact(u, b, c):
     a = np.array([u * 2.0**-24, 1 - 2.0**-24], np.float32)
-    assert fma32(a, b, c).tolist() == [
-        exactly(Fraction(float(x)) * Fraction(b) + Fraction(c), 24, -149) for x in a
-    ]
+    assert fma32(a, b, c).tolist() == [exactly(Fraction(float(x)) * Fraction(b) + Fraction(c), 24, -149) for x in a]
 
 
 @pytest.mark.parametrize("k", [1, 3, 300])
 def test_fma32_next_to_halfway(k):
-    """c plus nearly half its last place, nearer than a float64 can tell: where two roundings go
-    wrong."""
+    """c plus nearly half its last place, nearer than a float64 can tell: where two roundings go wrong."""
     a = np.array([1 - k * 2.0**-23, 1 + k * 2.0**-23], np.float32)
     b, c = 2.0**-24 * (1 + k * 2.0**-23), 1 + 2.0**-23
     for sign in (1, -1):
-        expected = [
-            exactly(Fraction(float(x)) * Fraction(b) * sign + Fraction(c) * sign, 24, -149)
-            for x in a
-        ]
+        expected = [exactly(Fraction(float(x)) * Fraction(b) * sign + Fraction(c) * sign, 24, -149) for x in a]
         assert fma32(a, b * sign, c * sign).tolist() == expected
     twice = (a.astype(np.float64) * b + c).astype(np.float32)
     assert (twice != fma32(a, b, c)).any()  # so the test has teeth
@@ -668,9 +585,7 @@ def test_fma32_next_to_halfway(k):
 @settings(max_examples=300, deadline=None)
 def test_fma64_is_exact(a, b, c):
     a, b, c = (x if abs(x) > 1e-100 else 0.0 for x in (a, b, c))
-    assert fma64(np.array([a]), b, c).tolist() == [
-        exactly(Fraction(a) * Fraction(b) + Fraction(c), 53, -1074)
-    ]
+    assert fma64(np.array([a]), b, c).tolist() == [exactly(Fraction(a) * Fraction(b) + Fraction(c), 53, -1074)]
 
 
 # -- properties ------------------------------------------------------------------------------------
@@ -678,25 +593,13 @@ def test_fma64_is_exact(a, b, c):
 SHAPES = st.lists(st.integers(0, 6), max_size=3).map(tuple)
 
 
-@given(
-    SHAPES,
-    st.sampled_from(FLOATS),
-    st.integers(0, 2**64 - 1),
-    st.floats(-100, 100),
-    st.floats(0.01, 100),
-)
+@given(SHAPES, st.sampled_from(FLOATS), st.integers(0, 2**64 - 1), st.floats(-100, 100), st.floats(0.01, 100))
 @settings(max_examples=100, deadline=None)
 def test_uniform_lies_in_its_range(shape, dtype, seed, low, width):
     x = generator(seed).uniform(shape, kind(dtype), low, low + width)
     assert (x.shape, x.dtype) == (shape, kind(dtype))
-    least, most = (
-        np.array([low, low + width])
-        .astype(np.float32 if dtype != "float64" else dtype)
-        .astype(kind(dtype))
-    )
-    if (
-        dtype in SINGLES
-    ):  # low + width * u may round up to the bound, and the width may have been rounded up before
+    least, most = np.array([low, low + width]).astype(np.float32 if dtype != "float64" else dtype).astype(kind(dtype))
+    if dtype in SINGLES:  # low + width * u may round up to the bound, and the width may have been rounded up before
         assert ((x >= least) & (x <= np.nextafter(most, np.array(np.inf, dtype)))).all()
     else:
         assert ((x >= least) & ((x < most) | (x == least))).all()
@@ -781,9 +684,7 @@ def test_permutations_are_equally_likely():
         order = tuple(g.randperm(3).tolist())
         counts[order] = counts.get(order, 0) + 1
     assert len(counts) == 6
-    assert (
-        sum((c - 1000) ** 2 / 1000 for c in counts.values()) < 20.5
-    )  # chi squared, 5 degrees: 1 in 1000
+    assert sum((c - 1000) ** 2 / 1000 for c in counts.values()) < 20.5  # chi squared, 5 degrees: 1 in 1000
 
 
 def test_multinomial_follows_the_weights():

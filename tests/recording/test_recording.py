@@ -68,18 +68,14 @@ def test_without_body_the_loop_makes_the_steps_from_the_checkpoint(tmp_path):
 
 def test_accumulated_gradients_and_modes_come_back(tmp_path):
     model, optimizer = small()
-    for step, x in rushlight.record(
-        tmp_path, [rushlight.ones(1, 2)] * 4, every=2, model=model, optimizer=optimizer
-    ):
+    for step, x in rushlight.record(tmp_path, [rushlight.ones(1, 2)] * 4, every=2, model=model, optimizer=optimizer):
         model(x).sum().backward()
         if step == 0:
             model[1].eval()
         if step == 1:
             known = model[0].weight.grad.clone()
     model, optimizer = small()
-    steps = rushlight.replay(
-        tmp_path, [rushlight.ones(1, 2)] * 4, step=2, model=model, optimizer=optimizer
-    )
+    steps = rushlight.replay(tmp_path, [rushlight.ones(1, 2)] * 4, step=2, model=model, optimizer=optimizer)
     next(steps)
     assert model[0].weight.grad.equal(known)
     assert (model[0].training, model[1].training) == (True, False)

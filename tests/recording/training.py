@@ -34,9 +34,7 @@ class Noisy(Dataset):
 
 
 def parts(workers):
-    model = nn.Sequential(
-        nn.Linear(8, 32), nn.GELU(), nn.Dropout(0.3), nn.BatchNorm1d(32), nn.Linear(32, 3)
-    )
+    model = nn.Sequential(nn.Linear(8, 32), nn.GELU(), nn.Dropout(0.3), nn.BatchNorm1d(32), nn.Linear(32, 3))
     optimizer = rushlight.optim.AdamW(model.parameters(), lr=0.01)
     scheduler = rushlight.optim.lr_scheduler.CosineAnnealingLR(optimizer, 200)
     loader = DataLoader(Noisy(), batch_size=16, shuffle=True, num_workers=workers)

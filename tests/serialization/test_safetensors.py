@@ -32,12 +32,7 @@ def same(found, expected):
 
 def test_round_trip(tmp_path):
     path = tmp_path / "a.safetensors"
-    content = {
-        **every_dtype(),
-        "": rushlight.tensor(3.5),
-        "empty": rushlight.zeros(0, 3),
-        "of é": rushlight.ones(1),
-    }
+    content = {**every_dtype(), "": rushlight.tensor(3.5), "empty": rushlight.zeros(0, 3), "of é": rushlight.ones(1)}
     save_file(content, path, {"made by": "test"})
     same(load_file(path), content)
     same(rushlight.load(path), content)
@@ -53,9 +48,7 @@ def test_save_by_the_name(tmp_path):
     weights = rushlight.nn.Linear(3, 2).state_dict()
     rushlight.save(weights, tmp_path / "a.safetensors")
     same(rushlight.load(tmp_path / "a.safetensors"), weights)
-    with pytest.raises(
-        ValueError, match=r"Key `epoch` is invalid(.|\n)*use a .pt file for other objects"
-    ):
+    with pytest.raises(ValueError, match=r"Key `epoch` is invalid(.|\n)*use a .pt file for other objects"):
         rushlight.save({**weights, "epoch": 3}, tmp_path / "a.safetensors")
     same(rushlight.load(tmp_path / "a.safetensors"), weights)
     assert [p.name for p in tmp_path.iterdir()] == ["a.safetensors"]
@@ -142,9 +135,7 @@ def test_missing_file_and_package(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("compressed", [False, True])
 def test_npz(tmp_path, compressed):
-    content = {k: v for k, v in every_dtype().items() if k != "bfloat16"} | {
-        "file": rushlight.tensor(3.5)
-    }
+    content = {k: v for k, v in every_dtype().items() if k != "bfloat16"} | {"file": rushlight.tensor(3.5)}
     content["layer.weight"] = rushlight.ones(3, 2).T
     save_npz(content, tmp_path / "a.npz", compressed)
     same(load_npz(tmp_path / "a.npz"), content)
@@ -165,9 +156,7 @@ def test_npz_refusals(tmp_path):
         with pytest.raises(RuntimeError, match="damaged"):
             load_npz(path)
     with zipfile.ZipFile(path, "w") as z, z.open("a.npy", "w") as record:
-        np.lib.format.write_array_header_1_0(
-            record, {"descr": "<f8", "fortran_order": False, "shape": (2**40,)}
-        )
+        np.lib.format.write_array_header_1_0(record, {"descr": "<f8", "fortran_order": False, "shape": (2**40,)})
     with pytest.raises(RuntimeError, match="damaged"):
         load_npz(path)
     with pytest.raises(FileNotFoundError):

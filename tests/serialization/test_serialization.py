@@ -51,14 +51,11 @@ def round_trip(obj, **options):
 
 def numbers(name, lib):
     """Six numbers of a dtype, in either library."""
-    return lib.tensor([0, 1, 1, 0, 1, 0] if name == "bool" else [0, 1, 2, 3, 4, 5]).to(
-        getattr(lib, name)
-    )
+    return lib.tensor([0, 1, 1, 0, 1, 0] if name == "bool" else [0, 1, 2, 3, 4, 5]).to(getattr(lib, name))
 
 
 def plain(obj):
-    """Tensors of either library as (dtype, shape, strides, numbers, requires_grad); the rest as it
-    is."""
+    """Tensors of either library as (dtype, shape, strides, numbers, requires_grad); the rest as it is."""
     if hasattr(obj, "requires_grad") and hasattr(obj, "stride"):
         t = obj.detach()
         strides = tuple(t.stride()) if t.numel() else None  # of no elements, they mean nothing
@@ -79,24 +76,8 @@ def content(lib):
         "dtypes": {name: numbers(name, lib) for name in REAL},
         "views": [grid, grid.t(), grid[1], grid[:, ::2], grid[1, 1], lib.ones(1).expand(4)],
         "state": state,
-        "nest": [
-            (1, [2.5, {"deep": (lib.tensor(3.5), None)}]),
-            True,
-            "text",
-            b"byte",
-            2**70,
-            {1},
-            1j,
-            bytearray(b"x"),
-        ],
-        "kinds": [
-            lib.Size([2, 3]),
-            lib.float32,
-            lib.bfloat16,
-            lib.bool,
-            lib.device("cpu"),
-            lib.device("cpu", 0),
-        ],
+        "nest": [(1, [2.5, {"deep": (lib.tensor(3.5), None)}]), True, "text", b"byte", 2**70, {1}, 1j, bytearray(b"x")],
+        "kinds": [lib.Size([2, 3]), lib.float32, lib.bfloat16, lib.bool, lib.device("cpu"), lib.device("cpu", 0)],
         "grad": lib.ones(2, requires_grad=True),
         4: Counter("abca"),
     }
@@ -117,8 +98,7 @@ def parameters(lib):
 
 @pytest.fixture
 def file_of_torch(request):
-    """file_of_torch(name, make) -> bytes of a file that torch wrote: tests/golden/<name>, and with
-    torch a new one."""
+    """file_of_torch(name, make) -> bytes of a file that torch wrote: tests/golden/<name>, and with torch a new one."""
 
     def answer(name, make, **options):
         from tests.support.oracle import torch_or_none
@@ -143,11 +123,7 @@ def test_files_of_torch(file_of_torch, zipped):
     assert found["state"]._metadata == {"": {"version": 1}}
     grid, transposed, row = found["views"][:3]
     grid._array[1, 2] = 99.0
-    assert (
-        transposed[2, 1].item(),
-        row[2].item(),
-        found["state"]["layer.weight"][1, 2].item(),
-    ) == (99.0,) * 3
+    assert (transposed[2, 1].item(), row[2].item(), found["state"]["layer.weight"][1, 2].item()) == (99.0,) * 3
 
 
 def test_files_as_before_1_6(torch):
@@ -165,11 +141,7 @@ def test_files_as_before_1_6(torch):
     for lib in (torch, rushlight):
         file.seek(0)
         found = lib.load(file)
-        assert (found["a"].tolist(), found["b"][0].tolist(), found["e"].tolist()) == (
-            [[3.0, 4.0, 5.0]],
-            [1.0, 1.0],
-            [],
-        )
+        assert (found["a"].tolist(), found["b"][0].tolist(), found["e"].tolist()) == ([[3.0, 4.0, 5.0]], [1.0, 1.0], [])
         assert (found["c"].dtype, found["c"].tolist(), type(found["b"][0])) == (
             lib.bfloat16,
             [1.0, 2.0],
@@ -197,11 +169,7 @@ def test_what_torch_left_for_later(file_of_torch):
         return [z.conj(), z.clone().conj().imag, z]
 
     conj, neg, z = load(io.BytesIO(file_of_torch("lazy.pt", lazy)))
-    assert (conj.tolist(), neg.tolist(), z.tolist()) == (
-        [1 - 2j, 3 + 4j],
-        [-2.0, 4.0],
-        [1 + 2j, 3 - 4j],
-    )
+    assert (conj.tolist(), neg.tolist(), z.tolist()) == ([1 - 2j, 3 + 4j], [-2.0, 4.0], [1 + 2j, 3 - 4j])
 
 
 def test_an_optimizer_of_torch(file_of_torch):
@@ -210,11 +178,7 @@ def test_an_optimizer_of_torch(file_of_torch):
         optimizer = torch.optim.Adam([weight], lr=0.5)
         (weight * weight).sum().backward()
         optimizer.step()
-        return {
-            "model": {"weight": weight.detach()},
-            "optimizer": optimizer.state_dict(),
-            "epoch": 3,
-        }
+        return {"model": {"weight": weight.detach()}, "optimizer": optimizer.state_dict(), "epoch": 3}
 
     found = load(io.BytesIO(file_of_torch("adam.pt", adam)))
     assert found["optimizer"]["param_groups"][0]["lr"] == 0.5
@@ -227,10 +191,7 @@ def test_a_map_of_devices_that_are_not_here(file_of_torch):
     def elsewhere(torch):
         return [torch.device("cuda", 1), torch.strided]
 
-    assert [str(d) for d in load(io.BytesIO(file_of_torch("device.pt", elsewhere)))] == [
-        "cpu",
-        "torch.strided",
-    ]
+    assert [str(d) for d in load(io.BytesIO(file_of_torch("device.pt", elsewhere)))] == ["cpu", "torch.strided"]
 
 
 # -- our files in torch ----------------------------------------------------------------------------
@@ -242,11 +203,7 @@ def test_our_files_in_torch(torch):
     assert found["state"]._metadata == {"": {"version": 1}}
     grid, transposed, row = found["views"][:3]
     grid[1, 2] = 99.0
-    assert (
-        transposed[2, 1].item(),
-        row[2].item(),
-        found["state"]["layer.weight"][1, 2].item(),
-    ) == (99.0,) * 3
+    assert (transposed[2, 1].item(), row[2].item(), found["state"]["layer.weight"][1, 2].item()) == (99.0,) * 3
 
 
 def test_our_parameters_in_torch(torch):
@@ -285,17 +242,12 @@ def test_a_training_goes_on_in_torch_and_back(torch):
             lib.save({"model": moving[0].state_dict(), "optimizer": moving[1].state_dict()}, file)
             file.seek(0)
             moving = training(other, other.load(file, weights_only=True))
-    assert moving[0].weight.detach().numpy() == pytest.approx(
-        alone[0].weight.detach().numpy(), abs=1e-6
-    )
+    assert moving[0].weight.detach().numpy() == pytest.approx(alone[0].weight.detach().numpy(), abs=1e-6)
     assert moving[0].state_dict()._metadata == alone[0].state_dict()._metadata
 
 
 def test_our_file_mapped_by_torch(torch, tmp_path):
-    save(
-        {"a": rushlight.arange(5.0), "b": rushlight.ones(3, dtype=rushlight.float64)},
-        tmp_path / "a.pt",
-    )
+    save({"a": rushlight.arange(5.0), "b": rushlight.ones(3, dtype=rushlight.float64)}, tmp_path / "a.pt")
     found = torch.load(tmp_path / "a.pt", mmap=True, weights_only=True)
     assert (found["a"].tolist(), found["b"].tolist()) == ([0, 1, 2, 3, 4], [1, 1, 1])
 
@@ -307,19 +259,11 @@ def test_any_view_in_both(name, shape, chance):
 
     torch = torch_or_none()
     size = int(np.prod(shape))
-    base = (
-        (np.arange(size + 4) % 2)
-        .astype(getattr(rushlight, name).numpy)[2 : 2 + size]
-        .reshape(shape)
-    )
+    base = (np.arange(size + 4) % 2).astype(getattr(rushlight, name).numpy)[2 : 2 + size].reshape(shape)
     axes = chance.sample(range(len(shape)), len(shape))
-    view = base.transpose(axes)[
-        (..., *(slice(None, None, chance.choice([1, 2, -1])) for _ in shape))
-    ]
+    view = base.transpose(axes)[(..., *(slice(None, None, chance.choice([1, 2, -1])) for _ in shape))]
     tensor = from_array(view)
-    for t in [round_trip(tensor)] + (
-        [torch.load(saved(tensor), weights_only=True)] if torch else []
-    ):
+    for t in [round_trip(tensor)] + ([torch.load(saved(tensor), weights_only=True)] if torch else []):
         assert str(t.dtype) == f"torch.{name}"
         assert tuple(t.shape) == view.shape
         assert t.tolist() == view.tolist()
@@ -391,16 +335,12 @@ def test_safe_globals():
         assert round_trip(Options(3)).depth == 3
     finally:
         clear_safe_globals()
-    with pytest.raises(
-        pickle.UnpicklingError, match=r"test_serialization.Options.*add_safe_globals"
-    ):
+    with pytest.raises(pickle.UnpicklingError, match=r"test_serialization.Options.*add_safe_globals"):
         round_trip(Options(3))
     assert round_trip(Options(3), weights_only=False).depth == 3
 
 
-@pytest.mark.parametrize(
-    "location", [None, "cpu", rushlight.device("cpu"), lambda storage, key: storage, {"a": "cpu"}]
-)
+@pytest.mark.parametrize("location", [None, "cpu", rushlight.device("cpu"), lambda storage, key: storage, {"a": "cpu"}])
 def test_map_location(location):
     assert round_trip(rushlight.ones(1), map_location=location).tolist() == [1.0]
 
@@ -535,11 +475,7 @@ CLEAR = (RuntimeError, pickle.UnpicklingError, EOFError)
 
 @pytest.mark.parametrize("kind", ["ours", "legacy"])
 def test_every_cut_is_noticed(kind):
-    data = (
-        (GOLDEN / "parameters.legacy.pt").read_bytes()
-        if kind == "legacy"
-        else saved(content(rushlight)).getvalue()
-    )
+    data = (GOLDEN / "parameters.legacy.pt").read_bytes() if kind == "legacy" else saved(content(rushlight)).getvalue()
     for end in range(0, len(data), 7):
         with pytest.raises(CLEAR, match=r"damaged|empty|not a file"):
             load(io.BytesIO(data[:end]))
@@ -634,22 +570,15 @@ GLOBAL = {
     "float": b"ctorch\nFloatStorage\n",
     "dict": b"ccollections\nOrderedDict\n",
 }
-STORAGE = (
-    b"(X\x07\x00\x00\x00storage"
-    + GLOBAL["float"]
-    + b"X\x01\x00\x00\x000X\x03\x00\x00\x00cpuK\x04tQ"
-)
+STORAGE = b"(X\x07\x00\x00\x00storage" + GLOBAL["float"] + b"X\x01\x00\x00\x000X\x03\x00\x00\x00cpuK\x04tQ"
 
 
-@pytest.mark.parametrize(
-    "function", [os.system, eval, exec, getattr, __import__, open, print, type, setattr]
-)
+@pytest.mark.parametrize("function", [os.system, eval, exec, getattr, __import__, open, print, type, setattr])
 def test_functions_are_refused_by_name(function):
     for protocol in (0, 1, 2, 4):
         data = pickle.dumps({"x": Calls(function, f"touch {MARKER}")}, protocol)
         with pytest.raises(
-            pickle.UnpicklingError,
-            match=rf"\w\.{function.__name__}, which is not on the list of safe names.*weights",
+            pickle.UnpicklingError, match=rf"\w\.{function.__name__}, which is not on the list of safe names.*weights"
         ):
             load_pickle(data)
     assert not MARKER.exists()
@@ -658,14 +587,8 @@ def test_functions_are_refused_by_name(function):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (
-            GLOBAL["tensor"] + b"}X\x04\x00\x00\x00node" + b"Nsb.",
-            "sets attributes of a (TensorT|t)ype",
-        ),
-        (
-            GLOBAL["rebuild"] + b"N}X\x0c\x00\x00\x00__defaults__Ns\x86b.",
-            "sets attributes of a function",
-        ),
+        (GLOBAL["tensor"] + b"}X\x04\x00\x00\x00node" + b"Nsb.", "sets attributes of a (TensorT|t)ype"),
+        (GLOBAL["rebuild"] + b"N}X\x0c\x00\x00\x00__defaults__Ns\x86b.", "sets attributes of a function"),
         (b"ctorch\nfloat32\nN}X\x04\x00\x00\x00nameNs\x86b.", "sets attributes of a dtype"),
         (GLOBAL["tensor"] + b")\x81.", "calls Tensor"),
         (GLOBAL["tensor"] + b"(J\xff\xff\xff\x7ftR.", "calls Tensor"),
@@ -694,9 +617,7 @@ def test_other_tricks_are_refused(data, message):
 
 def rebuilt(offset, size, stride):
     numbers = [pickle.dumps(v, 2)[2:-1] for v in (offset, size, stride)]
-    return (
-        GLOBAL["rebuild"] + b"(" + STORAGE + b"".join(numbers) + b"\x89" + GLOBAL["dict"] + b")RtR."
-    )
+    return GLOBAL["rebuild"] + b"(" + STORAGE + b"".join(numbers) + b"\x89" + GLOBAL["dict"] + b")RtR."
 
 
 @pytest.mark.parametrize(
@@ -732,20 +653,11 @@ def test_every_global_that_is_written_is_torchs_or_pythons():
     with zipfile.ZipFile(saved([content(rushlight), parameters(rushlight)])) as z:
         data = z.read("archive/data.pkl")
     named = {arg.split()[0] for op, arg, _ in pickletools.genops(data) if op.name == "GLOBAL"}
-    assert named == {
-        "torch",
-        "torch._utils",
-        "torch._tensor",
-        "torch.storage",
-        "collections",
-        "_codecs",
-        "__builtin__",
-    }
+    assert named == {"torch", "torch._utils", "torch._tensor", "torch.storage", "collections", "_codecs", "__builtin__"}
 
 
 def test_large_records_are_aligned_too(monkeypatch):
-    """zipfile writes a longer header for records of more than 2 GiB; here of more than 100
-    bytes."""
+    """zipfile writes a longer header for records of more than 2 GiB; here of more than 100 bytes."""
     monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 100)
     test_records_stand_at_multiples_of_64()
     assert round_trip(rushlight.arange(300)).tolist() == list(range(300))

@@ -1,5 +1,5 @@
-"""Files of whole models: there and back with torch, killed while they are written, and made by
-somebody who means ill."""
+"""Files of whole models: there and back with torch, killed while they are written, and made by somebody who means
+ill."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ HERE = Path(tempfile.gettempdir(), f"rushlight-was-here-{os.getpid()}")
 
 
 def lstm_state(lib):
-    """The state of an LSTM of two layers both ways, in a plain dict where the module is not
-    there."""
+    """The state of an LSTM of two layers both ways, in a plain dict where the module is not there."""
     if hasattr(lib.nn, "LSTM"):
         return lib.nn.LSTM(3, 4, num_layers=2, bidirectional=True).state_dict()
     ends = [f"l{layer}{way}" for layer in range(2) for way in ("", "_reverse")]
@@ -36,23 +35,13 @@ def lstm_state(lib):
 
 def convnet(lib):
     nn = lib.nn
-    return nn.Sequential(
-        nn.Conv2d(1, 4, 3, bias=False),
-        nn.BatchNorm2d(4),
-        nn.ReLU(),
-        nn.Flatten(),
-        nn.Linear(144, 2),
-    )
+    return nn.Sequential(nn.Conv2d(1, 4, 3, bias=False), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(144, 2))
 
 
 def transformer_state(lib):
     """A GPT's state: tied embeddings, a mask among the buffers, half precision."""
     embedding = lib.randn(7, 4)
-    state = {
-        "wte.weight": embedding,
-        "lm_head.weight": embedding,
-        "wpe.weight": lib.randn(5, 4).to(lib.bfloat16),
-    }
+    state = {"wte.weight": embedding, "lm_head.weight": embedding, "wpe.weight": lib.randn(5, 4).to(lib.bfloat16)}
     for i in range(2):
         state |= {
             f"h.{i}.attn.bias": lib.ones(5, 5).tril().bool(),
@@ -116,9 +105,7 @@ def test_there_and_back(torch, tmp_path, kind, suffix):
 def test_adam_goes_on_from_torchs_state(torch, tmp_path):
     """Two more steps with the loaded state: the same weights in both."""
     model, optimizer = trained(torch)
-    torch.save(
-        {"model": model.state_dict(), "optimizer": optimizer.state_dict()}, tmp_path / "a.pt"
-    )
+    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, tmp_path / "a.pt")
     found = []
     for lib in (torch, rushlight):
         m, state = convnet(lib), lib.load(tmp_path / "a.pt")
@@ -160,10 +147,7 @@ def test_whole_modules(torch, tmp_path):
 
 def test_what_is_torchs_alone_is_named(torch, tmp_path):
     torch.save(torch.nn.modules.module._IncompatibleKeys, tmp_path / "a.pt")
-    with pytest.raises(
-        pickle.UnpicklingError,
-        match="torch.nn.modules.module._IncompatibleKeys, which does not exist",
-    ):
+    with pytest.raises(pickle.UnpicklingError, match="torch.nn.modules.module._IncompatibleKeys, which does not exist"):
         rushlight.load(tmp_path / "a.pt", weights_only=False)
 
 
@@ -183,8 +167,7 @@ while True:
 @pytest.mark.skipif(os.name != "posix", reason="kill -9")
 @pytest.mark.parametrize("suffix", [".pt", ".safetensors"])
 def test_killed_at_random_moments_nothing_is_lost(tmp_path, suffix):
-    """Writers of each format, killed -9 within 30 ms of their first file: always one whole file,
-    the last or later."""
+    """Writers of each format, killed -9 within 30 ms of their first file: always one whole file, the last or later."""
     chance, program = random.Random(0), WRITER
     if suffix == ".safetensors":
         program = WRITER.replace('"epoch": i', '"epoch": rushlight.tensor(i)')
@@ -192,9 +175,7 @@ def test_killed_at_random_moments_nothing_is_lost(tmp_path, suffix):
     for _ in range(100):
         if hit > 5:  # so often one was in the midst of writing
             break
-        with subprocess.Popen(
-            [sys.executable, "-c", program, path, str(written)], stdout=subprocess.PIPE
-        ) as writer:
+        with subprocess.Popen([sys.executable, "-c", program, path, str(written)], stdout=subprocess.PIPE) as writer:
             told = writer.stdout.readline()
             time.sleep(chance.uniform(0, 0.03))
             writer.send_signal(signal.SIGKILL)
@@ -242,9 +223,7 @@ class Runs:
 
 def bomb():
     """Half a megabyte that unpacks to half a gigabyte, where a tensor's memory should be."""
-    return torch_file(
-        b"N.", {"a/data/0": bytes(2**29)}, compression=zipfile.ZIP_DEFLATED, compresslevel=1
-    )
+    return torch_file(b"N.", {"a/data/0": bytes(2**29)}, compression=zipfile.ZIP_DEFLATED, compresslevel=1)
 
 
 def overlapping():
@@ -288,19 +267,13 @@ def claims(record, size):
 
 
 MALICE = {
-    "os.system": (
-        lambda: torch_file(pickle.dumps(Runs(), 2)),
-        "system, which is not on the list of safe names",
-    ),
+    "os.system": (lambda: torch_file(pickle.dumps(Runs(), 2)), "system, which is not on the list of safe names"),
     "bomb": (bomb, "would unpack to 536,870,9"),
     "overlap": (overlapping, "are said to take"),
     "path": (lambda: torch_file(b"N.", {"a/../../../tmp/x": b""}), "a path as the name"),
     "absolute": (lambda: torch_file(b"N.", {"/etc/passwd": b""}), "a path as the name"),
     "backslash": (lambda: torch_file(b"N.", {"a\\..\\x": b""}), "a path as the name"),
-    "shape": (
-        lambda: pickled_otherwise(b"K\x04\x85", b"K\x05\x85"),
-        "damaged",
-    ),  # four elements; five
+    "shape": (lambda: pickled_otherwise(b"K\x04\x85", b"K\x05\x85"), "damaged"),  # four elements; five
     "stride": (lambda: pickled_otherwise(b"K\x01\x85", b"K\x02\x85"), "damaged"),
     "offset": (lambda: pickled_otherwise(b"K\x00K\x04", b"K\x01K\x04"), "damaged"),
     "length": (lambda: claims(b"archive/data/0", 2**32 - 2), "damaged"),

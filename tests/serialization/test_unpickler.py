@@ -49,11 +49,7 @@ def test_pickles_that_torch_wrote(torch, tmp_path):
     torch.save(parts[-1:], tmp_path / "whole.pt")
     files = sorted(tmp_path.iterdir())
     done = subprocess.run(
-        [sys.executable, "-c", READ, *map(str, files)],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
+        [sys.executable, "-c", READ, *map(str, files)], capture_output=True, text=True, timeout=600, check=False
     )
     text = "\n".join(repr(part) for part in parts)
     assert done.stdout == f"{text}\n{text}\n{model!r}\n", done.stderr

@@ -26,9 +26,7 @@ SHOWN = {
     "of whole numbers": lambda t, a, x, d: d.int().to_sparse_csr(),
     "empty": lambda t, a, x, d: t.zeros(2, 3).to_sparse_csr(),
     "the transpose": lambda t, a, x, d: a.transpose(0, 1),
-    "of a leaf": lambda t, a, x, d: t.sparse_csr_tensor(
-        [0, 1, 2], [1, 0], [2.0, 3.0], (2, 2), requires_grad=True
-    ),
+    "of a leaf": lambda t, a, x, d: t.sparse_csr_tensor([0, 1, 2], [1, 0], [2.0, 3.0], (2, 2), requires_grad=True),
     "twice": lambda t, a, x, d: a * 2,
     "added up": lambda t, a, x, d: a + a,
     "negated": lambda t, a, x, d: -a,
@@ -39,15 +37,7 @@ SHOWN = {
     "coo": lambda t, a, x, d: a.to_sparse(),
     "by its layout": lambda t, a, x, d: d.to_sparse(layout=t.sparse_csc),
     "from parts": lambda t, a, x, d: t.sparse_csc_tensor([0, 1, 3], [1, 0, 1], [2.0, 3.0, 4.0]),
-    "what it is": lambda t, a, x, d: (
-        a.layout,
-        a.is_sparse,
-        a.is_sparse_csr,
-        a.shape,
-        a.dtype,
-        a._nnz(),
-        a.dim(),
-    ),
+    "what it is": lambda t, a, x, d: (a.layout, a.is_sparse, a.is_sparse_csr, a.shape, a.dtype, a._nnz(), a.dim()),
     "sampled": lambda t, a, x, d: t.sparse.sampled_addmm(a, x, x.t(), beta=2.0, alpha=3.0),
     "detached": lambda t, a, x, d: a.detach(),
     "data": lambda t, a, x, d: a.data,
@@ -95,9 +85,7 @@ def test_gradients_go_to_the_values():
     (dense @ y).square().sum().backward()
     assert values.grad.tolist() == dense.grad[dense != 0].tolist()
     assert x.grad.tolist() == y.grad.tolist()
-    leaf = rushlight.sparse_csr_tensor(
-        [0, 2, 3, 5], [0, 2, 2, 0, 1], values, (3, 3), requires_grad=True
-    )
+    leaf = rushlight.sparse_csr_tensor([0, 2, 3, 5], [0, 2, 2, 0, 1], values, (3, 3), requires_grad=True)
     (leaf @ x).square().sum().backward()
     assert leaf.grad.tolist() == dense.grad.tolist()
     leaf.grad = None
@@ -125,12 +113,8 @@ REFUSED = {
     "rows that do not begin": lambda t: t.sparse_csr_tensor(
         [1, 1, 2], [0, 1], [1.0, 2.0], (2, 2), check_invariants=True
     ),
-    "too many values": lambda t: t.sparse_csr_tensor(
-        [0, 1, 3], [0, 1], [1.0, 2.0], (2, 2), check_invariants=True
-    ),
-    "no such column": lambda t: t.sparse_csr_tensor(
-        [0, 1, 2], [0, 3], [1.0, 2.0], (2, 2), check_invariants=True
-    ),
+    "too many values": lambda t: t.sparse_csr_tensor([0, 1, 3], [0, 1], [1.0, 2.0], (2, 2), check_invariants=True),
+    "no such column": lambda t: t.sparse_csr_tensor([0, 1, 2], [0, 3], [1.0, 2.0], (2, 2), check_invariants=True),
 }
 
 
@@ -145,12 +129,7 @@ def test_refused(oracle, name):
 
 
 def test_parts_that_do_not_fit():
-    for starts, places in (
-        ([0, 1], [0, 1]),
-        ([0, 2, 2], [1, 0]),
-        ([0, 2, 2], [1, 1]),
-        ([0, 1, 2], [0]),
-    ):
+    for starts, places in (([0, 1], [0, 1]), ([0, 2, 2], [1, 0]), ([0, 2, 2], [1, 1]), ([0, 1, 2], [0])):
         with pytest.raises(RuntimeError, match="is not satisfied"):
             rushlight.sparse_csr_tensor(starts, places, [1.0, 2.0], (2, 2))
     with pytest.raises(RuntimeError, match="needs 2 sparse dimensions"):
@@ -177,23 +156,16 @@ def test_empty_rows_anywhere():
             a = dense.to_sparse(layout=layout)
             assert a.to_dense().equal(dense)
             starts, places = (
-                (a.crow_indices(), a.col_indices())
-                if a.is_sparse_csr
-                else (a.ccol_indices(), a.row_indices())
+                (a.crow_indices(), a.col_indices()) if a.is_sparse_csr else (a.ccol_indices(), a.row_indices())
             )
-            again = rushlight.sparse_compressed_tensor(
-                starts, places, a.values(), shape, layout=layout
-            )
+            again = rushlight.sparse_compressed_tensor(starts, places, a.values(), shape, layout=layout)
             assert again.to_dense().equal(dense)
 
 
 def test_diagonals(oracle):
     def made(t):
         some = t.arange(1.0, 13.0).view(3, 4)
-        return [
-            t.sparse.spdiags(some, t.tensor([0, -1, 2]), shape).to_dense()
-            for shape in ((4, 4), (3, 5), (2, 2))
-        ]
+        return [t.sparse.spdiags(some, t.tensor([0, -1, 2]), shape).to_dense() for shape in ((4, 4), (3, 5), (2, 2))]
 
     assert [m.tolist() for m in made(rushlight)] == [m.tolist() for m in oracle(made)]
 

@@ -1,5 +1,4 @@
-"""Functions that move the elements of sparse tensors, sparse products and block layouts, beside
-torch's."""
+"""Functions that move the elements of sparse tensors, sparse products and block layouts, beside torch's."""
 
 from __future__ import annotations
 
@@ -11,9 +10,7 @@ import rushlight
 def parts(t):
     at = t.tensor([[0, 0, 1], [0, 2, 1]])
     s = t.sparse_coo_tensor(at, t.tensor([1.0, 2.0, 3.0]), (2, 3)).coalesce()
-    repeated = t.sparse_coo_tensor(
-        t.tensor([[0, 0, 1, 0], [0, 2, 1, 0]]), t.tensor([1.0, 2.0, 3.0, 4.0]), (2, 3)
-    )
+    repeated = t.sparse_coo_tensor(t.tensor([[0, 0, 1, 0], [0, 2, 1, 0]]), t.tensor([1.0, 2.0, 3.0, 4.0]), (2, 3))
     return s, repeated, t.arange(6.0).view(3, 2)
 
 

@@ -1,5 +1,4 @@
-"""Sparse tensors beside torch's: how they print, products and their gradients, arithmetic, sums,
-errors."""
+"""Sparse tensors beside torch's: how they print, products and their gradients, arithmetic, sums, errors."""
 
 from __future__ import annotations
 
@@ -23,9 +22,7 @@ program = Programs()
 
 def small(lib, **options):
     """(3, 4), not in order, one place twice."""
-    return lib.sparse_coo_tensor(
-        [[2, 0, 2, 1], [3, 1, 3, 0]], [1.0, -2.0, 4.0, 0.5], (3, 4), **options
-    )
+    return lib.sparse_coo_tensor([[2, 0, 2, 1], [3, 1, 3, 0]], [1.0, -2.0, 4.0, 0.5], (3, 4), **options)
 
 
 @program
@@ -165,8 +162,7 @@ def products(lib):
 
 @program
 def gradients(lib):
-    """To the values, to the dense operand, through coalescing, sums and softmax; of a leaf they are
-    sparse."""
+    """To the values, to the dense operand, through coalescing, sums and softmax; of a leaf they are sparse."""
     s, d = small(lib, requires_grad=True), lib.arange(8.0).reshape(4, 2).requires_grad_()
     lib.sparse.mm(s, d).pow(2).sum().backward()
     x = lib.eye(3, requires_grad=True)
@@ -180,17 +176,7 @@ def gradients(lib):
     (soft.to_dense() * lib.tensor([[1.0, 2.0], [3.0, 5.0]])).sum().backward()
     u = lib.tensor([1.0, 2.0, 3.0], requires_grad=True)
     lib.sparse.sum(lib.sparse_coo_tensor([[0, 0, 1], [0, 1, 1]], u) * 2, 0).to_dense()[1].backward()
-    return [
-        s.grad.to_dense(),
-        d.grad,
-        x.grad,
-        v.grad,
-        w.grad,
-        u.grad,
-        s.is_leaf,
-        b.requires_grad,
-        b.is_leaf,
-    ]
+    return [s.grad.to_dense(), d.grad, x.grad, v.grad, w.grad, u.grad, s.is_leaf, b.requires_grad, b.is_leaf]
 
 
 @program
@@ -440,12 +426,7 @@ def parts_and_sums_of_sparse_tensors(torch):
         s.sum(1, True),
         h[1],
     ]
-    return [
-        *dense,
-        *[t.to_dense() for t in sparse],
-        outcome(s.narrow_copy, 1, 2, 2),
-        outcome(torch.argmax, s),
-    ]
+    return [*dense, *[t.to_dense() for t in sparse], outcome(s.narrow_copy, 1, 2, 2), outcome(torch.argmax, s)]
 
 
 @pytest.mark.origin("torch tests")
@@ -461,10 +442,7 @@ def ops_of_sparse_tensors_fill_out(torch):
     s, ones = torch.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse(), torch.ones(2, 2)
 
     def filled(op, *args, out):
-        return [
-            outcome(lambda: op(*args, out=out) is out),
-            out.to_dense() if out.is_sparse else out,
-        ]
+        return [outcome(lambda: op(*args, out=out) is out), out.to_dense() if out.is_sparse else out]
 
     made = [
         filled(op, *args, out=torch.zeros_like(s))
@@ -504,11 +482,7 @@ def one_number_as_a_sparse_tensor(torch):
         *[
             part
             for t in (torch.tensor(0.0), torch.tensor(3))
-            for part in (
-                t.to_sparse().to_dense(),
-                list(t.to_sparse().indices().shape),
-                t.to_sparse(0).values(),
-            )
+            for part in (t.to_sparse().to_dense(), list(t.to_sparse().indices().shape), t.to_sparse(0).values())
         ],
         outcome(torch.ones(2).to_sparse, 0),
     ]
@@ -540,12 +514,7 @@ def a_sparse_difference_is_taken_in_the_dtype_that_both_have_room_in(torch):
             dense(a.add(b.to_sparse(), **factor)),
         ]
 
-    return [
-        difference(one, other, **factor)
-        for one in DTYPES
-        for other in DTYPES
-        for factor in ({}, {"alpha": 3})
-    ]
+    return [difference(one, other, **factor) for one in DTYPES for other in DTYPES for factor in ({}, {"alpha": 3})]
 
 
 @like_torch.found_in("torch tests")
@@ -557,22 +526,14 @@ def a_sparse_tensor_keeps_its_dtype_in_place(torch):
         return [dense(back), dense(s), back is s]
 
     return [
-        outcome(written, name, one, other)
-        for name in ("add_", "sub_", "mul_")
-        for one in DTYPES
-        for other in DTYPES
+        outcome(written, name, one, other) for name in ("add_", "sub_", "mul_") for one in DTYPES for other in DTYPES
     ]
 
 
 @like_torch.found_in("torch tests")
 def a_failed_write_leaves_a_sparse_tensor_as_it_was(torch):
     s = torch.tensor([[0, 3], [7, 0]]).to_sparse()
-    return [
-        outcome(s.mul_, 1.5),
-        outcome(s.add_, torch.ones(2, 2).to_sparse()),
-        outcome(s.div_, 2),
-        s.to_dense(),
-    ]
+    return [outcome(s.mul_, 1.5), outcome(s.add_, torch.ones(2, 2).to_sparse()), outcome(s.div_, 2), s.to_dense()]
 
 
 @like_torch.found_in("torch tests")
@@ -619,12 +580,7 @@ def a_function_that_keeps_zeros_is_there_in_place_for_sparse_tensors(torch):
 @like_torch.found_in("torch tests")
 def sparse_bools_are_not_subtracted(torch):
     bits, numbers = torch.tensor([True, False]).to_sparse(), torch.tensor([1, 2]).to_sparse()
-    return [
-        outcome(operator.sub, a, b)
-        for a in (bits, numbers)
-        for b in (bits, numbers)
-        if bits is a or bits is b
-    ]
+    return [outcome(operator.sub, a, b) for a in (bits, numbers) for b in (bits, numbers) if bits is a or bits is b]
 
 
 @like_torch.found_in("torch tests")
@@ -641,12 +597,7 @@ def a_factor_of_another_kind_is_refused_beside_sparse_tensors(torch):
 def test_sparse_tensors_that_store_nothing():
     g = rushlight.sparse_coo_tensor([[0, 2]], [[1.0, 2.0], [3.0, 4.0]], (4, 2))
     for nothing in (rushlight.zeros_like(g), rushlight.empty_like(g), g.new().resize_as_(g)):
-        assert (nothing.shape, nothing.sparse_dim(), nothing._nnz(), nothing.is_sparse) == (
-            (4, 2),
-            1,
-            0,
-            True,
-        )
+        assert (nothing.shape, nothing.sparse_dim(), nothing._nnz(), nothing.is_sparse) == ((4, 2), 1, 0, True)
     assert g._nnz() == 2
     assert g.new().shape == (0,)
     assert g.is_same_size(rushlight.ones(4, 2))

@@ -70,14 +70,7 @@ def gradients(lib):
     y = t(lib.tensor([[1, 3], [0, 1]]))
     (y * y).sum().backward()
     g = t.weight.grad
-    found = [
-        repr(g),
-        repr(g.coalesce()),
-        g.to_dense(),
-        g.is_coalesced(),
-        (g * 2).to_dense(),
-        g.norm(),
-    ]
+    found = [repr(g), repr(g.coalesce()), g.to_dense(), g.is_coalesced(), (g * 2).to_dense(), g.norm()]
     t.weight.grad = None
     (t(lib.tensor([1])).sum() + t.weight.sum()).backward()  # a dense one comes too
     found.append(t.weight.grad.clone())
@@ -89,14 +82,9 @@ def gradients(lib):
     found.append(t.weight.grad)
     t.weight.grad = lib.sparse_coo_tensor([[4]], lib.ones(1, 2), (6, 2))
     t(lib.tensor([1])).sum().backward()
-    found += [
-        t.weight.grad.to_dense(),
-        repr(lib.autograd.grad(t(lib.tensor([2])).sum(), t.weight)[0]),
-    ]
+    found += [t.weight.grad.to_dense(), repr(lib.autograd.grad(t(lib.tensor([2])).sum(), t.weight)[0])]
     found.append(
-        lib.autograd.grad(t(lib.tensor([2, 3])).pow(3).sum(), t.weight, create_graph=True)[0]
-        .to_dense()
-        .detach()
+        lib.autograd.grad(t(lib.tensor([2, 3])).pow(3).sum(), t.weight, create_graph=True)[0].to_dense().detach()
     )
     t.zero_grad(set_to_none=False)
     return [*found, t.weight.grad._nnz()]
@@ -107,12 +95,7 @@ def bags(lib):
     found = []
     for mode in ("sum", "mean"):
         bag = lib.nn.EmbeddingBag(
-            6,
-            2,
-            mode=mode,
-            sparse=True,
-            _weight=lib.linspace(-1.0, 1.0, 12).reshape(6, 2).clone(),
-            padding_idx=4,
+            6, 2, mode=mode, sparse=True, _weight=lib.linspace(-1.0, 1.0, 12).reshape(6, 2).clone(), padding_idx=4
         )
         (bag(lib.tensor([1, 4, 5, 1]), lib.tensor([0, 3])) ** 2).sum().backward()
         found += [bag.weight.grad.is_sparse, bag.weight.grad.to_dense()]
@@ -149,28 +132,13 @@ test_like_torch = program.test()
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "Adam",
-        "AdamW",
-        "RMSprop",
-        "Adamax",
-        "NAdam",
-        "RAdam",
-        "Rprop",
-        "ASGD",
-        "Adadelta",
-        "Adafactor",
-        "Muon",
-    ],
+    "name", ["Adam", "AdamW", "RMSprop", "Adamax", "NAdam", "RAdam", "Rprop", "ASGD", "Adadelta", "Adafactor", "Muon"]
 )
 def test_other_optimizers_refuse(name):
     t = table(rushlight)
     t(rushlight.tensor([1])).sum().backward()
     before = t.weight.detach().clone()
-    with pytest.raises(
-        RuntimeError, match=f"{name} does not support sparse gradients, please consider SparseAdam"
-    ):
+    with pytest.raises(RuntimeError, match=f"{name} does not support sparse gradients, please consider SparseAdam"):
         getattr(optim, name)(t.parameters()).step()
     assert rushlight.equal(t.weight, before)
 
@@ -179,28 +147,19 @@ def test_refused():
     t = table(rushlight)
     t(rushlight.tensor([1])).sum().backward()
     for name in ("SGD", "Adagrad"):
-        with pytest.raises(
-            RuntimeError, match="weight_decay option is not compatible with sparse gradients"
-        ):
+        with pytest.raises(RuntimeError, match="weight_decay option is not compatible with sparse gradients"):
             getattr(optim, name)(t.parameters(), weight_decay=0.1).step()
     optimizer = optim.SparseAdam(t.parameters())
     t.weight.grad = rushlight.ones(6, 2)
-    with pytest.raises(
-        RuntimeError,
-        match="SparseAdam does not support dense gradients, please consider Adam instead",
-    ):
+    with pytest.raises(RuntimeError, match="SparseAdam does not support dense gradients, please consider Adam instead"):
         optimizer.step()
     for settings in ({"lr": 0}, {"eps": 0}, {"betas": (1.0, 0.9)}):
         with pytest.raises(ValueError, match="Invalid"):
             optim.SparseAdam(t.parameters(), **settings)
     with pytest.raises(ValueError, match="SparseAdam requires dense parameter tensors"):
         optim.SparseAdam([rushlight.eye(2).to_sparse().requires_grad_()])
-    with pytest.raises(
-        RuntimeError, match="scale_grad_by_freq not supported with sparse gradients"
-    ):
-        nn.functional.embedding(
-            rushlight.tensor([1]), t.weight, scale_grad_by_freq=True, sparse=True
-        )
+    with pytest.raises(RuntimeError, match="scale_grad_by_freq not supported with sparse gradients"):
+        nn.functional.embedding(rushlight.tensor([1]), t.weight, scale_grad_by_freq=True, sparse=True)
     with pytest.raises(ValueError, match="max mode does not support sparse weights"):
         nn.functional.embedding_bag(rushlight.tensor([[1]]), t.weight, mode="max", sparse=True)
 
@@ -233,8 +192,7 @@ def test_saved_and_gone_on():
 
 
 def test_where_it_stays_dense():
-    """Of what is no leaf, inside vmap and in a compiled step the gradient is dense, and the
-    same."""
+    """Of what is no leaf, inside vmap and in a compiled step the gradient is dense, and the same."""
     index = rushlight.tensor([1, 1])
 
     def loss(w):
@@ -246,9 +204,7 @@ def test_where_it_stays_dense():
     loss(w * 1).backward()
     assert not w.grad.is_sparse
     assert np.allclose(w.grad, expected)
-    found = rushlight.func.vmap(rushlight.func.grad(loss))(
-        rushlight.stack([w.detach(), w.detach()])
-    )
+    found = rushlight.func.vmap(rushlight.func.grad(loss))(rushlight.stack([w.detach(), w.detach()]))
     assert np.allclose(found[1], expected)
     w.grad = None
 
@@ -261,8 +217,7 @@ def test_where_it_stays_dense():
         step()
     assert np.allclose(w.grad.to_dense(), expected)
     assert gradcheck(
-        lambda v: nn.functional.embedding(index, v * 1, sparse=True),
-        (w.detach().double().requires_grad_(),),
+        lambda v: nn.functional.embedding(index, v * 1, sparse=True), (w.detach().double().requires_grad_(),)
     )
 
 
@@ -274,9 +229,7 @@ def accumulated(t):
     total = t.zeros_like(w.weight.detach())
     total.add_(g.new(g._indices(), g._values().pow(2), g.size()))
     std = total.sparse_mask(g)
-    w.weight.data.add_(
-        g.new(g._indices(), g._values() / std._values().sqrt(), g.size()), alpha=-0.5
-    )
+    w.weight.data.add_(g.new(g._indices(), g._values() / std._values().sqrt(), g.size()), alpha=-0.5)
     return w.weight.detach()
 
 

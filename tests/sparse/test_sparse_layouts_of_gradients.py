@@ -13,9 +13,7 @@ SOURCES = {
     "dense": lambda t: leaf_and(t, t.tensor(ROWS), lambda x: x.to_sparse()),
     "dense to csr": lambda t: leaf_and(t, t.tensor(ROWS), lambda x: x.to_sparse_csr()),
     "values": lambda t: leaf_and(
-        t,
-        t.tensor([1.0, 2.0, 3.0]),
-        lambda v: t.sparse_coo_tensor([[0, 1, 0], [0, 1, 2]], v, (2, 3)),
+        t, t.tensor([1.0, 2.0, 3.0]), lambda v: t.sparse_coo_tensor([[0, 1, 0], [0, 1, 2]], v, (2, 3))
     ),
     "coo": lambda t: leaf_and(t, t.tensor(ROWS).to_sparse(), lambda s: s),
     "csr": lambda t: leaf_and(t, t.tensor(ROWS).to_sparse_csr(), lambda s: s),

@@ -1,6 +1,4 @@
-"""What the tests of convolution's ways have in common: problems of all shapes, and the results of
-im2col in float64.
-"""
+"""What the tests of convolution's ways have in common: problems of all shapes, and the results of im2col in float64."""
 
 from __future__ import annotations
 
@@ -22,9 +20,7 @@ im2col = SimpleNamespace(**{op: getattr(reference, f"{op}_im2col") for op in OPS
 def problem(seed, images, channels, filters, groups, size, kernel, stride, padding, dilation):
     rng = np.random.default_rng(seed)
     normal = lambda *shape: rng.standard_normal(shape, np.float32)
-    s = SimpleNamespace(
-        x=normal(images, groups * channels, *size), w=normal(groups * filters, channels, *kernel)
-    )
+    s = SimpleNamespace(x=normal(images, groups * channels, *size), w=normal(groups * filters, channels, *kernel))
     s.forward, s.back, s.weights = plans(s.x, s.w, stride, padding, dilation, groups)
     s.g, s.bias = normal(images, groups * filters, *s.forward.out), normal(groups * filters)
     return s
@@ -36,9 +32,7 @@ def plans(x, w, *how):
 
 
 def chosen(*how, dtype=np.float32):
-    """The functions of the ways that suit a convolution with a plan of these numbers, the fastest
-    first.
-    """
+    """The functions of the ways that suit a convolution with a plan of these numbers, the fastest first."""
     ways, _ = conv_of_plan.suiting(plan("conv", np.dtype(dtype), np.dtype(dtype), *how))
     return [way.compute for way in ways]
 
@@ -50,17 +44,10 @@ def input_grad(way, s):
 
 @st.composite
 def windows(draw, widest=5, room=9, length=9):
-    """size, kernel, stride, padding, dilation of 1 to 3 dimensions, of which at least one window
-    fits.
-    """
+    """size, kernel, stride, padding, dilation of 1 to 3 dimensions, of which at least one window fits."""
     n = draw(st.integers(1, 3))
     numbers = lambda low, high: tuple([draw(st.integers(low, high)) for _ in range(n)])
-    kernel, stride, padding, dilation = (
-        numbers(1, widest),
-        numbers(1, 3),
-        numbers(0, 3),
-        numbers(1, 3),
-    )
+    kernel, stride, padding, dilation = numbers(1, widest), numbers(1, 3), numbers(0, 3), numbers(1, 3)
     least = [max(1, d * (k - 1) + 1 - 2 * p) for k, d, p in zip(kernel, dilation, padding)]
     size = tuple([low + draw(st.integers(0, length if n == 1 else room)) for low in least])
     assert min(window_counts(size, kernel, stride, padding, dilation)) > 0
@@ -75,15 +62,11 @@ def innermost(a):
 def near(ours, theirs, far=2e-5):
     assert ours.dtype == np.float32
     assert ours.shape == theirs.shape
-    np.testing.assert_allclose(
-        ours, theirs, rtol=far / 2, atol=far * (1 + np.abs(theirs).max(initial=0))
-    )
+    np.testing.assert_allclose(ours, theirs, rtol=far / 2, atol=far * (1 + np.abs(theirs).max(initial=0)))
 
 
 def results(way, s):
-    """Of a way of convolution: with a bias and without, and the gradients of the weights and of the
-    input.
-    """
+    """Of a way of convolution: with a bias and without, and the gradients of the weights and of the input."""
     return [
         way.conv(s.forward, s.x, s.w),
         way.conv(s.forward, s.x, s.w, s.bias),
@@ -103,15 +86,11 @@ def check(way, s, near=near):
 
 
 def on_three_cores(way, s, monkeypatch, near=near):
-    """As `check`, and a gradient of the weights that is the same, to the last bit, whichever part
-    ends first.
-    """
+    """As `check`, and a gradient of the weights that is the same, to the last bit, whichever part ends first."""
     monkeypatch.setattr(parallel, "cores", lambda: 3)
     check(way, s, near)
     made = []
     for turn in (list, lambda calls: list(reversed(calls))):
-        monkeypatch.setattr(
-            parallel.pool, "run", lambda part, calls, turn=turn: [part(*c) for c in turn(calls)]
-        )
+        monkeypatch.setattr(parallel.pool, "run", lambda part, calls, turn=turn: [part(*c) for c in turn(calls)])
         made.append(way.conv_weight_grad(s.weights, s.g, s.x))
     np.testing.assert_array_equal(*made)

@@ -1,6 +1,6 @@
-"""A program that trains, saves and loads in a Python without what some machines lack: modules of
-Python's own that need a library (ssl, sqlite3, lzma, bz2, readline, ctypes), or POSIX (resource,
-fcntl, fork), or processes. tests/test_import.py runs the program in a fresh interpreter."""
+"""A program that trains, saves and loads in a Python without what some machines lack: modules of Python's own that need
+a library (ssl, sqlite3, lzma, bz2, readline, ctypes), or POSIX (resource, fcntl, fork), or processes.
+tests/test_import.py runs the program in a fresh interpreter."""
 
 from __future__ import annotations
 

@@ -10,9 +10,7 @@ from rushlight import Tensor
 from rushlight.autograd import grad
 from tests.table.samples.by_hand import Constant
 
-TOLERANCE = dict.fromkeys(
-    ["float32", "complex64"], (1e-5, 1e-6)
-)  # relative, absolute; else (1e-9, 1e-11)
+TOLERANCE = dict.fromkeys(["float32", "complex64"], (1e-5, 1e-6))  # relative, absolute; else (1e-9, 1e-11)
 
 
 def put_into(value, tensor):
@@ -90,9 +88,7 @@ def check_all(pairs, check):
 def agree(ours, expected, where="result", rtol=None):
     """AssertionError unless structure, dtypes, shapes and values are the same."""
     if isinstance(expected, list):
-        assert isinstance(ours, (list, tuple)), (
-            f"{where}: {type(ours).__name__}, not {len(expected)} results"
-        )
+        assert isinstance(ours, (list, tuple)), f"{where}: {type(ours).__name__}, not {len(expected)} results"
         assert len(ours) == len(expected), f"{where}: {len(ours)} results, not {len(expected)}"
         for i, (a, b) in enumerate(zip(ours, expected)):
             agree(a, b, f"{where}[{i}]", rtol)
@@ -108,8 +104,6 @@ def agree_arrays(a, b, where, rtol):
     assert a.shape == b.shape, f"{where}: shape {a.shape}, not {b.shape}"
     if b.dtype.kind in "fc":
         usual, atol = TOLERANCE.get(b.dtype.name, (1e-9, 1e-11))
-        assert np.allclose(a, b, rtol or usual, atol, equal_nan=True), (
-            f"{where}: {a.tolist()}, not {b.tolist()}"
-        )
+        assert np.allclose(a, b, rtol or usual, atol, equal_nan=True), f"{where}: {a.tolist()}, not {b.tolist()}"
     else:
         assert np.array_equal(a, b), f"{where}: {a.tolist()}, not {b.tolist()}"

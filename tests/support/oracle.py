@@ -21,8 +21,7 @@ def torch_or_none():
 
 
 def encode(value):
-    """Tensors, arrays, numbers, text and nests of them -> JSON. Floats go as text with all their
-    digits."""
+    """Tensors, arrays, numbers, text and nests of them -> JSON. Floats go as text with all their digits."""
     if hasattr(value, "detach"):
         return encode_tensor(value)
     if isinstance(value, np.ndarray):
@@ -35,10 +34,7 @@ def encode(value):
         return {"complex": [value.real, value.imag]}
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    raise TypeError(
-        f"oracle: cannot write {type(value).__name__} to a golden file; return tensors, numbers "
-        "or text"
-    )
+    raise TypeError(f"oracle: cannot write {type(value).__name__} to a golden file; return tensors, numbers or text")
 
 
 def encode_tensor(tensor):
@@ -52,9 +48,7 @@ def flat(array):
     if array.dtype.kind == "c":
         return [[z.real, z.imag] for z in array.ravel().tolist()]
     if array.dtype == np.float32:
-        return [
-            float(str(x)) for x in array.ravel()
-        ]  # the fewest digits that name it: half as many
+        return [float(str(x)) for x in array.ravel()]  # the fewest digits that name it: half as many
     return array.ravel().tolist()
 
 
@@ -63,11 +57,7 @@ def decode(value):
     if isinstance(value, dict):
         if "dtype" in value:
             name = {"bfloat16": "float32"}.get(value["dtype"], value["dtype"])
-            data = (
-                [complex(*z) for z in value["data"]]
-                if name.startswith("complex")
-                else value["data"]
-            )
+            data = [complex(*z) for z in value["data"]] if name.startswith("complex") else value["data"]
             return np.array(data, dtype=name).reshape(value["shape"])
         if "complex" in value:
             return complex(*value["complex"])
@@ -77,9 +67,7 @@ def decode(value):
     return value
 
 
-PRINTED = re.compile(
-    r" *-?\d+\.\d*(?:e[-+]?\d+)?"
-)  # a number with a point, and the spaces that align it
+PRINTED = re.compile(r" *-?\d+\.\d*(?:e[-+]?\d+)?")  # a number with a point, and the spaces that align it
 
 
 def outline(value):
@@ -91,20 +79,15 @@ def outline(value):
     if isinstance(value, (list, tuple)):
         return [outline(v) for v in value]
     if isinstance(value, dict):
-        return {
-            k: v if k in ("dtype", "shape") else None if k == "data" else outline(v)
-            for k, v in value.items()
-        }
+        return {k: v if k in ("dtype", "shape") else None if k == "data" else outline(v) for k, v in value.items()}
     return value
 
 
 class Oracle:
-    """`oracle(lambda torch: ...)` -> the answer as NumPy arrays, numbers or text, in lists and
-    dicts.
+    """`oracle(lambda torch: ...)` -> the answer as NumPy arrays, numbers or text, in lists and dicts.
 
-    With torch the function runs; without it the answer is read from tests/golden/<path of the
-    file>.json, under the test's name and the call's place in the test. So a test asks its questions
-    in a fixed order."""
+    With torch the function runs; without it the answer is read from tests/golden/<path of the file>.json, under the
+    test's name and the call's place in the test. So a test asks its questions in a fixed order."""
 
     def __init__(self, store, test, write):
         self.store, self.test, self.write, self.calls = store, test, write, 0
@@ -115,9 +98,7 @@ class Oracle:
         torch = torch_or_none()
         if torch is None:
             if key not in self.store:
-                pytest.skip(
-                    "torch is not installed and no golden answer was written (`make golden`)"
-                )
+                pytest.skip("torch is not installed and no golden answer was written (`make golden`)")
             return decode(self.store[key])
         answer = encode(ask(torch))
         if self.write:

@@ -1,5 +1,4 @@
-"""What a pass of rushlight.compile makes of a small program: its steps as text, before and
-after."""
+"""What a pass of rushlight.compile makes of a small program: its steps as text, before and after."""
 
 from __future__ import annotations
 
@@ -35,9 +34,7 @@ def compiled(f, *args, backend="numpy", **options):
 
 def ops(lines):
     """The names of the ops of some steps, in order."""
-    return [
-        re.search(r"(?:= |^)(\w+)\(", line)[1] for line in lines if not line.startswith("return")
-    ]
+    return [re.search(r"(?:= |^)(\w+)\(", line)[1] for line in lines if not line.startswith("return")]
 
 
 def agree(got, want, rtol=1e-5, atol=1e-6):

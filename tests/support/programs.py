@@ -1,5 +1,4 @@
-"""Small programs that are run with torch and with rushlight in its place, and must give the
-same."""
+"""Small programs that are run with torch and with rushlight in its place, and must give the same."""
 
 from __future__ import annotations
 
@@ -11,8 +10,7 @@ from rushlight import Tensor
 
 
 def like_torch(oracle, program):
-    """Fail unless `program(torch)` and `program(rushlight)` return the same: tensors, numbers,
-    text, lists of them."""
+    """Fail unless `program(torch)` and `program(rushlight)` return the same: tensors, numbers, text, lists of them."""
     compare(program(rushlight), oracle(program), "result")
 
 
@@ -30,13 +28,9 @@ def compare(ours, theirs, where):
         a = ours.detach()._array
         assert (a.dtype, a.shape) == (theirs.dtype, theirs.shape), f"{where}: {a!r}, not {theirs!r}"
         tolerance = 1e-5 if a.dtype in (np.float32, np.complex64) else 1e-10
-        assert np.allclose(a, theirs, tolerance, tolerance, equal_nan=True), (
-            f"{where}: {a}, not {theirs}"
-        )
+        assert np.allclose(a, theirs, tolerance, tolerance, equal_nan=True), f"{where}: {a}, not {theirs}"
     elif isinstance(theirs, float):
-        assert np.isclose(ours, theirs, 1e-6, 1e-9, equal_nan=True), (
-            f"{where}: {ours}, not {theirs}"
-        )
+        assert np.isclose(ours, theirs, 1e-6, 1e-9, equal_nan=True), f"{where}: {ours}, not {theirs}"
     else:
         assert ours == theirs, f"{where}: {ours!r}, not {theirs!r}"
 
@@ -103,8 +97,7 @@ def outcome(function, *args, **kwargs):
 
 
 def skip_other_stream(torch):
-    """Skip where torch draws dropout's masks from MKL's stream, as on some Intel CPUs; rushlight
-    takes the others'."""
+    """Skip where torch draws dropout's masks from MKL's stream, as on some Intel CPUs; rushlight takes the others'."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
         if torch.zeros(5).bernoulli_().tolist() != [0, 0, 1, 0, 0]:

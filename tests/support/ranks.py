@@ -1,9 +1,9 @@
-"""Processes that are the ranks of a world, for tests of torch.distributed: with rushlight on MPI,
-or with torch on gloo. With MPIEXEC="mpiexec --oversubscribe" in the environment mpiexec starts them:
-an MPI that is not made from MPICH, as Open MPI, needs it.
+"""Processes that are the ranks of a world, for tests of torch.distributed: with rushlight on MPI, or with torch on
+gloo. With MPIEXEC="mpiexec --oversubscribe" in the environment mpiexec starts them: an MPI that is not made from MPICH,
+as Open MPI, needs it.
 
-`ranks(2)(function, *args)` runs `function(torch, dist, *args)` on each rank and returns what each
-has returned. The processes are kept for the next test; after a failure they are started anew."""
+`ranks(2)(function, *args)` runs `function(torch, dist, *args)` on each rank and returns what each has returned. The
+processes are kept for the next test; after a failure they are started anew."""
 
 from __future__ import annotations
 
@@ -25,14 +25,12 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = {"rushlight": 20, "torch": 120}  # torch takes long to load what DDP needs
 TORCHS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-needs_mpi = pytest.mark.skipif(
-    find_spec("mpi4py") is None, reason="mpi4py is not installed: pip install mpi4py mpich"
-)
+needs_mpi = pytest.mark.skipif(find_spec("mpi4py") is None, reason="mpi4py is not installed: pip install mpi4py mpich")
 
 
 def free_port():
-    """A port that no server has, below those that the system gives to connections (from 32768 on):
-    no process takes it before the world starts."""
+    """A port that no server has, below those that the system gives to connections (from 32768 on): no process takes it
+    before the world starts."""
     while True:
         port = random.SystemRandom().randrange(20_000, 32_000)
         try:
@@ -92,9 +90,7 @@ class Ranks:
             command = [*os.environ["MPIEXEC"].split(), "-n", str(size), sys.executable]
             command += ["-m", "tests.support.ranks", "rushlight", listener.address]
             self.processes = [subprocess.Popen(command, env=variables, cwd=ROOT)]
-            listener._listener._socket.settimeout(
-                self.seconds
-            )  # a rank that fails does not connect
+            listener._listener._socket.settimeout(self.seconds)  # a rank that fails does not connect
             pipes = [listener.accept() for _ in range(size)]
         self.pipes = [pipe for _, pipe in sorted((pipe.recv(), pipe) for pipe in pipes)]
 

@@ -32,11 +32,7 @@ def test_nests_survive():
 
 
 def test_torch_tensors_survive(torch):
-    values = [
-        torch.tensor([1.0, 0.1]).bfloat16(),
-        torch.tensor([1j]).conj(),
-        torch.arange(3, dtype=torch.int8),
-    ]
+    values = [torch.tensor([1.0, 0.1]).bfloat16(), torch.tensor([1j]).conj(), torch.arange(3, dtype=torch.int8)]
     back = decode(json.loads(json.dumps(encode(values))))
     assert [a.tolist() for a in back] == [v.tolist() for v in values]
 

@@ -1,7 +1,7 @@
 """Compiled equals eager, for every op: forward and gradient, with other numbers at each call.
 
-What cannot become a program runs as it is and says why; never may a program keep the numbers of the
-run it was made of."""
+What cannot become a program runs as it is and says why; never may a program keep the numbers of the run it was made
+of."""
 
 from __future__ import annotations
 
@@ -27,10 +27,7 @@ def with_gradients(function, args, kwargs):
         rest = iter(tensors)
         a, k = (put_into(v, lambda _: next(rest)) for v in (args, kwargs))
         outs = arrays_in(function(*a, **k))
-        chosen, leaves = (
-            [t for t in outs if t.requires_grad],
-            [t for t in tensors if t.requires_grad],
-        )
+        chosen, leaves = [t for t in outs if t.requires_grad], [t for t in tensors if t.requires_grad]
         seeds = [rushlight.ones_like(t) for t in chosen]
         grads = grad(chosen, leaves, seeds, allow_unused=True) if chosen and leaves else ()
         return [t.detach() for t in outs] + [g for g in grads if g is not None]
@@ -76,14 +73,11 @@ def test_compiled_equals_eager(name):
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        check_all(
-            [(sample, None) for sample in SAMPLES[name][:3] if takes(function, sample)], check
-        )
+        check_all([(sample, None) for sample in SAMPLES[name][:3] if takes(function, sample)], check)
 
 
 def test_most_ops_become_programs():
-    """After the others, where they ran in this process: falling back is safe, but not what the
-    compiler is for."""
+    """After the others, where they ran in this process: falling back is safe, but not what the compiler is for."""
     if sum(REASONS.values()) < 500:
         pytest.skip("only some ops were tried here")
     assert REASONS["compiled"] > 0.7 * sum(REASONS.values()), REASONS

@@ -11,16 +11,7 @@ import rushlight
 from rushlight import Tensor
 from rushlight.core.table import TABLE, in_namespace
 from rushlight.kernels.index import HERE
-from tests.support.op_calls import (
-    agree,
-    arrays_in,
-    call,
-    check_all,
-    fixed,
-    gradients,
-    varies,
-    weights,
-)
+from tests.support.op_calls import agree, arrays_in, call, check_all, fixed, gradients, varies, weights
 from tests.table.samples import INTERNAL, NAMES, SAMPLES, function_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::UserWarning")
@@ -34,9 +25,7 @@ def merged(key, tensors):
 
 def functional(name, *args, **how):
     """A reference in torch.nn.functional, of the same arguments but for what is given here."""
-    return lambda torch, *inputs, **more: getattr(torch.nn.functional, name)(
-        *inputs, *args, **more, **how
-    )
+    return lambda torch, *inputs, **more: getattr(torch.nn.functional, name)(*inputs, *args, **more, **how)
 
 
 def normalized(torch, x, w, b, dims, eps):
@@ -45,9 +34,7 @@ def normalized(torch, x, w, b, dims, eps):
 
 def pooled(name):
     """max_pool and its like for as many dimensions as the setting has numbers."""
-    return lambda torch, x, size, *more: getattr(torch.nn.functional, f"{name}{len(size)}d")(
-        x, size, *more
-    )
+    return lambda torch, x, size, *more: getattr(torch.nn.functional, f"{name}{len(size)}d")(x, size, *more)
 
 
 # What torch calls the ops that it has under other names.
@@ -84,9 +71,7 @@ REFERENCE = {
     "gelu_tanh": functional("gelu", approximate="tanh"),
     "log_sigmoid": functional("logsigmoid"),
     "layer_norm": normalized,
-    "batch_norm": lambda torch, x, w, b, dims, eps: torch.nn.functional.batch_norm(
-        x, None, None, w, b, True, 0.1, eps
-    ),
+    "batch_norm": lambda torch, x, w, b, dims, eps: torch.nn.functional.batch_norm(x, None, None, w, b, True, 0.1, eps),
     "frozen_batch_norm": lambda torch, x, w, b, mu, var, eps: torch.nn.functional.batch_norm(
         x, mu, var, w, b, False, 0.0, eps
     ),
@@ -135,16 +120,8 @@ NO_MEASURE = {
     ("log_softmax/3", "int64"): "as above",
     ("log_softmax/3", "bool"): "as above",
 }
-UP_TO_SIGN = {
-    "linalg_eigh",
-    "linalg_eig",
-    "linalg_svd",
-    "svd",
-}  # or phase: vectors that no definition turns
-LOOSE = {
-    "hardsigmoid": 1e-7,
-    "hardswish": 1e-7,
-}  # their gradients are divided by 6 in single precision
+UP_TO_SIGN = {"linalg_eigh", "linalg_eig", "linalg_svd", "svd"}  # or phase: vectors that no definition turns
+LOOSE = {"hardsigmoid": 1e-7, "hardswish": 1e-7}  # their gradients are divided by 6 in single precision
 
 
 def torch_answers(oracle, name, dtype, ask):
@@ -162,15 +139,7 @@ def torch_answers(oracle, name, dtype, ask):
 def refusable(ask, *args):
     try:
         return ask(*args)
-    except (
-        RuntimeError,
-        TypeError,
-        ValueError,
-        IndexError,
-        AttributeError,
-        NotImplementedError,
-        ZeroDivisionError,
-    ):
+    except (RuntimeError, TypeError, ValueError, IndexError, AttributeError, NotImplementedError, ZeroDivisionError):
         return "refused"
 
 
@@ -194,42 +163,26 @@ def test_values_shapes_and_dtypes_are_torchs(oracle, name, dtype):
 
     def check(sample, expected):
         made = compared(name, call(ours, sample, dtype, fixed)[0])
-        agree(
-            made if isinstance(expected, list) or not isinstance(made, tuple) else made[0], expected
-        )
+        agree(made if isinstance(expected, list) or not isinstance(made, tuple) else made[0], expected)
 
     check_all(torch_answers(oracle, name, dtype, ask), check)
 
 
 def torch_gradients(torch, function, sample, dtype):
     """Which results require grad, and the gradients of all tensors that went in."""
-    made, inside = call(
-        function, sample, dtype, lambda a: torch.from_numpy(np.array(a)).requires_grad_(varies(a))
-    )
+    made, inside = call(function, sample, dtype, lambda a: torch.from_numpy(np.array(a)).requires_grad_(varies(a)))
     outs = arrays_in(made)
     chosen = [t for t in outs if t.requires_grad]
     leaves = [t for t in inside if t.requires_grad]
-    seeds = [
-        torch.from_numpy(weights(t.shape, t.detach().resolve_conj().numpy().dtype)) for t in chosen
-    ]
-    grads = (
-        torch.autograd.grad(chosen, leaves, seeds, allow_unused=True) if chosen and leaves else ()
-    )
+    seeds = [torch.from_numpy(weights(t.shape, t.detach().resolve_conj().numpy().dtype)) for t in chosen]
+    grads = torch.autograd.grad(chosen, leaves, seeds, allow_unused=True) if chosen and leaves else ()
     return {
         "requires": [t.requires_grad for t in outs],
-        "grads": [
-            torch.zeros_like(t) if g is None or g._is_zerotensor() else g
-            for t, g in zip(leaves, grads)
-        ],
+        "grads": [torch.zeros_like(t) if g is None or g._is_zerotensor() else g for t, g in zip(leaves, grads)],
     }
 
 
-SEVERAL = {
-    "layer_norm",
-    "batch_norm",
-    "frozen_batch_norm",
-    "max_pool",
-}  # with outputs that torch keeps to itself
+SEVERAL = {"layer_norm", "batch_norm", "frozen_batch_norm", "max_pool"}  # with outputs that torch keeps to itself
 WRONG_IN_TORCH = {
     "as_strided_scatter",  # 2.13: passes gradient where src was written, and none elsewhere
     "cholesky_solve",
@@ -270,10 +223,7 @@ def test_views_share_memory_where_torchs_do(oracle, name):
 
     def check(sample, expected):
         made, inside = call(ours, sample, "float64", fixed)
-        found = [
-            t.numel() == 0 or any(np.shares_memory(t._array, i._array) for i in inside)
-            for t in arrays_in(made)
-        ]
+        found = [t.numel() == 0 or any(np.shares_memory(t._array, i._array) for i in inside) for t in arrays_in(made)]
         assert found[: len(expected)] == expected, f"shares memory: {found}, not {expected}"
         for t in arrays_in(made):
             if t._is_view():  # of an argument, or of what the function made on its way
@@ -309,37 +259,18 @@ def test_out_is_filled_where_torch_takes_it(oracle, name):
     def ask(torch, function, sample):
         made, _ = call(function, sample, "float64", torch.from_numpy)
         blank = [torch.empty_like(t) for t in arrays_in(made)]
-        call(
-            function,
-            sample,
-            "float64",
-            torch.from_numpy,
-            out=tuple(blank) if isinstance(made, tuple) else blank[0],
-        )
+        call(function, sample, "float64", torch.from_numpy, out=tuple(blank) if isinstance(made, tuple) else blank[0])
         return "takes it"
 
     def check(sample, _):
         made, _ = call(ours, sample, "float64", fixed)
         outs = arrays_in(made)
-        for shape in {
-            tuple(outs[0].shape),
-            (7,),
-        }:  # an out= of another shape is given the right one
+        for shape in {tuple(outs[0].shape), (7,)}:  # an out= of another shape is given the right one
             blank = [rushlight.ones(shape, dtype=t.dtype) for t in outs]
-            back = call(
-                ours,
-                sample,
-                "float64",
-                fixed,
-                out=tuple(blank) if isinstance(made, tuple) else blank[0],
-            )[0]
+            back = call(ours, sample, "float64", fixed, out=tuple(blank) if isinstance(made, tuple) else blank[0])[0]
             agree(blank, [t._array for t in outs], f"out= of shape {shape}")
-            if back is not None or not name.endswith(
-                "_copy"
-            ):  # torch's unbind_copy(out=) returns nothing
-                assert all(a is b for a, b in zip(arrays_in(back), blank)), (
-                    "out= is not what is returned"
-                )
+            if back is not None or not name.endswith("_copy"):  # torch's unbind_copy(out=) returns nothing
+                assert all(a is b for a, b in zip(arrays_in(back), blank)), "out= is not what is returned"
                 assert type(back) is type(made)
 
     check_all(torch_answers(oracle, name, "float64", ask), check)

@@ -1,5 +1,5 @@
-"""Whatever is written to after an op has run, its inputs or its outputs: backward says so, or gives
-the same gradients."""
+"""Whatever is written to after an op has run, its inputs or its outputs: backward says so, or gives the same
+gradients."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ REFUSED = ("modified by an inplace operation", "more than one element of the wri
 
 
 def written(name, sample, number):
-    """The gradients after a write to the tensor of this number (none: None), and how many tensors
-    there are."""
+    """The gradients after a write to the tensor of this number (none: None), and how many tensors there are."""
     leaves = []
 
     def tensor(array):
@@ -50,11 +49,7 @@ def test_no_write_gives_other_gradients(name):
     for sample in SAMPLES[name][:2]:
         try:
             expected, count = written(name, sample, None)
-        except (
-            RuntimeError,
-            TypeError,
-            NotImplementedError,
-        ):  # no double precision, nothing to differentiate
+        except (RuntimeError, TypeError, NotImplementedError):  # no double precision, nothing to differentiate
             continue
         for number in range(count):
             try:

@@ -70,8 +70,7 @@ for i in range(40):
     ),
     "softmax, then a view": (
         "softmax-before-cross-entropy",
-        "train(classifier(), lambda m, p: "
-        "nn.CrossEntropyLoss()(m(x[p]).softmax(1).view(-1, 3), y[p]))",
+        "train(classifier(), lambda m, p: nn.CrossEntropyLoss()(m(x[p]).softmax(1).view(-1, 3), y[p]))",
     ),
     "log_softmax twice": (
         "log-softmax-twice",

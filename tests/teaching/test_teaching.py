@@ -56,18 +56,11 @@ def run(program, *args):
 def test_the_command_line_keeps_stdout_and_names_the_line(tmp_path):
     program = tmp_path / "train.py"
     name, text = PLANTED["no zero_grad"]
-    text = (
-        START.replace("rushlight", "torch")
-        + text
-        + "print(model(x).sum().item())\nraise SystemExit(3)"
-    )
+    text = START.replace("rushlight", "torch") + text + "print(model(x).sum().item())\nraise SystemExit(3)"
     program.write_text(text)
     plain, taught = run(program), run(program, "--teach")
     assert (taught.stdout, taught.returncode) == (plain.stdout, plain.returncode)
-    line = (
-        text.split("\n").index("    optimizer.step()", text[: text.index("model = ")].count("\n"))
-        + 1
-    )
+    line = text.split("\n").index("    optimizer.step()", text[: text.index("model = ")].count("\n")) + 1
     assert f"  at: {program}:{line}: optimizer.step()" in taught.stderr
     assert taught.stderr.splitlines()[-2:] == [
         "rushlight teach: 1 hint",

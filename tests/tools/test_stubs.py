@@ -1,5 +1,4 @@
-"""The stubs that editors and mypy read are those that the op table gives today, and mypy
-understands programs."""
+"""The stubs that editors and mypy read are those that the op table gives today, and mypy understands programs."""
 
 from __future__ import annotations
 
@@ -21,20 +20,15 @@ tool = runpy.run_path(str(ROOT / "tools" / "stubs.py"), run_name="stubs")
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """A folder with the stubs of today, by a fresh process: other tests load what a user may
-    not."""
+    """A folder with the stubs of today, by a fresh process: other tests load what a user may not."""
     folder = tmp_path_factory.mktemp("stubs")
-    subprocess.run(
-        [sys.executable, ROOT / "tools" / "stubs.py", folder], check=True, capture_output=True
-    )
+    subprocess.run([sys.executable, ROOT / "tools" / "stubs.py", folder], check=True, capture_output=True)
     return folder
 
 
 @pytest.mark.parametrize("name", tool["STUBS"])
 def test_stubs_are_up_to_date(name, written):
-    assert (ROOT / "rushlight" / name).read_text() == (written / name).read_text(), (
-        "run `make stubs`"
-    )
+    assert (ROOT / "rushlight" / name).read_text() == (written / name).read_text(), "run `make stubs`"
 
 
 def test_types_are_shown():
@@ -53,10 +47,7 @@ def test_functions_are_shown():
     def h(a: int, /) -> str: ...
 
     stub = tool["definition"]
-    assert (
-        stub("f", f)
-        == "def f(a: Any, b: _int = ..., *rest: _float, c: _str = ..., **more: Any) -> Any: ..."
-    )
+    assert stub("f", f) == "def f(a: Any, b: _int = ..., *rest: _float, c: _str = ..., **more: Any) -> Any: ..."
     assert stub("g", g) == "def g(a: _bool, /, *, b: Any) -> None: ..."
     assert stub("h", h) == "def h(a: _int, /) -> _str: ..."
     assert stub("g", g, method=True) == "def g(self, *, b: Any) -> None: ..."
@@ -70,13 +61,10 @@ def test_entries_are_shown_with_their_formula():
         "def mul(input: _Tensor, other: _Operand, *, out: _Tensor | None = ...) -> _Tensor: "
         '"""out = input * other. The product."""'
     )
-    assert stub("unsqueeze", rushlight.unsqueeze, method=True).startswith(
-        "def unsqueeze(self, dim: _int) -> _Tensor: "
-    )
+    assert stub("unsqueeze", rushlight.unsqueeze, method=True).startswith("def unsqueeze(self, dim: _int) -> _Tensor: ")
     assert stub("topk", rushlight.topk).startswith(
-        "def topk(input: _Tensor, k: _int, dim: _int = ..., largest: _bool = ..., sorted: _bool = "
-        "..., "
-        "*, out: Any = ...) -> _ValuesIndices: "
+        "def topk(input: _Tensor, k: _int, dim: _int = ..., largest: _bool = ..., sorted: _bool = ..., *, out: Any = "
+        "...) -> _ValuesIndices: "
     )
 
 
@@ -141,9 +129,7 @@ def checked(tmp_path_factory):
 def test_mypy_understands_a_program(checked):
     lines = PROGRAM.split("\n")
     expected = {i: line.partition("# ")[2] for i, line in enumerate(lines, 1) if "# " in line}
-    types = {
-        i: re.sub(r'note: Revealed type is "(.*)"', r"\1", said) for i, said in checked.items()
-    }
+    types = {i: re.sub(r'note: Revealed type is "(.*)"', r"\1", said) for i, said in checked.items()}
     assert {i: re.sub(r"rushlight\.(\w+\.)+", "", said) for i, said in types.items()} == expected
 
 
@@ -152,10 +138,7 @@ def test_packages_export_what_they_import(folder):
     """For `mypy --strict`, a name that is imported and not in `__all__` is not public."""
     tree = ast.parse((ROOT / "rushlight" / folder / "__init__.py").read_text())
     imported = {
-        alias.asname or alias.name
-        for node in tree.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
+        alias.asname or alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names
     }
     module = importlib.import_module(f"rushlight.{folder.replace('/', '.')}")
     assert {name for name in imported if not name.startswith("_")} <= {*module.__all__}

@@ -34,9 +34,7 @@ def checked(tool, *arguments):
 
 def mypy(*files):
     pytest.importorskip("mypy")
-    return checked(
-        "mypy", "--strict", "--config-file=", "--follow-imports=silent", "--no-incremental", *files
-    )
+    return checked("mypy", "--strict", "--config-file=", "--follow-imports=silent", "--no-incremental", *files)
 
 
 def pyright(*files):

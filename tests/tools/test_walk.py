@@ -24,9 +24,6 @@ def test_functions_are_counted_once_and_those_of_others_not_at_all():
     scope = {}
     exec(compile(text, "<a text>", "exec"), scope)
     found = walk.walked(scope["outer"])
-    assert {code.co_name: calls for code, calls in found.entered.items()} == {
-        "outer": 1,
-        "inner": 2,
-    }
+    assert {code.co_name: calls for code, calls in found.entered.items()} == {"outer": 1, "inner": 2}
     counts = found.counts()
     assert (counts["functions"], counts["files"], counts["calls"], counts["lines"]) == (2, 1, 3, 5)

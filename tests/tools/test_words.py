@@ -21,16 +21,8 @@ words = tool("words")
 @pytest.mark.parametrize(
     ("text", "hard"),
     [
-        (
-            "One run of backward: its nodes in order, and those of them that it goes to if it has "
-            "targets.",
-            True,
-        ),
-        (
-            "The nodes of one backward, newest first; `wanted`: those that lead to a target, None "
-            "for all.",
-            False,
-        ),
+        ("One run of backward: its nodes in order, and those of them that it goes to if it has targets.", True),
+        ("The nodes of one backward, newest first; `wanted`: those that lead to a target, None for all.", False),
         ("`it`, `its`, `them` and `those` are names here.", False),
         ("it " * 3 + "word " * 27, False),
         ("it " * 3 + "word " * 26, True),

@@ -8,14 +8,7 @@ import random
 import pytest
 
 from rushlight.base.threads import get_num_threads
-from rushlight.utils.benchmark import (
-    Compare,
-    Measurement,
-    TaskSpec,
-    Timer,
-    select_unit,
-    trim_sigfig,
-)
+from rushlight.utils.benchmark import Compare, Measurement, TaskSpec, Timer, select_unit, trim_sigfig
 
 WAYS = (
     "",
@@ -44,12 +37,7 @@ def many(b):
             for column in ("mul/sum", "bmm")[: 1 + (threads == 4 or row != "[1, 1]")]:
                 base = 10 ** rng.uniform(-5, -3)
                 times = [base * (1 + rng.uniform(0, 0.5)) for _ in range(rng.choice((1, 3, 8, 20)))]
-                task = {
-                    "label": "dot",
-                    "sub_label": row,
-                    "description": column,
-                    "num_threads": threads,
-                }
+                task = {"label": "dot", "sub_label": row, "description": column, "num_threads": threads}
                 made.append(measured(b, times, **task))
     return made
 
@@ -101,12 +89,7 @@ def test_colours_along_rows(oracle):
 
 def test_numbers_of_a_measurement():
     m = Measurement(10, [4e-5, 2e-5, 3e-5], TaskSpec("f(x)", "pass", label="squares"))
-    assert (m.median, m.iqr, m.label, m.title) == (
-        pytest.approx(3e-6),
-        pytest.approx(1e-6),
-        "squares",
-        "squares",
-    )
+    assert (m.median, m.iqr, m.label, m.title) == (pytest.approx(3e-6), pytest.approx(1e-6), "squares", "squares")
     assert m.has_warnings
     assert m.meets_confidence(0.5)
     assert [select_unit(t)[0] for t in (5e-8, 2e-6, 9.99e-4, 1e-3, 0.5, 1, 70)] == [
@@ -139,9 +122,7 @@ def test_the_timer_runs_the_statement():
     assert sum(found.raw_times) >= 0.02
     assert len(seen) >= 22 + found.number_per_run * len(found.raw_times)
     calls = []
-    found = timer.adaptive_autorange(
-        max_run_time=0.3, callback=lambda number, took: calls.append((number, took))
-    )
+    found = timer.adaptive_autorange(max_run_time=0.3, callback=lambda number, took: calls.append((number, took)))
     assert [took for _, took in calls] == found.raw_times
     assert {number for number, _ in calls} == {found.number_per_run}
 

@@ -34,9 +34,7 @@ def test_gradients(oracle, reentrant):
     def ask(lib):
         x = (lib.arange(6.0).reshape(2, 3) / 5).requires_grad_()
         w = (lib.arange(9.0).reshape(3, 3) / 7).requires_grad_()
-        y = tool(lib).checkpoint(
-            lambda x, n, w: network(lib, x * n, w), x.sin(), 2, w, use_reentrant=reentrant
-        )
+        y = tool(lib).checkpoint(lambda x, n, w: network(lib, x * n, w), x.sin(), 2, w, use_reentrant=reentrant)
         (y.cos() * w.sum()).sum().backward()
         return y.tolist(), x.grad.tolist(), w.grad.tolist()
 
@@ -97,9 +95,7 @@ def test_autocast_in_both_runs(oracle, reentrant):
 
         x = lib.ones(2, 2, requires_grad=True)
         with lib.autocast("cpu"):
-            y = tool(lib).checkpoint(
-                part, x, use_reentrant=reentrant, **({} if reentrant else {"early_stop": False})
-            )
+            y = tool(lib).checkpoint(part, x, use_reentrant=reentrant, **({} if reentrant else {"early_stop": False}))
         y.sum().backward()
         return seen
 
@@ -124,9 +120,7 @@ def test_keywords_containers_and_second_derivatives(oracle):
 def test_nested_and_modules(oracle):
     def ask(lib):
         lib.manual_seed(0)
-        model = lib.nn.Sequential(
-            lib.nn.Linear(3, 4), lib.nn.Tanh(), lib.nn.Dropout(0.5), lib.nn.Linear(4, 2)
-        )
+        model = lib.nn.Sequential(lib.nn.Linear(3, 4), lib.nn.Tanh(), lib.nn.Dropout(0.5), lib.nn.Linear(4, 2))
         x = lib.ones(2, 3)
         c = tool(lib).checkpoint
         y = c(lambda x: c(model, x, use_reentrant=False).sin(), x, use_reentrant=False)
@@ -141,19 +135,11 @@ def test_nested_and_modules(oracle):
 def test_sequential(oracle, reentrant, segments):
     def ask(lib):
         lib.manual_seed(1)
-        layers = [
-            lib.nn.Linear(3, 3),
-            lib.nn.Tanh(),
-            lib.nn.Linear(3, 3),
-            lib.nn.Sigmoid(),
-            lib.nn.Linear(3, 1),
-        ]
+        layers = [lib.nn.Linear(3, 3), lib.nn.Tanh(), lib.nn.Linear(3, 3), lib.nn.Sigmoid(), lib.nn.Linear(3, 1)]
         x = lib.ones(2, 3, requires_grad=True)
         runs = []
         layers[0].register_forward_hook(lambda *_: runs.append(1.0))
-        y = tool(lib).checkpoint_sequential(
-            lib.nn.Sequential(*layers), segments, x, use_reentrant=reentrant
-        )
+        y = tool(lib).checkpoint_sequential(lib.nn.Sequential(*layers), segments, x, use_reentrant=reentrant)
         y.sum().backward()
         return y.tolist(), x.grad.tolist(), runs, layers[0].weight.grad.tolist()
 
@@ -195,31 +181,19 @@ def test_contexts_for_the_runs():
             entered.append(f"not {self.name}")
 
     x = rushlight.ones(2, requires_grad=True)
-    y = module.checkpoint(
-        lambda x: x.exp(),
-        x,
-        use_reentrant=False,
-        context_fn=lambda: (Note("first"), Note("second")),
-    )
+    y = module.checkpoint(lambda x: x.exp(), x, use_reentrant=False, context_fn=lambda: (Note("first"), Note("second")))
     y.sum().backward()
     assert entered == ["first", "not first", "second", "not second"]
 
 
-REFUSED = [
-    "use_reentrant=True, a=1",
-    "use_reentrant=True, debug=True",
-    "use_reentrant=False, determinism_check='x'",
-]
+REFUSED = ["use_reentrant=True, a=1", "use_reentrant=True, debug=True", "use_reentrant=False, determinism_check='x'"]
 
 
 @pytest.mark.parametrize("options", REFUSED)
 def test_refusals(oracle, options):
     def ask(lib):
         try:
-            eval(
-                f"check(abs, x, {options})",
-                {"check": tool(lib).checkpoint, "x": lib.ones(1, requires_grad=True)},
-            )
+            eval(f"check(abs, x, {options})", {"check": tool(lib).checkpoint, "x": lib.ones(1, requires_grad=True)})
         except ValueError as error:
             return str(error).split("\n")[0][:60]
 
@@ -250,23 +224,17 @@ def test_warnings():
     with pytest.warns(UserWarning, match="use_reentrant parameter should be passed explicitly"):
         module.checkpoint(lambda x: x.exp(), rushlight.ones(1, requires_grad=True))
     with pytest.warns(UserWarning, match="None of the inputs have requires_grad"):
-        assert not module.checkpoint(
-            lambda x: x.exp(), rushlight.ones(1), use_reentrant=True
-        ).requires_grad
+        assert not module.checkpoint(lambda x: x.exp(), rushlight.ones(1), use_reentrant=True).requires_grad
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        module.checkpoint(
-            lambda x: x.exp(), rushlight.ones(1, requires_grad=True), use_reentrant=False
-        )
+        module.checkpoint(lambda x: x.exp(), rushlight.ones(1, requires_grad=True), use_reentrant=False)
 
 
 def test_gradients_of_some_inputs_alone_go_with_the_other_kind():
     """The backward inside the backward would add to the gradients of everyone."""
     layer, x = rushlight.nn.Linear(2, 2), rushlight.ones(1, 2, requires_grad=True)
     for compute in (lambda y: rushlight.autograd.grad(y, x), lambda y: y.backward(inputs=[x])):
-        with pytest.raises(
-            RuntimeError, match="incompatible with .grad\\(\\) or passing an `inputs`"
-        ):
+        with pytest.raises(RuntimeError, match="incompatible with .grad\\(\\) or passing an `inputs`"):
             compute(module.checkpoint(layer, x, use_reentrant=True).sum())
     assert layer.weight.grad is None
 
@@ -312,8 +280,8 @@ def test_a_write_to_a_saved_output_is_an_error_as_without_a_checkpoint():
 
 @pytest.mark.parametrize("tail", [False, True])
 def test_a_checkpoint_inside_a_checkpoint_with_a_norm_that_writes_buffers(oracle, tail):
-    """The hooks of both wait until the norm has written its statistics: the outer one took the
-    norm's inputs for its own."""
+    """The hooks of both wait until the norm has written its statistics: the outer one took the norm's inputs for its
+    own."""
 
     def program(t):
         t.manual_seed(0)

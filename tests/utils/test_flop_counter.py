@@ -30,10 +30,7 @@ RECORDED = {
     "conv1d": {"aten.convolution": 1152, "aten.convolution_backward": 2304},
     "conv2d in groups": {"aten.convolution": 15552, "aten.convolution_backward": 46656},
     "conv2d of a leaf": {"aten.convolution": 15552, "aten.convolution_backward": 31104},
-    "conv2d with a constant weight": {
-        "aten.convolution": 31104,
-        "aten.convolution_backward": 31104,
-    },
+    "conv2d with a constant weight": {"aten.convolution": 31104, "aten.convolution_backward": 31104},
     "conv2d with a bias that learns": {"aten.convolution": 15552, "aten.convolution_backward": 0},
     "conv3d": {"aten.convolution": 2592, "aten.convolution_backward": 5184},
     "conv_transpose2d": {"aten.convolution": 3072, "aten.convolution_backward": 6144},
@@ -68,20 +65,12 @@ def calls(torch):
         "linear of a leaf": lambda: f.linear(r(3, 4, grad=False), r(5, 4), r(5)),
         "conv1d": lambda: f.conv1d(r(2, 3, 8), r(4, 3, 3), r(4), padding=1),
         "conv2d in groups": lambda: f.conv2d(r(2, 4, 8, 8), r(6, 2, 3, 3), None, groups=2),
-        "conv2d of a leaf": lambda: f.conv2d(
-            r(2, 4, 8, 8, grad=False), r(6, 2, 3, 3), r(6), groups=2
-        ),
+        "conv2d of a leaf": lambda: f.conv2d(r(2, 4, 8, 8, grad=False), r(6, 2, 3, 3), r(6), groups=2),
         "conv2d with a constant weight": lambda: f.conv2d(r(2, 4, 8, 8), r(6, 4, 3, 3, grad=False)),
-        "conv2d with a bias that learns": lambda: f.conv2d(
-            r(2, 3, 8, 8, grad=False), r(4, 3, 3, 3, grad=False), r(4)
-        ),
+        "conv2d with a bias that learns": lambda: f.conv2d(r(2, 3, 8, 8, grad=False), r(4, 3, 3, 3, grad=False), r(4)),
         "conv3d": lambda: f.conv3d(r(1, 2, 4, 4, 4), r(3, 2, 2, 2, 2)),
-        "conv_transpose2d": lambda: f.conv_transpose2d(
-            r(2, 3, 4, 4), r(3, 4, 2, 2), r(4), stride=2
-        ),
-        "conv_transpose2d in groups": lambda: f.conv_transpose2d(
-            r(2, 4, 4, 4), r(4, 3, 2, 2), None, groups=2
-        ),
+        "conv_transpose2d": lambda: f.conv_transpose2d(r(2, 3, 4, 4), r(3, 4, 2, 2), r(4), stride=2),
+        "conv_transpose2d in groups": lambda: f.conv_transpose2d(r(2, 4, 4, 4), r(4, 3, 2, 2), None, groups=2),
         "attention of ops": lambda: f.scaled_dot_product_attention(r(*q), r(*q), r(*q), None, 0.5),
         "mul": lambda: r(3) * 2,
     }
@@ -98,8 +87,7 @@ def counted(torch, call, backward=True):
 
 def by_name(mode):
     return {
-        module: {str(op): flops for op, flops in counts.items()}
-        for module, counts in mode.get_flop_counts().items()
+        module: {str(op): flops for op, flops in counts.items()} for module, counts in mode.get_flop_counts().items()
     }
 
 
@@ -114,10 +102,7 @@ def model_of(torch):
     nn = torch.nn
     torch.manual_seed(0)
     model = nn.Sequential(
-        nn.Conv2d(3, 8, 3, padding=1),
-        nn.ReLU(),
-        nn.Flatten(),
-        nn.Sequential(nn.Linear(128, 6), nn.Linear(6, 2)),
+        nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Sequential(nn.Linear(128, 6), nn.Linear(6, 2))
     )
     return lambda: model(torch.ones(2, 3, 4, 4))
 
@@ -162,10 +147,7 @@ def test_modules_have_rows():
     mode = counted(rushlight, model_of(rushlight))
     counts = by_name(mode)
     assert counts["Sequential"] == counts["Global"]
-    assert counts["Sequential.0"] == {
-        "aten.convolution": 13824,
-        "aten.convolution_backward": 13824,
-    }
+    assert counts["Sequential.0"] == {"aten.convolution": 13824, "aten.convolution_backward": 13824}
     assert counts["Sequential.3.1"] == {"aten.addmm": 48, "aten.mm": 96}
     assert "Sequential.3.1" not in mode.get_table()
     assert "Sequential.3.1" in mode.get_table(3)
@@ -174,10 +156,9 @@ def test_modules_have_rows():
 @pytest.mark.parametrize("case", TABLES)
 def test_tables_are_those_of_torch(case):
     model = model_of(rushlight)
-    call = {
-        "model": model,
-        "model and a product": lambda: model().sum() + (ones(300, 400) @ ones(400, 5)).sum(),
-    }.get(case) or calls(rushlight)[case]
+    call = {"model": model, "model and a product": lambda: model().sum() + (ones(300, 400) @ ones(400, 5)).sum()}.get(
+        case
+    ) or calls(rushlight)[case]
     assert counted(rushlight, call).get_table(depth=1) == TABLES[case]
 
 
@@ -187,9 +168,7 @@ def ones(*shape):
 
 def test_fused_attention_counts_as_on_a_gpu():
     # torch.utils.flop_counter.sdpa_flop_count and sdpa_backward_flop_count of these shapes
-    q, k, v = (
-        rushlight.randn(2, 2, *shape, requires_grad=True) for shape in [(5, 4), (6, 4), (6, 3)]
-    )
+    q, k, v = (rushlight.randn(2, 2, *shape, requires_grad=True) for shape in [(5, 4), (6, 4), (6, 3)])
     mode = counted(rushlight, lambda: nn.functional.scaled_dot_product_attention(q, k, v))
     name = "aten._scaled_dot_product_flash_attention"
     assert by_name(mode)["Global"] == {name: 1680, f"{name}_backward": 4320}

@@ -8,23 +8,12 @@ import rushlight
 from rushlight import nn
 from rushlight.utils import summary
 
-EVERY = (
-    "input_size",
-    "output_size",
-    "num_params",
-    "params_percent",
-    "kernel_size",
-    "mult_adds",
-    "trainable",
-)
+EVERY = ("input_size", "output_size", "num_params", "params_percent", "kernel_size", "mult_adds", "trainable")
 
 
 def convnet():
     return nn.Sequential(
-        nn.Conv2d(1, 8, 3),
-        nn.BatchNorm2d(8),
-        nn.ReLU(),
-        nn.Sequential(nn.Flatten(), nn.Linear(8 * 26 * 26, 10)),
+        nn.Conv2d(1, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Sequential(nn.Flatten(), nn.Linear(8 * 26 * 26, 10))
     )
 
 
@@ -67,22 +56,13 @@ Estimated Total Size (MB): 0.31
 =========================================================================================="""
     assert str(found) == expected
     assert capsys.readouterr().out == expected + "\n"
-    assert (found.total_params, found.trainable_params, found.total_mult_adds) == (
-        54186,
-        54186,
-        108186,
-    )
+    assert (found.total_params, found.trainable_params, found.total_mult_adds) == (54186, 54186, 108186)
 
 
 def test_all_columns():
     text = str(
         summary(
-            convnet(),
-            (1, 1, 28, 28),
-            verbose=0,
-            col_names=EVERY,
-            col_width=16,
-            row_settings=("depth", "var_names"),
+            convnet(), (1, 1, 28, 28), verbose=0, col_names=EVERY, col_width=16, row_settings=("depth", "var_names")
         )
     )
     lines = text.splitlines()
@@ -134,17 +114,13 @@ def test_without_a_run():
 
 def test_depth_names_and_sizes():
     lines = str(
-        summary(
-            convnet(), (1, 28, 28), batch_dim=0, depth=1, verbose=0, row_settings=("ascii_only",)
-        )
+        summary(convnet(), (1, 28, 28), batch_dim=0, depth=1, verbose=0, row_settings=("ascii_only",))
     ).splitlines()
     assert lines[7].split() == ["+", "Sequential", "[1,", "10]", "54,090"]
     assert len([line for line in lines if line.startswith("+")]) == 4
     hidden = str(summary(Mixed(), (2, 5, 3), verbose=0, row_settings=("hide_recursive_layers",)))
     assert "(recursive)" not in hidden
-    assert "[2, 4, 3]" in str(
-        summary(nn.Embedding(5, 3), (2, 4), dtypes=[rushlight.long], verbose=0)
-    )
+    assert "[2, 4, 3]" in str(summary(nn.Embedding(5, 3), (2, 4), dtypes=[rushlight.long], verbose=0))
     named = {"x": rushlight.ones(2, 5, 3)}
     assert "Total params: 44" in str(summary(Mixed(), input_data=named, verbose=0))
 

@@ -20,14 +20,10 @@ def answers(p):
         "back": tuple(p._namedtuple_unflatten([1, 2], Pair)),
         "tuple": [str(k) for k, _ in p._tuple_flatten_with_keys((1, 2))[0]],
         "deque": list(p._deque_unflatten(*p._deque_flatten(deque([1, 2], maxlen=3)))),
-        "defaultdict": dict(
-            p._defaultdict_unflatten(*p._defaultdict_flatten(defaultdict(int, a=1)))
-        ),
+        "defaultdict": dict(p._defaultdict_unflatten(*p._defaultdict_flatten(defaultdict(int, a=1)))),
         "ordereddict": list(p._ordereddict_unflatten(*p._ordereddict_flatten(OrderedDict(a=1)))),
         "is namedtuple": [p.is_namedtuple(x) for x in (Pair(1, 2), Pair, (1,), tuple)],
-        "is structseq": [
-            p.is_structseq(x) for x in (time.localtime(), time.struct_time, Pair(1, 2), ())
-        ],
+        "is structseq": [p.is_structseq(x) for x in (time.localtime(), time.struct_time, Pair(1, 2), ())],
         "leaves": p.arg_tree_leaves(1, [2, 3], x={"y": 4}),
         "map_only": [p.map_only(int)(lambda x: x + 1)(x) for x in (1, "a")],
         "key_get": p.key_get(TREE, p.tree_leaves_with_path(TREE)[1][0]),
@@ -67,10 +63,7 @@ def test_constants_and_dataclasses():
     leaves, form = ours.tree_flatten([Setting("a"), Batch(1, 2)])
     assert leaves == [1, 2]
     assert ours.tree_unflatten([3, 4], form) == [Setting("a"), Batch(3, 4)]
-    assert [ours.keystr(path) for path, _ in ours.tree_leaves_with_path(Batch(1, 2))] == [
-        ".x",
-        ".y",
-    ]
+    assert [ours.keystr(path) for path, _ in ours.tree_leaves_with_path(Batch(1, 2))] == [".x", ".y"]
     for cls in (Setting, Batch):
         ours._deregister_pytree_node(cls)
     assert ours.tree_leaves(Batch(1, 2)) == [Batch(1, 2)]

@@ -15,10 +15,7 @@ def test_swapped_tensors():
     layer(rushlight.ones(1, 2)).sum().backward()
     assert layer.weight is held
     assert (held.tolist(), held.grad.tolist(), weight.grad) == ([[1, 1]], [[1, 1]], None)
-    made, plain = (
-        rushlight.ones(2, requires_grad=True) * 2,
-        rushlight.zeros(3, dtype=rushlight.int64),
-    )
+    made, plain = rushlight.ones(2, requires_grad=True) * 2, rushlight.zeros(3, dtype=rushlight.int64)
     plain.note = "kept"
     rushlight.utils.swap_tensors(made, plain)
     assert (made.tolist(), made.note, made.requires_grad) == ([0, 0, 0], "kept", False)

@@ -15,9 +15,7 @@ accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_ac
 
 
 def read(folder):
-    found = accumulator.EventAccumulator(
-        str(folder), size_guidance={"tensors": 0, "histograms": 0, "images": 0}
-    )
+    found = accumulator.EventAccumulator(str(folder), size_guidance={"tensors": 0, "histograms": 0, "images": 0})
     found.Reload()
     return found
 
@@ -30,11 +28,7 @@ def test_scalars(tmp_path):
         writer.add_scalars("pair", {"a": 1, "b": np.float32(2)}, rushlight.tensor(4))
         assert writer.get_logdir() == str(tmp_path)
     found = read(tmp_path)
-    assert [(e.step, e.value) for e in found.Scalars("loss")] == [
-        (0, 1.0),
-        (1, 0.5),
-        (2, pytest.approx(1 / 3)),
-    ]
+    assert [(e.step, e.value) for e in found.Scalars("loss")] == [(0, 1.0), (1, 0.5), (2, pytest.approx(1 / 3))]
     assert (found.Scalars("half")[0].value, found.Scalars("half")[0].wall_time) == (0.5, 7.0)
     assert [(e.step, e.value) for e in read(tmp_path / "pair_b").Scalars("pair")] == [(4, 2.0)]
     with pytest.raises(ValueError, match="scalar should be 0D"):
@@ -56,9 +50,7 @@ def test_histograms_texts_and_pictures(tmp_path):
     h = found.Histograms("weights")[0].histogram_value
     assert (h.min, h.max, h.num, h.sum, h.sum_squares, sum(h.bucket)) == (-2, 50, 5, 50, 2506, 5)
     assert len(h.bucket) == len(h.bucket_limit)
-    assert [limit for limit, count in zip(h.bucket_limit, h.bucket) if count == 2] == [
-        pytest.approx(1.0, rel=0.11)
-    ]
+    assert [limit for limit, count in zip(h.bucket_limit, h.bucket) if count == 2] == [pytest.approx(1.0, rel=0.11)]
     assert sum(found.Histograms("few")[0].histogram_value.bucket) == 5
     assert found.Tensors("note/text_summary")[0].tensor_proto.string_val == [b"**bold**"]
     event = found.Images("picture")[0]
@@ -75,10 +67,7 @@ def test_histograms_texts_and_pictures(tmp_path):
 def test_the_same_histogram_as_torchs(torch, tmp_path):
     module = pytest.importorskip("torch.utils.tensorboard")
     values = np.random.RandomState(0).randn(1000)
-    with (
-        SummaryWriter(tmp_path / "ours") as ours,
-        module.SummaryWriter(tmp_path / "theirs") as theirs,
-    ):
+    with SummaryWriter(tmp_path / "ours") as ours, module.SummaryWriter(tmp_path / "theirs") as theirs:
         for writer in (ours, theirs):
             writer.add_histogram("x", values, bins="tensorflow")
             writer.add_histogram("few", values, bins=10)
@@ -94,24 +83,14 @@ def test_the_same_histogram_as_torchs(torch, tmp_path):
 def test_the_same_curves_points_and_sounds_as_torchs(torch, tmp_path):
     module = pytest.importorskip("torch.utils.tensorboard")
     draw = np.random.RandomState(0)
-    labels, scores, weights, points = (
-        draw.randint(0, 2, 50),
-        draw.rand(50),
-        draw.rand(50),
-        draw.randn(5, 3),
-    )
-    with (
-        SummaryWriter(tmp_path / "ours") as ours,
-        module.SummaryWriter(tmp_path / "theirs") as theirs,
-    ):
+    labels, scores, weights, points = draw.randint(0, 2, 50), draw.rand(50), draw.rand(50), draw.randn(5, 3)
+    with SummaryWriter(tmp_path / "ours") as ours, module.SummaryWriter(tmp_path / "theirs") as theirs:
         for writer, library in ((ours, rushlight), (theirs, torch)):
             writer.add_pr_curve("curve", labels, scores, 3)
             writer.add_pr_curve("few", labels, scores, num_thresholds=20, weights=weights)
             writer.add_audio("sound", np.linspace(-1, 1, 100), 1, 8000)
             writer.add_embedding(points, list("abcde"), library.eye(4).expand(5, 3, 4, 4), 2)
-            writer.add_embedding(
-                points, [["a", 1]] * 5, tag="x/y", metadata_header=["letter", "number"]
-            )
+            writer.add_embedding(points, [["a", 1]] * 5, tag="x/y", metadata_header=["letter", "number"])
     a, b = read(tmp_path / "ours"), read(tmp_path / "theirs")
     for tag in ("curve", "few"):
         mine, other = (found.Tensors(tag)[0].tensor_proto for found in (a, b))
@@ -122,11 +101,7 @@ def test_the_same_curves_points_and_sounds_as_torchs(torch, tmp_path):
         assert a.SummaryMetadata(tag) == b.SummaryMetadata(tag)
     mine, other = (found.Audio("sound")[0] for found in (a, b))
     assert mine.encoded_audio_string == other.encoded_audio_string
-    assert (mine.step, mine.sample_rate, mine.length_frames) == (
-        other.step,
-        other.sample_rate,
-        other.length_frames,
-    )
+    assert (mine.step, mine.sample_rate, mine.length_frames) == (other.step, other.sample_rate, other.length_frames)
     files = {
         str(path.relative_to(tmp_path / "theirs")): path.read_bytes()
         for path in (tmp_path / "theirs").rglob("*")
@@ -137,24 +112,16 @@ def test_the_same_curves_points_and_sounds_as_torchs(torch, tmp_path):
 
 
 def test_points_and_labels_go_in_pairs(tmp_path):
-    with (
-        SummaryWriter(tmp_path) as writer,
-        pytest.raises(ValueError, match="#labels should equal with #data points"),
-    ):
+    with SummaryWriter(tmp_path) as writer, pytest.raises(ValueError, match="#labels should equal with #data points"):
         writer.add_embedding(rushlight.ones(3, 2), metadata=["a"])
 
 
 def test_settings_of_runs(tmp_path):
     with SummaryWriter(tmp_path) as writer:
-        writer.add_hparams(
-            {"lr": 0.1, "batch": 3, "name": "x", "on": True}, {"accuracy": 0.9}, run_name="one"
-        )
+        writer.add_hparams({"lr": 0.1, "batch": 3, "name": "x", "on": True}, {"accuracy": 0.9}, run_name="one")
     found = read(tmp_path / "one")
     assert found.Scalars("accuracy")[0].value == pytest.approx(0.9)
-    assert found.PluginTagToContent("hparams").keys() == {
-        "_hparams_/session_start_info",
-        "_hparams_/session_end_info",
-    }
+    assert found.PluginTagToContent("hparams").keys() == {"_hparams_/session_start_info", "_hparams_/session_end_info"}
 
 
 def test_what_is_missing(monkeypatch, tmp_path):

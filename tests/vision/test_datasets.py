@@ -30,9 +30,7 @@ def svhn(tmp_path, monkeypatch):
     from scipy.io import savemat
 
     pixels = numbers(32, 32, 3, 4)
-    savemat(
-        tmp_path / "test_32x32.mat", {"X": pixels, "y": np.array([[1], [10], [9], [10]], np.uint8)}
-    )
+    savemat(tmp_path / "test_32x32.mat", {"X": pixels, "y": np.array([[1], [10], [9], [10]], np.uint8)})
     whole = hashlib.md5((tmp_path / "test_32x32.mat").read_bytes()).hexdigest()
     monkeypatch.setattr(SmallSVHN, "split_list", {**datasets.SVHN.split_list, "test": whole})
     return tmp_path, pixels
@@ -40,9 +38,7 @@ def svhn(tmp_path, monkeypatch):
 
 def test_svhn(svhn):
     folder, pixels = svhn
-    data = SmallSVHN(
-        folder, split="test", transform=transforms.ToTensor(), target_transform=lambda y: y + 100
-    )
+    data = SmallSVHN(folder, split="test", transform=transforms.ToTensor(), target_transform=lambda y: y + 100)
     assert (len(data), data.data.shape, data.labels.tolist()) == (4, (4, 3, 32, 32), [1, 0, 9, 0])
     image, label = data[2]
     assert label == 109
@@ -76,8 +72,7 @@ def stl(tmp_path):
     folder = tmp_path / "stl10_binary"
     folder.mkdir()
     pixels = {
-        name: numbers(n, 3, 96, 96) + i
-        for i, (name, n) in enumerate((("train", 3), ("test", 2), ("unlabeled", 1)))
+        name: numbers(n, 3, 96, 96) + i for i, (name, n) in enumerate((("train", 3), ("test", 2), ("unlabeled", 1)))
     }
     for name, content in pixels.items():
         content.tofile(folder / f"{name}_X.bin")
@@ -90,15 +85,8 @@ def stl(tmp_path):
 
 def test_stl10(stl):
     folder, pixels = stl
-    train, test = (
-        datasets.STL10(folder),
-        datasets.STL10(folder, "test", transform=transforms.ToTensor()),
-    )
-    assert (train.data.shape, train.labels.tolist(), train.classes) == (
-        (3, 3, 96, 96),
-        [0, 9, 3],
-        ["airplane", "bird"],
-    )
+    train, test = datasets.STL10(folder), datasets.STL10(folder, "test", transform=transforms.ToTensor())
+    assert (train.data.shape, train.labels.tolist(), train.classes) == ((3, 3, 96, 96), [0, 9, 3], ["airplane", "bird"])
     assert np.array_equal(train.data[1], pixels["train"][1].transpose(0, 2, 1))
     image, label = test[1]
     assert (image.shape, label) == ((3, 96, 96), 2)
@@ -131,21 +119,14 @@ def celeba(tmp_path):
     folder = tmp_path / "celeba"
     (folder / "img_align_celeba").mkdir(parents=True)
     for i in range(1, 5):
-        image.fromarray(np.full((218, 178, 3), 40 * i, np.uint8)).save(
-            folder / "img_align_celeba" / f"00000{i}.jpg"
-        )
-    (folder / "list_eval_partition.txt").write_text(
-        "000001.jpg 0\n000002.jpg 1\n000003.jpg 0\n000004.jpg 2\n"
-    )
+        image.fromarray(np.full((218, 178, 3), 40 * i, np.uint8)).save(folder / "img_align_celeba" / f"00000{i}.jpg")
+    (folder / "list_eval_partition.txt").write_text("000001.jpg 0\n000002.jpg 1\n000003.jpg 0\n000004.jpg 2\n")
     rows = ["-1  1 -1", " 1  1 -1", " 1 -1  1", "-1 -1 -1"]
     named = [f"00000{i + 1}.jpg {row}\n" for i, row in enumerate(rows)]
     (folder / "list_attr_celeba.txt").write_text("4\nBald Smiling Young \n" + "".join(named))
-    (folder / "identity_CelebA.txt").write_text(
-        "".join(f"00000{i}.jpg {100 + i}\n" for i in range(1, 5))
-    )
+    (folder / "identity_CelebA.txt").write_text("".join(f"00000{i}.jpg {100 + i}\n" for i in range(1, 5)))
     (folder / "list_bbox_celeba.txt").write_text(
-        "4\nimage_id x_1 y_1 width height\n"
-        + "".join(f"00000{i}.jpg    {i}  72 221 31{i}\n" for i in range(1, 5))
+        "4\nimage_id x_1 y_1 width height\n" + "".join(f"00000{i}.jpg    {i}  72 221 31{i}\n" for i in range(1, 5))
     )
     return tmp_path
 
@@ -169,9 +150,7 @@ def test_targets_of_celeba(celeba):
     several = datasets.CelebA(
         celeba, "all", ["identity", "bbox"], target_transform=lambda t: (t[0].item(), t[1].tolist())
     )
-    assert [several[i][1] for i in range(4)] == [
-        (100 + i, [i, 72, 221, 310 + i]) for i in range(1, 5)
-    ]
+    assert [several[i][1] for i in range(4)] == [(100 + i, [i, 72, 221, 310 + i]) for i in range(1, 5)]
     assert datasets.CelebA(celeba, "valid", "identity")[0][1].shape == ()
     assert datasets.CelebA(celeba, "test", [])[0][1] is None
     with pytest.raises(ValueError, match="Unknown value 'none' for argument split"):
@@ -193,9 +172,7 @@ def test_kmnist(tmp_path):
     pixels = numbers(2, 28, 28)
     head = np.array([0x803, 2, 28, 28], ">u4").tobytes()
     (raw / "t10k-images-idx3-ubyte.gz").write_bytes(gzip.compress(head + pixels.tobytes()))
-    (raw / "t10k-labels-idx1-ubyte").write_bytes(
-        np.array([0x801, 2], ">u4").tobytes() + bytes([3, 9])
-    )
+    (raw / "t10k-labels-idx1-ubyte").write_bytes(np.array([0x801, 2], ">u4").tobytes() + bytes([3, 9]))
     data = datasets.KMNIST(tmp_path, train=False, transform=transforms.ToTensor())
     with pytest.warns(UserWarning, match="test_labels has been renamed targets"):
         assert data.test_labels is data.targets
@@ -224,13 +201,9 @@ def test_archives(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("inside/text", "hello")
     (tmp_path / "b.bin.gz").write_bytes(gzip.compress(b"packed"))
-    assert utils.extract_archive(str(tmp_path / "a.zip"), str(tmp_path / "out")) == str(
-        tmp_path / "out"
-    )
+    assert utils.extract_archive(str(tmp_path / "a.zip"), str(tmp_path / "out")) == str(tmp_path / "out")
     assert (tmp_path / "out" / "inside" / "text").read_text() == "hello"
-    assert utils.extract_archive(tmp_path / "b.bin.gz", remove_finished=True) == str(
-        tmp_path / "b.bin"
-    )
+    assert utils.extract_archive(tmp_path / "b.bin.gz", remove_finished=True) == str(tmp_path / "b.bin")
     assert (tmp_path / "b.bin").read_bytes() == b"packed"
     assert not (tmp_path / "b.bin.gz").exists()
     utils.download_and_extract_archive("http://127.0.0.1:1/a.zip", tmp_path, tmp_path / "more")

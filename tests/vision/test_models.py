@@ -1,5 +1,4 @@
-"""Networks for pictures. What torchvision 0.29 gives with the same seed was compared by hand; its
-sums stand here."""
+"""Networks for pictures. What torchvision 0.29 gives with the same seed was compared by hand; its sums stand here."""
 
 from __future__ import annotations
 
@@ -9,8 +8,8 @@ import pytest
 import rushlight
 from rushlight.vision import models, ops
 
-# of a network of seed 3: entries of its state, the sum of (i % 7 + 1) * entry i, its output's norm,
-# the next random number
+# of a network of seed 3: entries of its state, the sum of (i % 7 + 1) * entry i, its output's norm, the next random
+# number
 TORCHVISION = {
     "resnet18": (
         lambda: models.resnet18(num_classes=10),
@@ -33,9 +32,7 @@ TORCHVISION = {
         (360, 169314.37445858438, 3.1922611219891476e-13, 0.6425402164459229),
     ),
     "vit": (
-        lambda: models.VisionTransformer(
-            64, 16, 2, 4, 32, 48, num_classes=10, representation_size=8
-        ),
+        lambda: models.VisionTransformer(64, 16, 2, 4, 32, 48, num_classes=10, representation_size=8),
         (34, 323.18959928288047, 0.0, 0.8469352722167969),
     ),
     "mobilenet_v3_small": (
@@ -59,9 +56,7 @@ TORCHVISION = {
         (580, 145132.1266127641, 24617642.027065333, 0.48013150691986084),
     ),
     "resnext": (
-        lambda: models.resnext50_32x4d(
-            num_classes=10, replace_stride_with_dilation=[False, True, True]
-        ),
+        lambda: models.resnext50_32x4d(num_classes=10, replace_stride_with_dilation=[False, True, True]),
         (320, 271810.1065852884, 0.07807550188889961, 0.8388843536376953),
     ),
 }
@@ -98,13 +93,8 @@ def test_names_of_weights_are_torchvisions():
     assert names[:4] == ["conv1.weight", "bn1.weight", "bn1.bias", "bn1.running_mean"]
     assert "layer2.0.downsample.1.num_batches_tracked" in names
     assert names[-2:] == ["fc.weight", "fc.bias"]
-    assert [n for n, _ in models.vgg.make_layers(["M", 4, 8], True).named_parameters()][::4] == [
-        "1.weight",
-        "4.weight",
-    ]
-    assert (
-        "features.denseblock1.denselayer2.conv1.weight" in models.DenseNet(4, (2,), 8).state_dict()
-    )
+    assert [n for n, _ in models.vgg.make_layers(["M", 4, 8], True).named_parameters()][::4] == ["1.weight", "4.weight"]
+    assert "features.denseblock1.denselayer2.conv1.weight" in models.DenseNet(4, (2,), 8).state_dict()
 
 
 def test_scores_from_halfway_while_training():
@@ -121,18 +111,14 @@ def test_weights_that_a_network_does_without(tmp_path, monkeypatch):
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
     (tmp_path / "hub" / "checkpoints").mkdir(parents=True)
     trained = models.googlenet(init_weights=False)
-    rushlight.save(
-        trained.state_dict(), tmp_path / "hub" / "checkpoints" / "googlenet-1378be20.pth"
-    )
+    rushlight.save(trained.state_dict(), tmp_path / "hub" / "checkpoints" / "googlenet-1378be20.pth")
     found = models.googlenet(weights="DEFAULT")
     assert found.aux1 is None
     assert found.transform_input
     assert found.fc.weight.equal(trained.fc.weight)
 
 
-@pytest.mark.parametrize(
-    ("name", "settings"), [("vgg11", {"dropout": 0.3}), ("googlenet", {}), ("inception_v3", {})]
-)
+@pytest.mark.parametrize(("name", "settings"), [("vgg11", {"dropout": 0.3}), ("googlenet", {}), ("inception_v3", {})])
 def test_what_is_loaded_over_is_not_drawn(name, settings, monkeypatch):
     monkeypatch.setattr(models.WeightsEnum, "get_state_dict", lambda self, **_: {})
     monkeypatch.setattr(rushlight.nn.Module, "load_state_dict", lambda *_: None)
@@ -178,9 +164,7 @@ def test_dense_layers_can_save_memory():
 def test_weights_that_are_not_here_say_where_they_belong(tmp_path, monkeypatch):
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
     for ask in ({"weights": "DEFAULT"}, {"weights": models.SqueezeNet1_1_Weights.IMAGENET1K_V1}):
-        with pytest.raises(
-            FileNotFoundError, match="squeezenet1_1-b8a52dc0.pth do not exist"
-        ) as error:
+        with pytest.raises(FileNotFoundError, match="squeezenet1_1-b8a52dc0.pth do not exist") as error:
             models.squeezenet1_1(**ask)
         assert str(tmp_path / "hub" / "checkpoints") in str(error.value)
         assert "weights=None" in str(error.value)
@@ -194,9 +178,7 @@ def test_weights_from_a_file(tmp_path, monkeypatch):
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
     (tmp_path / "hub" / "checkpoints").mkdir(parents=True)
     trained = models.squeezenet1_1()
-    rushlight.save(
-        trained.state_dict(), tmp_path / "hub" / "checkpoints" / "squeezenet1_1-b8a52dc0.pth"
-    )
+    rushlight.save(trained.state_dict(), tmp_path / "hub" / "checkpoints" / "squeezenet1_1-b8a52dc0.pth")
     found = models.get_model("squeezenet1_1", weights=models.SqueezeNet1_1_Weights.DEFAULT)
     assert all(a.equal(b) for a, b in zip(found.parameters(), trained.parameters()))
     with pytest.raises(ValueError, match="num_classes"):
@@ -205,10 +187,7 @@ def test_weights_from_a_file(tmp_path, monkeypatch):
 
 def test_trained_densenets_are_read_under_their_old_names():
     net = models.DenseNet(4, (2,), 8, num_classes=3)
-    old = {
-        k.replace("norm1.", "norm.1.").replace("conv2.", "conv.2."): v + 1
-        for k, v in net.state_dict().items()
-    }
+    old = {k.replace("norm1.", "norm.1.").replace("conv2.", "conv.2."): v + 1 for k, v in net.state_dict().items()}
     net.load_state_dict(old)
     assert net.features.denseblock1.denselayer1.norm1.weight.tolist() == [2.0] * 8
 
@@ -241,9 +220,7 @@ def test_boxes():
     assert ops.box_area(boxes).tolist() == [100, 100, 90, 150]
     iou = ops.box_iou(boxes, boxes[:2])
     assert iou[:, 1].tolist() == pytest.approx([81 / 119, 1, 72 / 118, 0])
-    assert ops.generalized_box_iou(boxes[3:], boxes[:1]).item() == pytest.approx(
-        -(1050 - 250) / 1050
-    )
+    assert ops.generalized_box_iou(boxes[3:], boxes[:1]).item() == pytest.approx(-(1050 - 250) / 1050)
     scores = rushlight.tensor([0.5, 0.9, 0.8, 0.1])
     assert ops.nms(boxes, scores, 0.5).tolist() == [1, 3]
     assert ops.nms(boxes, scores, 0.65).tolist() == [1, 2, 3]

@@ -9,10 +9,7 @@ import pytest
 import rushlight
 from rushlight import nn
 from rushlight.vision import models
-from rushlight.vision.models.feature_extraction import (
-    create_feature_extractor,
-    get_graph_node_names,
-)
+from rushlight.vision.models.feature_extraction import create_feature_extractor, get_graph_node_names
 
 
 class Block(nn.Module):
@@ -37,16 +34,7 @@ class Net(nn.Module):
         return (y, self.aux(x)) if self.training else y
 
 
-EVAL = [
-    "x",
-    "block.lin",
-    "block.relu",
-    "block.add",
-    "block.relu_1",
-    "block.add_1",
-    "block.relu_2",
-    "head",
-]
+EVAL = ["x", "block.lin", "block.relu", "block.add", "block.relu_1", "block.add_1", "block.relu_2", "head"]
 
 
 def test_names_of_nodes():
@@ -83,9 +71,7 @@ def test_names_of_a_residual_network():
 def test_outputs_of_inner_layers():
     model = Net().eval()
     x = rushlight.randn(3, 4)
-    features = create_feature_extractor(
-        model, {"block.add": "sum", "block": "block"}, suppress_diff_warning=True
-    )
+    features = create_feature_extractor(model, {"block.add": "sum", "block": "block"}, suppress_diff_warning=True)
     made = features(x)
     assert list(made) == ["sum", "block"]
     hidden = model.block.lin(x).relu() + x
@@ -98,10 +84,7 @@ def test_outputs_of_inner_layers():
 
 def test_other_outputs_in_training():
     features = create_feature_extractor(
-        Net(),
-        train_return_nodes=["head", "aux"],
-        eval_return_nodes=["head"],
-        suppress_diff_warning=True,
+        Net(), train_return_nodes=["head", "aux"], eval_return_nodes=["head"], suppress_diff_warning=True
     )
     x = rushlight.randn(3, 4)
     assert list(features(x)) == ["head", "aux"]
@@ -113,10 +96,7 @@ def test_gradients_reach_the_model():
     model = models.resnet18()
     features = create_feature_extractor(model, ["layer1", "layer2.0.add"])
     made = features(rushlight.randn(1, 3, 32, 32))
-    assert {k: tuple(v.shape) for k, v in made.items()} == {
-        "layer1": (1, 64, 8, 8),
-        "layer2.0.add": (1, 128, 4, 4),
-    }
+    assert {k: tuple(v.shape) for k, v in made.items()} == {"layer1": (1, 64, 8, 8), "layer2.0.add": (1, 128, 4, 4)}
     made["layer1"].sum().backward()
     assert model.conv1.weight.grad is not None
 

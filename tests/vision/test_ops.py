@@ -41,10 +41,7 @@ def test_losses_are_torchvisions(loss):
 
 def test_pairs_of_boxes_are_torchvisions():
     p, q = boxes()
-    found = [
-        f(p, q).sum().item()
-        for f in (ops.distance_box_iou, ops.complete_box_iou, ops.generalized_box_iou)
-    ]
+    found = [f(p, q).sum().item() for f in (ops.distance_box_iou, ops.complete_box_iou, ops.generalized_box_iou)]
     assert found == pytest.approx([-9.36664, -10.9016, -18.4914], rel=1e-5)
 
 
@@ -58,10 +55,7 @@ def aligned_by_hand(x, boxes, size, scale, ratio, half):
         cells = tall / size[0], wide / size[1]
         points = [ratio if ratio > 0 else math.ceil(d) for d in cells]
         for i, j, a, b in np.ndindex(*size, *points):
-            y, across = (
-                y1 + (i + (a + 0.5) / points[0]) * cells[0],
-                x1 + (j + (b + 0.5) / points[1]) * cells[1],
-            )
+            y, across = y1 + (i + (a + 0.5) / points[0]) * cells[0], x1 + (j + (b + 0.5) / points[1]) * cells[1]
             if not (-1 <= y <= h and -1 <= across <= w):
                 continue
             y, across = min(max(y, 0), h - 1), min(max(across, 0), w - 1)
@@ -69,9 +63,7 @@ def aligned_by_hand(x, boxes, size, scale, ratio, half):
             for dr, ds in np.ndindex(2, 2):
                 share = (y - r if dr else 1 - y + r) * (across - s if ds else 1 - across + s)
                 out[k, :, i, j] += (
-                    share
-                    * x[int(image), :, min(r + dr, h - 1), min(s + ds, w - 1)]
-                    / (points[0] * points[1])
+                    share * x[int(image), :, min(r + dr, h - 1), min(s + ds, w - 1)] / (points[0] * points[1])
                 )
     return out
 
@@ -82,19 +74,11 @@ def aligned_by_hand(x, boxes, size, scale, ratio, half):
 def test_regions_point_by_point(ratio, half, scale):
     x = rushlight.randn(2, 3, 12, 15, dtype=rushlight.float64, requires_grad=True)
     at = rushlight.tensor(
-        [
-            [0, 1.0, 2, 9, 10],
-            [1, -3, -2, 20, 5],
-            [0, 0, 0, 3.5, 30],
-            [1, 4.2, 4.9, 4.4, 5.0],
-            [0, -9, -9, -5, -5],
-        ],
+        [[0, 1.0, 2, 9, 10], [1, -3, -2, 20, 5], [0, 0, 0, 3.5, 30], [1, 4.2, 4.9, 4.4, 5.0], [0, -9, -9, -5, -5]],
         dtype=rushlight.float64,
     )
     found = ops.roi_align(x, at, (3, 4), scale, ratio, half)
-    assert np.allclose(
-        found.detach(), aligned_by_hand(x.detach().numpy(), at.tolist(), (3, 4), scale, ratio, half)
-    )
+    assert np.allclose(found.detach(), aligned_by_hand(x.detach().numpy(), at.tolist(), (3, 4), scale, ratio, half))
     found.sum().backward()
     by_image = ops.RoIAlign((3, 4), scale, ratio, half)(x, [at[at[:, 0] == i, 1:] for i in (0, 1)])
     assert by_image.detach().equal(found.detach()[[0, 2, 4, 1, 3]])
@@ -104,10 +88,7 @@ def test_regions_point_by_point(ratio, half, scale):
 def test_layers_on_the_way():
     net = IntermediateLayerGetter(models.resnet18(), {"layer1": "low", "layer3": "high"})
     found = net(rushlight.ones(1, 3, 64, 64))
-    assert {name: tuple(t.shape) for name, t in found.items()} == {
-        "low": (1, 64, 16, 16),
-        "high": (1, 256, 4, 4),
-    }
+    assert {name: tuple(t.shape) for name, t in found.items()} == {"low": (1, 64, 16, 16), "high": (1, 256, 4, 4)}
     assert list(net)[-1] == "layer3"
     with pytest.raises(ValueError, match="not present"):
         IntermediateLayerGetter(models.resnet18(), {"layer9": "none"})
@@ -126,20 +107,14 @@ def deformed_by_hand(x, offset, mask, w, stride, padding, dilation, groups):
         for row, column in ((r, s), (r, s + 1), (r + 1, s), (r + 1, s + 1)):
             if 0 <= row < height and 0 <= column < width:
                 share = (1 - abs(y - row)) * (1 - abs(right - column))
-                found[b, o, i, j] += (
-                    w[o, ch, ky, kx] * mask[b, tap, i, j] * share * x[b, channel, row, column]
-                )
+                found[b, o, i, j] += w[o, ch, ky, kx] * mask[b, tap, i, j] * share * x[b, channel, row, column]
     return found
 
 
-@pytest.mark.parametrize(
-    ("groups", "per", "settings"), [(1, 4, (1, 1, 1)), (2, 2, (2, 0, 1)), (4, 4, (1, 2, 2))]
-)
+@pytest.mark.parametrize(("groups", "per", "settings"), [(1, 4, (1, 1, 1)), (2, 2, (2, 0, 1)), (4, 4, (1, 2, 2))])
 def test_deformed_convolution(groups, per, settings):
     stride, padding, dilation = settings
-    x, w = (
-        rushlight.randn(*shape, dtype=rushlight.float64) for shape in ((2, 4, 6, 7), (6, per, 3, 2))
-    )
+    x, w = (rushlight.randn(*shape, dtype=rushlight.float64) for shape in ((2, 4, 6, 7), (6, per, 3, 2)))
     plain = rushlight.nn.functional.conv2d(x, w, None, *settings, 4 // per)
     offset = rushlight.randn(2, 2 * groups * 6, *plain.shape[2:], dtype=rushlight.float64) * 2
     mask = rushlight.rand(2, groups * 6, *plain.shape[2:], dtype=rushlight.float64)
@@ -151,33 +126,24 @@ def test_deformed_convolution(groups, per, settings):
     inputs = x.requires_grad_(), offset.requires_grad_(), w.requires_grad_()
     move = [rushlight.randn_like(t) * 1e-5 for t in inputs]
     there, back = (
-        ops.deform_conv2d(
-            *(t.detach() + s * d for t, d in zip(inputs, move)), None, *settings, mask
-        ).sum()
+        ops.deform_conv2d(*(t.detach() + s * d for t, d in zip(inputs, move)), None, *settings, mask).sum()
         for s in (1, -1)
     )
     ops.deform_conv2d(*inputs, None, *settings, mask).sum().backward()
-    assert np.isclose(
-        sum((t.grad * d).sum() for t, d in zip(inputs, move)), (there - back) / 2, rtol=1e-3
-    )
+    assert np.isclose(sum((t.grad * d).sum() for t, d in zip(inputs, move)), (there - back) / 2, rtol=1e-3)
 
 
 def test_layers_of_deformed_convolution(oracle):
     rushlight.manual_seed(0)
     layer = ops.DeformConv2d(4, 6, 3, padding=1, groups=2)
-    assert (
-        repr(layer)
-        == "DeformConv2d(4, 6, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1), groups=2)"
-    )
+    assert repr(layer) == "DeformConv2d(4, 6, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1), groups=2)"
 
     def weights(t):
         t.manual_seed(0)
         conv = t.nn.Conv2d(4, 6, 3, groups=2)
         return t.cat([conv.weight.detach().flatten(), conv.bias.detach()])
 
-    assert np.array_equal(
-        rushlight.cat([layer.weight.detach().flatten(), layer.bias.detach()]), oracle(weights)
-    )
+    assert np.array_equal(rushlight.cat([layer.weight.detach().flatten(), layer.bias.detach()]), oracle(weights))
     assert layer(rushlight.ones(1, 4, 5, 5), rushlight.zeros(1, 18, 5, 5)).shape == (1, 6, 5, 5)
     with pytest.raises(RuntimeError, match="offset tensor at dimension 1"):
         layer(rushlight.ones(1, 4, 5, 5), rushlight.zeros(1, 9, 5, 5))

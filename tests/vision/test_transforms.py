@@ -1,5 +1,4 @@
-"""Transforms at random. Their results are torchvision 0.29's, compared by hand; sums of them stand
-here."""
+"""Transforms at random. Their results are torchvision 0.29's, compared by hand; sums of them stand here."""
 
 from __future__ import annotations
 
@@ -16,9 +15,8 @@ from rushlight.vision.transforms import functional as F
 from rushlight.vision.transforms import v2
 
 B = T.InterpolationMode.BILINEAR
-# the sums of five results times 1 to 5, of a Pillow image, of bytes and of floats, and the next
-# random number; None where torchvision refuses, and where bytes are 1 off: it resizes them in
-# integers
+# the sums of five results times 1 to 5, of a Pillow image, of bytes and of floats, and the next random number; None
+# where torchvision refuses, and where bytes are 1 off: it resizes them in integers
 TORCHVISION = {
     "crop": (524610.0, None, 2056.4, 0.8709032535552979),
     "colors": (1894601.0, 1893821.0, 7545.92, 0.07625234127044678),
@@ -55,9 +53,9 @@ MADE = {
     "erase": T.RandomErasing(value="random"),
     "ten": T.TenCrop(9),
 }
-PIXELS = (
-    np.arange(18 * 24 * 3).reshape(18, 24, 3) * 37 % 251 // 8 * 3 + np.arange(24)[None, :, None] * 5
-).astype(np.uint8)
+PIXELS = (np.arange(18 * 24 * 3).reshape(18, 24, 3) * 37 % 251 // 8 * 3 + np.arange(24)[None, :, None] * 5).astype(
+    np.uint8
+)
 
 
 def image(kind):
@@ -105,20 +103,17 @@ def test_arrays_are_changed_like_tensors(name):
 
 def test_reprs():
     assert repr(MADE["crop"]) == (
-        "RandomResizedCrop(size=(10, 10), scale=(0.08, 1.0), ratio=(0.75, 1.3333), "
-        "interpolation=bilinear, antialias=True)"
+        "RandomResizedCrop(size=(10, 10), scale=(0.08, 1.0), ratio=(0.75, 1.3333), interpolation=bilinear, "
+        "antialias=True)"
     )
     assert repr(MADE["colors"]) == (
-        "ColorJitter(brightness=(0.6, 1.4), contrast=(0.6, 1.4), saturation=(0.6, 1.4), "
-        "hue=(-0.1, 0.1))"
+        "ColorJitter(brightness=(0.6, 1.4), contrast=(0.6, 1.4), saturation=(0.6, 1.4), hue=(-0.1, 0.1))"
     )
     assert (
-        repr(T.ColorJitter(hue=0.2))
-        == "ColorJitter(brightness=None, contrast=None, saturation=None, hue=(-0.2, 0.2))"
+        repr(T.ColorJitter(hue=0.2)) == "ColorJitter(brightness=None, contrast=None, saturation=None, hue=(-0.2, 0.2))"
     )
     assert repr(MADE["smooth"]) == (
-        "RandomAffine(degrees=[5.0, 30.0], shear=[1.0, 5.0, 2.0, 9.0], interpolation=bilinear, "
-        "fill=3)"
+        "RandomAffine(degrees=[5.0, 30.0], shear=[1.0, 5.0, 2.0, 9.0], interpolation=bilinear, fill=3)"
     )
     assert repr(MADE["solar"]) == "RandomSolarize(threshold=100,p=0.5)"
     assert repr(MADE["blur"]) == "GaussianBlur(kernel_size=(5, 5), sigma=(0.1, 2.0))"
@@ -153,13 +148,9 @@ def test_colours_by_hand():
 
 
 def test_second_version():
-    prepare = v2.Compose(
-        [v2.ToImage(), v2.RandomHorizontalFlip(1.0), v2.ToDtype(rushlight.float32, scale=True)]
-    )
+    prepare = v2.Compose([v2.ToImage(), v2.RandomHorizontalFlip(1.0), v2.ToDtype(rushlight.float32, scale=True)])
     found = prepare(PIXELS)
-    assert found.equal(
-        rushlight.from_numpy(PIXELS[:, ::-1].transpose(2, 0, 1).copy() / np.float32(255))
-    )
+    assert found.equal(rushlight.from_numpy(PIXELS[:, ::-1].transpose(2, 0, 1).copy() / np.float32(255)))
     assert v2.ToDtype(rushlight.float32)(image("bytes")).max() > 1
     assert T.transforms.RandomCrop is T.RandomCrop
 
@@ -209,9 +200,7 @@ def test_transforms_are_modules():
     assert copy.deepcopy(T.RandomRotation(9)).degrees == [-9, 9]
 
 
-@pytest.mark.parametrize(
-    "make", [lambda: T.RandomHorizontalFlip(0.5), lambda: T.RandomRotation(10)]
-)
+@pytest.mark.parametrize("make", [lambda: T.RandomHorizontalFlip(0.5), lambda: T.RandomRotation(10)])
 def test_numbers_are_drawn_in_the_default_dtype(make):
     """torchvision asks torch.rand, which takes two words of the stream for a double."""
     rushlight.set_default_dtype(rushlight.float64)
@@ -231,8 +220,7 @@ def test_images_are_normalized_by_as_many_numbers_as_they_have_channels():
     normalize = rushlight.vision.transforms.Normalize([0.5, 0.5, 0.5], [0.5, 0.25, 0.5])
     grey, coloured = rushlight.ones(1, 2, 2), rushlight.ones(3, 2, 2)
     with pytest.raises(
-        RuntimeError,
-        match=r"output with shape \[1, 2, 2\] doesn't match the broadcast shape \[3, 2, 2\]",
+        RuntimeError, match=r"output with shape \[1, 2, 2\] doesn't match the broadcast shape \[3, 2, 2\]"
     ):
         normalize(grey)
     assert normalize(coloured)[:, 0, 0].tolist() == [1.0, 2.0, 1.0]

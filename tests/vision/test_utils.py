@@ -26,12 +26,8 @@ def test_normalize_changes_a_copy():
     images = rushlight.tensor([[[[-1.0, 0.0]]], [[[1.0, 3.0]]]])
     before = images.clone()
     assert utils.make_grid(images, padding=0, normalize=True)[0].tolist() == [[0, 0.25, 0.5, 1]]
-    assert utils.make_grid(images, padding=0, normalize=True, scale_each=True)[0].tolist() == [
-        [0, 1, 0, 1]
-    ]
-    assert utils.make_grid(images, padding=0, normalize=True, value_range=(-1, 1))[0].tolist() == [
-        [0, 0.5, 1, 1]
-    ]
+    assert utils.make_grid(images, padding=0, normalize=True, scale_each=True)[0].tolist() == [[0, 1, 0, 1]]
+    assert utils.make_grid(images, padding=0, normalize=True, value_range=(-1, 1))[0].tolist() == [[0, 0.5, 1, 1]]
     assert images.equal(before)
 
 
@@ -71,9 +67,7 @@ def test_folders_without_images(tmp_path):
 
 def test_fake_data_is_the_same_each_time():
     pytest.importorskip("PIL")
-    data = datasets.FakeData(
-        size=3, image_size=(3, 8, 9), num_classes=5, transform=transforms.ToTensor()
-    )
+    data = datasets.FakeData(size=3, image_size=(3, 8, 9), num_classes=5, transform=transforms.ToTensor())
     state = rushlight.get_rng_state()
     (one, a), (again, b) = data[1], data[1]
     assert one.shape == (3, 8, 9)

@@ -1,5 +1,4 @@
-"""Transforms and data sets of images. What torchvision 0.29 gives was compared by hand; its rarer
-facts stand here."""
+"""Transforms and data sets of images. What torchvision 0.29 gives was compared by hand; its rarer facts stand here."""
 
 from __future__ import annotations
 
@@ -26,9 +25,7 @@ GREY = RGB[..., 0].copy()
 
 
 def planes(array):
-    return rushlight.from_numpy(
-        np.ascontiguousarray(array.transpose(2, 0, 1) if array.ndim == 3 else array[None])
-    )
+    return rushlight.from_numpy(np.ascontiguousarray(array.transpose(2, 0, 1) if array.ndim == 3 else array[None]))
 
 
 def pixels(image):
@@ -118,13 +115,7 @@ def test_pillow_and_back():
 
 @pytest.mark.parametrize(
     ("size", "more", "expected"),
-    [
-        (5, {}, (6, 5)),
-        ((4, 7), {}, (4, 7)),
-        ([6], {}, (7, 6)),
-        (15, {}, (18, 15)),
-        (10, {"max_size": 11}, (11, 9)),
-    ],
+    [(5, {}, (6, 5)), ((4, 7), {}, (4, 7)), ([6], {}, (7, 6)), (15, {}, (18, 15)), (10, {"max_size": 11}, (11, 9))],
 )
 def test_resize(size, more, expected):
     Image = pytest.importorskip("PIL.Image")
@@ -137,15 +128,10 @@ def test_resize(size, more, expected):
 def test_pillows_numbers_of_interpolations():
     Image = pytest.importorskip("PIL.Image")
     image, mode = Image.fromarray(RGB), transforms.InterpolationMode
-    for number, name in (
-        (Image.BICUBIC, mode.BICUBIC),
-        (Image.Resampling.LANCZOS, mode.LANCZOS),
-        (0, mode.NEAREST),
-    ):
+    for number, name in ((Image.BICUBIC, mode.BICUBIC), (Image.Resampling.LANCZOS, mode.LANCZOS), (0, mode.NEAREST)):
         assert transforms.Resize((5, 4), number).interpolation is name
         assert (
-            pixels(functional.resize(image, (5, 4), number)).tolist()
-            == np.array(image.resize((4, 5), number)).tolist()
+            pixels(functional.resize(image, (5, 4), number)).tolist() == np.array(image.resize((4, 5), number)).tolist()
         )
     with pytest.raises(ValueError, match="9 is not a valid"):
         transforms.Resize(4, 9)
@@ -153,9 +139,7 @@ def test_pillows_numbers_of_interpolations():
 
 def test_resize_is_interpolation():
     x = planes(RGB).float()
-    expected = rushlight.nn.functional.interpolate(
-        x[None], size=[5, 4], mode="bilinear", antialias=True
-    )[0]
+    expected = rushlight.nn.functional.interpolate(x[None], size=[5, 4], mode="bilinear", antialias=True)[0]
     assert transforms.Resize((5, 4))(x).equal(expected)
     assert transforms.Resize((5, 4))(planes(RGB)).tolist() == expected.round().byte().tolist()
 
@@ -165,9 +149,7 @@ def test_quarter_turns(angle):
     square = RGB[:9]
     for mode in (transforms.InterpolationMode.NEAREST, transforms.InterpolationMode.BILINEAR):
         found = functional.rotate(planes(square), angle, mode)
-        assert np.abs(pixels(found).astype(int) - np.rot90(square, angle // 90)).max() <= (
-            mode.value == "bilinear"
-        )
+        assert np.abs(pixels(found).astype(int) - np.rot90(square, angle // 90)).max() <= (mode.value == "bilinear")
 
 
 def test_colours_and_dtypes():
@@ -193,8 +175,7 @@ def test_normalize():
     assert (
         found.tolist()
         == (
-            (x - rushlight.tensor([1.0, 2, 3]).reshape(3, 1, 1))
-            / rushlight.tensor([2.0, 4, 8]).reshape(3, 1, 1)
+            (x - rushlight.tensor([1.0, 2, 3]).reshape(3, 1, 1)) / rushlight.tensor([2.0, 4, 8]).reshape(3, 1, 1)
         ).tolist()
     )
     assert transforms.Normalize((0,), (2,), inplace=True)(x) is x
@@ -240,9 +221,7 @@ def test_reprs_and_refusals():
 )(p=None)
 )"""
     )
-    with pytest.raises(
-        ValueError, match=r"Required crop size \(20, 20\) is larger than input image size \(11, 9\)"
-    ):
+    with pytest.raises(ValueError, match=r"Required crop size \(20, 20\) is larger than input image size \(11, 9\)"):
         t.RandomCrop(20)(RGB)
     with pytest.raises(ValueError, match="Padding mode"):
         t.Pad(1, padding_mode="wrap")(RGB)
@@ -256,18 +235,12 @@ def test_reprs_and_refusals():
 
 
 def idx(array):
-    return (
-        struct.pack(f">BBBB{array.ndim}I", 0, 0, 8, array.ndim, *array.shape)
-        + array.astype(np.uint8).tobytes()
-    )
+    return struct.pack(f">BBBB{array.ndim}I", 0, 0, 8, array.ndim, *array.shape) + array.astype(np.uint8).tobytes()
 
 
 def mnist_files(prefix, count):
     images = np.arange(count * 784).reshape(count, 28, 28) % 251
-    return {
-        f"{prefix}-images-idx3-ubyte": idx(images),
-        f"{prefix}-labels-idx1-ubyte": idx(np.arange(count) % 10),
-    }
+    return {f"{prefix}-images-idx3-ubyte": idx(images), f"{prefix}-labels-idx1-ubyte": idx(np.arange(count) % 10)}
 
 
 @pytest.mark.parametrize("where", ["MNIST/raw", "."])
@@ -277,16 +250,9 @@ def test_mnist(tmp_path, where, packed):
         path = tmp_path / where / (name + ".gz" * packed)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(gzip.compress(content) if packed else content)
-    train = datasets.MNIST(
-        tmp_path, transform=transforms.ToTensor(), target_transform=lambda y: y * 10
-    )
+    train = datasets.MNIST(tmp_path, transform=transforms.ToTensor(), target_transform=lambda y: y * 10)
     test = datasets.MNIST(str(tmp_path), train=False)
-    assert (len(train), len(test), train.data.shape, train.targets.dtype) == (
-        6,
-        3,
-        (6, 28, 28),
-        rushlight.int64,
-    )
+    assert (len(train), len(test), train.data.shape, train.targets.dtype) == (6, 3, (6, 28, 28), rushlight.int64)
     image, label = train[2]
     assert (image.shape, label) == ((1, 28, 28), 20)
     assert image.tolist() == (train.data[2].float() / 255)[None].tolist()
@@ -295,8 +261,7 @@ def test_mnist(tmp_path, where, packed):
     assert repr(train) == (
         f"Dataset MNIST\n    Number of datapoints: 6\n    Root location: {tmp_path}\n    Split: "
         "Train\n"
-        "    StandardTransform\nTransform: ToTensor()\nTarget transform: "
-        + repr(train.target_transform)
+        "    StandardTransform\nTransform: ToTensor()\nTarget transform: " + repr(train.target_transform)
     )
     batch = next(iter(rushlight.utils.data.DataLoader(train, batch_size=6)))
     assert batch[0].shape == (6, 1, 28, 28)
@@ -317,10 +282,7 @@ def test_images_without_pillow(tmp_path, monkeypatch):
 
 
 def test_missing_and_mixed_files(tmp_path):
-    with pytest.raises(
-        RuntimeError,
-        match="(?s)Dataset not found. You can use download=True.*train-images-idx3-ubyte",
-    ):
+    with pytest.raises(RuntimeError, match="(?s)Dataset not found. You can use download=True.*train-images-idx3-ubyte"):
         datasets.FashionMNIST(tmp_path)
     for name, content in mnist_files("train", 2).items():
         (tmp_path / name).write_bytes(content if "images" in name else idx(np.arange(5)))
@@ -346,10 +308,7 @@ def cifar(tmp_path, monkeypatch):
     """A folder with the archive of a small set, and a class that knows its sums."""
     rows = np.arange(2 * 3072).reshape(2, 3072).astype(np.uint8)
     files = {f"data_batch_{i}": {"data": rows + i, "labels": [i, 0]} for i in range(1, 6)}
-    files |= {
-        "test_batch": {"data": rows, "labels": [3, 4]},
-        "batches.meta": {"label_names": ["a", "b"]},
-    }
+    files |= {"test_batch": {"data": rows, "labels": [3, 4]}, "batches.meta": {"label_names": ["a", "b"]}}
     packed = {name: pickle.dumps(content, 2) for name, content in files.items()}
     sums = {name: hashlib.md5(content).hexdigest() for name, content in packed.items()}
     with tarfile.open(tmp_path / SmallCIFAR.filename, "w:gz") as archive:
@@ -357,11 +316,7 @@ def cifar(tmp_path, monkeypatch):
             member = tarfile.TarInfo(f"cifar-10-batches-py/{name}")
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
-    monkeypatch.setattr(
-        SmallCIFAR,
-        "train_list",
-        [(f"data_batch_{i}", sums[f"data_batch_{i}"]) for i in range(1, 6)],
-    )
+    monkeypatch.setattr(SmallCIFAR, "train_list", [(f"data_batch_{i}", sums[f"data_batch_{i}"]) for i in range(1, 6)])
     monkeypatch.setattr(SmallCIFAR, "test_list", [("test_batch", sums["test_batch"])])
     monkeypatch.setattr(SmallCIFAR, "meta", {**SmallCIFAR.meta, "md5": sums["batches.meta"]})
     return tmp_path
@@ -369,17 +324,9 @@ def cifar(tmp_path, monkeypatch):
 
 def test_cifar(cifar):
     train, test = SmallCIFAR(cifar, transform=transforms.ToTensor()), SmallCIFAR(cifar, train=False)
-    assert (train.data.shape, train.targets[:4], train.classes) == (
-        (10, 32, 32, 3),
-        [1, 0, 2, 0],
-        ["a", "b"],
-    )
+    assert (train.data.shape, train.targets[:4], train.classes) == ((10, 32, 32, 3), [1, 0, 2, 0], ["a", "b"])
     assert train[0][0].shape == (3, 32, 32)
-    assert np.asarray(test[1][0])[0, 1].tolist() == [
-        (3072 + 1) % 256,
-        (3072 + 1025) % 256,
-        (3072 + 2049) % 256,
-    ]
+    assert np.asarray(test[1][0])[0, 1].tolist() == [(3072 + 1) % 256, (3072 + 1025) % 256, (3072 + 2049) % 256]
     assert sorted(p.name for p in (cifar / "cifar-10-batches-py").iterdir())[0] == "batches.meta"
     assert {p.name for p in cifar.iterdir()} == {"cifar-10-batches-py", SmallCIFAR.filename}
     (cifar / "cifar-10-batches-py" / "data_batch_2").write_bytes(b"changed")
@@ -405,8 +352,7 @@ def test_cifar_runs_no_code(cifar, monkeypatch):
 
 
 class Server(BaseHTTPRequestHandler):
-    """Files from memory; it goes on in the middle when asked, and breaks off after `cut` bytes of
-    an answer."""
+    """Files from memory; it goes on in the middle when asked, and breaks off after `cut` bytes of an answer."""
 
     files: dict[str, bytes] = {}
     cut = None
@@ -442,15 +388,10 @@ def server():
 
 
 def test_mnist_is_downloaded_once(server, tmp_path, monkeypatch):
-    packed = {
-        f"{n}.gz": gzip.compress(c)
-        for n, c in {**mnist_files("train", 3), **mnist_files("t10k", 2)}.items()
-    }
+    packed = {f"{n}.gz": gzip.compress(c) for n, c in {**mnist_files("train", 3), **mnist_files("t10k", 2)}.items()}
     Server.files = {"/" + name: content for name, content in packed.items()}
     monkeypatch.setattr(datasets.MNIST, "mirrors", [server + "gone/", server])
-    monkeypatch.setattr(
-        datasets.MNIST, "resources", [(n, hashlib.md5(c).hexdigest()) for n, c in packed.items()]
-    )
+    monkeypatch.setattr(datasets.MNIST, "resources", [(n, hashlib.md5(c).hexdigest()) for n, c in packed.items()])
     assert len(datasets.MNIST(tmp_path, download=True)) == 3
     count = len(Server.asked)
     assert count == 8
@@ -462,9 +403,7 @@ def test_a_broken_download_goes_on(server, tmp_path):
     content = bytes(range(256)) * 40
     Server.files, Server.cut = {"/a": content}, 6000
     path, expected = tmp_path / "a", hashlib.md5(content).hexdigest()
-    with pytest.raises(
-        RuntimeError, match=r"(?s)could not download a:.*hint: download the file by hand to"
-    ):
+    with pytest.raises(RuntimeError, match=r"(?s)could not download a:.*hint: download the file by hand to"):
         net.download([server + "a"], path, expected)
     assert not path.exists()
     assert (tmp_path / "a.part").stat().st_size == 6000
@@ -482,7 +421,5 @@ def test_a_changed_file_is_refused(server, tmp_path):
 
 
 def test_offline(tmp_path):
-    with pytest.raises(
-        RuntimeError, match="could not download a:\n  http://127.0.0.1:9/a: .*refused"
-    ):
+    with pytest.raises(RuntimeError, match="could not download a:\n  http://127.0.0.1:9/a: .*refused"):
         net.download(["http://127.0.0.1:9/a"], tmp_path / "a", "0" * 32)

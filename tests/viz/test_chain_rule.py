@@ -1,5 +1,4 @@
-"""explain and contributions: the formula is the derivative, the paths add up, the parts are the
-gradient."""
+"""explain and contributions: the formula is the derivative, the paths add up, the parts are the gradient."""
 
 import random
 
@@ -103,9 +102,7 @@ def test_sympy_reads_the_latex_and_gets_grad(seed):
     left, right = told.latex.split(" = ")
     assert left == r"\frac{\partial z}{\partial x}"
     symbolic = read(right)
-    given = {"x": x.item(), "y": y.item(), "e": np.e} | {
-        k: v.item() for k, v in told.values.items() if v is not None
-    }
+    given = {"x": x.item(), "y": y.item(), "e": np.e} | {k: v.item() for k, v in told.values.items() if v is not None}
     names = sorted(symbolic.free_symbols, key=str)
     computed = sympy.lambdify(names, symbolic, "math")(*[given[str(name)] for name in names])
     z.backward()
@@ -204,9 +201,7 @@ def test_errors():
     z.backward()
     with pytest.raises(RuntimeError, match=r"explain: an earlier backward\(\) has freed") as info:
         torch.explain(z, x)
-    assert "hint: call explain(...) before backward(), or write backward(retain_graph=True)" in str(
-        info.value
-    )
+    assert "hint: call explain(...) before backward(), or write backward(retain_graph=True)" in str(info.value)
     z = x * x
     z.backward(retain_graph=True)
     assert torch.explain(z, x).value.item() == 4

@@ -1,5 +1,4 @@
-"""Pictures of the graph: the right boxes and edges, readable text, sound SVG, boxes that do not
-overlap."""
+"""Pictures of the graph: the right boxes and edges, readable text, sound SVG, boxes that do not overlap."""
 
 import io
 import random
@@ -62,9 +61,7 @@ def test_ops_tell_shape_and_statement():
 def test_every_parameter_is_named(net):
     output, params = net
     leaves = [box for box in viz.graph(output, params).boxes if box.kind == "leaf"]
-    assert {box.name: tuple(box.shape) for box in leaves} == {
-        n: tuple(p.shape) for n, p in params.items()
-    }
+    assert {box.name: tuple(box.shape) for box in leaves} == {n: tuple(p.shape) for n, p in params.items()}
 
 
 def test_the_tree(cubic):
@@ -128,9 +125,7 @@ def test_svg_has_every_box_and_edge(net):
     found = viz.graph(*net)
     root = ET.fromstring(viz.svg(*net, engine="own"))
     texts = [t.text for t in root.iter(f"{SVG}text")]
-    assert [box.label for box in found.boxes] == [
-        t for t in texts if not t.startswith(("=", "grad"))
-    ]
+    assert [box.label for box in found.boxes] == [t for t in texts if not t.startswith(("=", "grad"))]
     assert len(root.findall(f"{SVG}g/{SVG}path")) == sum(map(len, found.inputs))
 
 
@@ -157,20 +152,13 @@ def test_results_are_shown_as_numbers_or_by_their_range():
     y.retain_grad()
     z = y.sum()
     notes = {box.name: box.notes for box in viz.graph(z, {"x": x}).boxes}
-    assert notes["x"] == [
-        f"= {x.min().item():.4g} .. {x.max().item():.4g}, mean {x.mean().item():.4g}"
-    ]
-    assert notes["ExpBackward0"] == [
-        f"= {y.min().item():.4g} .. {y.max().item():.4g}, mean {y.mean().item():.4g}"
-    ]
+    assert notes["x"] == [f"= {x.min().item():.4g} .. {x.max().item():.4g}, mean {x.mean().item():.4g}"]
+    assert notes["ExpBackward0"] == [f"= {y.min().item():.4g} .. {y.max().item():.4g}, mean {y.mean().item():.4g}"]
     z.backward()
     notes = {box.name: box.notes for box in viz.graph(z, {"x": x}).boxes}
     assert notes["SumBackward0"] == [f"= {z.item():.4g}"]
     assert notes["ExpBackward0"][-1] == "grad 1 .. 1, mean 1"  # it was asked to retain its gradient
-    assert (
-        notes["x"][-1]
-        == f"grad {y.min().item():.4g} .. {y.max().item():.4g}, mean {y.mean().item():.4g}"
-    )
+    assert notes["x"][-1] == f"grad {y.min().item():.4g} .. {y.max().item():.4g}, mean {y.mean().item():.4g}"
     c = torch.ones(5, dtype=torch.complex64, requires_grad=True)
     assert viz.graph(c.abs().sum(), {"c": c}).boxes[-1].notes == ["= mean 1+0j"]
 
@@ -189,9 +177,7 @@ def test_svg_escapes_names():
 @pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
 def test_graphviz_draws_it(net):
     root = ET.fromstring(viz.svg(*net, engine="dot"))
-    assert len([g for g in root.iter(f"{SVG}g") if g.get("class") == "edge"]) == sum(
-        map(len, viz.graph(*net).inputs)
-    )
+    assert len([g for g in root.iter(f"{SVG}g") if g.get("class") == "edge"]) == sum(map(len, viz.graph(*net).inputs))
 
 
 def test_without_graphviz(cubic, monkeypatch):
@@ -226,10 +212,7 @@ def test_errors():
 
 
 def random_graph(rng, size):
-    return [
-        sorted(rng.sample(range(i + 1, size), min(size - i - 1, rng.choice([0, 1, 1, 2, 3]))))
-        for i in range(size)
-    ]
+    return [sorted(rng.sample(range(i + 1, size), min(size - i - 1, rng.choice([0, 1, 1, 2, 3])))) for i in range(size)]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -241,18 +224,10 @@ def test_boxes_do_not_overlap_and_edges_go_down(seed):
     boxes = points[: len(sizes)]
     for i, a in enumerate(boxes):
         for b in boxes[:i]:
-            assert (
-                abs(a.x - b.x) >= (a.width + b.width) / 2
-                or abs(a.y - b.y) >= (a.height + b.height) / 2
-            )
-    assert [(way[0], way[-1]) for way in routes] == [
-        (i, j) for i, targets in enumerate(inputs) for j in targets
-    ]
+            assert abs(a.x - b.x) >= (a.width + b.width) / 2 or abs(a.y - b.y) >= (a.height + b.height) / 2
+    assert [(way[0], way[-1]) for way in routes] == [(i, j) for i, targets in enumerate(inputs) for j in targets]
     for way in routes:
-        assert all(
-            points[b].layer == points[a].layer + 1 and points[b].y > points[a].y
-            for a, b in zip(way, way[1:])
-        )
+        assert all(points[b].layer == points[a].layer + 1 and points[b].y > points[a].y for a, b in zip(way, way[1:]))
 
 
 def test_depth_is_the_longest_way():
@@ -274,9 +249,7 @@ def test_a_tree_is_drawn_without_crossings():
 
 
 @pytest.mark.origin("newcomers")
-@pytest.mark.parametrize(
-    ("params", "says"), [([torch.ones(2)], "named_parameters"), ([1, 2], "named_parameters")]
-)
+@pytest.mark.parametrize(("params", "says"), [([torch.ones(2)], "named_parameters"), ([1, 2], "named_parameters")])
 def test_names_of_leaves_come_in_pairs(params, says):
     x = torch.ones(2, requires_grad=True)
     with pytest.raises(TypeError, match=says):

@@ -1,5 +1,4 @@
-"""Graphs grouped by module: under 40 boxes for a ResNet-18, nothing in a box that is not the
-module's, no circles."""
+"""Graphs grouped by module: under 40 boxes for a ResNet-18, nothing in a box that is not the module's, no circles."""
 
 import pytest
 
@@ -11,19 +10,11 @@ from rushlight.viz.modules import collapsed, common, downward, modules_of
 class Block(nn.Module):
     def __init__(self, inputs, outputs, stride):
         super().__init__()
-        self.conv1, self.bn1 = (
-            nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False),
-            nn.BatchNorm2d(outputs),
-        )
-        self.conv2, self.bn2 = (
-            nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False),
-            nn.BatchNorm2d(outputs),
-        )
+        self.conv1, self.bn1 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False), nn.BatchNorm2d(outputs)
+        self.conv2, self.bn2 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False), nn.BatchNorm2d(outputs)
         self.shortcut = None
         if inputs != outputs:
-            self.shortcut = nn.Sequential(
-                nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs)
-            )
+            self.shortcut = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
 
     def forward(self, x):
         y = self.bn2(self.conv2(self.bn1(self.conv1(x)).relu()))
@@ -67,14 +58,12 @@ def test_a_resnet18_is_under_40_boxes(resnet):
     assert "layer1.0" in viz.dot(*resnet)
     whole_text = viz.dot(*resnet, collapse=False)
     assert whole_text.count("{") == whole_text.count("}")
-    assert [
-        whole_text.count(f'label="{name}" labeljust')
-        for name in ("layer1", "layer1.0", "layer1.0.conv1")
-    ] == [1, 1, 1]
-    assert {box.name for box in collapsed(whole, 1).boxes if box.kind == "module"} >= {
-        "layer1",
-        "layer4",
-    }
+    assert [whole_text.count(f'label="{name}" labeljust') for name in ("layer1", "layer1.0", "layer1.0.conv1")] == [
+        1,
+        1,
+        1,
+    ]
+    assert {box.name for box in collapsed(whole, 1).boxes if box.kind == "module"} >= {"layer1", "layer4"}
 
 
 def test_an_op_is_in_no_module_that_is_not_its_own(resnet):
@@ -82,16 +71,11 @@ def test_an_op_is_in_no_module_that_is_not_its_own(resnet):
     homes = modules_of(whole)
     names = [box.name for box in whole.boxes]
     pool, fc, stem = (
-        next(i for i, b in enumerate(names) if b.startswith(name))
-        for name in ("Mean", "Addmm", "MaxPool")
+        next(i for i, b in enumerate(names) if b.startswith(name)) for name in ("Mean", "Addmm", "MaxPool")
     )
     assert homes[pool] == homes[stem] == ()
     assert homes[fc] == ("fc",)
-    inner = [
-        i
-        for i, b in enumerate(whole.boxes)
-        if b.name == "ReluBackward0" and homes[i] == ("layer1", "0")
-    ]
+    inner = [i for i, b in enumerate(whole.boxes) if b.name == "ReluBackward0" and homes[i] == ("layer1", "0")]
     assert len(inner) == 1  # the one between bn1 and conv2; that after the sum may be layer1's own
 
 
@@ -111,9 +95,7 @@ def test_collapsing_is_asked_for(resnet):
     assert viz.dot(doubled) == viz.dot(doubled, collapse=False)
     layer = nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Linear(2, 2))
     loss = layer(x).sum()
-    assert viz.dot(loss, layer, collapse=True).count("[label") < viz.dot(loss, layer).count(
-        "[label"
-    )
+    assert viz.dot(loss, layer, collapse=True).count("[label") < viz.dot(loss, layer).count("[label")
     assert "<details>" in viz.svg(*resnet)._repr_html_()
 
 

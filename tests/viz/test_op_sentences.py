@@ -1,6 +1,6 @@
-"""Each formula that the step page prints for a gradient is true: evaluated on the page's numbers, it
-gives the gradient that backward computes. No op, no option, and no set of inputs that require a
-gradient makes the page or `explain` fail."""
+"""Each formula that the step page prints for a gradient is true: evaluated on the page's numbers, it gives the gradient
+that backward computes. No op, no option, and no set of inputs that require a gradient makes the page or `explain`
+fail."""
 
 import json
 from functools import partial
@@ -29,9 +29,7 @@ def data_of(page):
 
 def sentences(output, params=None):
     """All sentences of the backward steps."""
-    return [
-        a["said"] for s in data_of(viz.html(output, None, params))["steps"] for a in s["arrivals"]
-    ]
+    return [a["said"] for s in data_of(viz.html(output, None, params))["steps"] for a in s["arrivals"]]
 
 
 def forward(output):
@@ -74,10 +72,7 @@ def holds(formula, arrival, incoming, known):
     part = arrival.part
     for axes in left_out(len(part.shape) - np.ndim(incoming), len(part.shape)):
         arrays = {**held, "g": np.asarray(incoming)}
-        arrays = {
-            n: np.expand_dims(a, axes) if a.shape == np.shape(incoming) else a
-            for n, a in arrays.items()
-        }
+        arrays = {n: np.expand_dims(a, axes) if a.shape == np.shape(incoming) else a for n, a in arrays.items()}
         try:
             found = np.asarray(eval(formula, FUNCTIONS, arrays))
             shape = np.broadcast_shapes(found.shape, part.shape)
@@ -99,15 +94,7 @@ def left_out(missing, ndim):
         yield from combinations(range(ndim), missing)
 
 
-NUMBERS = (
-    "log",
-    "log1p",
-    "sqrt",
-    "exp",
-    "maximum",
-    "minimum",
-    "floor_divide",
-)  # of Python numbers, too
+NUMBERS = ("log", "log1p", "sqrt", "exp", "maximum", "minimum", "floor_divide")  # of Python numbers, too
 
 
 def on_arrays(kernel):
@@ -210,9 +197,7 @@ def test_the_sentence_of_a_normalization_is_its_gradient(kind):
         "instance": lambda: F.instance_norm(x, None, None, w, b),
         "frozen": lambda: F.batch_norm(x, mean, var, w, b, False),
     }[kind]()
-    told = [
-        text for text in sentences((y * y).sum(), {"x": x, "w": w, "b": b}) if "rule of" in text
-    ]
+    told = [text for text in sentences((y * y).sum(), {"x": x, "w": w, "b": b}) if "rule of" in text]
     assert not told
     g = 2 * y.detach().numpy()
     simple = " ".join(sentences(y.sum(), {"x": x}))
@@ -280,11 +265,7 @@ def test_a_linear_layer_shows_a_bias_if_it_has_one():
 
 
 def test_a_frozen_bias_stands_in_the_formula():
-    x, weight, bias = (
-        torch.rand(1, 1, 5, 5),
-        torch.rand(1, 1, 3, 3, requires_grad=True),
-        torch.ones(1),
-    )
+    x, weight, bias = torch.rand(1, 1, 5, 5), torch.rand(1, 1, 3, 3, requires_grad=True), torch.ones(1)
     layer = nn.Conv2d(1, 1, 3)
     layer.bias.requires_grad_(False)
     free = nn.Conv2d(1, 1, 3, bias=False)
@@ -336,16 +317,8 @@ BY_WORDS = {  # what a sentence says, as a program
         "g · 2 · (x − mean) / (n − 1)",
         lambda x, g: g[:, None] * 2 * (x - x.mean(1, keepdim=True)) / (x.shape[1] - 1),
     ),
-    "norm": (
-        lambda x: x.norm(dim=1),
-        "g · x / out",
-        lambda x, g: g[:, None] * x / x.norm(dim=1, keepdim=True),
-    ),
-    "norm1": (
-        lambda x: torch.linalg.vector_norm(x, 1, dim=1),
-        "g · sign(x)",
-        lambda x, g: g[:, None] * x.sign(),
-    ),
+    "norm": (lambda x: x.norm(dim=1), "g · x / out", lambda x, g: g[:, None] * x / x.norm(dim=1, keepdim=True)),
+    "norm1": (lambda x: torch.linalg.vector_norm(x, 1, dim=1), "g · sign(x)", lambda x, g: g[:, None] * x.sign()),
     "amax": (lambda x: x.amax(1), "numbers that tie share it evenly", largest_by_words),
     "prod": (
         lambda x: x.prod(1),

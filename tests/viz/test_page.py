@@ -1,5 +1,4 @@
-"""The step-through page: its numbers are the engine's, it stands alone, and it works in a real
-browser."""
+"""The step-through page: its numbers are the engine's, it stands alone, and it works in a real browser."""
 
 import json
 import os
@@ -19,10 +18,7 @@ from rushlight.viz.array_preview import cuts, describe
 from rushlight.viz.backward_steps import forward_values, record
 
 # Debian's Chromium first: `.ci/run` installs it. QUIET: a browser that looks nothing up by itself.
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))),
-    None,
-)
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 LONG = 60_000  # milliseconds that a browser may take on a busy machine
 QUIET = [
     "--no-sandbox",
@@ -67,8 +63,7 @@ CASES = {"mlp": lambda: ((m := mlp())[0].named_parameters(), m[1]), "residual": 
 
 
 def engine_after(output, count):
-    """What an engine stopped after `count` nodes leaves: gradients on their way, and every leaf's
-    `.grad`."""
+    """What an engine stopped after `count` nodes leaves: gradients on their way, and every leaf's `.grad`."""
     pending = {output._node: np.ones((), np.float32)}
     walk = steps(dict(pending), retain=True)
     for _ in range(count):
@@ -153,9 +148,7 @@ def test_a_gradient_may_be_given():
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     data = data_of(viz.html(x * 3, gradient=torch.tensor([1.0, -1.0])))
     assert array_at(data, data["steps"][-1]["grad"][1]).tolist() == [3, -3]
-    with pytest.raises(
-        RuntimeError, match="grad can be implicitly created only for scalar outputs"
-    ):
+    with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar outputs"):
         viz.html(x * 3)
 
 
@@ -236,10 +229,7 @@ def test_boxes_carry_the_names_of_modules_and_of_variables():
     }
     assert [nodes[name]["home"] for name in ("logits", "tanh1", "linear0")] == ["2", "1", "0"]
     assert nodes["linear0"]["forward"] == "inputs @ model[0].weight.T + model[0].bias"
-    assert nodes["logits"]["rules"][:2] == [
-        ["x", "g @ model[2].weight"],
-        ["weight", "g.T @ tanh1"],
-    ]
+    assert nodes["logits"]["rules"][:2] == [["x", "g @ model[2].weight"], ["weight", "g.T @ tanh1"]]
     assert nodes["loss"]["kind"] == "output"
     assert nodes["inputs"]["kind"] == "constant"
 
@@ -254,9 +244,7 @@ def neuron():
     return viz.html(o)
 
 
-columns = pytest.mark.skipif(
-    sys.version_info < (3, 11), reason="before 3.11 an instruction has a line, but no column"
-)
+columns = pytest.mark.skipif(sys.version_info < (3, 11), reason="before 3.11 an instruction has a line, but no column")
 
 
 def test_formulas_are_in_the_users_names():
@@ -269,10 +257,7 @@ def test_formulas_are_in_the_users_names():
 
 def test_a_sentence_says_why_with_the_numbers():
     data = data_of(neuron())
-    said = {
-        data["nodes"][step["node"]]["name"]: [a["said"] for a in step["arrivals"]]
-        for step in data["steps"]
-    }
+    said = {data["nodes"][step["node"]]["name"]: [a["said"] for a in step["arrivals"]] for step in data["steps"]}
     assert said["o"] == ["1 arrives: o = tanh(n), so do/dn = 1 - o² = 0.5; n gets 1 · 0.5 = 0.5."]
     assert said["a"] == ["0.5 arrives: a = x1 * w1, so da/dw1 = x1 = 2; w1.grad gets 0.5 · 2 = 1."]
 
@@ -327,9 +312,7 @@ def test_it_shows_the_users_line_and_the_rule():
     )
     assert source["file"] == __file__
     assert node["rules"] == [["x", "g * cos(<x>)"]]
-    assert "<x>" not in viz.html(
-        x.sin(), params={"<x>": x}
-    )  # escaped: no tag of the user's makes it into the page
+    assert "<x>" not in viz.html(x.sin(), params={"<x>": x})  # escaped: no tag of the user's makes it into the page
 
 
 def test_300_nodes_are_under_a_megabyte():
@@ -355,22 +338,13 @@ def test_descriptions_are_exact():
     small = np.random.default_rng(0).standard_normal(16).astype(np.float32)
     told = describe(small)["values"]
     np.testing.assert_array_equal(np.array(json.loads(json.dumps(told)), np.float32), small)
-    assert describe(np.array([np.nan, np.inf, 1 + 2j]))["values"] == [
-        "(nan+0j)",
-        "(inf+0j)",
-        "(1+2j)",
-    ]
+    assert describe(np.array([np.nan, np.inf, 1 + 2j]))["values"] == ["(nan+0j)", "(inf+0j)", "(1+2j)"]
     large = describe(np.arange(-50.0, 50).reshape(10, 10))
     assert (large["min"], large["max"], large["mean"]) == (-50, 49, -0.5)
     assert len(large["cells"]) == 6
     assert large["cells"][0][0] == "z"
     assert large["cells"][-1][-1].isupper()
-    assert describe(np.full((20,), np.nan)) == {
-        "shape": [20],
-        "min": "nan",
-        "mean": "nan",
-        "max": "nan",
-    }
+    assert describe(np.full((20,), np.nan)) == {"shape": [20], "min": "nan", "mean": "nan", "max": "nan"}
     assert describe(np.zeros((5, 0)))["values"] == []
     assert cuts(7, 3) == [0, 2, 4]
 
@@ -388,9 +362,7 @@ def test_records_hold_copies():
 
 @pytest.fixture(scope="module")
 def browser():
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason="no playwright: pip install -e .[test]"
-    )
+    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install -e .[test]")
     with playwright.sync_playwright() as p:
         found = CHROMIUM or p.chromium.executable_path
         if not Path(found).exists():
@@ -403,30 +375,20 @@ def browser():
 SIZES = {"desktop": (1280, 800), "phone": (390, 844)}
 
 
-@pytest.fixture(
-    params=[(size, scheme) for size in SIZES for scheme in ("light", "dark")], ids="-".join
-)
+@pytest.fixture(params=[(size, scheme) for size in SIZES for scheme in ("light", "dark")], ids="-".join)
 def opened(request, browser, tmp_path):
-    """(page of an MLP's step in the browser, its model, what the page complained of and asked
-    for)."""
+    """(page of an MLP's step in the browser, its model, what the page complained of and asked for)."""
     size, scheme = request.param
     width, height = SIZES[size]
     model, loss = mlp()
     viz.html(loss, tmp_path / "page.html", model)
     loss.backward()
-    tab = browser.new_context(
-        viewport={"width": width, "height": height}, color_scheme=scheme
-    ).new_page()
+    tab = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme).new_page()
     tab.set_default_timeout(LONG)
     said = []
     tab.on("console", lambda message: said.append(message.text))
     tab.on("pageerror", lambda error: said.append(str(error)))
-    tab.on(
-        "request",
-        lambda asked: (
-            said.append(asked.url) if not asked.url.startswith(("file:", "data:")) else None
-        ),
-    )
+    tab.on("request", lambda asked: said.append(asked.url) if not asked.url.startswith(("file:", "data:")) else None)
     tab.goto((tmp_path / "page.html").as_uri())
     yield tab, model, said
     tab.context.close()
@@ -440,10 +402,7 @@ def grads_shown(tab):
 
 def sent_shown(tab):
     """The numbers that stand at edges."""
-    return tab.evaluate(
-        "[...document.querySelectorAll('.sent')].map(label => label.textContent).filter(text => "
-        "text)"
-    )
+    return tab.evaluate("[...document.querySelectorAll('.sent')].map(label => label.textContent).filter(text => text)")
 
 
 def test_in_a_browser(opened, request):
@@ -462,13 +421,7 @@ def test_in_a_browser(opened, request):
         np.testing.assert_array_equal(np.array(shown[name], np.float32), p.grad.numpy().reshape(-1))
     tab.click("#back")
     assert sum(grad is None for grad in grads_shown(tab).values()) == 1
-    for key, count in (
-        ("Home", 0),
-        ("ArrowRight", 1),
-        ("ArrowRight", 2),
-        ("ArrowLeft", 1),
-        ("End", total),
-    ):
+    for key, count in (("Home", 0), ("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("End", total)):
         tab.keyboard.press(key)
         assert tab.inner_text("#count") == f"{count} / {total}"
     assert sent_shown(tab) == []
@@ -478,9 +431,7 @@ def test_in_a_browser(opened, request):
     tab.focus(".node.output")
     tab.keyboard.press("Enter")
     assert "test_page.py" in tab.inner_text("#step")
-    assert tab.evaluate(
-        "document.documentElement.scrollWidth <= innerWidth"
-    )  # nothing to scroll sideways to
+    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")  # nothing to scroll sideways to
     assert said == []
     keep_picture(tab, request.node.callspec.id)
 
@@ -537,10 +488,7 @@ LAPS = """() => {
 @pytest.mark.origin("newcomers")
 def test_words_of_the_page_do_not_cover_each_other(browser, tmp_path):
     model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
-    names = {
-        f"a_very_long_parameter_name.encoder.layers.11.self_attention.{n}": p
-        for n, p in model.named_parameters()
-    }
+    names = {f"a_very_long_parameter_name.encoder.layers.11.self_attention.{n}": p for n, p in model.named_parameters()}
     torch.viz.html(model(torch.ones(4, 2)).square().mean(), tmp_path / "page.html", names)
     page = browser.new_page()
     page.goto((tmp_path / "page.html").as_uri())
@@ -729,10 +677,7 @@ def deep(tmp_path):
     """The page of 4 blocks of 10 layers: more than 160 nodes in nested modules."""
     torch.manual_seed(0)
     model = nn.Sequential(
-        *[
-            nn.Sequential(*[layer for _ in range(10) for layer in (nn.Linear(2, 2), nn.Tanh())])
-            for _ in range(4)
-        ]
+        *[nn.Sequential(*[layer for _ in range(10) for layer in (nn.Linear(2, 2), nn.Tanh())]) for _ in range(4)]
     )
     inputs = torch.ones(3, 2)
     with viz.module_calls(model):
@@ -778,10 +723,7 @@ def test_a_large_network_is_closed_into_its_modules_and_opens(browser, deep):
     assert everything >= 120
     tab.keyboard.press("0")  # fit: the letters stay legible
     assert boxes(tab) < everything
-    assert (
-        tab.evaluate("13 * document.getElementById('picture').width.baseVal.value / view.width")
-        >= 9.9
-    )
+    assert tab.evaluate("13 * document.getElementById('picture').width.baseVal.value / view.width") >= 9.9
     tab.close()
 
 
@@ -816,9 +758,7 @@ def test_only_the_steps_that_are_shown_are_counted(browser, tmp_path):
     assert counts == [f"{n} / {len(counts) - 1}" for n in range(len(counts))]
     tab.evaluate("go(F + 3)")  # as the slider does: a hidden step goes on to the next one
     assert tab.inner_text("#count") == f"{len(counts) - 2} / {len(counts) - 1}"
-    assert tab.evaluate(
-        "getComputedStyle(document.querySelector('.numbers td[style]')).boxShadow"
-    ) != ("none")
+    assert tab.evaluate("getComputedStyle(document.querySelector('.numbers td[style]')).boxShadow") != ("none")
     tab.close()
 
 
@@ -926,9 +866,7 @@ def test_print_has_the_whole_graph_and_the_text(browser, deep):
     assert not tab.is_visible("#controls")
     assert not tab.is_visible("#zoom")
     assert tab.is_visible("#step")
-    box = tab.evaluate(
-        "(({width, left}) => [left, width])(document.getElementById('picture').getBoundingClientRect())"
-    )
+    box = tab.evaluate("(({width, left}) => [left, width])(document.getElementById('picture').getBoundingClientRect())")
     assert box[0] >= 0
     assert box[1] <= 1280
     assert tab.pdf()[:5] == b"%PDF-"
@@ -975,21 +913,13 @@ def test_the_numbers_of_each_sentence_agree():
     found = 0
     for step in data["steps"]:
         for a in step["arrivals"]:
-            for left, right, product in re.findall(
-                r"gets (\S+) · \(?(\S+?)\)? = (\S+)\.(?: |$)", a["said"]
-            ):
+            for left, right, product in re.findall(r"gets (\S+) · \(?(\S+?)\)? = (\S+)\.(?: |$)", a["said"]):
                 assert float(left) * float(right) == pytest.approx(float(product), rel=1e-3)
-                assert float(product) == pytest.approx(
-                    data["numbers"][a["gives"]]["values"][0], rel=1e-3
-                )
+                assert float(product) == pytest.approx(data["numbers"][a["gives"]]["values"][0], rel=1e-3)
                 found += 1
-            for left, right, whole in re.findall(
-                r"times: (\S+) \+ \(?(\S+?)\)? = (\S+)\.$", a["said"]
-            ):
+            for left, right, whole in re.findall(r"times: (\S+) \+ \(?(\S+?)\)? = (\S+)\.$", a["said"]):
                 assert float(left) + float(right) == pytest.approx(float(whole), rel=1e-3)
-                assert float(whole) == pytest.approx(
-                    data["numbers"][a["total"]]["values"][0], rel=1e-3
-                )
+                assert float(whole) == pytest.approx(data["numbers"][a["total"]]["values"][0], rel=1e-3)
     assert found >= 12
     said = " ".join(a["said"] for step in data["steps"] for a in step["arrivals"])
     assert "the derivative by the first x alone is x = 0.7" in said
@@ -1013,12 +943,7 @@ def test_the_users_text_is_escaped(browser, tmp_path):
 def test_the_demo_page_goes_to_its_end(browser, tmp_path):
     """Conv2d, MaxPool2d (two outputs), Dropout, Flatten: the network of the demo."""
     model = nn.Sequential(
-        nn.Conv2d(1, 2, 3),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Flatten(),
-        nn.Dropout(0.25),
-        nn.Linear(18, 3),
+        nn.Conv2d(1, 2, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Dropout(0.25), nn.Linear(18, 3)
     )
     with viz.module_calls(model):
         images = torch.randn(2, 1, 8, 8)

@@ -1,5 +1,4 @@
-"""The step page and `explain` say what the program says: its functions, its variables, its
-modules."""
+"""The step page and `explain` say what the program says: its functions, its variables, its modules."""
 
 import json
 import re
@@ -126,9 +125,7 @@ def test_a_masked_softmax_may_hold_zeros():
 def test_the_part_of_a_loss_is_not_the_loss():
     p, y = torch.tensor([0.2, 0.9], requires_grad=True), torch.tensor([0.0, 1.0])
     assert "= (p - y)². " in forward(viz.html(F.mse_loss(p, y)))[0]
-    assert (
-        "(p, y, delta=0.5, reduction='none')" in forward(viz.html(F.huber_loss(p, y, delta=0.5)))[0]
-    )
+    assert "(p, y, delta=0.5, reduction='none')" in forward(viz.html(F.huber_loss(p, y, delta=0.5)))[0]
     said = forward(viz.html(F.smooth_l1_loss(p, y)))
     said += forward(viz.html(F.binary_cross_entropy(p, y)))
     said += forward(viz.html(F.binary_cross_entropy_with_logits(p, y)))

@@ -79,12 +79,7 @@ def test_what_is_no_formula_is_refused(text, says):
 def test_curves_are_the_derivatives():
     drawn = viz.plot(lambda x: x.sin() * x, -2, 2, derivatives=3)
     x = drawn.x
-    expected = [
-        np.sin(x) * x,
-        np.cos(x) * x + np.sin(x),
-        2 * np.cos(x) - np.sin(x) * x,
-        -3 * np.sin(x) - np.cos(x) * x,
-    ]
+    expected = [np.sin(x) * x, np.cos(x) * x + np.sin(x), 2 * np.cos(x) - np.sin(x) * x, -3 * np.sin(x) - np.cos(x) * x]
     for curve, exact in zip(drawn.curves, expected):
         np.testing.assert_allclose(curve, exact, atol=1e-13)
     lines = [line for line in drawn.axes.get_lines() if len(line.get_xdata()) == len(x)]

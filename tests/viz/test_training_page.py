@@ -1,5 +1,4 @@
-"""viz.steps: the recorded numbers are those of the training, the page is bounded, and it works in a
-browser."""
+"""viz.steps: the recorded numbers are those of the training, the page is bounded, and it works in a browser."""
 
 import numpy as np
 import pytest
@@ -78,9 +77,7 @@ def test_a_long_training_is_thinned(monkeypatch):
     page, _, _ = train(steps=30, every=1)
     data = data_of(page.html())
     assert 2 * len(data["records"]) * 4 <= 40
-    assert [record["step"] % data["every"] for record in data["records"]] == [0] * len(
-        data["records"]
-    )
+    assert [record["step"] % data["every"] for record in data["records"]] == [0] * len(data["records"])
     assert len(data["losses"]) <= 10
 
 

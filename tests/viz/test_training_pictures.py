@@ -83,9 +83,7 @@ def test_the_recorder_measures_the_update(recorder):
     old = weight.detach().clone()
     optimizer = torch.optim.Adam(recorder.model.parameters(), lr=0.01)
     recorder.step(optimizer)
-    want = (
-        (weight.detach() - old).double().std(correction=0) / old.double().std(correction=0)
-    ).log10()
+    want = ((weight.detach() - old).double().std(correction=0) / old.double().std(correction=0)).log10()
     np.testing.assert_allclose(recorder.ratios["0.weight"][-1], want.item(), rtol=1e-4)
     assert list(recorder.ratios) == ["0.weight", "2.weight"]
     assert not recorder.model[0]._forward_hooks
@@ -164,11 +162,7 @@ def test_attention():
 def test_confusion():
     scores = torch.tensor([[2.0, 1.0], [0.0, 1.0], [0.0, 3.0], [0.0, 3.0]])
     (axes, _) = viz.confusion(scores, torch.tensor([0, 1, 1, 0]), ["cat", "dog"]).axes
-    assert {t.get_position(): t.get_text() for t in axes.texts} == {
-        (0, 0): "1",
-        (1, 0): "1",
-        (1, 1): "2",
-    }
+    assert {t.get_position(): t.get_text() for t in axes.texts} == {(0, 0): "1", (1, 0): "1", (1, 1): "2"}
     np.testing.assert_allclose(axes.images[0].get_array(), [[0.5, 0.5], [0, 1]])
     assert axes.get_title() == "Confusion: 75.0 % of 4 right"
     assert tick_texts(axes.get_xticklabels()) == ["cat", "dog"]
@@ -197,7 +191,4 @@ def test_matplotlib_is_imported_when_a_picture_is_drawn():
         "try: v.training([{'loss': 1.0}])\nexcept ImportError as e: print(e)"
     )
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == [
-        "False",
-        "pictures of training need matplotlib: pip install 'rushlight[viz]'",
-    ]
+    assert done.stdout.splitlines() == ["False", "pictures of training need matplotlib: pip install 'rushlight[viz]'"]

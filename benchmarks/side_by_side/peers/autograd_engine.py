@@ -57,19 +57,13 @@ def w1():
 
 def w2():
     return training(
-        lambda p, x, y: relu(1 - y * mlp(p, x)).mean(),
-        mlp_shapes((2, 16, 16, 1)),
-        sgd(0.05),
-        [common.moons()],
+        lambda p, x, y: relu(1 - y * mlp(p, x)).mean(), mlp_shapes((2, 16, 16, 1)), sgd(0.05), [common.moons()]
     )
 
 
 def w3(sizes=(784, 128, 64, 10), batch=64):
     return training(
-        lambda p, x, y: cross_entropy(mlp(p, x), y),
-        mlp_shapes(sizes),
-        Adam(1e-3),
-        common.classes(batch, (784,)),
+        lambda p, x, y: cross_entropy(mlp(p, x), y), mlp_shapes(sizes), Adam(1e-3), common.classes(batch, (784,))
     )
 
 
@@ -95,11 +89,7 @@ def w8():
         h = d / np.sqrt(np.mean(d * d, axis=1, keepdims=True) + 1e-5) * gamma + beta
         e = np.exp(h - np.max(h, axis=1, keepdims=True))
         p = e / np.sum(e, axis=1, keepdims=True)
-        return (
-            np.sum(p * t) / x.shape[0]
-            + np.mean(logsumexp(x, axis=1))
-            + np.mean(np.var(x, axis=0, ddof=1))
-        )
+        return np.sum(p * t) / x.shape[0] + np.mean(logsumexp(x, axis=1)) + np.mean(np.var(x, axis=0, ddof=1))
 
     g = value_and_grad(f, argnum=(0, 2, 3))
     return Job(lambda: g(*data), value=lambda r: float(r[0]))
@@ -134,15 +124,7 @@ def w9b():
     f = logistic_loss(*common.logistic())
     g = value_and_grad(lambda w: f(w) + w9b_lbfgs.PENALTY * np.sum(w * w))
     return Job(
-        lambda: (
-            minimize(
-                g,
-                numpy.zeros(11),
-                jac=True,
-                method="L-BFGS-B",
-                options={"maxiter": w9b_lbfgs.ITERATIONS},
-            ).fun
-        )
+        lambda: minimize(g, numpy.zeros(11), jac=True, method="L-BFGS-B", options={"maxiter": w9b_lbfgs.ITERATIONS}).fun
     )
 
 
@@ -170,13 +152,6 @@ def classifier(cnn):
     if cnn:
         raise NotImplementedError("autograd has no fast convolution")
     shapes = mlp_shapes((784, 128, 64, 10))
-    names, params, update = (
-        list(shapes),
-        [common.array_for(n, s) for n, s in shapes.items()],
-        Adam(1e-3),
-    )
+    names, params, update = list(shapes), [common.array_for(n, s) for n, s in shapes.items()], Adam(1e-3)
     g = grad(lambda params, x, y: cross_entropy(mlp(dict(zip(names, params)), x), y))
-    return (
-        lambda x, y: update(params, g(params, x, y)),
-        lambda x: mlp(dict(zip(names, params)), x).argmax(1),
-    )
+    return (lambda x, y: update(params, g(params, x, y)), lambda x: mlp(dict(zip(names, params)), x).argmax(1))

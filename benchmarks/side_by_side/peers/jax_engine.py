@@ -8,16 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from common import Job
-from workloads import (
-    w1_scalar,
-    w5_gpt,
-    w5b_generate,
-    w6_lstm,
-    w7_elementwise,
-    w8_reductions,
-    w9b_lbfgs,
-    w10_hessian,
-)
+from workloads import w1_scalar, w5_gpt, w5b_generate, w6_lstm, w7_elementwise, w8_reductions, w9b_lbfgs, w10_hessian
 
 lax = jax.lax
 
@@ -86,10 +77,7 @@ def training(loss_fn, shapes, optimizer, batches, clip_at=None, extra=None):
     init, update = optimizer
     params = {k: jnp.asarray(v) for k, v in common.arrays(shapes).items()}
     state = (params, init(params), extra)
-    batches = [
-        tuple(jnp.asarray(a, jnp.int32 if a.dtype == np.int64 else None) for a in b)
-        for b in batches
-    ]
+    batches = [tuple(jnp.asarray(a, jnp.int32 if a.dtype == np.int64 else None) for a in b) for b in batches]
 
     @functools.partial(jax.jit, donate_argnums=0)
     def step(state, *batch):
@@ -119,9 +107,7 @@ def training(loss_fn, shapes, optimizer, batches, clip_at=None, extra=None):
 
 def w1():
     f = jax.jit(
-        jax.value_and_grad(
-            lambda a, b, c, d: w1_scalar.expression(a, b, c, d, jax.nn.relu), argnums=(0, 1, 2, 3)
-        )
+        jax.value_and_grad(lambda a, b, c, d: w1_scalar.expression(a, b, c, d, jax.nn.relu), argnums=(0, 1, 2, 3))
     )
     leaves = [jnp.float32(v) for v in w1_scalar.LEAVES]
 
@@ -200,10 +186,7 @@ def lenet(p, x):
 
 def w4():
     return training(
-        lambda p, x, y: cross_entropy(lenet(p, x), y),
-        LENET,
-        sgd(0.01, 0.9),
-        common.classes(64, (1, 28, 28)),
+        lambda p, x, y: cross_entropy(lenet(p, x), y), LENET, sgd(0.01, 0.9), common.classes(64, (1, 28, 28))
     )
 
 
@@ -220,11 +203,7 @@ def resnet_shapes():
 
 def w4b():
     shapes = resnet_shapes()
-    stats = {
-        k[:-7]: (jnp.zeros(v), jnp.ones(v))
-        for k, v in shapes.items()
-        if "bn" in k and k.endswith("weight")
-    }
+    stats = {k[:-7]: (jnp.zeros(v), jnp.ones(v)) for k, v in shapes.items() if "bn" in k and k.endswith("weight")}
 
     def forward(p, stats, x):
         new = {}
@@ -236,9 +215,7 @@ def w4b():
             rm, rv = stats[name]
             new[name] = (0.9 * rm + 0.1 * mean, 0.9 * rv + 0.1 * var * n / (n - 1))
             scale = p[f"{name}.weight"] * lax.rsqrt(var + 1e-5)
-            return (x - mean[:, None, None]) * scale[:, None, None] + p[f"{name}.bias"][
-                :, None, None
-            ]
+            return (x - mean[:, None, None]) * scale[:, None, None] + p[f"{name}.bias"][:, None, None]
 
         def block(name, x, stride):
             h = jax.nn.relu(bn(f"{name}.bn1", conv(x, p[f"{name}.conv1.weight"], stride, 1)))
@@ -291,9 +268,7 @@ def gpt(p, idx):
         s = q @ k.swapaxes(-1, -2) / np.sqrt(c // heads).astype(np.float32)
         a = jax.nn.softmax(jnp.where(mask, s, -jnp.inf), -1) @ v
         x = x + a.transpose(0, 2, 1, 3).reshape(b, t, c) @ p[n + "attn.proj.weight"].T
-        h = jax.nn.gelu(
-            layer_norm(x, p[n + "ln2.weight"]) @ p[n + "mlp.fc.weight"].T, approximate=False
-        )
+        h = jax.nn.gelu(layer_norm(x, p[n + "ln2.weight"]) @ p[n + "mlp.fc.weight"].T, approximate=False)
         x = x + h @ p[n + "mlp.proj.weight"].T
     return layer_norm(x, p["ln_f.weight"]) @ p["wte.weight"].T
 
@@ -303,9 +278,7 @@ def w5():
         return cross_entropy(gpt(p, x).reshape(-1, w5_gpt.VOCAB), y.reshape(-1))
 
     optimizer = adam(1e-3, 0.9, 0.99, decay=lambda p: 0.1 if p.ndim >= 2 else 0.0)
-    return training(
-        loss, gpt_shapes(), optimizer, common.chars(w5_gpt.BATCH, w5_gpt.CONTEXT), clip_at=1.0
-    )
+    return training(loss, gpt_shapes(), optimizer, common.chars(w5_gpt.BATCH, w5_gpt.CONTEXT), clip_at=1.0)
 
 
 def w5b():
@@ -361,18 +334,12 @@ def w6():
         logits = hs.swapaxes(0, 1) @ p["head.weight"].T + p["head.bias"]
         return cross_entropy(logits.reshape(-1, w6_lstm.VOCAB), y.reshape(-1))
 
-    return training(
-        loss, shapes, adam(2e-3), common.chars(w6_lstm.BATCH, w6_lstm.LENGTH), clip_at=0.25
-    )
+    return training(loss, shapes, adam(2e-3), common.chars(w6_lstm.BATCH, w6_lstm.LENGTH), clip_at=0.25)
 
 
 def w7():
     x = jnp.asarray(w7_elementwise.data())
-    f = jax.jit(
-        jax.value_and_grad(
-            lambda x: (x * jax.nn.sigmoid(1.702 * x) + jnp.tanh(x) * jnp.exp(-x * x)).sum()
-        )
-    )
+    f = jax.jit(jax.value_and_grad(lambda x: (x * jax.nn.sigmoid(1.702 * x) + jnp.tanh(x) * jnp.exp(-x * x)).sum()))
     return Job(lambda: f(x), jax.block_until_ready, lambda r: float(r[0]) / w7_elementwise.SIZE)
 
 
@@ -421,9 +388,7 @@ def w9b():
     @jax.jit
     def f(w):
         return jax.value_and_grad(
-            lambda w: (
-                binary_cross_entropy(x @ w[:10] + w[10], y) + w9b_lbfgs.PENALTY * (w * w).sum()
-            )
+            lambda w: binary_cross_entropy(x @ w[:10] + w[10], y) + w9b_lbfgs.PENALTY * (w * w).sum()
         )(w)
 
     def step():
@@ -466,10 +431,7 @@ WORKLOADS = {
 def classifier(cnn):
     """The cold-start workloads W12 and W12b."""
     model = lenet if cnn else lambda p, x: mlp(p, x, 3)
-    params = {
-        k: jnp.asarray(v)
-        for k, v in common.arrays(LENET if cnn else mlp_shapes((784, 128, 64, 10))).items()
-    }
+    params = {k: jnp.asarray(v) for k, v in common.arrays(LENET if cnn else mlp_shapes((784, 128, 64, 10))).items()}
     init, update = adam(1e-3)
     state = params, init(params)
 

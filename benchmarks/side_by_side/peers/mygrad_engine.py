@@ -27,10 +27,7 @@ def w1():
 class Model:
     def __init__(self, sizes):
         self.layers = [
-            (
-                mg.tensor(common.array_for(f"{2 * k}.weight", (o, i))),
-                mg.tensor(np.zeros(o, np.float32)),
-            )
+            (mg.tensor(common.array_for(f"{2 * k}.weight", (o, i))), mg.tensor(np.zeros(o, np.float32)))
             for k, (i, o) in enumerate(zip(sizes, sizes[1:]))
         ]
         self.params = [p for layer in self.layers for p in layer]
@@ -64,12 +61,7 @@ def w2():
 
 def w3(sizes=(784, 128, 64, 10), batch=64):
     model = Model(sizes)
-    return training(
-        model,
-        lambda x, y: softmax_crossentropy(model(x), y),
-        Adam(1e-3),
-        common.classes(batch, (784,)),
-    )
+    return training(model, lambda x, y: softmax_crossentropy(model(x), y), Adam(1e-3), common.classes(batch, (784,)))
 
 
 def w3b():
@@ -97,11 +89,7 @@ def w8():
             p.null_grad()
         d = x - x.mean(axis=1, keepdims=True)
         h = d / mg.sqrt((d * d).mean(axis=1, keepdims=True) + np.float32(1e-5)) * gamma + beta
-        y = (
-            (softmax(h) * t).sum() / len(x0)
-            + mg.log(mg.exp(x).sum(axis=1)).mean()
-            + mg.var(x, axis=0, ddof=1).mean()
-        )
+        y = (softmax(h) * t).sum() / len(x0) + mg.log(mg.exp(x).sum(axis=1)).mean() + mg.var(x, axis=0, ddof=1).mean()
         y.backward()
         return y
 

@@ -16,11 +16,7 @@ from numba.extending import intrinsic
 from workloads import w1_scalar, w7_elementwise, w8_reductions
 
 F = np.float32
-fast = {
-    "fastmath": {"contract", "reassoc", "nsz", "arcp", "afn"},
-    "error_model": "numpy",
-    "boundscheck": False,
-}
+fast = {"fastmath": {"contract", "reassoc", "nsz", "arcp", "afn"}, "error_model": "numpy", "boundscheck": False}
 
 
 @intrinsic
@@ -77,13 +73,7 @@ def run_tape(tape, value, grad, leaves, out):
     n = len(tape)
     for k in range(leaves, n):
         op, a, b = tape[k]
-        value[k] = (
-            value[a] + value[b]
-            if op == 0
-            else value[a] * value[b]
-            if op == 1
-            else max(value[a], F(0))
-        )
+        value[k] = value[a] + value[b] if op == 0 else value[a] * value[b] if op == 1 else max(value[a], F(0))
     grad[:] = 0
     grad[out] = 1
     for k in range(n - 1, leaves - 1, -1):
@@ -284,9 +274,7 @@ def w3(sizes=(784, 128, 64, 10), batch=64):
     shapes = []
     for i, o in zip(sizes, sizes[1:]):
         shapes += [(o, i), (o,)]
-    flat = [
-        np.zeros(sum(math.prod(s) for s in shapes), F) for _ in range(4)
-    ]  # parameters, gradients, two moments
+    flat = [np.zeros(sum(math.prod(s) for s in shapes), F) for _ in range(4)]  # parameters, gradients, two moments
     views, at = ([], []), 0
     for k, s in enumerate(shapes):
         n = math.prod(s)

@@ -37,13 +37,7 @@ class MLP:
 class LeNet:
     def __init__(self):
         self.params = []
-        for n, s in (
-            ("0", (6, 1, 5, 5)),
-            ("3", (16, 6, 5, 5)),
-            ("7", (120, 256)),
-            ("9", (84, 120)),
-            ("11", (10, 84)),
-        ):
+        for n, s in (("0", (6, 1, 5, 5)), ("3", (16, 6, 5, 5)), ("7", (120, 256)), ("9", (84, 120)), ("11", (10, 84))):
             self.params += [
                 Tensor(common.array_for(n + ".weight", s)).realize(),
                 Tensor(np.zeros(s[0], np.float32)).realize(),
@@ -61,10 +55,7 @@ class LeNet:
 
 
 def training(model, loss, opt, batches):
-    batches = [
-        tuple(Tensor(a.astype(np.int32) if a.dtype == np.int64 else a).realize() for a in b)
-        for b in batches
-    ]
+    batches = [tuple(Tensor(a.astype(np.int32) if a.dtype == np.int64 else a).realize() for a in b) for b in batches]
 
     @TinyJit
     def jitted(*batch):
@@ -100,10 +91,7 @@ def w1():
 def w2():
     model = MLP((2, 16, 16, 1))
     return training(
-        model,
-        lambda x, y: (1 - y * model(x)).relu().mean(),
-        nn.optim.SGD(model.params, lr=0.05),
-        [common.moons()],
+        model, lambda x, y: (1 - y * model(x)).relu().mean(), nn.optim.SGD(model.params, lr=0.05), [common.moons()]
     )
 
 

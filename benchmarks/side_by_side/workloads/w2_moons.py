@@ -7,13 +7,7 @@ def build(torch, hidden=16, n=100):
     nn = torch.nn
     model = fill(
         torch,
-        nn.Sequential(
-            nn.Linear(2, hidden),
-            nn.ReLU(),
-            nn.Linear(hidden, hidden),
-            nn.ReLU(),
-            nn.Linear(hidden, 1),
-        ),
+        nn.Sequential(nn.Linear(2, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, 1)),
     )
     opt = torch.optim.SGD(model.parameters(), lr=0.05)
 

@@ -13,9 +13,7 @@ def resnet(torch):
             self.bn1 = nn.BatchNorm2d(o)
             self.conv2 = nn.Conv2d(o, o, 3, padding=1, bias=False)
             self.bn2 = nn.BatchNorm2d(o)
-            self.skip = (
-                nn.Conv2d(i, o, 1, stride=stride, bias=False) if (i != o or stride != 1) else None
-            )
+            self.skip = nn.Conv2d(i, o, 1, stride=stride, bias=False) if (i != o or stride != 1) else None
 
         def forward(self, x):
             h = F.relu(self.bn1(self.conv1(x)))

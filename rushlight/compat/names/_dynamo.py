@@ -11,13 +11,7 @@ from typing import Any
 from rushlight.base.submodules import importable
 from rushlight.compile import CannotCompile
 from rushlight.compile import explain as explanation
-from rushlight.compile.api import (
-    allow_in_graph,
-    assume_constant_result,
-    disable,
-    is_compiling,
-    reset,
-)
+from rushlight.compile.api import allow_in_graph, assume_constant_result, disable, is_compiling, reset
 from rushlight.compile.run.compiled_module import OptimizedModule
 
 
@@ -31,8 +25,8 @@ class Config(SimpleNamespace):
 
 
 def explain(f: Callable, *args: Any, **kwargs: Any) -> Any:
-    """`explain(f)(*args)`: a report of how f is compiled for these arguments; `explain(f, *args)`
-    is torch's older form."""
+    """`explain(f)(*args)`: a report of how f is compiled for these arguments; `explain(f, *args)` is torch's older
+    form."""
     if args or kwargs:
         return explanation(f, *args, **kwargs)
     return lambda *args, **kwargs: explanation(f, *args, **kwargs)
@@ -78,17 +72,6 @@ exc = SimpleNamespace(Unsupported=CannotCompile, TorchDynamoException=CannotComp
 importable(__name__, "_trace_wrapped_higher_order_op", "config", "eval_frame", "exc", "utils")
 
 __all__ = [
-    "OptimizedModule",
-    "allow_in_graph",
-    "assume_constant_result",
-    "config",
-    "disable",
-    "exc",
-    "explain",
-    "graph_break",
-    "is_compiling",
-    "mark_dynamic",
-    "mark_static",
-    "mark_static_address",
-    "reset",
-]
+    "OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "exc", "explain", "graph_break",
+    "is_compiling", "mark_dynamic", "mark_static", "mark_static_address", "reset",
+]  # fmt: skip

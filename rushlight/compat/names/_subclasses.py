@@ -25,9 +25,7 @@ def unset_fake_temporarily() -> Iterator[None]:
     yield None
 
 
-fake_tensor = SimpleNamespace(
-    FakeTensor=FakeTensor, is_fake=is_fake, unset_fake_temporarily=unset_fake_temporarily
-)
+fake_tensor = SimpleNamespace(FakeTensor=FakeTensor, is_fake=is_fake, unset_fake_temporarily=unset_fake_temporarily)
 
 importable(__name__, "fake_tensor")
 

@@ -1,5 +1,5 @@
-"""torch._tensor_str, as far as libraries look into it: the elements of a tensor as text, and the
-options they hold to."""
+"""torch._tensor_str, as far as libraries look into it: the elements of a tensor as text, and the options they hold
+to."""
 
 from __future__ import annotations
 

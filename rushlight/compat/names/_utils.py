@@ -42,16 +42,13 @@ def _get_available_device_type() -> None:
 
 
 def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
-    """-1 for the CPU, if `allow_cpu`, and where nothing is given, if `optional`; else
-    ValueError."""
+    """-1 for the CPU, if `allow_cpu`, and where nothing is given, if `optional`; else ValueError."""
     if device is None and optional or device is not None and allow_cpu:
         return -1
     raise ValueError(f"Expected a torch.device with a specified index or an integer, got {device}")
 
 
 # pickle.load finds them by name
-globals().update(
-    {name: function for (home, name), function in REBUILDERS.items() if home == "torch._utils"}
-)
+globals().update({name: function for (home, name), function in REBUILDERS.items() if home == "torch._utils"})
 
 __all__ = ["_flatten_dense_tensors", "_unflatten_dense_tensors"]

@@ -8,9 +8,7 @@ from typing import Any
 from rushlight.func.vmap_transform import vmap
 
 
-def _vmap(
-    func: Callable, in_dims: Any = 0, out_dims: Any = 0, allow_none_pass_through: bool = False
-) -> Callable:
+def _vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, allow_none_pass_through: bool = False) -> Callable:
     """`vmap`. With `allow_none_pass_through`, results that are None stay None."""
     if not allow_none_pass_through:
         return vmap(func, in_dims, out_dims)

@@ -1,6 +1,4 @@
-"""torch.classes: classes written in C++, by namespace and name. None are available; access raises
-torch's error.
-"""
+"""torch.classes: classes written in C++, by namespace and name. None are available; access raises torch's error."""
 
 from __future__ import annotations
 
@@ -18,9 +16,8 @@ class Namespace:
     def __getattr__(self, name: str) -> Any:
         raise RuntimeError(
             explain(
-                f"Tried to instantiate class '{self.name}.{name}', but it does not exist! Ensure "
-                "that "
-                "it is registered via torch::class_",
+                f"Tried to instantiate class '{self.name}.{name}', but it does not exist! Ensure that it is "
+                "registered via torch::class_",
                 "rushlight cannot load C++ classes",
             )
         )

@@ -15,8 +15,8 @@ from rushlight.nn.module import Module
 
 
 class ExportedProgram:
-    """A recorded module: `graph_module`, `graph`, `state_dict`, `example_inputs`. `module()` is a
-    module that computes it."""
+    """A recorded module: `graph_module`, `graph`, `state_dict`, `example_inputs`. `module()` is a module that computes
+    it."""
 
     def __init__(self, graph_module: GraphModule, example_inputs: tuple[tuple, dict[str, Any]]):
         self.graph_module, self.example_inputs = graph_module, example_inputs
@@ -53,10 +53,7 @@ class ExportedProgram:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(
-            explain(
-                "Unable to call ExportedProgram directly.",
-                "You should use `exported_program.module()` instead.",
-            )
+            explain("Unable to call ExportedProgram directly.", "You should use `exported_program.module()` instead.")
         )
 
     def __str__(self) -> str:
@@ -73,11 +70,10 @@ def export(
     preserve_module_call_signature: tuple[str, ...] = (),
     prefer_deferred_runtime_asserts_over_guards: bool = False,
 ) -> ExportedProgram:
-    """Record the calls of a module in a graph, by `torch.fx.symbolic_trace`; run the graph once on
-    the arguments.
+    """Record the calls of a module in a graph, by `torch.fx.symbolic_trace`; run the graph once on the arguments.
 
-    Sizes are never fixed, so `dynamic_shapes` is accepted and changes nothing. TypeError unless
-    `mod` is a module and `args` a tuple; fx's TraceError where the program depends on values.
+    Sizes are never fixed, so `dynamic_shapes` is accepted and changes nothing. TypeError unless `mod` is a module and
+    `args` a tuple; fx's TraceError where the program depends on values.
 
     >>> program = rushlight.export.export(rushlight.nn.ReLU(), (rushlight.ones(2),))
     >>> program.module()(rushlight.tensor([-1.0, 2.0]))
@@ -86,9 +82,7 @@ def export(
     if not isinstance(mod, Module):
         raise TypeError(explain(f"Expected `mod` to be a torch.nn.Module, got {type(mod)}."))
     if not isinstance(args, tuple):
-        raise TypeError(
-            explain(f"Expecting `args` to be a tuple of example inputs, got {type(args)}")
-        )
+        raise TypeError(explain(f"Expecting `args` to be a tuple of example inputs, got {type(args)}"))
     recorded = symbolic_trace(mod)
     recorded(*args, **(kwargs or {}))
     return ExportedProgram(recorded, (args, dict(kwargs or {})))
@@ -113,8 +107,8 @@ def refused(name: str) -> Callable[..., Any]:
 
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(
-            f"torch.export.{name} is not supported; hint: rushlight.compiler.export(model, "
-            "example, folder) writes a program that needs NumPy alone"
+            f"torch.export.{name} is not supported; hint: rushlight.compiler.export(model, example, folder) writes a "
+            "program that needs NumPy alone"
         )
 
     refuse.__name__ = refuse.__qualname__ = name

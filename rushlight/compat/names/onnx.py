@@ -10,8 +10,8 @@ from rushlight.base.missing_names import tell as _tell
 def export(*args: Any, **kwargs: Any) -> None:
     """NotImplementedError: ONNX files are not written."""
     raise NotImplementedError(
-        "ONNX files are not written; save the weights, torch.save(model.state_dict(), file), "
-        "and export them with torch itself"
+        "ONNX files are not written; save the weights, torch.save(model.state_dict(), file), and export them with "
+        "torch itself"
     )
 
 

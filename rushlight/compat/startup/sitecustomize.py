@@ -1,9 +1,9 @@
-"""Python imports this file when a process starts that a program under `rushlight run` has started:
-there, too, `import torch` means rushlight. `rushlight.compat.install` puts this folder first on
-PYTHONPATH and sets RUSHLIGHT_TORCH=1 (children.py).
+"""Python imports this file when a process starts that a program under `rushlight run` has started: there, too, `import
+torch` means rushlight. `rushlight.compat.install` puts this folder first on PYTHONPATH and sets RUSHLIGHT_TORCH=1
+(children.py).
 
-Programs that do not import torch pay for two small classes alone: rushlight is loaded when torch is
-looked for. A sitecustomize of the user's own runs afterwards."""
+Programs that do not import torch pay for two small classes alone: rushlight is loaded when torch is looked for. A
+sitecustomize of the user's own runs afterwards."""
 
 import os
 import sys
@@ -17,8 +17,8 @@ class Waiting:
     """A meta path finder that installs rushlight's import hook when torch is first looked for."""
 
     def hook(self):
-        """The import hook, installed; None where rushlight cannot be imported, as in a Python of
-        another environment: torch is then what that environment has."""
+        """The import hook, installed; None where rushlight cannot be imported, as in a Python of another environment:
+        torch is then what that environment has."""
         if self in sys.meta_path:
             sys.meta_path.remove(self)
         root = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))

@@ -1,5 +1,4 @@
-"""Divide a function at its graph breaks: those statements stay Python; the statements between
-become compiled pieces.
+"""Divide a function at its graph breaks: those statements stay Python; the statements between become compiled pieces.
 
     def step(x, y):                     def step(x, y):
         optimizer.zero_grad()               loss = piece_1(x, y)  # three statements, compiled
@@ -8,8 +7,8 @@ become compiled pieces.
         losses.append(loss.item())
         optimizer.step()
 
-The traced run reports the graph breaks by their places in the file. All statements keep the order
-and the variables of the user's function."""
+The traced run reports the graph breaks by their places in the file. All statements keep the order and the variables of
+the user's function."""
 
 from __future__ import annotations
 
@@ -23,16 +22,7 @@ from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 from rushlight.base.tracebacks import ours
-from rushlight.compile.capture.syntax import (
-    COMPREHENSIONS,
-    Place,
-    function_of,
-    needs,
-    place_of,
-    read,
-    tree_of,
-    written,
-)
+from rushlight.compile.capture.syntax import COMPREHENSIONS, Place, function_of, needs, place_of, read, tree_of, written
 from rushlight.compile.guards.guard_set import owned
 
 # the frames at a graph break, innermost first: (code, instruction)
@@ -79,62 +69,37 @@ PYTHON_NAMES = {
 BUILTINS = {*dir(builtins)}  # a piece with calls of builtins only is not worth a program
 LIST_METHODS = {"append", "extend", "insert", "appendleft", "popleft"}  # methods that change a list
 # methods that change a tensor's state, which no program can do
-STATE_METHODS = {
-    "requires_grad_",
-    "retain_grad",
-    "register_hook",
-    "register_post_accumulate_grad_hook",
-}
+STATE_METHODS = {"requires_grad_", "retain_grad", "register_hook", "register_post_accumulate_grad_hook"}
 OF_TENSORS = {"grad", "data", "requires_grad"}  # attributes that may be assigned in a program
 MAX_DEPTH = 8  # of pieces inside pieces
 NUMBERS = {"item", "tolist", "numpy"}  # methods that return Python numbers or arrays
 
 
 def home(function: Any) -> tuple[FunctionType, Any] | None:
-    """(the Python function that runs when `function` is called, the object that it is a method of);
-    None if unknown."""
+    """(the Python function that runs when `function` is called, the object that it is a method of); None if unknown."""
     if isinstance(function, FunctionType):
         return function, None
     if isinstance(function, MethodType) and isinstance(function.__func__, FunctionType):
         return function.__func__, function.__self__
     nn = sys.modules.get("rushlight.nn.hooks")
     if nn is not None and isinstance(function, nn.Hooked):
-        plain = (
-            type(function).__call__ is nn.Hooked.__call__
-            and not function._hooked
-            and not nn.EVERYWHERE
-        )
+        plain = type(function).__call__ is nn.Hooked.__call__ and not function._hooked and not nn.EVERYWHERE
         return home(function.forward) if plain else None
-    call = next(
-        (vars(c)["__call__"] for c in type(function).__mro__ if "__call__" in vars(c)), None
-    )
+    call = next((vars(c)["__call__"] for c in type(function).__mro__ if "__call__" in vars(c)), None)
     return (call, function) if isinstance(call, FunctionType) else None
 
 
 def wrapped(function: FunctionType) -> FunctionType | None:
-    """The user's function inside a wrapper of the library: a `no_grad()` decorator, an optimizer's
-    `step` with hooks."""
+    """The user's function inside a wrapper of the library: a `no_grad()` decorator, an optimizer's `step` with
+    hooks."""
     inner = function.__dict__.get("__wrapped__")
-    return (
-        inner
-        if isinstance(inner, FunctionType) and ours(function.__code__.co_filename) and owned(inner)
-        else None
-    )
+    return inner if isinstance(inner, FunctionType) and ours(function.__code__.co_filename) and owned(inner) else None
 
 
 def around(function: FunctionType, inner: Any, other: Any) -> FunctionType:
     """A copy of `function` that calls `other` in place of `inner`."""
-    cells = [
-        CellType(other) if cell.cell_contents is inner else cell
-        for cell in function.__closure__ or ()
-    ]
-    return FunctionType(
-        function.__code__,
-        function.__globals__,
-        function.__name__,
-        function.__defaults__,
-        tuple(cells),
-    )
+    cells = [CellType(other) if cell.cell_contents is inner else cell for cell in function.__closure__ or ()]
+    return FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, tuple(cells))
 
 
 def tree_of_function(function: FunctionType) -> ast.FunctionDef | None:
@@ -144,8 +109,8 @@ def tree_of_function(function: FunctionType) -> ast.FunctionDef | None:
 
 
 class Piece(NamedTuple):
-    """The data of a piece. `depth`: the depth of nested pieces. `apart`: code objects of the
-    surrounding functions, which the piece must not call.
+    """The data of a piece. `depth`: the depth of nested pieces. `apart`: code objects of the surrounding functions,
+    which the piece must not call.
     """
 
     tree: ast.FunctionDef
@@ -156,10 +121,9 @@ class Piece(NamedTuple):
 class Pieces:
     """The divided function, with calls of the pieces.
 
-    `stops`: the frames at the graph breaks. `compiled(function)` makes a piece; `parts`: the pieces
-    made so far. `places`: further statements that change Python state. `counters`: positions or
-    names of the arguments with another number in each call. `plain`: divide only if no computation
-    depends on these arguments.
+    `stops`: the frames at the graph breaks. `compiled(function)` makes a piece; `parts`: the pieces made so far.
+    `places`: further statements that change Python state. `counters`: positions or names of the arguments with another
+    number in each call. `plain`: divide only if no computation depends on these arguments.
     """
 
     def __init__(
@@ -184,10 +148,7 @@ class Pieces:
         self.original, self.instance = found
         if (inner := wrapped(self.original)) is not None:
             self.parts, self.entered = [compiled(inner)], 1
-            self.inside[inner], self.function = (
-                self.parts[0],
-                around(self.original, inner, self.parts[0]),
-            )
+            self.inside[inner], self.function = self.parts[0], around(self.original, inner, self.parts[0])
             return
         piece = self.original.__dict__.get("piece", Piece(None, 0, frozenset()))  # type: ignore[arg-type]
         self.depth, self.apart = piece.depth, piece.apart | {self.original.__code__}
@@ -198,11 +159,7 @@ class Pieces:
         self.changing = [*places]
         first = 0 if self.instance is None else 1
         given = [x.arg for x in (*tree.args.posonlyargs, *tree.args.args)][first:]
-        names = [
-            k if isinstance(k, str) else given[k]
-            for k in counters
-            if isinstance(k, str) or k < len(given)
-        ]
+        names = [k if isinstance(k, str) else given[k] for k in counters if isinstance(k, str) or k < len(given)]
         if plain and not all(plainly(tree.body, name) for name in names):
             return
         made = Around(tree, self.original, own, called, self.changing, names)
@@ -211,8 +168,7 @@ class Pieces:
             self.build(made)
 
     def places(self, stops: Iterable[Stop]) -> tuple[list[Place], list[Place]]:
-        """(places of graph breaks in the function itself, places of its calls of functions with
-        graph breaks)."""
+        """(places of graph breaks in the function itself, places of its calls of functions with graph breaks)."""
         code = self.original.__code__
         own: list[Place] = []
         called: list[Place] = []
@@ -231,19 +187,12 @@ class Pieces:
             part.__dict__["piece"] = Piece(node, self.depth + 1, self.apart)
             around.made[name] = self.compiled(part)
             self.parts.append(around.made[name])
-        self.function = function_of(
-            around._node, self.original, {**around.made, "piece of": self.entering}
-        )
+        self.function = function_of(around._node, self.original, {**around.made, "piece of": self.entering})
 
     def entering(self, function: Any) -> Any:
-        """The function to call in place of `function`: its compiled version if it has graph
-        breaks."""
+        """The function to call in place of `function`: its compiled version if it has graph breaks."""
         found = home(function)
-        if (
-            found is None
-            or found[0].__code__ not in self.codes
-            and not (self.changing and owned(found[0]))
-        ):
+        if found is None or found[0].__code__ not in self.codes and not (self.changing and owned(found[0])):
             return function
         code, instance = found
         if code not in self.inside:
@@ -258,17 +207,15 @@ class Pieces:
             return self.whole(*args, **kwargs)
         assert self.function is not None
         return (
-            self.function(*args, **kwargs)
-            if self.instance is None
-            else self.function(self.instance, *args, **kwargs)
+            self.function(*args, **kwargs) if self.instance is None else self.function(self.instance, *args, **kwargs)
         )
 
 
 class Around:
     """Divides a definition.
 
-    `node`: the remaining definition. `made`: name -> piece. `entered`: the number of calls of
-    functions with graph breaks. `left`: the number of statements that stay Python."""
+    `node`: the remaining definition. `made`: name -> piece. `entered`: the number of calls of functions with graph
+    breaks. `left`: the number of statements that stay Python."""
 
     def __init__(
         self,
@@ -281,18 +228,11 @@ class Around:
     ):
         self.own, self.called, self.moved, self.function = own, called, moved, function
         self.made: dict[str, Any] = {}
-        self.entered = self.left = self.loops = (
-            0  # loops: the nesting depth of loops at the current statement
-        )
+        self.entered = self.left = self.loops = 0  # loops: the nesting depth of loops at the current statement
         self.tree = tree
         a = tree.args
-        given = [
-            x.arg
-            for x in (*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg)))
-        ]
-        shared = {
-            n for s in ast.walk(tree) if isinstance(s, (ast.Global, ast.Nonlocal)) for n in s.names
-        }
+        given = [x.arg for x in (*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg)))]
+        shared = {n for s in ast.walk(tree) if isinstance(s, (ast.Global, ast.Nonlocal)) for n in s.names}
         self.variables = (written(*tree.body) | set(given)) - shared
         self.captured = {
             n.id
@@ -312,8 +252,7 @@ class Around:
     # -- variables that change from call to call ---------------------------------------------------
 
     def find_changing(self) -> None:
-        """Find the variables that hold another Python number in each call, and the attributes that
-        are assigned."""
+        """Find the variables that hold another Python number in each call, and the attributes that are assigned."""
         for n in ast.walk(self.tree):
             if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store):
                 self.attributes |= {n.attr} - OF_TENSORS
@@ -389,8 +328,7 @@ class Around:
         return isinstance(n, PYTHON_SYNTAX)
 
     def of_python(self, e: ast.expr) -> bool:
-        """Whether `e` names a function of Python's library with side effects: clocks, random
-        numbers, logs, files."""
+        """Whether `e` names a function of Python's library with side effects: clocks, random numbers, logs, files."""
         path = []
         while isinstance(e, ast.Attribute):
             path.append(e.attr)
@@ -401,22 +339,12 @@ class Around:
         for name in reversed(path):
             found = vars(found).get(name) if isinstance(found, ModuleType) else found
         where: str = getattr(found, "__module__", None) or type(found).__module__
-        return where.partition(".")[0] in (
-            "time",
-            "random",
-            "logging",
-            "datetime",
-            "sys",
-            "os",
-            "io",
-            "_io",
-        )
+        return where.partition(".")[0] in ("time", "random", "logging", "datetime", "sys", "os", "io", "_io")
 
     # -- dividing ----------------------------------------------------------------------------------
 
     def divided(self, body: list[ast.stmt], known: frozenset) -> tuple[list[ast.stmt], frozenset]:
-        """(the statements with pieces replaced by calls, the variables that have a value after
-        them).
+        """(the statements with pieces replaced by calls, the variables that have a value after them).
 
         `known`: the variables that have a value before them.
         """
@@ -440,21 +368,17 @@ class Around:
         return out + self.piece(run, start), known
 
     def piece(self, run: list[ast.stmt], known: frozenset) -> list[ast.stmt]:
-        """The call of a new piece; or the statements themselves, if a piece does not pay or would
-        change the meaning."""
+        """The call of a new piece; or the statements themselves, if a piece does not pay or would change the
+        meaning."""
         while run and not works(run[0]):  # `best = 0` needs no program
             return [run[0], *self.piece(run[1:], known | needs(run[:1], known)[1])]
         if not run:
             return []
         wanted, after = needs(run, frozenset())
-        changed = written(*run) & self.variables | {
-            n for n in written(*run) if n.startswith("value ")
-        }
+        changed = written(*run) & self.variables | {n for n in written(*run) if n.startswith("value ")}
         inside = reads_in(run)
         results = sorted(
-            n
-            for n in changed
-            if n.startswith("value ") or self.reads[n] > inside[n] or self.loops and n in wanted
+            n for n in changed if n.startswith("value ") or self.reads[n] > inside[n] or self.loops and n in wanted
         )
         given = sorted(wanted & self.variables | {n for n in results if n not in after})
         if not set(given) <= known:  # a variable that may be unbound cannot be an argument
@@ -471,9 +395,7 @@ class Around:
         )
         self.made[name] = ast.fix_missing_locations(ast.copy_location(node, first))
         call = ast.Call(ast.Name(name, ast.Load()), [ast.Name(n, ast.Load()) for n in given], [])
-        made: ast.stmt = (
-            ast.Assign([tuple_of(results, ast.Store())], call) if results else ast.Expr(call)
-        )
+        made: ast.stmt = ast.Assign([tuple_of(results, ast.Store())], call) if results else ast.Expr(call)
         return [ast.fix_missing_locations(ast.copy_location(made, first))]
 
     def apart(self, s: ast.stmt, known: frozenset) -> tuple[ast.stmt, frozenset]:
@@ -488,9 +410,7 @@ class Around:
             s.orelse, _ = self.divided(s.orelse, known)
         elif isinstance(s, (ast.For, ast.While)):
             self.loops += 1
-            s.body, _ = self.divided(
-                s.body, known | (written(s.target) if isinstance(s, ast.For) else set())
-            )
+            s.body, _ = self.divided(s.body, known | (written(s.target) if isinstance(s, ast.For) else set()))
             s.orelse, _ = self.divided(s.orelse, known)
             self.loops -= 1
         elif isinstance(s, ast.With) and all(self.harmless(item.context_expr) for item in s.items):
@@ -506,40 +426,24 @@ class Around:
         e = e.func if isinstance(e, ast.Call) else e
         while isinstance(e, ast.Attribute):
             e = e.value
-        found = (
-            self.function.__globals__.get(e.id)
-            if isinstance(e, ast.Name) and e.id not in self.variables
-            else None
-        )
+        found = self.function.__globals__.get(e.id) if isinstance(e, ast.Name) and e.id not in self.variables else None
         return (
-            getattr(found, "__name__", "")
-            if isinstance(found, ModuleType)
-            else getattr(found, "__module__", "")
+            getattr(found, "__name__", "") if isinstance(found, ModuleType) else getattr(found, "__module__", "")
         ).partition(".")[0] == "rushlight"
 
     def entering(self, e: ast.AST) -> None:
-        """Replace calls of functions with graph breaks in `e` by calls of their compiled
-        versions."""
+        """Replace calls of functions with graph breaks in `e` by calls of their compiled versions."""
         for n in [n for n in ast.walk(e) if isinstance(n, ast.Call)]:
-            if not (known := any(p.calls(n) for p in self.called)) and not any(
-                p.holds(n) for p in self.moved
-            ):
+            if not (known := any(p.calls(n) for p in self.called)) and not any(p.holds(n) for p in self.moved):
                 continue
-            self.entered += (
-                known
-                or not grows(n)
-                and not (isinstance(n.func, ast.Name) and n.func.id in BUILTINS)
-            )
-            n.func = ast.copy_location(
-                ast.Call(ast.Name("piece of", ast.Load()), [n.func], []), n.func
-            )
+            self.entered += known or not grows(n) and not (isinstance(n.func, ast.Name) and n.func.id in BUILTINS)
+            n.func = ast.copy_location(ast.Call(ast.Name("piece of", ast.Load()), [n.func], []), n.func)
             ast.fix_missing_locations(n)
 
     # -- lifting: computing operands before a graph break ------------------------------------------
 
     def lift(self, s: ast.stmt, lifted: list[ast.stmt]) -> None:
-        """Move the operands of a statement that stays Python into statements before it: `return
-        model(x).item()`."""
+        """Move the operands of a statement that stays Python into statements before it: `return model(x).item()`."""
         field = "test" if isinstance(s, ast.If) else "value"
         if (
             isinstance(s, ast.AugAssign)
@@ -549,24 +453,16 @@ class Around:
         ):
             # the lifted statement itself changes Python state: a function that it calls is divided
             return
-        if (
-            isinstance(s, (ast.If, ast.Return, ast.Assign, ast.AugAssign, ast.Expr))
-            and getattr(s, field) is not None
-        ):
+        if isinstance(s, (ast.If, ast.Return, ast.Assign, ast.AugAssign, ast.Expr)) and getattr(s, field) is not None:
             setattr(s, field, self.lifting(getattr(s, field), lifted)[0])
 
     def lifting(self, e: ast.expr, lifted: list[ast.stmt]) -> tuple[ast.expr, bool]:
-        """(the expression with lifted operands replaced by variables, whether later operands may be
-        lifted, too)."""
+        """(the expression with lifted operands replaced by variables, whether later operands may be lifted, too)."""
         if isinstance(e, (ast.Name, ast.Constant)):
             return e, True
         if self.free(e) and works(e) and not isinstance(e, (*COMPREHENSIONS, ast.Starred)):
             name = f"value {len(self.made) + 1}.{len(lifted) + 1}"
-            lifted.append(
-                ast.fix_missing_locations(
-                    ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], e), e)
-                )
-            )
+            lifted.append(ast.fix_missing_locations(ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], e), e)))
             return ast.copy_location(ast.Name(name, ast.Load()), e), True
         for place in first_parts(e):
             owner, field, index = place
@@ -582,8 +478,7 @@ class Around:
 
 
 def first_parts(e: ast.expr) -> Iterator[tuple[Any, str, int | None]]:
-    """The operands of an expression that are always evaluated, in order: (owner, field, index in a
-    list or None)."""
+    """The operands of an expression that are always evaluated, in order: (owner, field, index in a list or None)."""
     if isinstance(e, ast.Call):
         if isinstance(e.func, ast.Attribute):  # a method: its object comes first
             yield e.func, "value", None
@@ -627,16 +522,13 @@ def reads_in(body: list[ast.stmt]) -> Counter[str]:
 
 
 def plainly(body: list[ast.stmt], name: str) -> bool:
-    """Whether the variable is used only in conditions, prints and plain assignments: no op depends
-    on it."""
+    """Whether the variable is used only in conditions, prints and plain assignments: no op depends on it."""
     for s in body:
         inside = [t for field in ("body", "orelse", "finalbody") for t in getattr(s, field, ())]
         if isinstance(s, (ast.If, ast.While)) or not inside and name not in read(s):
             fine = True
         elif inside:
-            fine = name not in read(
-                *(child for child in ast.iter_child_nodes(s) if child not in inside)
-            )
+            fine = name not in read(*(child for child in ast.iter_child_nodes(s) if child not in inside))
         else:
             call = s.value if isinstance(s, ast.Expr) else None
             fine = not works(s) or (

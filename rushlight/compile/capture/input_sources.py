@@ -1,5 +1,4 @@
-"""Sources: where a program finds its input arrays: arguments, tensors that the function reaches,
-gradients."""
+"""Sources: where a program finds its input arrays: arguments, tensors that the function reaches, gradients."""
 
 from __future__ import annotations
 
@@ -21,26 +20,15 @@ def keyed(source: Source) -> tuple:
 def find(source: Source, arguments: list[Any]) -> Tensor:
     """The tensor of a source."""
     kind, what = source
-    return (
-        arguments[what]
-        if kind == "argument"
-        else of_grad(what, arguments)
-        if kind == "grad"
-        else what
-    )
+    return arguments[what] if kind == "argument" else of_grad(what, arguments) if kind == "grad" else what
 
 
 def picker(sources: list[Source], suffix: str = "") -> Callable[[list[Any]], list[Any]]:
-    """A function of the arguments that returns `find` of each source, as one generated expression,
-    for speed."""
+    """A function of the arguments that returns `find` of each source, as one generated expression, for speed."""
     names, parts = {}, []
     for k, (place, what) in enumerate(sources):
         names[f"t{k}"] = what
-        start = (
-            f"a[{what}]"
-            if place == "argument" or place == "grad" and isinstance(what, int)
-            else f"t{k}"
-        )
+        start = f"a[{what}]" if place == "argument" or place == "grad" and isinstance(what, int) else f"t{k}"
         parts.append(start + "._grad" * (place == "grad") + suffix)
     text = "\n".join(["def pick(a):", *indented(folded("return [", parts, "]"))]) + "\n"
     return define(text, "pick", names, "inputs of a program")

@@ -1,5 +1,4 @@
-"""Mutation probe: runs a function with a snapshot after each statement, to find statements that
-change Python state."""
+"""Mutation probe: runs a function with a snapshot after each statement, to find statements that change Python state."""
 
 from __future__ import annotations
 
@@ -14,8 +13,7 @@ from rushlight.compile.guards.guard_set import Snapshot
 
 
 class Probe:
-    """`run(args, kwargs)` returns the function's result; then `places` has the statements that
-    changed Python state."""
+    """`run(args, kwargs)` returns the function's result; then `places` has the statements that changed Python state."""
 
     def __init__(self, whole: Any, others: Iterable):
         self.whole, self.others = whole, [*others]
@@ -60,9 +58,7 @@ class Probe:
                     begin = [self.mark(head)] if head is not None else []
                     setattr(s, field, begin + self.watched(inside))
             if isinstance(s, ast.Return) and s.value is not None:
-                value = ast.copy_location(
-                    ast.Assign([ast.Name("value of return", ast.Store())], s.value), s
-                )
+                value = ast.copy_location(ast.Assign([ast.Name("value of return", ast.Store())], s.value), s)
                 back = ast.copy_location(ast.Return(ast.Name("value of return", ast.Load())), s)
                 out += [value, self.mark(s), back]
             elif isinstance(s, (ast.Return, ast.Break, ast.Continue, ast.Raise)):

@@ -1,5 +1,5 @@
-"""Origins of recorded ops: a function of nn.functional, an optimizer, or the backward of an op.
-The page of a program (compile/export/program_page.py) names loops by the origins of their ops."""
+"""Origins of recorded ops: a function of nn.functional, an optimizer, or the backward of an op. The page of a program
+(compile/export/program_page.py) names loops by the origins of their ops."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ OPTIMIZERS = f"{PACKAGE}optim{os.sep}"
 
 
 class Origins:
-    """The origins of one trace. `made`: the origin and the user's line of each node, by its
-    `seq`."""
+    """The origins of one trace. `made`: the origin and the user's line of each node, by its `seq`."""
 
     def __init__(self) -> None:
         self.made: dict[int, tuple[str, Line]] = {}

@@ -1,7 +1,7 @@
 """Recompute the values of a traced run, to compare a program's values with them.
 
-The traced run does not keep the arrays of its ops. `Replay` runs the same ops on the same inputs
-when a value is needed, and frees an array after its last use."""
+The traced run does not keep the arrays of its ops. `Replay` runs the same ops on the same inputs when a value is
+needed, and frees an array after its last use."""
 
 from __future__ import annotations
 
@@ -25,21 +25,14 @@ class Replay:
 
     def __init__(self, graph: Graph):
         """`graph`: the graph as recorded. Passes may change it afterwards."""
-        self.maker = {
-            v.traced: Call(s.op, s.args, s.outs, s.line, shares=())
-            for s in graph.steps
-            for v in s.outs
-        }
+        self.maker = {v.traced: Call(s.op, s.args, s.outs, s.line, shares=()) for s in graph.steps for v in s.outs}
         self.inputs = list(graph.inputs)
         self.results = list(graph.results)
         self.grads = [v for v in (*[v for _, v in graph.grads], *graph.wrt) if v is not None]
-        self.written = {
-            keyed(s.target.source): s.value for s in graph.steps if isinstance(s, Store)
-        }
+        self.written = {keyed(s.target.source): s.value for s in graph.steps if isinstance(s, Store)}
         self.halves = any(of_half(v.dtype) for s in graph.steps for v in s.outs)
         self.drew: dict[int, np.ndarray] = {}  # number of a value of random numbers -> array
-        # values that a program saves for backward and the traced run did not have: index ->
-        # function of the noise
+        # values that a program saves for backward and the traced run did not have: index -> function of the noise
         self.unsure: dict[int, Callable[[Noise], np.ndarray]] = {}
         self.noise: Noise | None = None
         self.known: dict[Any, np.ndarray] = {}  # number of a value, or an input -> array
@@ -79,8 +72,7 @@ class Replay:
         self.known[number] = self.drew[number] = array.copy()
 
     def shaken(self, arrays: list[np.ndarray], written: list) -> Iterator[list[np.ndarray]]:
-        """Endless runs with different rounding noise after each op: (results, `written` memory,
-        gradients) of each."""
+        """Endless runs with different rounding noise after each op: (results, `written` memory, gradients) of each."""
         ends = [*self.results, *[self.written[keyed(source)] for source in written], *self.grads]
         for seed in count():
             # seed 0 without noise in half precision: the run to compare with
@@ -88,17 +80,12 @@ class Replay:
             self.begin(arrays, Counter(v.traced for v in ends if v.traced))
             self.known.update(self.drew)
             yield [
-                v._array
-                if v.kind == "constant"
-                else self.value(v.traced)
-                if v.traced
-                else self.known[v]
-                for v in ends
+                v._array if v.kind == "constant" else self.value(v.traced) if v.traced else self.known[v] for v in ends
             ]
 
     def run(self, step: Call) -> None:
-        """Run the op as eager did. The call of a unary or binary op may choose a loop
-        (fast/elementwise.py); any other op runs by its kernel.
+        """Run the op as eager did. The call of a unary or binary op may choose a loop (fast/elementwise.py); any other
+        op runs by its kernel.
         """
 
         def array(v: Value) -> np.ndarray:
@@ -109,9 +96,7 @@ class Replay:
         with np.errstate(all="ignore"):
             if op.family.__name__ in ("unary", "binary"):
                 with within(grad=False, watch=None):
-                    made = op.call(
-                        *with_each(tuple(step.args), lambda v: from_array(array(v)))
-                    )._array
+                    made = op.call(*with_each(tuple(step.args), lambda v: from_array(array(v))))._array
             else:
                 made = op.kernel(*with_each(tuple(step.args), array))
         for v, a in zip(step.outs, made if isinstance(made, (tuple, list)) else [made]):

@@ -26,11 +26,11 @@ def restore(state: bytes | None) -> None:
 
 
 class Draws:
-    """`with Draws() as draws`: notes the threads that draw from the default generator.
-    `draws.again()` repeats the numbers.
+    """`with Draws() as draws`: notes the threads that draw from the default generator. `draws.again()` repeats the
+    numbers.
 
-    Other threads may draw at any time, so a changed state of the generator does not prove that this
-    thread has drawn."""
+    Other threads may draw at any time, so a changed state of the generator does not prove that this thread has
+    drawn."""
 
     def __init__(self) -> None:
         self.generator, self.thread = generators().default_generator, get_ident()
@@ -45,9 +45,7 @@ class Draws:
     def __exit__(self, *error: object) -> None:
         with self.generator.lock:
             self.ended = random_state()
-            self.generator.witnesses = tuple(
-                [t for t in self.generator.witnesses if t is not self.threads]
-            )
+            self.generator.witnesses = tuple([t for t in self.generator.witnesses if t is not self.threads])
 
     @property
     def own(self) -> bool:
@@ -57,18 +55,13 @@ class Draws:
     @property
     def mixed(self) -> str:
         """Why the numbers of this thread cannot be repeated; "" if they can."""
-        return (
-            "draws random numbers while other threads do"
-            if self.own and len(self.threads) > 1
-            else ""
-        )
+        return "draws random numbers while other threads do" if self.own and len(self.threads) > 1 else ""
 
     @contextmanager
     def again(self) -> Iterator[Callable[[], str]]:
         """Inside, this thread draws the same numbers again, and other threads wait.
 
-        Yields a function that returns "" if all numbers were drawn, else a description of the
-        difference."""
+        Yields a function that returns "" if all numbers were drawn, else a description of the difference."""
         if not self.own:
             yield lambda: ""
             return

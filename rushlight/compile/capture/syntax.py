@@ -1,7 +1,7 @@
 """Find the syntax tree of a user's function in its file, and compile functions from changed trees.
 
-A file may have changed since it was imported, and several functions may begin on one line; so a
-tree is accepted only if it compiles to the same instructions as the function."""
+A file may have changed since it was imported, and several functions may begin on one line; so a tree is accepted only
+if it compiles to the same instructions as the function."""
 
 from __future__ import annotations
 import __future__
@@ -48,13 +48,8 @@ class Place(NamedTuple):
         )
 
     def calls(self, node: ast.Call) -> bool:
-        """Whether this place is the call `node`: no other call ends there. Without columns: whether
-        it may be."""
-        return (
-            self.inside(node)
-            if self.column < 0
-            else (self.end, self.last) == (node.end_lineno, node.end_col_offset)
-        )
+        """Whether this place is the call `node`: no other call ends there. Without columns: whether it may be."""
+        return self.inside(node) if self.column < 0 else (self.end, self.last) == (node.end_lineno, node.end_col_offset)
 
 
 def place_of(code: CodeType, lasti: int) -> Place:
@@ -85,16 +80,13 @@ def tree_of(code: CodeType) -> ast.FunctionDef | None:
             first = node.lineno
         else:
             continue
-        if first == code.co_firstlineno and same(
-            compiled(bare(node), code.co_freevars, code, imports), code
-        ):
+        if first == code.co_firstlineno and same(compiled(bare(node), code.co_freevars, code, imports), code):
             return definition(node) if isinstance(node, ast.Lambda) else node
     return None
 
 
 def bare(node: Any) -> Any:
-    """The node without decorators, annotations and values of defaults, which belong to the function
-    object."""
+    """The node without decorators, annotations and values of defaults, which belong to the function object."""
     a = node.args
     given = [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg))]
     for arg in given:
@@ -114,8 +106,8 @@ def definition(node: ast.Lambda) -> ast.FunctionDef:
 
 
 def imported(node: ast.AST) -> Iterator[ast.stmt]:
-    """The import statements of a file: Python compiles a call `module.f()` differently if `module`
-    is imported there."""
+    """The import statements of a file: Python compiles a call `module.f()` differently if `module` is imported
+    there."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.Import, ast.ImportFrom)):
             yield child
@@ -123,11 +115,8 @@ def imported(node: ast.AST) -> Iterator[ast.stmt]:
             yield from imported(child)
 
 
-def compiled(
-    node: Any, free: Iterable[str], like: CodeType, imports: Iterable[ast.stmt] = ()
-) -> CodeType:
-    """The code of a definition in which the names in `free` are variables of an enclosing
-    function."""
+def compiled(node: Any, free: Iterable[str], like: CodeType, imports: Iterable[ast.stmt] = ()) -> CodeType:
+    """The code of a definition in which the names in `free` are variables of an enclosing function."""
     body = node if isinstance(node, ast.stmt) else ast.copy_location(ast.Expr(node), node)
     args = ast.arguments([], [ast.arg(name) for name in free], None, [], [], None, [])
     around = ast.copy_location(ast.FunctionDef("around", args, [body], [], None), node)
@@ -164,28 +153,18 @@ def same(a: CodeType, b: CodeType) -> bool:
 
 
 def own(constant: Any) -> str:
-    """A constant as text, to compare type and value; qualified names without the enclosing
-    functions."""
-    return (
-        repr(constant).rpartition("<locals>.")[2] if isinstance(constant, str) else repr(constant)
-    )
+    """A constant as text, to compare type and value; qualified names without the enclosing functions."""
+    return repr(constant).rpartition("<locals>.")[2] if isinstance(constant, str) else repr(constant)
 
 
-def function_of(
-    node: ast.FunctionDef, like: FunctionType, extra: dict[str, Any], name: str = ""
-) -> FunctionType:
-    """A function of this definition, with the globals and the closure of `like`, and `extra`
-    variables in its closure."""
+def function_of(node: ast.FunctionDef, like: FunctionType, extra: dict[str, Any], name: str = "") -> FunctionType:
+    """A function of this definition, with the globals and the closure of `like`, and `extra` variables in its
+    closure."""
     free = like.__code__.co_freevars
     code = compiled(node, [*free, *extra], like.__code__)
-    cells = {
-        **dict(zip(free, like.__closure__ or ())),
-        **{k: CellType(v) for k, v in extra.items()},
-    }
+    cells = {**dict(zip(free, like.__closure__ or ())), **{k: CellType(v) for k, v in extra.items()}}
     closure = tuple([cells[k] for k in code.co_freevars])
-    made = FunctionType(
-        code, like.__globals__, like.__name__, None if name else like.__defaults__, closure
-    )
+    made = FunctionType(code, like.__globals__, like.__name__, None if name else like.__defaults__, closure)
     made.__kwdefaults__ = None if name else like.__kwdefaults__
     made.__qualname__ = name or like.__qualname__
     return made
@@ -195,8 +174,7 @@ def function_of(
 
 
 def names(node: Any, skip: frozenset = frozenset()) -> Iterator[tuple[str, bool]]:
-    """(name, whether it is written) for each use of a variable in a tree, without variables of
-    comprehensions."""
+    """(name, whether it is written) for each use of a variable in a tree, without variables of comprehensions."""
     if isinstance(node, ast.Name):
         if node.id not in skip:
             yield node.id, not isinstance(node.ctx, ast.Load)
@@ -205,9 +183,7 @@ def names(node: Any, skip: frozenset = frozenset()) -> Iterator[tuple[str, bool]
         return
     if isinstance(node, COMPREHENSIONS):
         yield from names(node.generators[0].iter, skip)
-        skip |= {
-            n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)
-        }
+        skip |= {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
     elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
         yield node.target.id, False
     elif isinstance(node, (ast.ExceptHandler, ast.FunctionDef, ast.ClassDef)) and node.name:
@@ -223,9 +199,7 @@ def names(node: Any, skip: frozenset = frozenset()) -> Iterator[tuple[str, bool]
 
 
 def read(*nodes: Any) -> set[str]:
-    return {
-        name for node in nodes if node is not None for name, written in names(node) if not written
-    }
+    return {name for node in nodes if node is not None for name, written in names(node) if not written}
 
 
 def written(*nodes: Any) -> set[str]:
@@ -233,17 +207,11 @@ def written(*nodes: Any) -> set[str]:
 
 
 def deleted(*nodes: Any) -> set[str]:
-    return {
-        n.id
-        for node in nodes
-        for n in ast.walk(node)
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)
-    }
+    return {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)}
 
 
 def needs(body: list[ast.stmt], known: frozenset) -> tuple[set[str], frozenset]:
-    """(variables that the statements read before writing them, variables that certainly have a
-    value after them).
+    """(variables that the statements read before writing them, variables that certainly have a value after them).
 
     `known`: the variables that certainly have a value before them.
     """
@@ -254,10 +222,7 @@ def needs(body: list[ast.stmt], known: frozenset) -> tuple[set[str], frozenset]:
         if isinstance(s, (ast.If, ast.While)):
             heads, branches = [s.test], [(s.body, frozenset()), (s.orelse, frozenset())]
         elif isinstance(s, ast.For):
-            heads, branches = (
-                [s.iter],
-                [(s.body, frozenset(written(s.target))), (s.orelse, frozenset())],
-            )
+            heads, branches = [s.iter], [(s.body, frozenset(written(s.target))), (s.orelse, frozenset())]
         elif isinstance(s, ast.With):
             own = frozenset(written(*s.items))
             heads, branches = [*s.items], [(s.body, own)]

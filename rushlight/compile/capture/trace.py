@@ -1,5 +1,4 @@
-"""The tracer: records the ops of one real run (forward, backward, update) with their shapes and
-dtypes."""
+"""The tracer: records the ops of one real run (forward, backward, update) with their shapes and dtypes."""
 
 from __future__ import annotations
 
@@ -41,19 +40,12 @@ class CannotCompile(Exception):
 
 
 class Entry(Node):
-    """The node of an argument during a traced run: hides the graph that the argument was computed
-    by."""
+    """The node of an argument during a traced run: hides the graph that the argument was computed by."""
 
     __slots__ = ()
 
     def __init__(self, origin: Node):
-        self.edges, self.saved, self.seq, self.shape, self.where = (
-            (origin,),
-            (),
-            tick(),
-            origin.shape,
-            None,
-        )
+        self.edges, self.saved, self.seq, self.shape, self.where = (origin,), (), tick(), origin.shape, None
 
     def arrays(self, g: Any) -> tuple:
         tracer = innermost(Tracer, mode().watch)
@@ -67,19 +59,17 @@ class Entry(Node):
 class Tracer(Watcher):
     """Records every op, write and read of one run.
 
-    Arrays are identified by `id`, since `detach()` and saved tensors make new tensors on the same
-    array. `cells` maps the id of an array to the `Value` that the array holds now. Values are
-    immutable: a write gives the array another value. The tracer keeps no arrays alive: of a value
-    that an op made it keeps shape, dtype and layout only."""
+    Arrays are identified by `id`, since `detach()` and saved tensors make new tensors on the same array. `cells` maps
+    the id of an array to the `Value` that the array holds now. Values are immutable: a write gives the array another
+    value. The tracer keeps no arrays alive: of a value that an op made it keeps shape, dtype and layout only."""
 
     records = True  # backward runs as ops
 
     def __init__(self, known: dict[int, Any], apart: frozenset = frozenset()):
-        """`known`: id of an array that existed before the run -> (array, its source: where the next
-        run finds it).
+        """`known`: id of an array that existed before the run -> (array, its source: where the next run finds it).
 
-        `apart`: code objects of functions that must not run, because compile/guards/guard_set.py
-        has not recorded what they read."""
+        `apart`: code objects of functions that must not run, because compile/guards/guard_set.py has not recorded what
+        they read."""
         self.known, self.apart, self.began = known, apart, tick()
         self.cells: dict[int, Value] = {}
         self.steps: list[Call | Store] = []
@@ -97,8 +87,7 @@ class Tracer(Watcher):
         self.overwritten: dict[Any, np.ndarray] = {}
         # id of an array of random numbers -> (generator's method, args, kwargs, array)
         self.draws: dict[int, tuple] = {}
-        # id -> weak reference to the array. When an array dies, its id leaves all tables, since ids
-        # are reused.
+        # id -> weak reference to the array. When an array dies, its id leaves all tables, since ids are reused.
         self.alive: dict[int, ref] = {}
         self.tables = self.cells, self.owner, self.born, self.outside, self.written
         self.problem: str | None = None  # the first reason why the run cannot be a program
@@ -107,8 +96,7 @@ class Tracer(Watcher):
         # (tensor, line, frames) for each `t.data = ...`
         self.replaced_data: list[tuple[Tensor, str, tuple]] = []
         self.late = False  # whether the backward runs that the caller may run later
-        # values of the function's own tensors that decide the shape of a result -> (tensor, its
-        # bytes)
+        # values of the function's own tensors that decide the shape of a result -> (tensor, its bytes)
         self.deciding: dict[Value, tuple[Tensor, bytes]] = {}
         self.origins = Origins()
 
@@ -156,9 +144,7 @@ class Tracer(Watcher):
                 self.born[id(t._array)] = len(self.steps)
 
     def on_function(self, node: Any, args: tuple, out: Any, saved: tuple) -> None:
-        self.stop(
-            f"calls {type(node).function.__name__}, an autograd.Function, whose backward is Python"
-        )
+        self.stop(f"calls {type(node).function.__name__}, an autograd.Function, whose backward is Python")
 
     def on_create(self, tensor: Tensor) -> None:
         self.register(tensor._array)
@@ -199,29 +185,19 @@ class Tracer(Watcher):
             # a draw in memory order depends on the layout of its arguments
             return self.on_read(tensor)
         args = tuple(self.current(a) if isinstance(a, np.ndarray) else a for a in args)
-        self.steps.append(
-            Call("draw", (method, args, named), (self.made(tensor),), line(), self.late)
-        )
+        self.steps.append(Call("draw", (method, args, named), (self.made(tensor),), line(), self.late))
 
     def on_set_data(self, tensor: Tensor) -> None:
         self.replaced_data.append((tensor, where(line()), tuple(frames())))
 
     def left(self, tensors: list[Tensor]) -> str:
-        """Why a run that replaced the memory of these tensors cannot be a program. Adds the
-        statements to `stops`."""
-        found = [
-            (place, stop)
-            for t, place, stop in self.replaced_data
-            if any(t is other for other in tensors)
-        ]
+        """Why a run that replaced the memory of these tensors cannot be a program. Adds the statements to `stops`."""
+        found = [(place, stop) for t, place, stop in self.replaced_data if any(t is other for other in tensors)]
         self.stops += [stop for _, stop in found]
-        return "gives a tensor that it has not made other memory" + (
-            f", at {found[0][0]}" if found else ""
-        )
+        return "gives a tensor that it has not made other memory" + (f", at {found[0][0]}" if found else "")
 
     def on_backward(self, nodes: Iterable) -> None:
-        """Stop if backward enters nodes made before the run. The nodes of arguments are hidden
-        behind an `Entry`."""
+        """Stop if backward enters nodes made before the run. The nodes of arguments are hidden behind an `Entry`."""
         if any(
             [
                 edge is not None and not edge.leaf and edge.seq < self.began
@@ -242,8 +218,7 @@ class Tracer(Watcher):
             self.steps.append(Call("check_true", (self.value(tensor),), (), line(), self.late))
 
     def on_error(self, op: Any, args: Any, error: Exception) -> None:
-        """Stop if the error depends on the numbers: the user may catch it, and another run may not
-        raise it."""
+        """Stop if the error depends on the numbers: the user may catch it, and another run may not raise it."""
         if isinstance(error, LinAlgError) or not fails_on_zeros(op.kernel, args):
             self.stop("meets an error that depends on the numbers of a tensor")
 
@@ -268,12 +243,7 @@ class Tracer(Watcher):
     def values(self, args: Any) -> tuple:
         """The arguments with each tensor replaced by its value."""
         return tuple(
-            self.value(a)
-            if isinstance(a, Tensor)
-            else self.values(a)
-            if type(a) in (tuple, list)
-            else a
-            for a in args
+            self.value(a) if isinstance(a, Tensor) else self.values(a) if type(a) in (tuple, list) else a for a in args
         )
 
     def value(self, tensor: Tensor) -> Value:
@@ -281,8 +251,8 @@ class Tracer(Watcher):
         return self.current(tensor._array)
 
     def current(self, array: np.ndarray) -> Value:
-        """The value that an array holds now. If a view's memory was written since, the view is read
-        again from its base."""
+        """The value that an array holds now. If a view's memory was written since, the view is read again from its
+        base."""
         v, place = self.cells.get(id(array)), id(array)
         if v is None:
             v = self.cells[place] = self.found(array)
@@ -290,41 +260,31 @@ class Tracer(Watcher):
             root = self.owner[place]
             where = self.region(array, root)
             if where is not None:
-                v = self.cells[place] = self.call(
-                    "region", (self.current(root), *where, array.flags.writeable), array
-                )
+                v = self.cells[place] = self.call("region", (self.current(root), *where, array.flags.writeable), array)
                 self.born[place] = len(self.steps)
         return v
 
     def steady(self, values: list[Value]) -> bool:
-        """Whether the values are the same in each run: computed from constants and the function's
-        own tensors only.
+        """Whether the values are the same in each run: computed from constants and the function's own tensors only.
 
-        Adds these tensors to `deciding`, so that the program checks that they have not changed.
-        """
-        made_of: dict[Value, set[Value] | None] = {
-            v: {v} for v in self.inputs if v.source[0] == "state"
-        }
+        Adds these tensors to `deciding`, so that the program checks that they have not changed."""
+        made_of: dict[Value, set[Value] | None] = {v: {v} for v in self.inputs if v.source[0] == "state"}
 
         def together(values: Iterable[Value]) -> set[Value] | None:
             found = [set() if v.kind == "constant" else made_of.get(v) for v in values]
             return None if None in found else set().union(*found)  # type: ignore[arg-type]
 
         for s in self.steps:
-            made_of.update(
-                dict.fromkeys(s.outs, None if is_random(s) else together(values_in(s.args)))
-            )
+            made_of.update(dict.fromkeys(s.outs, None if is_random(s) else together(values_in(s.args))))
         found = together(values)
         if found is None or any(id(v._array) in self.written for v in found):
             return False
-        self.deciding.update(
-            (v, (v.source[1], v._array.tobytes())) for v in found if v not in self.deciding
-        )
+        self.deciding.update((v, (v.source[1], v._array.tobytes())) for v in found if v not in self.deciding)
         return True
 
     def region(self, array: np.ndarray, root: np.ndarray) -> tuple | None:
-        """The (shape, strides, offset) of a view in its base `root`, in elements. None, with a
-        stop, if there is none."""
+        """The (shape, strides, offset) of a view in its base `root`, in elements. None, with a stop, if there is
+        none."""
         if array.dtype != root.dtype or not root.flags.c_contiguous:
             self.stop("writes through a view of memory with gaps or of another dtype")
             return None
@@ -354,8 +314,7 @@ class Tracer(Watcher):
         return v
 
     def register(self, array: np.ndarray) -> None:
-        """Register an array whose id becomes a key of the tables: the id is removed when the array
-        dies."""
+        """Register an array whose id becomes a key of the tables: the id is removed when the array dies."""
         key = id(array)
         known = self.alive.get(key)
         if known is None or known() is not array:
@@ -364,16 +323,8 @@ class Tracer(Watcher):
     def fitted(self, v: Value, target: Value) -> Value:
         """The written value `v`, converted to the dtype and shape of the target."""
         if v.dtype != target.dtype:
-            v = self.call(
-                "to",
-                (v, dtype_of(target._array)),
-                np.broadcast_to(np.zeros((), target.dtype), v.shape),
-            )
-        return (
-            v
-            if v.shape == target.shape
-            else self.call("clone", (self.spread(v, target),), target._array)
-        )
+            v = self.call("to", (v, dtype_of(target._array)), np.broadcast_to(np.zeros((), target.dtype), v.shape))
+        return v if v.shape == target.shape else self.call("clone", (self.spread(v, target),), target._array)
 
     def spread(self, v: Value, target: Value) -> Value:
         """The written value `v`, expanded to the target's shape."""
@@ -395,12 +346,8 @@ class Tracer(Watcher):
 
     def graph(self, results: list[Value], grads: list[tuple[Tensor, Value | None]]) -> Graph:
         """The recorded run as a graph; of several writes into one input only the last is kept."""
-        last: dict[Value, int] = {
-            s.target: i for i, s in enumerate(self.steps) if isinstance(s, Store)
-        }
-        steps = [
-            s for i, s in enumerate(self.steps) if not isinstance(s, Store) or last[s.target] == i
-        ]
+        last: dict[Value, int] = {s.target: i for i, s in enumerate(self.steps) if isinstance(s, Store)}
+        steps = [s for i, s in enumerate(self.steps) if not isinstance(s, Store) or last[s.target] == i]
         number = count(1)
         for s in steps:
             for v in s.outs:
@@ -423,9 +370,7 @@ class RecordingGenerator:
             except RuntimeError:  # invalid probabilities: valid ones would not raise
                 self.stop("meets an error that depends on the numbers of a tensor")
                 raise
-            if isinstance(made, np.ndarray) and not any(
-                isinstance(a, np.ndarray) for a in named.values()
-            ):
+            if isinstance(made, np.ndarray) and not any(isinstance(a, np.ndarray) for a in named.values()):
                 self.draws[id(made)] = name, args, tuple(named.items()), made
             return made
 
@@ -433,8 +378,7 @@ class RecordingGenerator:
 
 
 def layout_of(array: np.ndarray) -> Value:
-    """A constant of zeros with the layout of an array; it takes no memory if the array is
-    C-contiguous."""
+    """A constant of zeros with the layout of an array; it takes no memory if the array is C-contiguous."""
     return Value(
         np.broadcast_to(np.zeros((), array.dtype), array.shape)
         if array.flags.c_contiguous
@@ -444,8 +388,8 @@ def layout_of(array: np.ndarray) -> Value:
 
 
 def without_memory(array: np.ndarray) -> np.ndarray:
-    """An array of the same shape, dtype and layout that takes no memory: all elements share one
-    place if C-contiguous."""
+    """An array of the same shape, dtype and layout that takes no memory: all elements share one place if
+    C-contiguous."""
     if array.flags.c_contiguous:
         return np.ndarray(array.shape, array.dtype, ADDRESS_SPACE, 0, (0,) * array.ndim)
     order = sorted(range(array.ndim), key=lambda d: -abs(array.strides[d]))
@@ -457,8 +401,7 @@ def without_memory(array: np.ndarray) -> np.ndarray:
 
 
 def address_space(size: int) -> mmap:
-    """Address space of at least `size` bytes. No program writes to it, so it takes no physical
-    memory."""
+    """Address space of at least `size` bytes. No program writes to it, so it takes no physical memory."""
     global ADDRESS_SPACE
     if len(ADDRESS_SPACE) < size:
         ADDRESS_SPACE = mmap(-1, 2 * size)
@@ -472,8 +415,7 @@ def forget_id(key: int, tables: tuple[dict, ...], gone: Any) -> None:
 
 
 def shaping(op: Any, args: tuple) -> list[Tensor]:
-    """The tensors whose elements decide the shape of an op's output: boolean masks, and inputs of
-    `nonzero`."""
+    """The tensors whose elements decide the shape of an op's output: boolean masks, and inputs of `nonzero`."""
     if op is index.op:
         return [t for t in args[1] if t._array.dtype.kind == "b"]
     return [args[0]] if op.options.get("batched") == "dynamic" else []
@@ -487,8 +429,7 @@ def with_zeros(a: Any) -> Any:
 
 
 def fails_on_zeros(kernel: Callable, args: Any) -> bool:
-    """Whether the kernel raises an error for zeros, too: then the error does not depend on the
-    numbers."""
+    """Whether the kernel raises an error for zeros, too: then the error does not depend on the numbers."""
     try:
         with np.errstate(all="ignore"):
             kernel(*with_zeros(args))

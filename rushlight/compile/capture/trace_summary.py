@@ -1,5 +1,4 @@
-"""The summary of a traced run: can be compared with that of the next run, and turned into a
-program."""
+"""The summary of a traced run: can be compared with that of the next run, and turned into a program."""
 
 from __future__ import annotations
 
@@ -40,8 +39,8 @@ MAX_WORK: Any = 10_000
 class Expected(NamedTuple):
     """Arrays of an eager run, to compare a program with.
 
-    `results`; `grads`: the `.grad` that the run set; `wrt`: the gradients that a backward after the
-    run gives, from gradients of ones; `leaves`: the leaves of `grads`."""
+    `results`; `grads`: the `.grad` that the run set; `wrt`: the gradients that a backward after the run gives, from
+    gradients of ones; `leaves`: the leaves of `grads`."""
 
     results: list[np.ndarray]
     grads: list[np.ndarray]
@@ -51,8 +50,7 @@ class Expected(NamedTuple):
 
 @contextmanager
 def entered(flat: list[Tensor]) -> Iterator[Callable[[], None]]:
-    """Inside, the node of each non-leaf argument is an `Entry`, which hides the graph that computed
-    the argument.
+    """Inside, the node of each non-leaf argument is an `Entry`, which hides the graph that computed the argument.
 
     Yields a function that cuts the entries off that graph.
     """
@@ -78,28 +76,17 @@ def entered(flat: list[Tensor]) -> Iterator[Callable[[], None]]:
 
 
 class Outline:
-    """The summary of a traced run: the graph, the plan of the result, and the state that guards
-    compare."""
+    """The summary of a traced run: the graph, the plan of the result, and the state that guards compare."""
 
-    def __init__(
-        self,
-        tracer: Tracer,
-        result: Any,
-        flat: list[Any],
-        grads: list,
-        before: Snapshot,
-        after: Snapshot,
-    ):
-        """`grads`: (source, tensor, its `.grad` before the run) for each tensor. TypeError if no
-        program can do the run."""
+    def __init__(self, tracer: Tracer, result: Any, flat: list[Any], grads: list, before: Snapshot, after: Snapshot):
+        """`grads`: (source, tensor, its `.grad` before the run) for each tensor. TypeError if no program can do the
+        run."""
         left = before.replaced(after, tracer.external)
         before.placed = {(id(c), key) for c, key, _ in left}
         self.before, self.moved = before, before.difference(after) or before.state_difference(after)
-        # Whether the function now reaches tensors that the run has made: the state of an optimizer
-        # in its first step. A program would not put its own tensors there.
-        self.leaves_tensors = bool(
-            after.tensors.keys() - before.tensors.keys() - {id(t) for _, _, t in left}
-        )
+        # Whether the function now reaches tensors that the run has made: the state of an optimizer in its first step. A
+        # program would not put its own tensors there.
+        self.leaves_tensors = bool(after.tensors.keys() - before.tensors.keys() - {id(t) for _, _, t in left})
         # arguments also reached otherwise
         self.reached = {i: t for i, t in enumerate(flat) if id(t) in before.tensors}
         self.values: list[Value] = []
@@ -115,11 +102,7 @@ class Outline:
                 places[id(t)] = self.number(t, tracer, waiting)
             return places[id(t)]
 
-        new = [
-            (t._grad._array, t._array)
-            for _, t, old in grads
-            if t._grad is not old and t._grad is not None
-        ]
+        new = [(t._grad._array, t._array) for _, t, old in grads if t._grad is not old and t._grad is not None]
         if any([id(g) in tracer.known for g, _ in new]):
             raise TypeError("assigns a gradient that was there before")
         self.expected = Expected([], [g for g, _ in new], [], [leaf for _, leaf in new])
@@ -127,19 +110,14 @@ class Outline:
         if left:
             self.plan = (
                 "placed",
-                (
-                    self.plan,
-                    [(c, key, planned(t, flat, before.tensors, numbered)) for c, key, t in left],
-                ),
+                (self.plan, [(c, key, planned(t, flat, before.tensors, numbered)) for c, key, t in left]),
             )
         changed = [
             (source, None if t._grad is None else tracer.value(t._grad))
             for source, t, old in grads
             if t._grad is not old
         ]
-        edges, wrt, given = (
-            backward_of(waiting, tracer, grads, self.expected.wrt) if waiting else ([], [], [])
-        )
+        edges, wrt, given = backward_of(waiting, tracer, grads, self.expected.wrt) if waiting else ([], [], [])
         overlaps(tracer, flat, before)
         self.check_shown([t for _, t, _ in grads], waiting, tracer)
         if tracer.problem is not None:
@@ -156,12 +134,10 @@ class Outline:
         self.targets = [s.target.source for s in self.graph.steps if isinstance(s, Store)]
 
     def check_shown(self, everyone: list[Tensor], live: list[Tensor], tracer: Tracer) -> None:
-        """TypeError if a result with a node shares memory with another result, or with a tensor
-        that has a node.
+        """TypeError if a result with a node shares memory with another result, or with a tensor that has a node.
 
-        A write to one must change the nodes of both, and a program's results are not registered as
-        views. Also TypeError if two results share the memory of a constant: a program would return
-        two copies."""
+        A write to one must change the nodes of both, and a program's results are not registered as views. Also
+        TypeError if two results share the memory of a constant: a program would return two copies."""
         roots: dict[int, np.ndarray] = {}
         for a in self.expected.results:
             root = tracer.owner.get(id(a), a)
@@ -171,10 +147,7 @@ class Outline:
                 and v.kind == "constant"
             ):
                 raise TypeError("returns tensors that share memory")
-        arrays = {
-            id(a): a
-            for a in (*self.expected.results, *[t._array for t in everyone if t._node is not None])
-        }
+        arrays = {id(a): a for a in (*self.expected.results, *[t._array for t in everyone if t._node is not None])}
         for a in [t._array for t in live] if len(arrays) > 1 else ():
             for b in arrays.values():
                 if a is not b and np.may_share_memory(a, b) and shared(a, b):
@@ -198,12 +171,7 @@ class Outline:
     def let_go(self) -> None:
         """Free the arrays of the run; what is left can still be compared."""
         self.waiting = []
-        self.graph, self.values, self.numbers, self.expected = (
-            Graph(),
-            [],
-            [],
-            Expected([], [], [], []),
-        )
+        self.graph, self.values, self.numbers, self.expected = Graph(), [], [], Expected([], [], [], [])
 
     def unsteady(self, last: Outline) -> str | None:
         """Why this run and the last one are not the same program; None if they are the same."""
@@ -211,9 +179,7 @@ class Outline:
             return f"changes Python state: {self.moved}"
         if self.form != last.form:
             return f"does something else in each run: {self.first_difference(last)}"
-        changed = frozenset(
-            (id(group), name) for group, name, *_ in changed_settings(last.before, self.before)
-        )
+        changed = frozenset((id(group), name) for group, name, *_ in changed_settings(last.before, self.before))
         others = last.before.difference(self.before, changed)
         if not others:
             # also settings that no number depends on: Rprop reads lr in its first step only
@@ -229,9 +195,8 @@ class Outline:
     def fixed(self, last: Outline) -> list[tuple[int, Tensor]]:
         """(index, tensor) of the arguments that must be these very tensors in each call.
 
-        The function also reaches such a tensor by itself (a closure), so the trace does not show
-        which of the two an op used. If the last run had another tensor as argument and did the
-        same, the ops used the argument."""
+        The function also reaches such a tensor by itself (a closure), so the trace does not show which of the two an op
+        used. If the last run had another tensor as argument and did the same, the ops used the argument."""
         same = not self.before.difference(last.before, self.free)
         return [(i, t) for i, t in self.reached.items() if not same or last.reached.get(i) is t]
 
@@ -246,8 +211,8 @@ class Outline:
 class Numbers:
     """Numbers values in order of appearance, so that the graphs of two runs can be compared.
 
-    Constants are represented by their elements. (A class, because a recursive closure is a
-    reference cycle, which would keep all values until the garbage collector runs.)"""
+    Constants are represented by their elements. (A class, because a recursive closure is a reference cycle, which would
+    keep all values until the garbage collector runs.)"""
 
     def __init__(self) -> None:
         self.known: dict[Value, Any] = {}
@@ -280,19 +245,12 @@ def form(graph: Graph, plan: Any) -> list[Any]:
     """The graph as plain data that can be compared."""
     numbers = Numbers()
     rows: list[Any] = [
-        (
-            s.op,
-            numbers.plain(s.args),
-            tuple([(numbers.of(v), v.shape, v.dtype.str) for v in s.outs]),
-        )
+        (s.op, numbers.plain(s.args), tuple([(numbers.of(v), v.shape, v.dtype.str) for v in s.outs]))
         for s in graph.steps
     ]
     rows.append(("returns", plan_key(plan), tuple(map(numbers.of, graph.results))))
     rows += [("grad", keyed(t), None if v is None else numbers.of(v)) for t, v in graph.grads]
-    rows += [
-        ("wrt", keyed(t), None if v is None else numbers.of(v))
-        for t, v in zip(graph.edges, graph.wrt)
-    ]
+    rows += [("wrt", keyed(t), None if v is None else numbers.of(v)) for t, v in zip(graph.edges, graph.wrt)]
     return rows
 
 
@@ -317,23 +275,21 @@ def shared(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def overlaps(tracer: Tracer, flat: list[Any], snapshot: Snapshot) -> None:
-    """TypeError if an argument shares memory with a tensor that the function reaches, or if shared
-    memory is written."""
+    """TypeError if an argument shares memory with a tensor that the function reaches, or if shared memory is
+    written."""
     own = {id(t._array) for t in snapshot.tensors.values()}
     own |= {id(t._grad._array) for t in (*flat, *snapshot.tensors.values()) if t._grad is not None}
     if any(id(t._array) in own and id(t) not in snapshot.tensors for t in flat):
         raise TypeError("is given memory that it also reaches by itself")
     targets = {id(s.target._array): s.target._array for s in tracer.steps if isinstance(s, Store)}
-    others = {
-        id(v._array): v._array for s in tracer.steps for v in values_in(s.args) if v.kind == "input"
-    }
+    others = {id(v._array): v._array for s in tracer.steps for v in values_in(s.args) if v.kind == "input"}
     if overlap([*targets.values()], [a for i, a in others.items() if i not in targets]):
         raise TypeError("writes into memory that two tensors share")
 
 
 def everyone(flat: list[Tensor], snapshot: Snapshot) -> list[tuple[str, Any]]:
-    """The source of each tensor that exists before the run. An argument that the function also
-    reaches is an argument."""
+    """The source of each tensor that exists before the run. An argument that the function also reaches is an
+    argument."""
     found: dict[int, tuple[str, Any]] = {}
     for i, t in enumerate(flat):
         found.setdefault(id(t), ("argument", i))
@@ -342,13 +298,11 @@ def everyone(flat: list[Tensor], snapshot: Snapshot) -> list[tuple[str, Any]]:
     return list(found.values())
 
 
-def backward_of(
-    live: list[Tensor], tracer: Tracer, everyone: list, gives: list
-) -> tuple[list, list, list]:
+def backward_of(live: list[Tensor], tracer: Tracer, everyone: list, gives: list) -> tuple[list, list, list]:
     """Trace the backward that the caller may run after the call, from the results `live`.
 
-    Returns (sources of the inputs with a gradient, the gradients' values, for each the numbers of
-    the results it comes from). Appends the gradients' arrays to `gives`."""
+    Returns (sources of the inputs with a gradient, the gradients' values, for each the numbers of the results it comes
+    from). Appends the gradients' arrays to `gives`."""
     below = reachable([t._node for t in live])  # type: ignore[misc]
     nodes = inputs_below(below, everyone)
     hooked = [n for n in below if n.hooks is not None]
@@ -365,19 +319,13 @@ def backward_of(
                 found[node] = g
     gives += [found[n]._array for n in nodes if n in found]
     below_each = [set(reachable([t._node])) for t in live]  # type: ignore[list-item]
-    given = [
-        {i for i, ways in enumerate(below_each) if n in ways} if n in found else None for n in nodes
-    ]
-    return (
-        list(nodes.values()),
-        [tracer.value(found[n]) if n in found else None for n in nodes],
-        given,
-    )
+    given = [{i for i, ways in enumerate(below_each) if n in ways} if n in found else None for n in nodes]
+    return (list(nodes.values()), [tracer.value(found[n]) if n in found else None for n in nodes], given)
 
 
 def inputs_below(below: list[Node], everyone: list) -> dict[Node, Any]:
-    """{node: source} for the inputs of a backward through the nodes `below`. TypeError where that
-    backward cannot be a program."""
+    """{node: source} for the inputs of a backward through the nodes `below`. TypeError where that backward cannot be a
+    program."""
     known = {t._node: source for source, t, _ in everyone if t._node is not None}
     # hooks on leaves run in the caller's backward
     if any(n.hooks is not None and not (n.leaf and n in known) for n in below):
@@ -392,8 +340,7 @@ def inputs_below(below: list[Node], everyone: list) -> dict[Node, Any]:
 
 @contextmanager
 def unhooked(nodes: list[Node]) -> Iterator[None]:
-    """Inside, these nodes have no hooks: they are of their class without hooks (`with_hooks` in
-    core/node.py)."""
+    """Inside, these nodes have no hooks: they are of their class without hooks (`with_hooks` in core/node.py)."""
     kinds = [type(n) for n in nodes]
     for n, kind in zip(nodes, kinds):
         n.__class__ = kind.__base__  # type: ignore[assignment]
@@ -405,8 +352,7 @@ def unhooked(nodes: list[Node]) -> Iterator[None]:
 
 
 def known_arrays(flat: list[Any], snapshot: Snapshot) -> dict[int, Any]:
-    """id -> (array, source) of the arrays that exist before the run: of arguments, reachable
-    tensors, gradients."""
+    """id -> (array, source) of the arrays that exist before the run: of arguments, reachable tensors, gradients."""
     known: dict[int, Any] = {}
     for t in (*flat, *snapshot.tensors.values()):
         if (own := t._array.dtype) is not dtypes.of(own).numpy and own == dtypes.of(own).numpy:

@@ -1,9 +1,8 @@
-"""Copy definitions, with all definitions that they use, into one text that imports nothing of
-rushlight.
+"""Copy definitions, with all definitions that they use, into one text that imports nothing of rushlight.
 
-The names that a top-level statement uses are found in its syntax tree: names that are not bound
-inside it. A name that a module imports from another module of rushlight is looked up there. If two
-modules use one name for different things, one of them is renamed in the text."""
+The names that a top-level statement uses are found in its syntax tree: names that are not bound inside it. A name that
+a module imports from another module of rushlight is looked up there. If two modules use one name for different things,
+one of them is renamed in the text."""
 
 from __future__ import annotations
 
@@ -52,8 +51,7 @@ class Source:
                     self.statements.setdefault(name, []).append(statement)
 
     def span(self, node: Any) -> tuple[int, int]:
-        """(start, end) of a node in the text, in characters. The syntax tree counts columns in
-        bytes."""
+        """(start, end) of a node in the text, in characters. The syntax tree counts columns in bytes."""
 
         def offset(line: int, column: int) -> int:
             return self.starts[line - 1] + len(self.lines[line - 1].encode()[:column].decode())
@@ -61,18 +59,14 @@ class Source:
         return offset(node.lineno, node.col_offset), offset(node.end_lineno, node.end_col_offset)
 
     def exact(self, node: Any) -> tuple[int, int]:
-        """`span` of a name. CannotBundle for a name inside an f-string, where Python 3.11 gives
-        wrong columns."""
+        """`span` of a name. CannotBundle for a name inside an f-string, where Python 3.11 gives wrong columns."""
         start, end = self.span(node)
-        if self.text[start:end].replace("\n", "") != ast.unparse(node) and not isinstance(
-            node, ast.ImportFrom
-        ):
+        if self.text[start:end].replace("\n", "") != ast.unparse(node) and not isinstance(node, ast.ImportFrom):
             raise CannotBundle(f"{self.module}:{node.lineno} has {ast.unparse(node)} in a text")
         return start, end
 
     def annotations(self, statement: ast.AST) -> Iterator[tuple[int, int]]:
-        """The spans of the annotations of parameters and results, to be removed. Annotations of
-        class fields stay."""
+        """The spans of the annotations of parameters and results, to be removed. Annotations of class fields stay."""
         for node in ast.walk(statement):
             if isinstance(node, ast.arg) and node.annotation is not None:
                 yield self.span(node)[0] + len(node.arg), self.span(node)[1]
@@ -83,10 +77,7 @@ class Source:
     def details(self, statement: ast.AST) -> Iterator[tuple[int, int]]:
         """The spans of docstrings after their first paragraph, to be removed."""
         for node in ast.walk(statement):
-            if (
-                isinstance(node, (ast.FunctionDef, ast.ClassDef))
-                and ast.get_docstring(node) is not None
-            ):
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None:
                 start, end = self.span(node.body[0])
                 gap = self.text.find("\n\n", start, end)
                 if gap >= 0:
@@ -94,9 +85,7 @@ class Source:
 
     def whole(self, statement: ast.stmt) -> tuple[int, int]:
         """The span of a statement's lines, with its decorators and the comments above it."""
-        first = min(
-            [statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))]
-        )
+        first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
         while first > 1 and self.lines[first - 2].startswith("#"):
             first -= 1
         return self.starts[first - 1], self.starts[statement.end_lineno or first]
@@ -135,8 +124,7 @@ def inside(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def free(node: ast.AST, bound: frozenset[str] = frozenset()) -> Iterator[Any]:
-    """The nodes that refer to something outside: names, attributes of names, imports inside
-    functions.
+    """The nodes that refer to something outside: names, attributes of names, imports inside functions.
 
     Annotations are left out, since they are not evaluated.
     """
@@ -145,9 +133,7 @@ def free(node: ast.AST, bound: frozenset[str] = frozenset()) -> Iterator[Any]:
     elif isinstance(node, ast.ClassDef):
         yield from free_in_class(node, bound)
     elif isinstance(node, ast.AnnAssign):
-        yield from (
-            n for part in (node.target, node.value) if part is not None for n in free(part, bound)
-        )
+        yield from (n for part in (node.target, node.value) if part is not None for n in free(part, bound))
     elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
         if node.value.id not in bound:
             yield node
@@ -158,9 +144,7 @@ def free(node: ast.AST, bound: frozenset[str] = frozenset()) -> Iterator[Any]:
         yield node
     else:
         if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-            bound = bound | {
-                n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)
-            }
+            bound = bound | {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
         for child in ast.iter_child_nodes(node):
             yield from free(child, bound)
 
@@ -174,9 +158,7 @@ def free_in_function(node: ast.FunctionDef | ast.Lambda, bound: frozenset[str]) 
     every = [*a.posonlyargs, *a.args, *a.kwonlyargs, *(x for x in (a.vararg, a.kwarg) if x)]
     body = node.body if isinstance(node.body, list) else [node.body]
     local = {x.arg for x in every} | {name for s in body for name in bound_by(s)}
-    local -= {
-        name for s in body for g in ast.walk(s) if isinstance(g, ast.Global) for name in g.names
-    }
+    local -= {name for s in body for g in ast.walk(s) if isinstance(g, ast.Global) for name in g.names}
     for s in body:
         yield from free(s, bound | local)
 
@@ -199,11 +181,9 @@ def free_in_class(node: ast.ClassDef, bound: frozenset[str]) -> Iterator[Any]:
 
 
 class Bundle:
-    """`need(module, name)` writes a definition into the text, after the definitions that it uses;
-    returns the new name.
+    """`need(module, name)` writes a definition into the text, after the definitions that it uses; returns the new name.
 
-    `instead`: (module, name) -> the definition that replaces it. `reserved`: names that are taken.
-    """
+    `instead`: (module, name) -> the definition that replaces it. `reserved`: names that are taken."""
 
     def __init__(self, instead: Mapping[Key, Key], reserved: Iterable[str] = ()):
         self.instead = instead
@@ -247,11 +227,8 @@ class Bundle:
         return wanted
 
     def imported(self, module: str, statement: Any, name: str) -> str:
-        """The name of an imported object: copies a definition of rushlight, repeats an import of
-        another library."""
-        alias = next(
-            a for a in statement.names if name in (a.asname, a.name, a.name.partition(".")[0])
-        )
+        """The name of an imported object: copies a definition of rushlight, repeats an import of another library."""
+        alias = next(a for a in statement.names if name in (a.asname, a.name, a.name.partition(".")[0]))
         if isinstance(statement, ast.Import):
             line = f"import {alias.name}" + (f" as {alias.asname}" if alias.asname else "")
             if alias.name.partition(".")[0] == PACKAGE:
@@ -260,9 +237,7 @@ class Bundle:
             home = absolute(statement, module)
             if home.partition(".")[0] == PACKAGE:
                 return self.need(home, alias.name)
-            line = f"from {home} import {alias.name}" + (
-                f" as {alias.asname}" if alias.asname else ""
-            )
+            line = f"from {home} import {alias.name}" + (f" as {alias.asname}" if alias.asname else "")
         given = self.claim(name, line)
         if given != name:
             line = f"{line.partition(' as ')[0]} as {given}"
@@ -293,8 +268,7 @@ class Bundle:
     def replaced(self, module: str, tree: ast.AST, start: int, end: int) -> str:
         """A part of a module's text with names replaced by their names in this text.
 
-        Annotations of parameters are removed, and docstrings are cut to their first paragraph.
-        """
+        Annotations of parameters are removed, and docstrings are cut to their first paragraph."""
         here, around = source(module), self.tree
         changes = [(*where, "") for where in (*here.annotations(tree), *here.details(tree))]
         self.tree = tree
@@ -326,8 +300,7 @@ class Bundle:
         return f"{given}.{node.attr}" if isinstance(node, ast.Attribute) else given
 
     def late_import(self, module: str, node: ast.ImportFrom) -> str | None:
-        """The text in place of an import inside a function: copies definitions of rushlight; None
-        for other imports."""
+        """The text in place of an import inside a function: copies definitions of rushlight; None for other imports."""
         home = absolute(node, module)
         if home.partition(".")[0] != PACKAGE:
             return None
@@ -336,14 +309,10 @@ class Bundle:
             name = alias.asname or alias.name
             if (home, alias.name) not in self.instead and is_module(f"{home}.{alias.name}"):
                 used = {
-                    n.attr
-                    for n in ast.walk(self.tree)
-                    if isinstance(n, ast.Attribute) and ast.unparse(n.value) == name
+                    n.attr for n in ast.walk(self.tree) if isinstance(n, ast.Attribute) and ast.unparse(n.value) == name
                 }
                 self.imports["from types import SimpleNamespace"] = None
-                parts = ", ".join(
-                    f"{attr}={self.outside(f'{home}.{alias.name}', attr)}" for attr in sorted(used)
-                )
+                parts = ", ".join(f"{attr}={self.outside(f'{home}.{alias.name}', attr)}" for attr in sorted(used))
                 lines.append(f"{name} = SimpleNamespace({parts})")
                 continue
             given = self.outside(home, alias.name)
@@ -353,15 +322,12 @@ class Bundle:
     def outside(self, module: str, name: str) -> str:
         """The expression for a definition inside the statement being written.
 
-        Uses `globals()[name]` if a function in the statement has a local variable of that name.
-        """
+        Uses `globals()[name]` if a function in the statement has a local variable of that name."""
         given = self.need(module, name)
         taken = {
             getattr(n, "name", getattr(n, "arg", getattr(n, "id", None)))
             for n in ast.walk(self.tree)
-            if isinstance(n, (ast.FunctionDef, ast.arg))
-            or isinstance(n, ast.Name)
-            and isinstance(n.ctx, ast.Store)
+            if isinstance(n, (ast.FunctionDef, ast.arg)) or isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
         }
         return f"globals()[{given!r}]" if given in taken else given
 

@@ -1,8 +1,7 @@
-"""The texts of an exported folder (compile/export/model_folder.py): `__init__.py`, and the end of
-program.py.
+"""The texts of an exported folder (compile/export/model_folder.py): `__init__.py`, and the end of program.py.
 
-The first calls run NumPy, since Numba takes seconds to load and compile. `__init__.py` counts
-calls; when compiling pays, it reloads program.py with Numba."""
+The first calls run NumPy, since Numba takes seconds to load and compile. `__init__.py` counts calls; when compiling
+pays, it reloads program.py with Numba."""
 
 from __future__ import annotations
 
@@ -33,7 +32,8 @@ INPUTS = [{inputs}]
 
 
 def read(path):
-    """Arrays by name from a safetensors file: 8 bytes with the length of the header, the header as JSON, the numbers."""
+    """Arrays by name from a safetensors file: 8 bytes with the length of the header, the header as JSON, the
+    numbers."""
     with open(path, "rb") as file:
         header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
         numbers = np.frombuffer(bytearray(file.read()), np.uint8)
@@ -128,7 +128,8 @@ def answer({arguments}):
 PACKED = '''
 
 def packed(a):
-    """A weight in C order, in which products read it faster; a large weight unchanged, for which it makes no difference."""
+    """A weight in C order, in which products read it faster; a large weight unchanged, for which it makes no
+    difference."""
     small = a.nbytes <= 1 << 19 and not any(np.may_share_memory(a, b) for b in CHANGED)
     return np.asarray(a, order="C") if small else a
 

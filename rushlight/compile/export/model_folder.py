@@ -1,7 +1,7 @@
 """`rushlight.compiler.export(model, example, folder)`: a model as a folder of Python that needs only NumPy.
 
-The folder is a package. `__init__.py` has a function `model` and reads the weights from
-weights.safetensors; program.py is the compiled program's text (compile/export/module_text.py)."""
+The folder is a package. `__init__.py` has a function `model` and reads the weights from weights.safetensors; program.py
+is the compiled program's text (compile/export/module_text.py)."""
 
 from __future__ import annotations
 
@@ -37,9 +37,7 @@ from rushlight.version import __version__
 
 WEIGHTS = "weights.safetensors"
 MIN_STORED_BYTES = 1 << 10  # constants from this size on are stored among the weights
-STEADY = (
-    "let the model store values that change in buffers, and write there (`self.n += 1`, `copy_`)"
-)
+STEADY = "let the model store values that change in buffers, and write there (`self.n += 1`, `copy_`)"
 KINDS = {
     "float64": "F64",
     "float32": "F32",
@@ -54,43 +52,31 @@ KINDS = {
 }
 
 
-def export(
-    model: Callable, example: Any, folder: str | os.PathLike, *, overwrite: bool = False
-) -> Path:
-    """Write `model`, for inputs like `example`, to a folder that runs with only NumPy, and faster
-    with Numba.
+def export(model: Callable, example: Any, folder: str | os.PathLike, *, overwrite: bool = False) -> Path:
+    """Write `model`, for inputs like `example`, to a folder that runs with only NumPy, and faster with Numba.
 
         from folder import model
         y = model(x)                      # NumPy arrays in, NumPy arrays out
 
-    `model`: a module, which is exported in evaluation mode, or a function of tensors. `example`: a
-    tensor or NumPy array, or a tuple of arguments. Inputs must have the example's shapes and
-    dtypes; arguments that are not tensors become part of the program. The folder is written under
-    another name and then renamed. Returns its path. The folder's `model` runs NumPy until compiling
-    pays (`CALLS`, `ready()`: see its __init__.py).
+    `model`: a module, which is exported in evaluation mode, or a function of tensors. `example`: a tensor or NumPy
+    array, or a tuple of arguments. Inputs must have the example's shapes and dtypes; arguments that are not tensors
+    become part of the program. The folder is written under another name and then renamed. Returns its path. The
+    folder's `model` runs NumPy until compiling pays (`CALLS`, `ready()`: see its __init__.py).
 
-    FileExistsError if the folder exists, unless `overwrite`; ValueError for a name that Python
-    cannot import; CannotCompile with the lines if the model has graph breaks (it reads numbers by
-    `item()` or `if`); NotImplementedError for bfloat16; TypeError for tensors in other objects than
-    tuples, lists and dicts.
+    FileExistsError if the folder exists, unless `overwrite`; ValueError for a name that Python cannot import;
+    CannotCompile with the lines if the model has graph breaks (it reads numbers by `item()` or `if`);
+    NotImplementedError for bfloat16; TypeError for tensors in other objects than tuples, lists and dicts.
 
     >>> import tempfile
-    >>> place = rushlight.compiler.export(rushlight.nn.Linear(2, 1), rushlight.ones(1, 2),
-    ...     tempfile.mkdtemp() + "/line")
+    >>> place = rushlight.compiler.export(rushlight.nn.Linear(2, 1), rushlight.ones(1, 2), tempfile.mkdtemp() + "/line")
     >>> sorted(f.name for f in place.iterdir())
     ['__init__.py', 'program.py', 'weights.safetensors']
     """
     place = Path(folder)
     if not place.name.isidentifier() or iskeyword(place.name):
-        raise ValueError(
-            explain(
-                f"{place.name!r} is not a name that Python can import", "use letters, digits and _"
-            )
-        )
+        raise ValueError(explain(f"{place.name!r} is not a name that Python can import", "use letters, digits and _"))
     if place.exists() and not overwrite:
-        raise FileExistsError(
-            explain(f"{place} exists", "choose another folder, or pass overwrite=True")
-        )
+        raise FileExistsError(explain(f"{place} exists", "choose another folder, or pass overwrite=True"))
     args = example if type(example) is tuple else (example,)
     flat: list[Any] = []
     args = tuple(contiguous(a, flat) for a in args)
@@ -105,11 +91,7 @@ def export(
         save_file({name: from_array(a) for name, a in store.items()}, beside / WEIGHTS)
         (beside / "program.py").write_text(text)
         (beside / "__init__.py").write_text(init.replace("CALLED", "inf", 1))
-        calls = (
-            calls_of_a_second(beside, [t._array for t in flat])
-            if "import WEIGHTS, numba" in text
-            else "inf"
-        )
+        calls = calls_of_a_second(beside, [t._array for t in flat]) if "import WEIGHTS, numba" in text else "inf"
         (beside / "__init__.py").write_text(init.replace("CALLED", str(calls), 1))
     return place
 
@@ -117,12 +99,9 @@ def export(
 def calls_of_a_second(folder: Path, inputs: list[np.ndarray]) -> int:
     """The number of calls that NumPy answers in a second, rounded to a power of two.
 
-    The folder counts calls instead of seconds, so that running a program again gives the same
-    numbers."""
+    The folder counts calls instead of seconds, so that running a program again gives the same numbers."""
     name = "rushlight_export" + folder.name.replace(".", "_")
-    spec: Any = spec_from_file_location(
-        name, folder / "__init__.py", submodule_search_locations=[str(folder)]
-    )
+    spec: Any = spec_from_file_location(name, folder / "__init__.py", submodule_search_locations=[str(folder)])
     package: Any = module_from_spec(spec)
     sys.modules[name] = package
     try:
@@ -140,8 +119,7 @@ def calls_of_a_second(folder: Path, inputs: list[np.ndarray]) -> int:
 
 
 def contiguous(a: Any, flat: list[Any]) -> Any:
-    """The argument with each tensor replaced by a C-contiguous copy; the copies are appended to
-    `flat`."""
+    """The argument with each tensor replaced by a C-contiguous copy; the copies are appended to `flat`."""
     if isinstance(a, (Tensor, np.ndarray)):
         flat.append(from_array(np.array(a._array if isinstance(a, Tensor) else a, order="C")))
         return flat[-1]
@@ -153,8 +131,8 @@ def contiguous(a: Any, flat: list[Any]) -> Any:
 
 
 def check(args: tuple, flat: list[Any]) -> None:
-    """TypeError if tensors are in other objects than tuples, lists and dicts: the folder's `model`
-    could not take them."""
+    """TypeError if tensors are in other objects than tuples, lists and dicts: the folder's `model` could not take
+    them."""
     known: list[Any] = []
     for a in args:
         signature(a, known, [])
@@ -170,8 +148,7 @@ def check(args: tuple, flat: list[Any]) -> None:
 
 @contextmanager
 def evaluating(model: Any) -> Iterator[None]:
-    """Inside, a module and its children are in evaluation mode. Afterwards its buffers hold their
-    old values."""
+    """Inside, a module and its children are in evaluation mode. Afterwards its buffers hold their old values."""
     modules = [m for m in model.modules() if m.training] if hasattr(model, "modules") else []
     buffers = [b._array for b in model.buffers()] if hasattr(model, "buffers") else []
     before = [a.copy() for a in buffers]
@@ -218,11 +195,7 @@ def written(program: Program, names: dict[int, str], flat: list[Any], store: dic
     """The text of program.py. Puts the arrays that it reads into `store`."""
     parts, sources = program.forward.parts, program.forward.sources
     if any(kind not in ("argument", "state") for kind, _ in sources):
-        raise CannotBundle(
-            explain(
-                "a model that computes with gradients or settings of optimizers is not exported"
-            )
-        )
+        raise CannotBundle(explain("a model that computes with gradients or settings of optimizers is not exported"))
     if "bfloat16" in own_text(parts):
         raise CannotBundle(
             explain(
@@ -246,15 +219,9 @@ def written(program: Program, names: dict[int, str], flat: list[Any], store: dic
         call.append(name if kind == "state" else f"arg{what}")
     written = {keyed(s) for s in program.written}
     changed = [
-        name
-        for source, (name, _) in zip(sources, parts.inputs)
-        if source[0] == "state" and keyed(source) in written
+        name for source, (name, _) in zip(sources, parts.inputs) if source[0] == "state" and keyed(source) in written
     ]
-    views = (
-        PACKED.format(bound=", ".join(parts.bound))
-        if f"def {parts.mark}bind(" in parts.functions
-        else "VIEWS = []"
-    )
+    views = PACKED.format(bound=", ".join(parts.bound)) if f"def {parts.mark}bind(" in parts.functions else "VIEWS = []"
     ending = ENDING.format(
         weights="\n".join(weights),
         changed=", ".join(changed),
@@ -264,11 +231,7 @@ def written(program: Program, names: dict[int, str], flat: list[Any], store: dic
         result=result_text(program.plan, names, store),
     )
     return module(
-        [
-            parts._replace(
-                title=f"What the model computes; see __init__.py. Made by rushlight {__version__}."
-            )
-        ],
+        [parts._replace(title=f"What the model computes; see __init__.py. Made by rushlight {__version__}.")],
         ending,
         Stored(store),
     )
@@ -276,23 +239,12 @@ def written(program: Program, names: dict[int, str], flat: list[Any], store: dic
 
 def own_text(parts: Any) -> str:
     """The statements of a program without comments, and the dtypes of its constants."""
-    texts = "\n".join(
-        [
-            *parts.loops.values(),
-            parts.memory,
-            parts.functions,
-            *(str(np.dtype(d)) for _, d in parts.new),
-        ]
-    )
-    constants = [
-        str(getattr(a, "dtype", a)) for a in parts.constants.values() if not isinstance(a, str)
-    ]
+    texts = "\n".join([*parts.loops.values(), parts.memory, parts.functions, *(str(np.dtype(d)) for _, d in parts.new)])
+    constants = [str(getattr(a, "dtype", a)) for a in parts.constants.values() if not isinstance(a, str)]
     return re.sub(r"(?m)^ *#.*", "", "\n".join([texts, *constants]))
 
 
-def beginning(
-    program: Program, model: Any, args: tuple, flat: list[Any], store: dict[str, Any], folder: str
-) -> str:
+def beginning(program: Program, model: Any, args: tuple, flat: list[Any], store: dict[str, Any], folder: str) -> str:
     """The text of __init__.py, with CALLED in place of the number of calls."""
     paths = {id(t): path for t, path in tensors_of(args, parameter_names(model, len(args)))}
     inputs = [(paths[id(t)], t._array.shape, t._array.dtype.name) for t in flat]
@@ -321,11 +273,7 @@ class Stored:
 
     def __call__(self, name: str, value: Any) -> str | None:
         """The expression for a large constant, which is put into `arrays`; None for a small one."""
-        if (
-            not isinstance(value, np.ndarray)
-            or value.nbytes < MIN_STORED_BYTES
-            or value.dtype.name not in KINDS
-        ):
+        if not isinstance(value, np.ndarray) or value.nbytes < MIN_STORED_BYTES or value.dtype.name not in KINDS:
             return None
         self.arrays[name] = np.asarray(value, order="C")
         return f"WEIGHTS[{name!r}]"
@@ -335,11 +283,7 @@ def parameter_names(model: Any, count: int) -> list[str]:
     """The names of the model's arguments."""
     function = getattr(model, "forward", model)
     code = getattr(getattr(function, "__func__", function), "__code__", None)
-    known = (
-        []
-        if code is None
-        else list(code.co_varnames[hasattr(function, "__func__") : code.co_argcount])
-    )
+    known = [] if code is None else list(code.co_varnames[hasattr(function, "__func__") : code.co_argcount])
     return [*known[:count], *(f"x{i}" for i in range(len(known), count))]
 
 
@@ -373,22 +317,14 @@ def result_text(plan: Any, names: dict[int, str], store: dict[str, Any]) -> str:
         kind, cls = ("dict", cls.names) if cls.names else ("list", tuple)
     if kind == "dict":
         return "{" + ", ".join(f"{k!r}: {p}" for k, p in zip(cls, parts)) + "}"
-    return (
-        f"[{', '.join(parts)}]"
-        if cls is list
-        else f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
-    )
+    return f"[{', '.join(parts)}]" if cls is list else f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
 
 
 def doc_of(program: Program, model: Any, shown: list[str]) -> str:
     """The docstring of `model`: its inputs and outputs."""
-    made = [
-        f"{np.dtype(dtype).name}{list(shape)}"
-        for shape, dtype in (new.args for new in program.forward.new)
-    ]
+    made = [f"{np.dtype(dtype).name}{list(shape)}" for shape, dtype in (new.args for new in program.forward.new)]
     return (
-        f"{type(model).__name__}: arrays in, arrays out. ValueError for other shapes or "
-        "dtypes.\n\n    "
+        f"{type(model).__name__}: arrays in, arrays out. ValueError for other shapes or dtypes.\n\n    "
         + "\n    ".join(shown)
         + f"\n    gives {', '.join(made) or 'no new arrays'}"
     )
@@ -396,8 +332,7 @@ def doc_of(program: Program, model: Any, shown: list[str]) -> str:
 
 @contextmanager
 def replacing(place: Path, overwrite: bool) -> Iterator[Path]:
-    """Yields a temporary folder beside `place`, and renames it to `place` at the end, replacing an
-    older folder."""
+    """Yields a temporary folder beside `place`, and renames it to `place` at the end, replacing an older folder."""
     place.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
     try:
@@ -405,9 +340,7 @@ def replacing(place: Path, overwrite: bool) -> Iterator[Path]:
         beside.chmod(0o755)
         if place.exists():
             if not overwrite:
-                raise FileExistsError(
-                    explain(f"{place} exists", "choose another folder, or pass overwrite=True")
-                )
+                raise FileExistsError(explain(f"{place} exists", "choose another folder, or pass overwrite=True"))
             old = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
             place.rename(old / place.name)
             beside.rename(place)

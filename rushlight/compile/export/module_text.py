@@ -1,9 +1,7 @@
-"""A program as one Python module without imports of rushlight: it runs with only NumPy, faster with
-Numba.
+"""A program as one Python module without imports of rushlight: it runs with only NumPy, faster with Numba.
 
-The module has the program's statements unchanged. Before them stand the definitions that they use,
-copied as text (compile/export/collect_source.py): scalar functions, kernels of the op table,
-planned memory."""
+The module has the program's statements unchanged. Before them stand the definitions that they use, copied as text
+(compile/export/collect_source.py): scalar functions, kernels of the op table, planned memory."""
 
 from __future__ import annotations
 
@@ -55,41 +53,11 @@ INSTEAD = {
 NOT_EXPORTED = {"rushlight.fast.recurrent_loops"}
 IN_FOLDERS = {("rushlight.loops.budget", "Budget"): (OURS, "Spent")}
 NUMPY = ("asarray", "copyto", "inf", "matmul", "nan")  # names that a program imports from NumPy
-TYPES = {
-    "f32": "np.float32",
-    "f64": "np.float64",
-    "i64": "np.int64",
-    "b1": "np.bool_",
-    "empty": "np.empty",
-}
+TYPES = {"f32": "np.float32", "f64": "np.float64", "i64": "np.int64", "b1": "np.bool_", "empty": "np.empty"}
 INSTRUCTIONS = ("restrict", "wide", "plus", "times", "largest", "smallest")
-REGISTERS = (
-    "get",
-    "put",
-    "copy",
-    "load",
-    "load_first",
-    "store",
-    "store_first",
-    "spread",
-    "none",
-    "fma",
-    "dots",
-)
-RUNTIME = (
-    "check_index",
-    "check_classes",
-    "check_true",
-    "in_parts",
-    "laid",
-    "memory",
-    "f32",
-    "f64",
-    "i64",
-)
-MAX_LITERAL_ELEMENTS = (
-    64  # constants up to this size are written as numbers, larger ones as encoded bytes
-)
+REGISTERS = ("get", "put", "copy", "load", "load_first", "store", "store_first", "spread", "none", "fma", "dots")
+RUNTIME = ("check_index", "check_classes", "check_true", "in_parts", "laid", "memory", "f32", "f64", "i64")
+MAX_LITERAL_ELEMENTS = 64  # constants up to this size are written as numbers, larger ones as encoded bytes
 WIDE = "kind(np.float64)"
 GROUPS = {  # dtype -> expressions that make groups of scalar functions (loops/scalar_math.py)
     "": ("plain({})", "exponentials({})", "logarithms({})"),
@@ -103,37 +71,26 @@ GROUPS = {  # dtype -> expressions that make groups of scalar functions (loops/s
 class Module(Bundle):
     """The module's text under construction.
 
-    `body`: the program's own statements; their names are reserved. `folder`: whether the text is
-    part of an exported folder, whose __init__.py decides when to use Numba."""
+    `body`: the program's own statements; their names are reserved. `folder`: whether the text is part of an exported
+    folder, whose __init__.py decides when to use Numba."""
 
     def __init__(self, body: str, folder: bool = False):
         code = re.sub(r'(?m)^ *#.*|(?s:""".*?""")', "", body)  # without comments and docstrings
         # `kernels.tanh` is not the tanh of loops
         used = set(re.findall(r"(?<![\w.])[A-Za-z_]\w*", code))
         self.wanted = used & ({*RUNTIME} | loop_names())
-        super().__init__(
-            {**INSTEAD, **IN_FOLDERS} if folder else INSTEAD, used - self.wanted - {"loop"}
-        )
+        super().__init__({**INSTEAD, **IN_FOLDERS} if folder else INSTEAD, used - self.wanted - {"loop"})
         self.along: list[tuple[str, str, str]] = []  # loops that kernels look up by op and layout
+        self.owner |= {"np": "import numpy as np", **{name: f"from numpy import {name}" for name in NUMPY}}
         self.owner |= {
-            "np": "import numpy as np",
-            **{name: f"from numpy import {name}" for name in NUMPY},
-        }
-        self.owner |= {
-            name: (
-                "rushlight.compile.lower.runtime"
-                if name in RUNTIME and name not in TYPES
-                else "element",
-                name,
-            )
+            name: ("rushlight.compile.lower.runtime" if name in RUNTIME and name not in TYPES else "element", name)
             for name in self.wanted
         }
         if folder:
             self.names[OURS, "numba"] = self.claim("numba", (OURS, "numba"))
 
     def element(self, module: str, name: str) -> str | None:
-        """Write the definition of a name that loops use as a global; returns its name in the text
-        if that differs."""
+        """Write the definition of a name that loops use as a global; returns its name in the text if that differs."""
         if name in NUMPY:
             return None
         key = "element", name
@@ -143,8 +100,8 @@ class Module(Bundle):
         return None if self.names[key] == name else self.names[key]
 
     def meaning(self, module: str, node: Any) -> str | None:
-        """As for other texts; a kernel's faster way (base/faster.py:site) is written with it, unless
-        rushlight.fast is off."""
+        """As for other texts; a kernel's faster way (base/faster.py:site) is written with it, unless rushlight.fast is
+        off."""
         if not isinstance(node, ast.Name) or node.id != "site":
             return super().meaning(module, node)
         kernel: Any = self.tree
@@ -193,25 +150,15 @@ class Module(Bundle):
         """The expression for the kernel `kernels.name` of a program."""
         op = TABLE[name]
         kernel: Any = in_full(op.kernel)
-        inner = (
-            closure(kernel)
-            if re.search(r"<locals>\.(<lambda>|run)$", getattr(kernel, "__qualname__", ""))
-            else {}
-        )
+        inner = closure(kernel) if re.search(r"<locals>\.(<lambda>|run)$", getattr(kernel, "__qualname__", "")) else {}
         if "stay" in inner:
             deep = closure(inner["stay"])
             kernel = getattr(deep["kernel"], "reference", deep["kernel"])  # without its faster way
-            return (
-                f"{self.need(OURS, 'staying')}({self.function(name, in_full(kernel))}, "
-                f"{deep['last']})"
-            )
+            return f"{self.need(OURS, 'staying')}({self.function(name, in_full(kernel))}, {deep['last']})"
         if "op" in inner and "kernel" in inner:
             if (name, "") not in ROWS:
                 return self.function(name, in_full(inner["kernel"]))
-            return (
-                f"{self.need(OURS, 'by_rows')}({self.rows(name)}, "
-                f"{self.function(name, in_full(inner['kernel']))})"
-            )
+            return f"{self.need(OURS, 'by_rows')}({self.rows(name)}, {self.function(name, in_full(inner['kernel']))})"
         return self.function(name, kernel)
 
     def rows(self, name: str) -> str:
@@ -254,9 +201,7 @@ class Module(Bundle):
         for name in dict.fromkeys(re.findall(r"\bloops\(\)\.(\w+)", text)):
             loop = self.need("rushlight.fast.row_loops", name)
             self.texts.append(f"{self.need(OURS, 'LOOPS')}.{name} = {loop}")
-        found = re.findall(
-            r'\bloop_of\(\s*"(\w+)", "(.*?)", "(\w+)"(?: if .*? else "(\w+)")?', text
-        )
+        found = re.findall(r'\bloop_of\(\s*"(\w+)", "(.*?)", "(\w+)"(?: if .*? else "(\w+)")?', text)
         found = [(*key[:2], layout) for key in found for layout in key[2:] if layout]
         for key in dict.fromkeys([*found, *self.along]):
             self.generated(key)
@@ -273,8 +218,7 @@ class Module(Bundle):
         self.texts.append(f"{written}[{key!r}] = {name}")
 
     def rule(self, name: str, kernel: Any) -> str:
-        """The name of a kernel that is a rule of the table; writes the rule with ops replaced by
-        kernels."""
+        """The name of a kernel that is a rule of the table; writes the rule with ops replaced by kernels."""
         key = "rule", name
         if key in self.names:
             return self.names[key]
@@ -292,9 +236,7 @@ class Module(Bundle):
                 )
         if isinstance(tree, ast.Lambda):
             arguments = ast.unparse(tree.args)
-            self.texts.append(
-                f"def {self.names[key]}({arguments}):\n    return {ast.unparse(tree.body)}"
-            )
+            self.texts.append(f"def {self.names[key]}({arguments}):\n    return {ast.unparse(tree.body)}")
         else:
             tree.name, tree.decorator_list = self.names[key], []
             self.texts.append(ast.unparse(tree))
@@ -308,16 +250,12 @@ class Module(Bundle):
             return array_text(a)
         if isinstance(a, (tuple, list)):
             inside = ", ".join(map(self.constant, a))
-            return (
-                f"[{inside}]" if isinstance(a, list) else f"({inside}{',' if len(a) == 1 else ''})"
-            )
+            return f"[{inside}]" if isinstance(a, list) else f"({inside}{',' if len(a) == 1 else ''})"
         if type(a).__module__ == "rushlight.base.dtypes":
             return f"{self.need(OURS, 'of')}({np.dtype(a.numpy).name!r})"
         if isinstance(a, np.generic):
             return f"np.{a.dtype.name}({a.item()!r})"
-        if isinstance(
-            a, (float, complex, str, bytes, bool, int, slice, type(None), type(...), range)
-        ):
+        if isinstance(a, (float, complex, str, bytes, bool, int, slice, type(None), type(...), range)):
             return repr(a) if a == a and a not in (np.inf, -np.inf) else f"float({str(a)!r})"
         raise CannotBundle(f"a {type(a).__name__} among the settings of a kernel has no text")
 
@@ -325,15 +263,12 @@ class Module(Bundle):
 def module(programs: Iterable[Parts], ending: str = "", stored: Any = None) -> str:
     """The text of a module that holds the programs. `ending`: text after them.
 
-    `stored(name, value)`: for a module in an exported folder, the expression for a constant stored
-    among its WEIGHTS."""
+    `stored(name, value)`: for a module in an exported folder, the expression for a constant stored among its
+    WEIGHTS."""
     programs = list(programs)
     loops = [looped(p) for p in programs]
     own = [text for p, texts in zip(programs, loops) for text in (*texts, p.memory, p.functions)]
-    text = Module(
-        "\n".join([*own, *map(news, programs), ending, "SHAPES kernels WEIGHTS"]),
-        stored is not None,
-    )
+    text = Module("\n".join([*own, *map(news, programs), ending, "SHAPES kernels WEIGHTS"]), stored is not None)
     for name in sorted(text.wanted & set(RUNTIME) - {*TYPES}):
         text.need("rushlight.compile.lower.runtime", name)
     for name in sorted(text.wanted - {*RUNTIME} | text.wanted & {*TYPES}):
@@ -373,8 +308,7 @@ def heading(title: str, text: Module, constants: list[str], kernels: bool, folde
         lines.append("from . import WEIGHTS" + ", numba" * any("numba" in t for t in text.texts))
     return "\n".join(
         [
-            f'"""{title}\n\nRuns with NumPy alone, its loops as machine code where there is '
-            'Numba.\n"""',
+            f'"""{title}\n\nRuns with NumPy alone, its loops as machine code where there is Numba.\n"""',
             "from __future__ import annotations\n",
             *lines,
             f"from numpy import {', '.join(NUMPY)}",
@@ -394,9 +328,7 @@ def looped(p: Parts) -> list[str]:
 
 def news(p: Parts) -> str:
     """The statement that defines the allocators of the results."""
-    new = ", ".join(
-        f"lambda: np.empty({shape}, {np.dtype(dtype).name!r})" for shape, dtype in p.new
-    )
+    new = ", ".join(f"lambda: np.empty({shape}, {np.dtype(dtype).name!r})" for shape, dtype in p.new)
     return f"\n{p.mark}new = [{new}]        # memory for what is handed out"
 
 
@@ -434,9 +366,7 @@ def in_full(kernel: Any) -> Any:
 
 def closure(function: Any) -> dict[str, Any]:
     cells = getattr(function, "__closure__", None) or ()
-    return (
-        dict(zip(function.__code__.co_freevars, (c.cell_contents for c in cells))) if cells else {}
-    )
+    return dict(zip(function.__code__.co_freevars, (c.cell_contents for c in cells))) if cells else {}
 
 
 def kernel_modules() -> list[Any]:
@@ -467,13 +397,8 @@ def written_rule(kernel: Any) -> Any:
 
 
 def alike(a: Any, b: Any) -> bool:
-    """Whether two code objects are compiled from the same text; instructions may differ with the
-    surrounding scope."""
-    return (a.co_names, a.co_varnames, a.co_firstlineno) == (
-        b.co_names,
-        b.co_varnames,
-        b.co_firstlineno,
-    )
+    """Whether two code objects are compiled from the same text; instructions may differ with the surrounding scope."""
+    return (a.co_names, a.co_varnames, a.co_firstlineno) == (b.co_names, b.co_varnames, b.co_firstlineno)
 
 
 def array_text(a: np.ndarray) -> str:

@@ -1,8 +1,7 @@
 """A program as a page that one reads: `compiler.source(f)`.
 
-The statements are those of the program, in its order (compile/lower/page_text.py). Parameters have
-their names in the model, values the names of the user's variables, loops the names of the ops that
-they compute."""
+The statements are those of the program, in its order (compile/lower/page_text.py). Parameters have their names in the
+model, values the names of the user's variables, loops the names of the ops that they compute."""
 
 from __future__ import annotations
 
@@ -54,12 +53,7 @@ def program_page(program: Any, function: Any, kind: Any) -> str:
     new = any(sheet.page.grads for sheet in sheets)  # else the program adds to `.grad`
     grads = " (after zero_grad())" if new else " (`.grad`)"
     return "\n\n".join(
-        [
-            HEAD.format(
-                grads=grads, title=f"Made by rushlight.compile from {name}.", inputs=inputs
-            ),
-            *blocks,
-        ]
+        [HEAD.format(grads=grads, title=f"Made by rushlight.compile from {name}.", inputs=inputs), *blocks]
     )
 
 
@@ -94,19 +88,12 @@ class StateNames:
 def settings_of(optimizer: Any) -> str:
     """`AdamW: lr=0.001, betas=(0.9, 0.999), eps=1e-08, weight_decay=0.01`."""
     group = optimizer.param_groups[0]
-    told = [
-        f"{key}={value!r}"
-        for key, value in group.items()
-        if isinstance(value, (float, tuple)) and value != 0
-    ]
+    told = [f"{key}={value!r}" for key, value in group.items() if isinstance(value, (float, tuple)) and value != 0]
     return f"{type(optimizer).__name__}: {', '.join(told)}"
 
 
 def is_optimizer(x: Any) -> bool:
-    return any(
-        (c.__module__, c.__name__) == ("rushlight.optim.optimizer", "Optimizer")
-        for c in type(x).__mro__
-    )
+    return any((c.__module__, c.__name__) == ("rushlight.optim.optimizer", "Optimizer") for c in type(x).__mro__)
 
 
 def argument_names(function: Any, kind: Any) -> list[str]:
@@ -160,9 +147,7 @@ class Sheet:
     # -- names -------------------------------------------------------------------------------------
 
     def give_names(self) -> None:
-        used = "\n".join(
-            "\n".join([*s.outs, *(s.arguments or s.lines)]) for s in self.page.statements
-        )
+        used = "\n".join("\n".join([*s.outs, *(s.arguments or s.lines)]) for s in self.page.statements)
         shown = {*MARK.findall("\n".join([used, *self.page.results, *self.page.grads]))}
         for i, value in enumerate(self.page.values):
             if value.source is not None or f"§{i}" in shown:
@@ -291,8 +276,7 @@ class Sheet:
                     lines += [f"    # {text}" for text in self.state.settings]
             lines.append(indented(self.statement(s)))
         results, grads = (
-            f"[{', '.join(replaced(m, self.names) for m in marks)}]"
-            for marks in (self.page.results, self.page.grads)
+            f"[{', '.join(replaced(m, self.names) for m in marks)}]" for marks in (self.page.results, self.page.grads)
         )
         return "\n".join([*lines, indented(f"return {results}, {grads}")])
 
@@ -323,8 +307,8 @@ def replaced(text: str, names: dict[str, str]) -> str:
 
 
 def common(names: list[str]) -> str:
-    """The words with which all names end: `grad` for fc1_weight_grad and fc2_bias_grad; `param`
-    for names without a common word."""
+    """The words with which all names end: `grad` for fc1_weight_grad and fc2_bias_grad; `param` for names without a
+    common word."""
     if len(set(names)) == 1:
         return names[0]
     words = [re.sub(r"_\d+$", "", n).split("_") for n in names]
@@ -396,14 +380,11 @@ def call_of(place: str) -> str:
 
 
 def module_of(place: str) -> str:
-    """The module that the user's statement calls: `fc2` for `return self.fc2(h)`; "" if it calls
-    several."""
+    """The module that the user's statement calls: `fc2` for `return self.fc2(h)`; "" if it calls several."""
     value = getattr(statement_of(place), "value", None)
     calls = [n.func for n in ast.walk(value) if isinstance(n, ast.Call)] if value else []
     found = {
-        f.attr
-        for f in calls
-        if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name) and f.value.id == "self"
+        f.attr for f in calls if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name) and f.value.id == "self"
     }
     return found.pop() if len(found) == 1 else ""
 
@@ -431,15 +412,12 @@ def wrapped(line: str) -> str:
         line = left + (f"({right})" if " " in outside(right) else right)
     kept = iter(outside(line))
     line = "".join("\0" if c == " " and next(kept) == " " else c for c in line)
-    lines = textwrap.wrap(
-        line, WIDTH - 4, subsequent_indent=" " * 8, break_long_words=False, break_on_hyphens=False
-    )
+    lines = textwrap.wrap(line, WIDTH - 4, subsequent_indent=" " * 8, break_long_words=False, break_on_hyphens=False)
     return "\n".join(lines).replace("\0", " ")
 
 
 def outside(line: str) -> str:
-    """Each space of the line: " " outside of brackets, "_" inside; other characters are left
-    out."""
+    """Each space of the line: " " outside of brackets, "_" inside; other characters are left out."""
     depth, spaces = 0, []
     for c in line:
         depth += (c in "([{") - (c in ")]}")

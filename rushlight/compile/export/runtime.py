@@ -1,8 +1,8 @@
-"""The runtime of a standalone program (compile/export/module_text.py): replaces parts of rushlight
-that the program's text needs.
+"""The runtime of a standalone program (compile/export/module_text.py): replaces parts of rushlight that the program's
+text needs.
 
-Compiles loops with Numba. Without Numba the scalar functions (loops/scalar_math.py) work on whole
-arrays: the same polynomials, the same arithmetic on bits."""
+Compiles loops with Numba. Without Numba the scalar functions (loops/scalar_math.py) work on whole arrays: the same
+polynomials, the same arithmetic on bits."""
 
 from __future__ import annotations
 
@@ -30,15 +30,13 @@ except ImportError:  # loops then work on whole arrays
 
 
 def define(text, name, scope, title):
-    """The function `name` of the text, run in `scope` (of rushlight.base.text only what is needed
-    here)."""
+    """The function `name` of the text, run in `scope` (of rushlight.base.text only what is needed here)."""
     exec(compile(text, f"<rushlight {title}>", "exec"), scope)
     return scope.pop(name)
 
 
 def machine_code(function, text="", flags=FLAGS):
-    """A loop, compiled at its first call; its machine code is cached on disk if this module is a
-    file."""
+    """A loop, compiled at its first call; its machine code is cached on disk if this module is a file."""
     if numba is None:
         return function
     made = numba.njit(**flags)(function)
@@ -49,8 +47,7 @@ def machine_code(function, text="", flags=FLAGS):
 
 
 def loop(whole):
-    """The decorator of loops: compiles the loop; without Numba returns `whole`, the same on whole
-    arrays."""
+    """The decorator of loops: compiles the loop; without Numba returns `whole`, the same on whole arrays."""
     return machine_code if numba is not None else lambda function: whole or function
 
 
@@ -65,11 +62,7 @@ def compiled(text, exact=False, callees=()):
     # of functions beside the loop
     names = {**scope(), **callees, "cached": numba.njit(**flags), "__name__": __name__}
     kernel = define(text, "kernel", names, "loop")
-    made_of = (
-        text,
-        exact,
-        *(f"{name}: {getattr(f._cache, 'text', '')}" for name, f in callees.items()),
-    )
+    made_of = (text, exact, *(f"{name}: {getattr(f._cache, 'text', '')}" for name, f in callees.items()))
     return machine_code(kernel, repr(made_of), flags)
 
 
@@ -91,38 +84,29 @@ def site(way, from_elements):
 
 
 class Kept:
-    """The cache of a function's machine code, for Numba: files named by a digest of everything that
-    the code depends on.
+    """The cache of a function's machine code, for Numba: files named by a digest of everything that the code depends
+    on.
 
-    Numba's own cache compares the times of source files. A text has no time, copying a folder
-    changes times, and the folder must be writable."""
+    Numba's own cache compares the times of source files. A text has no time, copying a folder changes times, and the
+    folder must be writable."""
 
     def __init__(self, text):
         self.text = text
 
     def file(self, signature, target):
         """The file name for a signature and a processor."""
-        made_of = (
-            self.text,
-            __name__,
-            str(signature),
-            numba.__version__,
-            sys.version,
-            target.codegen().magic_tuple(),
-        )
+        made_of = (self.text, __name__, str(signature), numba.__version__, sys.version, target.codegen().magic_tuple())
         return f"{digest(repr(made_of).encode())}.code"
 
     def load_overload(self, signature, target):
-        """Machine code of an earlier process, or None. Does not load what Numba needs to compile,
-        which takes longer."""
+        """Machine code of an earlier process, or None. Does not load what Numba needs to compile, which takes
+        longer."""
         numba.core.runtime.rtsys.initialize(target)
         for place in places():
             try:
                 stored = (place / self.file(signature, target)).read_bytes()
                 if stored[:32] == digest(stored[32:]).encode():  # the file is complete
-                    return numba.core.compiler.CompileResult._rebuild(
-                        target, *pickle.loads(stored[32:])
-                    )
+                    return numba.core.compiler.CompileResult._rebuild(target, *pickle.loads(stored[32:]))
             except Exception:  # no such file, or unreadable: compile
                 continue
         target.refresh()
@@ -148,8 +132,8 @@ class Kept:
 
 @cache
 def places():
-    """Folders for machine code: beside this file, and the user's (RUSHLIGHT_CACHE), for when the
-    first cannot be written."""
+    """Folders for machine code: beside this file, and the user's (RUSHLIGHT_CACHE), for when the first cannot be
+    written."""
     here = Path(__file__)
     own = f"{here.parent.name}-{digest(here.read_bytes())}"
     base = os.environ.get("RUSHLIGHT_CACHE") or os.path.join(
@@ -178,13 +162,10 @@ def backend():
 
 
 def on_arrays() -> SimpleNamespace:
-    """The instructions as NumPy functions: `jit` is the identity, `select` is np.where, a cast of
-    bits is a view."""
+    """The instructions as NumPy functions: `jit` is the identity, `select` is np.where, a cast of bits is a view."""
     names = "sin cos tan asin acos atan atan2 hypot sinh cosh asinh acosh atanh pow"
     libm: dict[str, Any] = {name: getattr(np, name) for name in names.split()}
-    libm |= {
-        f.__name__: np.vectorize(f, otypes=[np.float64]) for f in (math.erf, math.erfc, lgamma)
-    }
+    libm |= {f.__name__: np.vectorize(f, otypes=[np.float64]) for f in (math.erf, math.erfc, lgamma)}
     return SimpleNamespace(
         numba=np,
         jit=lambda function: function,
@@ -222,20 +203,12 @@ def of(kind: Any) -> SimpleNamespace:
 
 def explain(what: str, hint: str = "", **facts: object) -> str:
     """An error message: a sentence, a line for each fact, the hint."""
-    lines = [
-        what,
-        *(
-            f"  {name.replace('_', ' ')}: {fact}"
-            for name, fact in facts.items()
-            if fact is not None
-        ),
-    ]
+    lines = [what, *(f"  {name.replace('_', ' ')}: {fact}" for name, fact in facts.items() if fact is not None)]
     return "\n".join([*lines, f"  hint: {hint}"] if hint else lines)
 
 
 class Loop:
-    """Replaces loops that rushlight compiles when they pay: here NumPy does the work, with the same
-    bits."""
+    """Replaces loops that rushlight compiles when they pay: here NumPy does the work, with the same bits."""
 
     def __init__(self, *made_of: Any, **named: Any):
         self.function = self.compiled = None
@@ -308,11 +281,7 @@ def by_rows(rows: Callable | None, kernel: Callable) -> Callable:
     """A kernel that runs the row loop `rows` on large arrays, if Numba is there."""
 
     def kernel_by_rows(*args: Any) -> Any:
-        found = (
-            rows(*args)
-            if rows is not None and numba is not None and args[0].size >= 1 << 16
-            else None
-        )
+        found = rows(*args) if rows is not None and numba is not None and args[0].size >= 1 << 16 else None
         return kernel(*args) if found is None else found
 
     return kernel_by_rows

@@ -1,13 +1,12 @@
-"""Dynamic numbers: settings of optimizers, which schedulers change from run to run, as inputs of a
-program.
+"""Dynamic numbers: settings of optimizers, which schedulers change from run to run, as inputs of a program.
 
-A trace holds numbers as constants. If two runs differ only in some constants, and in both runs the
-same formula of optimizer settings gives each of these constants (the setting, its negative, a
-product of two settings, one minus that), then the program reads the settings in each run. If
-several formulas explain a number, the program checks that they still agree.
+A trace holds numbers as constants. If two runs differ only in some constants, and in both runs the same formula of
+optimizer settings gives each of these constants (the setting, its negative, a product of two settings, one minus that),
+then the program reads the settings in each run. If several formulas explain a number, the program checks that they
+still agree.
 
-A number may depend on a setting and yet be the same in both runs, after rounding: 1 - lr *
-weight_decay in the first steps of a schedule. Then "it is a constant" is one more formula."""
+A number may depend on a setting and yet be the same in both runs, after rounding: 1 - lr * weight_decay in the first
+steps of a schedule. Then "it is a constant" is one more formula."""
 
 from __future__ import annotations
 
@@ -34,14 +33,13 @@ FORMS: tuple[Callable[[float, float], float], ...] = (
 
 
 def setting(group: dict, name: Any) -> Any:
-    """A setting of an optimizer's group by name: "lr", or ("betas", 0) for an element of a
-    tuple."""
+    """A setting of an optimizer's group by name: "lr", or ("betas", 0) for an element of a tuple."""
     return group[name[0]][name[1]] if type(name) is tuple else group[name]
 
 
 class Number:
-    """A number computed from settings. `ways`: (group, name, other name, form) of each formula.
-    `array`: its value now."""
+    """A number computed from settings. `ways`: (group, name, other name, form) of each formula. `array`: its value
+    now."""
 
     def __init__(self, ways: list[tuple[dict, Any, Any, Callable]], dtype: np.dtype):
         self.ways, self.dtype = ways, dtype
@@ -68,9 +66,7 @@ def occurrences(graph: Graph) -> list[Value]:
 
 
 def is_number(a: Any) -> bool:
-    return (
-        isinstance(a, Value) and a.kind == "constant" and a._array.ndim == 0 and a.dtype.kind == "f"
-    )
+    return isinstance(a, Value) and a.kind == "constant" and a._array.ndim == 0 and a.dtype.kind == "f"
 
 
 def flat(args: Any) -> Iterator[Any]:
@@ -81,11 +77,9 @@ def flat(args: Any) -> Iterator[Any]:
             yield a
 
 
-def explained(
-    old: list[bytes], new: list[Value], before: Snapshot, now: Snapshot
-) -> dict[int, Number] | None:
-    """{index: Number} for each constant that a changed setting explains; None if no formula
-    explains a constant that differs between two runs."""
+def explained(old: list[bytes], new: list[Value], before: Snapshot, now: Snapshot) -> dict[int, Number] | None:
+    """{index: Number} for each constant that a changed setting explains; None if no formula explains a constant that
+    differs between two runs."""
     if len(old) != len(new):
         return None
     settings = changed_settings(before, now)
@@ -106,17 +100,14 @@ def explained(
     return found
 
 
-def formulas(
-    then: bytes, here: bytes, dtype: np.dtype, settings: list[tuple]
-) -> list[tuple[dict, Any, Any, Callable]]:
-    """The ways to compute a number from changed settings, in the last run (`then`) and now. Not a
-    product with a setting that is 0, which is no function of the other one."""
+def formulas(then: bytes, here: bytes, dtype: np.dtype, settings: list[tuple]) -> list[tuple[dict, Any, Any, Callable]]:
+    """The ways to compute a number from changed settings, in the last run (`then`) and now. Not a product with a
+    setting that is 0, which is no function of the other one."""
     return [
         (group, name, other, form)
         for group, name, other, old, new in settings
         for form in FORMS
-        if form(*old) != form(*new)
-        and (as_bytes(form(*old), dtype), as_bytes(form(*new), dtype)) == (then, here)
+        if form(*old) != form(*new) and (as_bytes(form(*old), dtype), as_bytes(form(*new), dtype)) == (then, here)
     ]
 
 
@@ -130,29 +121,15 @@ def as_bytes(value: float, dtype: np.dtype) -> bytes:
 
 
 def changed_settings(before: Snapshot, now: Snapshot) -> list[tuple[dict, Any, Any, tuple, tuple]]:
-    """(group, name of a changed setting, name of another, both values in `before`, both values
-    now)."""
+    """(group, name of a changed setting, name of another, both values in `before`, both values now)."""
     then = {(id(c), name): v for c, k, v in before.items for name, v in settings(k, v)}
     found = []
     for group in optimizer_groups(now):
-        names = [
-            name
-            for k, v in group.items()
-            for name, _ in settings(k, v)
-            if (id(group), name) in then
-        ]
+        names = [name for k, v in group.items() for name, _ in settings(k, v) if (id(group), name) in then]
         for name, other in product(names, names):
             pair, here = then[id(group), name], setting(group, name)
             if pair != here and pair * here > 0:  # of the same sign: optimizers branch on lr > 0
-                found.append(
-                    (
-                        group,
-                        name,
-                        other,
-                        (pair, then[id(group), other]),
-                        (here, setting(group, other)),
-                    )
-                )
+                found.append((group, name, other, (pair, then[id(group), other]), (here, setting(group, other))))
     return found
 
 
@@ -165,8 +142,7 @@ def settings(key: Any, value: Any) -> Iterator[tuple[Any, float]]:
 
 
 def optimizer_groups(snapshot: Snapshot) -> Iterator[dict]:
-    """The param_groups of all optimizers that the function can reach; none if the user's code names
-    `param_groups`."""
+    """The param_groups of all optimizers that the function can reach; none if the user's code names `param_groups`."""
     if "param_groups" in snapshot.names:
         return
     for thing in snapshot.kept:

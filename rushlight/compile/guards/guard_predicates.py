@@ -1,8 +1,8 @@
-"""Guard predicates: the kinds of facts about reachable Python values that a program relies on, and
-when values are equal.
+"""Guard predicates: the kinds of facts about reachable Python values that a program relies on, and when values are
+equal.
 
-Each kind is a line: how to compute the fact, the expression that tests it before each run, and the
-message if it changed."""
+Each kind is a line: how to compute the fact, the expression that tests it before each run, and the message if it
+changed."""
 
 from __future__ import annotations
 
@@ -45,9 +45,7 @@ LAST_KEY = Kind(
     lambda d, *_: f"a {type(d).__name__} has another last key",
 )
 ARRAY = Kind(
-    lambda a: a.tobytes(),
-    "{thing}.tobytes() == {was}",
-    lambda a, *_: f"an array of {a.size} numbers has other numbers",
+    lambda a: a.tobytes(), "{thing}.tobytes() == {was}", lambda a, *_: f"an array of {a.size} numbers has other numbers"
 )
 MASK = Kind(
     lambda t: t._array.tobytes(),
@@ -59,9 +57,7 @@ UNFILLED = Kind(
     "not any([hasattr({thing}, name) for name in {was}])",
     lambda slots, *_: f"a {type(slots.thing).__name__} has an attribute more, or less",
 )
-ITEMS = Kind(
-    frozenset, "{thing} == {was}", lambda e, was, _: f"a set of {len(was)} items has other items"
-)
+ITEMS = Kind(frozenset, "{thing} == {was}", lambda e, was, _: f"a set of {len(was)} items has other items")
 
 
 def fact_of(kind: Kind, thing: Any) -> Fact:
@@ -69,14 +65,8 @@ def fact_of(kind: Kind, thing: Any) -> Fact:
 
 
 def changed(old: Fact, new: Fact) -> str:
-    """The change between two facts about one thing, in words; "" if there is none, or the things
-    differ."""
-    if (
-        not one(old.thing, new.thing)
-        or equal(old.was, new.was)
-        or old.kind is ITEMS
-        and old.was == new.was
-    ):
+    """The change between two facts about one thing, in words; "" if there is none, or the things differ."""
+    if not one(old.thing, new.thing) or equal(old.was, new.was) or old.kind is ITEMS and old.was == new.was:
         return ""
     return old.kind.changed(old.thing, old.was, new.was)
 
@@ -86,18 +76,12 @@ def one(c: Any, d: Any) -> bool:
     return (
         c is d
         or type(c) is type(d)
-        and (
-            type(c) is MappingProxyType
-            and c == d
-            or isinstance(c, (Slots, Asked))
-            and c.thing is d.thing
-        )
+        and (type(c) is MappingProxyType and c == d or isinstance(c, (Slots, Asked)) and c.thing is d.thing)
     )
 
 
 def equal(a: Any, b: Any) -> bool:
-    """Whether two items are the same: objects by identity, plain values by type and value; 0.0
-    differs from -0.0."""
+    """Whether two items are the same: objects by identity, plain values by type and value; 0.0 differs from -0.0."""
     return a is b or (
         type(a) is type(b)
         and (
@@ -109,16 +93,12 @@ def equal(a: Any, b: Any) -> bool:
 
 
 def alike(a: Any, b: tuple, item: tuple = (), free: frozenset = frozenset()) -> bool:
-    """Whether two tuples have the same plain values. Numbers at (*item, index) in `free` need only
-    the same sign."""
+    """Whether two tuples have the same plain values. Numbers at (*item, index) in `free` need only the same sign."""
     return (
         type(a) is tuple
         and len(a) == len(b)
         and all(
-            [
-                equal(v, w) or (*item[:1], (*item[1:], i)) in free and v * w > 0
-                for i, (v, w) in enumerate(zip(a, b))
-            ]
+            [equal(v, w) or (*item[:1], (*item[1:], i)) in free and v * w > 0 for i, (v, w) in enumerate(zip(a, b))]
         )
     )
 
@@ -128,17 +108,15 @@ def plain(items: tuple) -> bool:
 
 
 def stands_for(new: Any, old: Any) -> bool:
-    """Whether a tensor may replace another for code that does not read the elements: same shape,
-    dtype and attributes."""
+    """Whether a tensor may replace another for code that does not read the elements: same shape, dtype and
+    attributes."""
     return (
         type(new) is type(old) is Tensor
         and new._array.shape == old._array.shape
         and new._array.dtype == old._array.dtype
         and all(
             [
-                t._grad is None
-                and not t.__dict__
-                and (t._node is None or not t._node.leaf and t._node.hooks is None)
+                t._grad is None and not t.__dict__ and (t._node is None or not t._node.leaf and t._node.hooks is None)
                 for t in (new, old)
             ]
         )
@@ -157,8 +135,7 @@ class Asked:
 
 
 class Slots:
-    """The attributes of an object in slots, as a container by name. `empty`: the names of the empty
-    slots."""
+    """The attributes of an object in slots, as a container by name. `empty`: the names of the empty slots."""
 
     def __init__(self, thing: Any, names: Iterable[str] = ()):
         self.thing = thing

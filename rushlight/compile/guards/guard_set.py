@@ -1,12 +1,11 @@
-"""Snapshots of the Python values and tensors that a function can reach. A program's guards compare
-them before each run.
+"""Snapshots of the Python values and tensors that a function can reach. A program's guards compare them before each
+run.
 
-A trace contains no Python state: without guards a program would go on with an old learning rate, or
-with a layer that has been replaced. So everything reachable from the function (closure, the globals
-that it names, modules, optimizers, lists...) is recorded item by item. Plain values are compared by
-equality, objects by identity, and the walk goes on inside objects. Of objects of the user's classes
-only the attributes that the code names are recorded: a step does not depend on a trainer's counters
-that it never reads."""
+A trace contains no Python state: without guards a program would go on with an old learning rate, or with a layer that
+has been replaced. So everything reachable from the function (closure, the globals that it names, modules, optimizers,
+lists...) is recorded item by item. Plain values are compared by equality, objects by identity, and the walk goes on
+inside objects. Of objects of the user's classes only the attributes that the code names are recorded: a step does not
+depend on a trainer's counters that it never reads."""
 
 from __future__ import annotations
 
@@ -21,14 +20,7 @@ from dis import get_instructions
 from functools import cached_property, lru_cache, partial
 from io import IOBase
 from operator import attrgetter, methodcaller
-from types import (
-    BuiltinFunctionType,
-    CodeType,
-    FunctionType,
-    MethodType,
-    MethodWrapperType,
-    ModuleType,
-)
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, MethodWrapperType, ModuleType
 from typing import Any
 from weakref import ref
 
@@ -87,9 +79,7 @@ ANY_NAME = {
 LEADS: dict[type, Callable[[Any], tuple]] = {  # callable type -> the objects that it holds
     MethodType: lambda m: (m.__func__, m.__self__),
     partial: lambda p: (p.func, p.args, p.keywords),
-    BuiltinFunctionType: lambda f: (
-        () if isinstance(f.__self__, ModuleType) else (f.__self__,)
-    ),  # the `get` of a dict
+    BuiltinFunctionType: lambda f: () if isinstance(f.__self__, ModuleType) else (f.__self__,),  # the `get` of a dict
     MethodWrapperType: lambda m: (m.__self__,),
     property: lambda p: (p.fget,),
     cached_property: lambda p: (p.func,),
@@ -123,9 +113,8 @@ MADE = {
 class Snapshot:
     """The state that a function can reach, at one moment.
 
-    `items`: (container, key, value): container[key] was value. `facts`: what else is guarded of a
-    container (compile/guards/guard_predicates.py). `tensors`: id -> tensor, for each tensor found.
-    """
+    `items`: (container, key, value): container[key] was value. `facts`: what else is guarded of a container
+    (compile/guards/guard_predicates.py). `tensors`: id -> tensor, for each tensor found."""
 
     def __init__(self, function: Any, extra: Iterable = ()):
         self.items: list[tuple[Any, Any, Any]] = []
@@ -155,12 +144,7 @@ class Snapshot:
         self.complete = not todo
 
     def visit(self, thing: Any, todo: list) -> None:
-        if (
-            isinstance(thing, PLAIN)
-            or id(thing) in self.seen
-            or type(thing) is tuple
-            and plain(thing)
-        ):
+        if isinstance(thing, PLAIN) or id(thing) in self.seen or type(thing) is tuple and plain(thing):
             return
         self.seen.add(id(thing))
         self.kept.append(thing)
@@ -246,11 +230,10 @@ class Snapshot:
             self.note_named(slots, [(name, slots[name]) for name in slots.names], todo)
 
     def visit_module(self, module: ModuleType, todo: list) -> None:
-        """Record the attributes of a user's module that the functions name, and the state of
-        `random` and `numpy.random`.
+        """Record the attributes of a user's module that the functions name, and the state of `random` and
+        `numpy.random`.
 
-        The generators are recorded only if the code names their module: loader threads may draw
-        during a traced run."""
+        The generators are recorded only if the code names their module: loader threads may draw during a traced run."""
         library = module.__name__.partition(".")[0]
         if library == "random":
             self.record_state(random._inst)
@@ -262,12 +245,10 @@ class Snapshot:
                 self.item(vars(module), name, vars(module)[name], todo)
 
     def record_state(self, thing: Any) -> None:
-        """Record the state of a generator of random numbers, or the position of a file; if that
-        fails, it is unguarded."""
+        """Record the state of a generator of random numbers, or the position of a file; if that fails, it is
+        unguarded."""
         try:
-            self.states.append(
-                (thing, thing.tell() if isinstance(thing, IOBase) else pickle.dumps(thing))
-            )
+            self.states.append((thing, thing.tell() if isinstance(thing, IOBase) else pickle.dumps(thing)))
         except Exception:
             self.unguarded = type(thing).__name__
 
@@ -288,9 +269,7 @@ class Snapshot:
             value = function.__globals__[name]
             if name in read or isinstance(value, ModuleType):
                 self.item(function.__globals__, name, value, todo)
-        todo += [
-            sys.modules[name] for name in imported_in(function.__code__) if name in sys.modules
-        ]
+        todo += [sys.modules[name] for name in imported_in(function.__code__) if name in sys.modules]
         todo += [function.__defaults__, function.__kwdefaults__]
 
     def mention(self, names: set[str], todo: list) -> None:
@@ -305,11 +284,7 @@ class Snapshot:
 
     def note(self, container: Any, items: Any, todo: list) -> None:
         if not isinstance(container, Slots):
-            self.facts.append(
-                fact_of(
-                    EMPTY if type(container) in (dict, list) and not container else SIZE, container
-                )
-            )
+            self.facts.append(fact_of(EMPTY if type(container) in (dict, list) and not container else SIZE, container))
         elif container.empty:
             self.facts.append(fact_of(UNFILLED, container))
         for key, value in list(items):
@@ -318,8 +293,8 @@ class Snapshot:
                 todo.append(key)
 
     def note_named(self, container: Any, items: list, todo: list, read: Set = OF_MODULES) -> None:
-        """Record the items that code may read: those that the user's code names, and those in
-        `read`, for the library."""
+        """Record the items that code may read: those that the user's code names, and those in `read`, for the
+        library."""
         anything, counting = bool(self.names & ANY_NAME), []
         for key, value in items:
             # code that names any of STEPPING may read the optimizer's state
@@ -336,8 +311,7 @@ class Snapshot:
         todo.append(value)
 
     def difference(self, other: Snapshot, free: frozenset = frozenset()) -> str:
-        """The first item that differs, in words; "" if none does. `free`: (id of container, key) of
-        items that may."""
+        """The first item that differs, in words; "" if none does. `free`: (id of container, key) of items that may."""
         for fact, now in zip(self.facts, other.facts):
             if found := changed(fact, now):
                 return found
@@ -354,8 +328,7 @@ class Snapshot:
         return "" if len(self.items) == len(other.items) else "there are other objects than before"
 
     def replaced(self, other: Snapshot, read: Container[int]) -> list[tuple[Any, Any, Tensor]]:
-        """(container, key, new tensor) for each tensor that was replaced, and not read (`read`: ids
-        of arrays)."""
+        """(container, key, new tensor) for each tensor that was replaced, and not read (`read`: ids of arrays)."""
         return [
             (c, key, new)
             for (c, key, old), (d, key2, new) in zip(self.items, other.items)
@@ -369,8 +342,7 @@ class Snapshot:
         ]
 
     def state_difference(self, other: Snapshot) -> str:
-        """The first generator or file whose state differs between two snapshots, in words; "" if
-        there is none."""
+        """The first generator or file whose state differs between two snapshots, in words; "" if there is none."""
         return next(
             (
                 f"a {type(e).__name__} has gone on"
@@ -382,8 +354,8 @@ class Snapshot:
 
 
 def is_read(name: str, value: Any) -> bool:
-    """Whether a training step may read the class attribute: of names with two underscores, only
-    the methods that a step calls."""
+    """Whether a training step may read the class attribute: of names with two underscores, only the methods that a step
+    calls."""
     return not name.startswith("__") or (isinstance(value, FunctionType) and name not in MADE)
 
 
@@ -394,21 +366,14 @@ def owned(thing: FunctionType | type) -> bool:
 
 
 def transparent(kind: type) -> bool:
-    """Whether only the user's code and nn.Module read attributes of instances: a user's class or
-    subclass of Module."""
-    return owned(kind) and all(
-        [owned(base) or base is object or base in Module.__mro__ for base in kind.__mro__]
-    )
+    """Whether only the user's code and nn.Module read attributes of instances: a user's class or subclass of Module."""
+    return owned(kind) and all([owned(base) or base is object or base in Module.__mro__ for base in kind.__mro__])
 
 
 def optimizer_of(kind: type) -> type | None:
-    """The library's optimizer class that `kind` is or inherits from; None if `kind` is not an
-    optimizer.
-    """
+    """The library's optimizer class that `kind` is or inherits from; None if `kind` is not an optimizer."""
     library = next((c for c in kind.__mro__ if not owned(c)), object)
-    return (
-        library if any([(c.__module__, c.__name__) == OPTIMIZER for c in library.__mro__]) else None
-    )
+    return library if any([(c.__module__, c.__name__) == OPTIMIZER for c in library.__mro__]) else None
 
 
 def codes_in(code: CodeType) -> Iterator[CodeType]:
@@ -420,8 +385,7 @@ def codes_in(code: CodeType) -> Iterator[CodeType]:
 
 
 def names_in(code: CodeType) -> Iterator[str]:
-    """The names of globals and attributes, and the strings, in a function and the functions inside
-    it."""
+    """The names of globals and attributes, and the strings, in a function and the functions inside it."""
     for c in codes_in(code):
         yield from c.co_names
         yield from strings_in(c)
@@ -434,29 +398,24 @@ def strings_in(code: CodeType) -> Iterator[str]:
 
 @lru_cache(maxsize=4096)
 def globals_in(code: CodeType) -> frozenset[str]:
-    """The names of globals, and the strings, in a function and the functions inside it. Attributes
-    do not count: `optimizer.step()` does not read the global loop variable `step`."""
+    """The names of globals, and the strings, in a function and the functions inside it. Attributes do not count:
+    `optimizer.step()` does not read the global loop variable `step`."""
     found: set[str] = set()
     for c in codes_in(code):
         found.update(strings_in(c))
-        found.update(
-            i.argval for i in get_instructions(c) if i.opname.endswith(("_GLOBAL", "_NAME"))
-        )
+        found.update(i.argval for i in get_instructions(c) if i.opname.endswith(("_GLOBAL", "_NAME")))
     return frozenset(found)
 
 
 @lru_cache(maxsize=4096)
 def imported_in(code: CodeType) -> list[str]:
     """The modules that a function, and the functions inside it, import in their bodies."""
-    return [
-        i.argval for c in codes_in(code) for i in get_instructions(c) if i.opname == "IMPORT_NAME"
-    ]
+    return [i.argval for c in codes_in(code) for i in get_instructions(c) if i.opname == "IMPORT_NAME"]
 
 
 @lru_cache(maxsize=4096)
 def catches(code: CodeType) -> bool:
-    """Whether a function, or one inside it, catches errors by `except`. A `with` statement does not
-    count."""
+    """Whether a function, or one inside it, catches errors by `except`. A `with` statement does not count."""
     for c in codes_in(code):
         names = [i.opname for i in get_instructions(c)]
         if (
@@ -474,13 +433,7 @@ def catches(code: CodeType) -> bool:
 
 
 def described(key: Any) -> str:
-    return (
-        "a variable of the closure"
-        if key is None
-        else f"{key!r}"
-        if isinstance(key, (str, int))
-        else "an item"
-    )
+    return "a variable of the closure" if key is None else f"{key!r}" if isinstance(key, (str, int)) else "an item"
 
 
 def short(value: Any) -> str:

@@ -1,5 +1,5 @@
-"""The guards of a program: one generated function that tests all items and facts of a snapshot, as
-fast as Python can."""
+"""The guards of a program: one generated function that tests all items and facts of a snapshot, as fast as Python
+can."""
 
 from __future__ import annotations
 
@@ -48,27 +48,20 @@ def still_holds(snapshot: Snapshot, free: frozenset = frozenset()) -> Callable[[
             if isinstance(key, (str, int))
             else f"{c}[k{i}]"
         )
-        tests.append(
-            item_test(now, f"v{i}", value, (id(container), key), snapshot.placed, free, names)
-        )
+        tests.append(item_test(now, f"v{i}", value, (id(container), key), snapshot.placed, free, names))
     first: dict[int, str] = {}
     for tensor, no_node, no_grad, no_hooks in snapshot.flags:
         t = named(tensor)
-        tests.append(
-            f"{t}._node is{'' if no_node else ' not'} None and {t}._grad "
-            f"is{'' if no_grad else ' not'} None"
-        )
+        tests.append(f"{t}._node is{'' if no_node else ' not'} None and {t}._grad is{'' if no_grad else ' not'} None")
         tests += [] if no_node else [f"{t}._node.hooks is{'' if no_hooks else ' not'} None"]
         u = first.setdefault(id(tensor._array), t)  # the first tensor with the same array
         tests += [f"{t}._array is {u}._array"] if u != t else []
     return compiled(tests, names)
 
 
-def item_test(
-    now: str, was: str, value: Any, item: tuple, placed: set, free: frozenset, names: dict[str, Any]
-) -> str:
-    """The expression that tests an item. `now`: the expression for the present value; `was`: the
-    name of the old value."""
+def item_test(now: str, was: str, value: Any, item: tuple, placed: set, free: frozenset, names: dict[str, Any]) -> str:
+    """The expression that tests an item. `now`: the expression for the present value; `was`: the name of the old
+    value."""
     if item in free:
         return f"{now} * {was} > 0"
     if item in placed:
@@ -80,30 +73,20 @@ def item_test(
         return f"({now} is {was} or alike({now}, {was}, {item!r}, free))"
     if isinstance(value, PLAIN[:2]):  # None, True, False
         return f"{now} is {value}"
-    return (
-        f"({now} is {was} or equal({now}, {was}))"
-        if isinstance(value, PLAIN)
-        else f"{now} is {was}"
-    )
+    return f"({now} is {was} or equal({now}, {was}))" if isinstance(value, PLAIN) else f"{now} is {was}"
 
 
 def compiled(tests: list[str], names: dict[str, Any]) -> Callable[[], bool]:
     """All tests in one function, which returns False if a test raises: an object or key is gone.
 
-    Programs for other shapes of arguments share the function: compiling the thousands of tests of a
-    large model takes time and memory."""
+    Programs for other shapes of arguments share the function: compiling the thousands of tests of a large model takes
+    time and memory."""
     body = "".join(
-        f"        if not ({' and '.join(tests[i : i + 50])}): return False\n"
-        for i in range(0, len(tests), 50)
+        f"        if not ({' and '.join(tests[i : i + 50])}): return False\n" for i in range(0, len(tests), 50)
     )
-    text = (
-        f"def check():\n    try:\n{body}        return True\n    except Exception:\n        "
-        "return False\n"
-    )
+    text = f"def check():\n    try:\n{body}        return True\n    except Exception:\n        return False\n"
     known = CHECKS.get(text)
-    if known is not None and all(
-        [same(known.__globals__[name], value) for name, value in names.items()]
-    ):
+    if known is not None and all([same(known.__globals__[name], value) for name, value in names.items()]):
         return known
     CHECKS[text] = check = define(text, "check", names, "guards of a program")
     return check

@@ -1,5 +1,4 @@
-"""Nested arguments and results: tensors in tuples, lists, dicts, named tuples and dataclass
-objects."""
+"""Nested arguments and results: tensors in tuples, lists, dicts, named tuples and dataclass objects."""
 
 from __future__ import annotations
 
@@ -37,8 +36,7 @@ class Frame(NamedTuple):
 
 
 def opened(value: Any) -> tuple[Frame, list] | None:
-    """(frame, elements) of a tuple, an OrderedDict or a dataclass object that holds tensors; None
-    for other values.
+    """(frame, elements) of a tuple, an OrderedDict or a dataclass object that holds tensors; None for other values.
 
     A dataclass object without tensors is treated as a setting.
     """
@@ -107,8 +105,7 @@ def attributes(own: dict, others: list[Any]) -> Any:
 
 
 def contents(value: Any) -> Iterator[Any]:
-    """All elements of nested containers, with classes, keys and lengths: changes if an element is
-    added or replaced."""
+    """All elements of nested containers, with classes, keys and lengths: changes if an element is added or replaced."""
     if isinstance(value, (Tensor, PLAIN)):
         yield value
         if isinstance(value, Tensor):
@@ -129,8 +126,7 @@ def contents(value: Any) -> Iterator[Any]:
 
 
 class SpentBackward(Node):
-    """The node of a result whose backward ran inside the program: a second backward raises an
-    error."""
+    """The node of a result whose backward ran inside the program: a second backward raises an error."""
 
     __slots__ = ()
 
@@ -139,8 +135,7 @@ class SpentBackward(Node):
 
 
 def rebuilt(plan: Any, tensors: list[Tensor], arguments: list[Any]) -> Any:
-    """The function's result, made from its plan: `tensors` by number, other values as in the traced
-    run.
+    """The function's result, made from its plan: `tensors` by number, other values as in the traced run.
 
     A "placed" plan also puts tensors into lists and dicts: (container, key, plan).
     """
@@ -161,13 +156,7 @@ def rebuilt(plan: Any, tensors: list[Tensor], arguments: list[Any]) -> Any:
         return rebuilt(result, tensors, arguments)
     cls, parts = what
     inside = [rebuilt(p, tensors, arguments) for p in parts]
-    return (
-        dict(zip(cls, inside))
-        if kind == "dict"
-        else cls.filled(inside)
-        if kind == "object"
-        else cls(inside)
-    )
+    return dict(zip(cls, inside)) if kind == "dict" else cls.filled(inside) if kind == "object" else cls(inside)
 
 
 def planned(
@@ -177,8 +166,7 @@ def planned(
     place: Callable[[Tensor], tuple[int, bool]],
     known: Container = (),
 ) -> Any:
-    """The plan of a result. `place` numbers the tensors. TypeError for a value that cannot be made
-    again.
+    """The plan of a result. `place` numbers the tensors. TypeError for a value that cannot be made again.
 
     `known`: ids of objects that existed before the run: the plan returns these very objects.
     """
@@ -187,19 +175,12 @@ def planned(
             if a is result:
                 return "argument", i
         return ("value", result) if id(result) in state else ("tensor", place(result))
-    if (
-        result is None
-        or isinstance(result, (bool, int, float, complex, str, bytes))
-        or id(result) in known
-    ):
+    if result is None or isinstance(result, (bool, int, float, complex, str, bytes)) or id(result) in known:
         return "value", result
     if type(result) in (tuple, list):
         return "list", (type(result), [planned(r, arguments, state, place, known) for r in result])
     if type(result) is dict:
-        return "dict", (
-            list(result),
-            [planned(r, arguments, state, place, known) for r in result.values()],
-        )
+        return "dict", (list(result), [planned(r, arguments, state, place, known) for r in result.values()])
     found = opened(result)
     if found is None:
         raise TypeError(f"returns a {type(result).__name__}")

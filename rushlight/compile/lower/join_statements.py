@@ -1,13 +1,12 @@
-"""Join consecutive small statements into one compiled function: calls from compiled code are far
-cheaper than from Python.
+"""Join consecutive small statements into one compiled function: calls from compiled code are far cheaper than from
+Python.
 
     loop_0(t2, p2, t3)                            @joint(loop_0, loop_1)
     t9 = new[0]()                                 def part_0(a0, a1, a2, a3, n_f32):
     loop_1(t3, t9.reshape((6,)), f32(0.1))   ->       loop_0(a0, a1, a2)
                                                       loop_1(a2, shaped(a3, (6,)), n_f32[0])
 
-The loops themselves are unchanged, so joined loops give the same numbers, bit by bit, as loops
-called from Python."""
+The loops themselves are unchanged, so joined loops give the same numbers, bit by bit, as loops called from Python."""
 
 from __future__ import annotations
 
@@ -19,8 +18,7 @@ MAX_JOINED = 64  # statements merged into one compiled function
 
 
 class Statement(str):
-    """A line of a program. `loop`, `arguments`: of a small statement that may be joined. `early`:
-    may be moved up."""
+    """A line of a program. `loop`, `arguments`: of a small statement that may be joined. `early`: may be moved up."""
 
     loop = ""
     arguments: tuple[str, ...] = ()
@@ -45,8 +43,8 @@ def early(text: str) -> Statement:
 class Joints:
     """Joins the statements of a program.
 
-    `lines`: the program, with calls of joined functions. `texts`: the joined functions. `setup`:
-    lines that define their arrays of numbers."""
+    `lines`: the program, with calls of joined functions. `texts`: the joined functions. `setup`: lines that define
+    their arrays of numbers."""
 
     def __init__(self, lines: Iterable[str], mark: str = ""):
         self.mark = mark
@@ -89,9 +87,7 @@ class Joints:
                     places = numbers.setdefault(number[1], {})
                     given.append(f"n_{number[1]}[{places.setdefault(number[2], len(places))}]")
                 elif view := re.fullmatch(r"(\w+)\.reshape\((\(.*\))\)", a):
-                    given.append(
-                        f"shaped({arrays.setdefault(view[1], f'a{len(arrays)}')}, {view[2]})"
-                    )
+                    given.append(f"shaped({arrays.setdefault(view[1], f'a{len(arrays)}')}, {view[2]})")
                 else:
                     given.append(arrays.setdefault(a, f"a{len(arrays)}"))
             body.append(f"    {c.loop}({', '.join(given)})")
@@ -100,10 +96,6 @@ class Joints:
         loops = dict.fromkeys(c.loop for c in calls)
         parameters = [*arrays.values(), *(f"n_{kind}" for kind in numbers)]
         self.texts.append(
-            f"\n@joint({', '.join(loops)})\ndef {name}({', '.join(parameters)}):\n"
-            + "\n".join(body)
-            + "\n"
+            f"\n@joint({', '.join(loops)})\ndef {name}({', '.join(parameters)}):\n" + "\n".join(body) + "\n"
         )
-        self.lines.append(
-            f"{name}({', '.join([*arrays, *(f'{name}_{kind}' for kind in numbers)])})"
-        )
+        self.lines.append(f"{name}({', '.join([*arrays, *(f'{name}_{kind}' for kind in numbers)])})")

@@ -1,14 +1,13 @@
-"""From a cluster of steps to the text of one Numba function, in which every element is read once
-and written once.
+"""From a cluster of steps to the text of one Numba function, in which every element is read once and written once.
 
     def kernel(x0, x1, out0):
         for i in range(x0.shape[0]):
             for j in range(x0.shape[1]):
                 out0[i, j] = maximum(x0[i, j] + x1[j], f32(0))
 
-Forms of a loop. flat: one loop over all elements. rows: a loop over rows around loops over columns,
-with a new column loop after each sum along the row. nest: one loop for each dimension left after
-dimensions are merged that broadcast alike.
+Forms of a loop. flat: one loop over all elements. rows: a loop over rows around loops over columns, with a new column
+loop after each sum along the row. nest: one loop for each dimension left after dimensions are merged that broadcast
+alike.
 """
 
 from __future__ import annotations
@@ -20,16 +19,7 @@ import numpy as np
 
 from rushlight.compile.graph import Call, Store, Value, values_in
 from rushlight.compile.passes.decompose import REDUCTIONS
-from rushlight.compile.passes.fuse import (
-    COLUMN,
-    END,
-    FULL,
-    ROW,
-    SCALAR,
-    Cluster,
-    inputs_of,
-    same_elements,
-)
+from rushlight.compile.passes.fuse import COLUMN, END, FULL, ROW, SCALAR, Cluster, inputs_of, same_elements
 from rushlight.compile.passes.simplify import uniform
 from rushlight.core.table import TABLE, entries
 from rushlight.fast.rule_text import REALS, SHORT, Scalar, constant, expression
@@ -100,17 +90,10 @@ PLAIN = {0, 1, -1, 2, -2, 3, 4, 0.5, -0.5, 0.25}
 class Kernel:
     """The text of a loop, and the arguments of its call.
 
-    `reads`, `writes`: values in the order of the parameters, each with its shape inside the loop.
-    `numbers`: constants. `slots`: 0-d values that share one array per dtype -> index in this array.
-    """
+    `reads`, `writes`: values in the order of the parameters, each with its shape inside the loop. `numbers`: constants.
+    `slots`: 0-d values that share one array per dtype -> index in this array."""
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        wanted: set[Value],
-        threads: bool = False,
-        slots: Mapping[Value, int] = {},
-    ):
+    def __init__(self, cluster: Cluster, wanted: set[Value], threads: bool = False, slots: Mapping[Value, int] = {}):
         self.cluster, self.slots = cluster, slots
         self.steps = cluster.steps
         self.stores = {s.target: s for s in self.steps if isinstance(s, Store)}
@@ -120,9 +103,7 @@ class Kernel:
         self.numbers: list[tuple[Any, np.dtype]] = []
         self.uses = counted(self.steps)
         self.merged = shape_of_loops(cluster)
-        self.mode = (
-            "rows" if cluster.split is not None else "flat" if len(self.merged) == 1 else "nest"
-        )
+        self.mode = "rows" if cluster.split is not None else "flat" if len(self.merged) == 1 else "nest"
         self.names: dict[Value, str] = {}
         for letter, group in (("x", self.reads), ("p", list(self.stores)), ("out", self.outs)):
             self.names.update((v, f"{letter}{i}") for i, v in enumerate(group))
@@ -166,32 +147,17 @@ class Kernel:
         if level in (SCALAR, END):
             return (False,) * len(self.merged)
         padded = (1,) * (len(self.cluster.space) - len(v.shape)) + v.shape
-        return tuple(
-            padded[d] == self.cluster.space[d] != 1 or level == FULL for _, d in self.merged
-        )
+        return tuple(padded[d] == self.cluster.space[d] != 1 or level == FULL for _, d in self.merged)
 
     def text(self, name: str) -> str:
         """The function, under a name."""
-        parameters = (
-            [self.names[v] for v in self.looped]
-            + self.shared
-            + ["sums"] * bool(self.sums)
-            + self.constants()
-        )
-        return (
-            f"def {name}({', '.join(parameters)}):\n"
-            + "\n".join("    " + line for line in self.lines)
-            + "\n"
-        )
+        parameters = [self.names[v] for v in self.looped] + self.shared + ["sums"] * bool(self.sums) + self.constants()
+        return f"def {name}({', '.join(parameters)}):\n" + "\n".join("    " + line for line in self.lines) + "\n"
 
     def finishing(self, name: str) -> str:
         """The function that turns totals into results, where the loop runs in parts."""
         parameters = ["sums"] + [self.names[v] for v in self.after] + self.constants()
-        return (
-            f"def {name}({', '.join(parameters)}):\n"
-            + "\n".join("    " + line for line in self.finish)
-            + "\n"
-        )
+        return f"def {name}({', '.join(parameters)}):\n" + "\n".join("    " + line for line in self.finish) + "\n"
 
     def constants(self) -> list[str]:
         return [f"c{i}" for i in range(len(self.numbers))]
@@ -199,11 +165,7 @@ class Kernel:
     @property
     def looped(self) -> list[Value]:
         """The arrays of the loop itself."""
-        return [
-            v
-            for v in self.arguments
-            if not (self.sums and v in self.outs and self.cluster.levels[v] == END)
-        ]
+        return [v for v in self.arguments if not (self.sums and v in self.outs and self.cluster.levels[v] == END)]
 
     @property
     def after(self) -> list[Value]:
@@ -211,11 +173,8 @@ class Kernel:
         return [v for v in self.arguments if not any(self.varying(v))]
 
     def division(self) -> list[int]:
-        """For each array of the loop: cut along its rows (1), summed over parts (2), or whole
-        (0)."""
-        return [1 if self.varying(v)[0] else 2 if v in self.outs else 0 for v in self.looped] + [
-            2
-        ] * bool(self.sums)
+        """For each array of the loop: cut along its rows (1), summed over parts (2), or whole (0)."""
+        return [1 if self.varying(v)[0] else 2 if v in self.outs else 0 for v in self.looped] + [2] * bool(self.sums)
 
     # -- writing the body --------------------------------------------------------------------------
 
@@ -265,14 +224,10 @@ class Kernel:
         return str(self.sizes()[loop])
 
     def element(self, steps: Iterable[Any], depth: int, again: Iterable[Value] = ()) -> None:
-        """The statements for one element: reads, expressions, writes. `again`: values kept by an
-        earlier loop.
-        """
+        """The statements for one element: reads, expressions, writes. `again`: values kept by an earlier loop."""
         steps = list(steps)
         for v in again:
-            self.env[v] = Scalar(
-                f"{self.kept_in(v)}[{'i, j' if v in self.names else 'j'}]", v.dtype
-            )
+            self.env[v] = Scalar(f"{self.kept_in(v)}[{'i, j' if v in self.names else 'j'}]", v.dtype)
         made = {v for s in steps for v in s.outs}
         for v in dict.fromkeys(v for s in steps for v in read_by(s)):
             if v not in made and self.to_load(v):
@@ -286,11 +241,7 @@ class Kernel:
                     self.put(depth, f"{self.names[v]}[{self.index(v)}] = {self.env[v].text}")
         for step in steps:
             if isinstance(step, Store):
-                self.put(
-                    depth,
-                    f"{self.names[step.target]}[{self.index(step.target)}] = "
-                    f"{self.env[step.value].text}",
-                )
+                self.put(depth, f"{self.names[step.target]}[{self.index(step.target)}] = {self.env[step.value].text}")
 
     def to_load(self, v: Value) -> bool:
         """Whether an element of the value is read from memory at this point of the loop."""
@@ -403,12 +354,8 @@ class Kernel:
         ends = [s for s in self.steps if levels[target_of(s)] == END]
         sums = [s for s in ends if s.entry in REDUCTIONS]
         last = max([self.phases[target_of(s)] for s in self.steps], default=0)
-        steady = {
-            s.outs[0] for s in full if same_elements(s) and levels.get(s.args[0]) in (ROW, SCALAR)
-        }
-        self.keeps = dict.fromkeys(
-            v for s in full for v in s.outs if v not in steady and self.needed_later(v)
-        )
+        steady = {s.outs[0] for s in full if same_elements(s) and levels.get(s.args[0]) in (ROW, SCALAR)}
+        self.keeps = dict.fromkeys(v for s in full for v in s.outs if v not in steady and self.needed_later(v))
         self.prepare(down, sums)
         self.put(0, f"for i in range({self.length(0)}):")
         for i, s in enumerate(sums):
@@ -440,17 +387,14 @@ class Kernel:
     def needed_later(self, v: Value) -> bool:
         """Whether a later loop over the same row reads the value again."""
         return any(
-            self.phases[target_of(s)]
-            + (s.entry in REDUCTIONS and self.cluster.levels[s.outs[0]] == ROW) * -1
+            self.phases[target_of(s)] + (s.entry in REDUCTIONS and self.cluster.levels[s.outs[0]] == ROW) * -1
             > self.phases[v]
             for s in self.steps
             if isinstance(s, Call) and v in set(values_in(s.args))
         )
 
     def row_values(self, across: list[Any], phase: int) -> None:
-        """The values of a row that are computed before this column loop, from sums of the loop
-        before.
-        """
+        """The values of a row that are computed before this column loop, from sums of the loop before."""
         for step in across:
             v = step.outs[0]
             if self.phases[v] != phase:
@@ -510,21 +454,17 @@ def read_by(step: Call | Store) -> list[Value]:
 
 
 def counted(steps: list[Any]) -> dict[Value, int]:
-    """How often each value is read inside the cluster. A reshape reads its argument as often as its
-    result is read.
-    """
+    """How often each value is read inside the cluster. A reshape reads its argument as often as its result is read."""
     uses: dict[Value, int] = {}
     for step in reversed(steps):
         for v in (step.value,) if isinstance(step, Store) else values_in(step.args):
-            uses[v] = uses.get(v, 0) + (
-                max(uses.get(step.outs[0], 0), 2) if same_elements(step) else 1
-            )
+            uses[v] = uses.get(v, 0) + (max(uses.get(step.outs[0], 0), 2) if same_elements(step) else 1)
     return uses
 
 
 def phases(cluster: Cluster) -> dict[Value, int]:
-    """The column loop of a row after which each value is known: that of the latest input, plus 1
-    for a sum along the row.
+    """The column loop of a row after which each value is known: that of the latest input, plus 1 for a sum along the
+    row.
     """
     found: dict[Value, int] = {}
     for step in cluster.steps:
@@ -538,8 +478,8 @@ def phases(cluster: Cluster) -> dict[Value, int]:
 
 
 def shape_of_loops(cluster: Cluster) -> list[tuple[int, int]]:
-    """(size, representative dimension) of each loop. Adjacent dimensions are merged if every value
-    broadcasts in both or in neither.
+    """(size, representative dimension) of each loop. Adjacent dimensions are merged if every value broadcasts in both
+    or in neither.
     """
     space, n = cluster.space, len(cluster.space)
     patterns = {

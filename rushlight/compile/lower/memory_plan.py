@@ -18,11 +18,9 @@ ALIGN_BYTES = 64
 
 
 class Plan:
-    """The arena of a program. While the program is written, `take` collects values; `settle` then
-    places them.
+    """The arena of a program. While the program is written, `take` collects values; `settle` then places them.
 
-    `parents`: view -> its base. After `settle`: `leases`, `size` (bytes of the arena), `asked`
-    (bytes without sharing).
+    `parents`: view -> its base. After `settle`: `leases`, `size` (bytes of the arena), `asked` (bytes without sharing).
     """
 
     def __init__(self, items: list[Any], parents: dict[Value, Value]):
@@ -36,8 +34,7 @@ class Plan:
                     self.ends.update(dict.fromkeys(lineage(v, parents), i))
 
     def take(self, v: Value) -> None:
-        """Reserve memory for a value, from the present item to the last one that reads the
-        value."""
+        """Reserve memory for a value, from the present item to the last one that reads the value."""
         self.taken.append((v, -(-v.size * v.dtype.itemsize // ALIGN_BYTES) * ALIGN_BYTES, self.now))
 
     def settle(self) -> None:
@@ -45,20 +42,18 @@ class Plan:
         ends = [self.ends[v] for v, _, _ in self.taken]
         starts = offsets([n for _, n, _ in self.taken], [first for _, _, first in self.taken], ends)
         self.leases = [
-            Lease(v.name, start, n, first, last)
-            for (v, n, first), start, last in zip(self.taken, starts, ends)
+            Lease(v.name, start, n, first, last) for (v, n, first), start, last in zip(self.taken, starts, ends)
         ]
         self.size = max([r.start + r.size for r in self.leases], default=0)
         self.asked = sum([r.size for r in self.leases])
 
 
 def offsets(sizes: list[int], firsts: list[int], lasts: list[int]) -> list[int]:
-    """The offset of each block, such that blocks with overlapping lifetimes do not overlap in
-    memory.
+    """The offset of each block, such that blocks with overlapping lifetimes do not overlap in memory.
 
-    Greedy by size (Pisarchyk and Lee 2020, arxiv.org/abs/2001.03288): the largest block first, each
-    into the smallest gap that fits between the blocks placed before. In practice within a few
-    percent of the lower bound, the bytes alive at once."""
+    Greedy by size (Pisarchyk and Lee 2020, arxiv.org/abs/2001.03288): the largest block first, each into the smallest
+    gap that fits between the blocks placed before. In practice within a few percent of the lower bound, the bytes alive
+    at once."""
     order = np.argsort(-np.asarray(sizes, np.int64), kind="stable")
     size, first, last = (np.asarray(x, np.int64)[order] for x in (sizes, firsts, lasts))
     start = np.zeros(len(order), np.int64)
@@ -75,8 +70,7 @@ def offsets(sizes: list[int], firsts: list[int], lasts: list[int]) -> list[int]:
 
 
 class Spans:
-    """The byte ranges of arrays, sorted: `touch` finds by bisection whether an array overlaps one
-    of them."""
+    """The byte ranges of arrays, sorted: `touch` finds by bisection whether an array overlaps one of them."""
 
     def __init__(self, arrays: Iterable[np.ndarray]):
         spans = sorted([byte_bounds(a) for a in arrays if a.size])
@@ -96,26 +90,15 @@ def overlap(written: list[np.ndarray], read: list[np.ndarray]) -> bool:
     return not Spans(written).apart or any(others.touch(a) for a in written)
 
 
-def orders(
-    graph: Graph, parents: dict[Value, Value], like: Mapping[Value, np.ndarray]
-) -> dict[Value, list[int]]:
-    """For each output its dimensions from the outermost in memory to the innermost, as in eager's
-    arrays `like`.
+def orders(graph: Graph, parents: dict[Value, Value], like: Mapping[Value, np.ndarray]) -> dict[Value, list[int]]:
+    """For each output its dimensions from the outermost in memory to the innermost, as in eager's arrays `like`.
 
-    Without outputs that share memory with an input or another output, and without arrays that have
-    gaps."""
+    Without outputs that share memory with an input or another output, and without arrays that have gaps."""
     roots = {v: [*lineage(v, parents)][-1] for v in graph.outputs()}
     times = Counter(roots.values())
     found = {}
     for v, a in like.items():
-        axes = sorted(
-            range(a.ndim),
-            key=lambda d: not a.flags.c_contiguous and a.shape[d] > 1 and -a.strides[d],
-        )
-        if (
-            roots[v].kind != "input"
-            and times[roots[v]] == 1
-            and a.transpose(axes).flags.c_contiguous
-        ):
+        axes = sorted(range(a.ndim), key=lambda d: not a.flags.c_contiguous and a.shape[d] > 1 and -a.strides[d])
+        if roots[v].kind != "input" and times[roots[v]] == 1 and a.transpose(axes).flags.c_contiguous:
             found[v] = axes
     return found

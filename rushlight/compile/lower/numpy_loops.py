@@ -25,8 +25,7 @@ UFUNC = {reduce.sum.op: "add", reduce.amax.op: "maximum", reduce.amin.op: "minim
 
 
 class Whole(Kernel):
-    """Writes the function, with the loop's parameters. Sums of rows keep their dimension: (n,
-    1)."""
+    """Writes the function, with the loop's parameters. Sums of rows keep their dimension: (n, 1)."""
 
     def __init__(self, cluster: Cluster, wanted: Set[Value], threads: bool = False):
         self.large: set[Value] = set()  # values whose text is an array of the loop's full shape
@@ -84,8 +83,7 @@ class Whole(Kernel):
         return self.env[v].text
 
     def lifted(self, v: Value) -> str:
-        """The text of an array with dimensions of size 1 inserted, so that it broadcasts to the
-        loop's shape."""
+        """The text of an array with dimensions of size 1 inserted, so that it broadcasts to the loop's shape."""
         varying, name = self.varying(v), self.names[v]
         if not any(varying):
             return f"{name}[()]"
@@ -98,8 +96,7 @@ class Whole(Kernel):
         return text if text.endswith("]") else f"{text}[...]"
 
     def total(self, step: Any) -> str:
-        """The text of a reduction: of rows, shape (n, 1), of columns, shape (m,), or of all
-        elements."""
+        """The text of a reduction: of rows, shape (n, 1), of columns, shape (m,), or of all elements."""
         x, level = step.args[0], self.cluster.levels[step.outs[0]]
         text, dtype = self.operand(x).text, SHORT[step.outs[0].dtype.name]
         if x not in self.large:
@@ -114,6 +111,5 @@ class Whole(Kernel):
         return f"np.{UFUNC[step.entry]}.reduce({text}, 1, keepdims=True)"
 
     def text(self, name: str) -> str:
-        """The function's text; "" if the loop's own text needs no Numba: it computes numbers
-        without a loop."""
+        """The function's text; "" if the loop's own text needs no Numba: it computes numbers without a loop."""
         return super().text(name) if self.merged and self.cluster.space else ""

@@ -1,5 +1,5 @@
-"""The statements of a program for reading: each loop as a function of whole arrays, each other step
-as an expression. compile/export/program_page.py names the values and prints the page.
+"""The statements of a program for reading: each loop as a function of whole arrays, each other step as an expression.
+compile/export/program_page.py names the values and prints the page.
 
 A text holds a mark in place of each value's name: `§12` is value 12 of the page."""
 
@@ -38,10 +38,10 @@ OF_FLOAT64 = re.compile(rf"\b({'|'.join(sorted(scalar_math.NAMES))})64\(")
 
 @dataclass
 class Shown:
-    """A value of the page. `origin`: what its step belongs to (graph.Origin); `source`: of an
-    input; `leaf`: the tensor whose gradient the value is.
-    `last`: whether it is a result of the last op that its statement of the user computes; `slot`:
-    the number of this result."""
+    """A value of the page. `origin`: what its step belongs to (graph.Origin); `source`: of an input; `leaf`: the tensor
+    whose gradient the value is.
+    `last`: whether it is a result of the last op that its statement of the user computes; `slot`: the number of this
+    result."""
 
     what: str  # dtype and shape
     op: str = ""
@@ -55,9 +55,9 @@ class Shown:
 
 @dataclass
 class Statement:
-    """`outs` = `lines[0]`; or a call of a function with the statements `lines`, if `arguments` is
-    not None: it takes `arguments`, writes into some of them, and returns `returned`. `places`: the
-    user's statements; `origins`: the names of what the steps belong to (graph.Origin)."""
+    """`outs` = `lines[0]`; or a call of a function with the statements `lines`, if `arguments` is not None: it takes
+    `arguments`, writes into some of them, and returns `returned`. `places`: the user's statements; `origins`: the names
+    of what the steps belong to (graph.Origin)."""
 
     places: list[str]
     outs: list[str]
@@ -78,8 +78,8 @@ class Page:
 
 
 def page_of(graph: Graph, items: Iterable[Any], wanted: Any) -> Page | None:
-    """The page of a graph. None if a step has arguments that the writer does not know: a program
-    must not fail because it has no page."""
+    """The page of a graph. None if a step has arguments that the writer does not know: a program must not fail because
+    it has no page."""
     try:
         return PageWriter(graph, items, wanted).page
     except Exception:
@@ -89,8 +89,8 @@ def page_of(graph: Graph, items: Iterable[Any], wanted: Any) -> Page | None:
 
 
 class PageWriter:
-    """Writes the page of a graph whose steps and loops are `items`. `wanted(cluster)`: the values
-    of a loop that other steps read."""
+    """Writes the page of a graph whose steps and loops are `items`. `wanted(cluster)`: the values of a loop that other
+    steps read."""
 
     def __init__(self, graph: Graph, items: Iterable[Any], wanted: Any):
         self.page = Page()
@@ -141,11 +141,7 @@ class PageWriter:
 
     def add(self, steps: list[Any], outs: list[str], lines: list[str], **more: Any) -> None:
         places = [*dict.fromkeys(shown_place(s) for s in steps if s.line)]
-        places = [
-            p
-            for p in places
-            if p.removeprefix(BACKWARD_OF) == p or p.removeprefix(BACKWARD_OF) not in places
-        ]
+        places = [p for p in places if p.removeprefix(BACKWARD_OF) == p or p.removeprefix(BACKWARD_OF) not in places]
         own = [s for s in steps if not (is_view(s) or s.op in ("store", "to"))]
         names = dict.fromkeys(map(origin, own))
         self.page.statements.append(Statement(places, outs, lines, [*names], **more))
@@ -189,10 +185,7 @@ class PageWriter:
             return f"check_classes({target}, classes={classes}, ignore_index={ignored})"
         made = None
         if step.outs and step.entry is not None and step.entry.elementwise:
-            made = written(
-                step,
-                [Scalar(self.text(a), a.dtype) if isinstance(a, Value) else a for a in step.args],
-            )
+            made = written(step, [Scalar(self.text(a), a.dtype) if isinstance(a, Value) else a for a in step.args])
         return made.text if made else f"{step.op}({', '.join(map(self.setting, step.args))})"
 
     def reduction(self, name: str, x: Value, axes: Any = None, keep: bool = False) -> str:
@@ -320,9 +313,7 @@ class LoopText:
                 made = Scalar(f"{step.op}({names})", out.dtype)
             self.env[out] = made
         uses = sum(v is out for s in self.cluster.steps for v in values_in(s.args))
-        if uses + (out in self.outs) > 1 or (
-            length(self.env[out].text) > MAX_CHARACTERS and self.outs != [out]
-        ):
+        if uses + (out in self.outs) > 1 or (length(self.env[out].text) > MAX_CHARACTERS and self.outs != [out]):
             self.named(out)
 
     def total(self, step: Call) -> str:
@@ -388,8 +379,8 @@ def axes_text(axes: Iterable[int]) -> str:
 
 
 def written(step: Call, given: list[Any]) -> Scalar | None:
-    """The expression for an elementwise op: its formula, or its name if the formula is long. None
-    for an op without a formula."""
+    """The expression for an elementwise op: its formula, or its name if the formula is long. None for an op without a
+    formula."""
     if step.runs(sub) and isinstance(step.args[1], Value) and uniform(step.args[1]) == 0:
         return given[0] if step.args[0].shape == step.outs[0].shape else None
     try:
@@ -410,8 +401,7 @@ def number_text(number: Any, dtype: np.dtype) -> str:
 
 
 def parts_of(cluster: Cluster) -> list[Cluster]:
-    """A loop on single numbers as one loop for each group of steps that share no value; any other
-    loop as it is."""
+    """A loop on single numbers as one loop for each group of steps that share no value; any other loop as it is."""
     if cluster.space:
         return [cluster]
     groups: list[tuple[set[Value], list[Any]]] = []

@@ -1,5 +1,5 @@
-"""From a graph to the text of a Python program: fused loops, BLAS for products, `out=` into memory
-that is planned once.
+"""From a graph to the text of a Python program: fused loops, BLAS for products, `out=` into memory that is planned
+once.
 
 The text can be read, printed and run: it names the user's line over each statement.
 """
@@ -11,16 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.compile.graph import (
-    Call,
-    Graph,
-    Store,
-    Value,
-    is_reshape,
-    is_view,
-    lineage,
-    parents_of,
-)
+from rushlight.compile.graph import Call, Graph, Store, Value, is_reshape, is_view, lineage, parents_of
 from rushlight.compile.lower.join_statements import MAX_JOINED, MAX_SMALL_WORK, Joints, call, early
 from rushlight.compile.lower.loop_text import Kernel, slots_of, work
 from rushlight.compile.lower.memory_plan import Plan, orders
@@ -52,15 +43,14 @@ from numpy import asarray, copyto, inf, nan
 
 from rushlight.compile.lower.runtime import (
     b1, check_classes, check_index, check_true, f32, f64, i64, in_parts, joint, kernels, laid, loop, matmul, memory)
-'''  # noqa: E501
+'''
 
 
 class Lowering:
-    """Writes the program of one graph. `text`: the whole module; `constants`: the objects that the
-    text refers to.
+    """Writes the program of one graph. `text`: the whole module; `constants`: the objects that the text refers to.
 
-    `mark`: the prefix of its names, if it shares a module with another program. `like`: eager's
-    results, whose layout the program's results get.
+    `mark`: the prefix of its names, if it shares a module with another program. `like`: eager's results, whose layout
+    the program's results get.
     """
 
     def __init__(
@@ -87,11 +77,7 @@ class Lowering:
         self.lines: list[str] = []  # statements of each run
         self.items = Fusion(graph).ordered() if fuse else list(graph.steps)
         near = [False, *(fuse and is_little(item) for item in self.items), False]
-        self.items = [
-            step
-            for i, item in enumerate(self.items)
-            for step in self.split(item, near[i] or near[i + 2])
-        ]
+        self.items = [step for i, item in enumerate(self.items) for step in self.split(item, near[i] or near[i + 2])]
         self.parents = parents = parents_of(graph)
         self.escaping = {r for v in graph.outputs() for r in lineage(v, parents)}
         for v, name in zip(graph.inputs, names):
@@ -123,9 +109,7 @@ class Lowering:
             steps = item.steps if isinstance(item, Cluster) else [item]
             text = [line for line in self.lines[before:] if not line.startswith("#")]
             made = self.shown(item) or [v for s in steps for v in s.outs]
-            self.report.append(
-                item_of("; ".join(text), steps, made, [place_of(s.line) for s in steps if s.line])
-            )
+            self.report.append(item_of("; ".join(text), steps, made, [place_of(s.line) for s in steps if s.line]))
         functions = self.functions(self.lines)  # first: results may be constants
         self.plan.settle()
         for k, lease in zip(self.planned, self.plan.leases):
@@ -156,17 +140,11 @@ class Lowering:
                 for v in ([s.target] if isinstance(s, Store) else s.outs)
                 if isinstance(s, Store) or v in made
             ]
-        return (
-            [item.target]
-            if isinstance(item, Store)
-            else []
-            if item.outs and is_view(item)
-            else list(item.outs)
-        )
+        return [item.target] if isinstance(item, Store) else [] if item.outs and is_view(item) else list(item.outs)
 
     def split(self, item: Any, among: bool) -> Iterable[Any]:
-        """The steps of a cluster that is too small for a loop of its own. `among`: a neighbour is
-        small, too, so both can be joined.
+        """The steps of a cluster that is too small for a loop of its own. `among`: a neighbour is small, too, so both
+        can be joined.
         """
         if isinstance(item, Cluster) and (
             all(same_elements(s) for s in item.steps)
@@ -218,9 +196,7 @@ class Lowering:
                 self.make(v)
         given = {v: self.shaped(v, kernel.inner_shape(v)) for v in kernel.arguments}
         numbers = [f"{SHORT[d.name]}({shortest(number, d)})" for number, d in kernel.numbers]
-        arrays = [given[v] for v in kernel.looped] + [
-            f"{self.mark}{name}" for name in kernel.shared
-        ]
+        arrays = [given[v] for v in kernel.looped] + [f"{self.mark}{name}" for name in kernel.shared]
         if not kernel.parallel:
             self.lines.append(call(name, [*arrays, *numbers], is_little(cluster)))
             return
@@ -250,8 +226,8 @@ class Lowering:
         self.lines.append(call(name, [value, target], True))
 
     def slotted(self, kernel: Kernel) -> dict[Value, int]:
-        """0-d value -> index in the array that a loop reads them from. As separate arguments, many
-        numbers would make LLVM much slower than the loop's own text does.
+        """0-d value -> index in the array that a loop reads them from. As separate arguments, many numbers would make
+        LLVM much slower than the loop's own text does.
         """
         for v in kernel.outs:
             if v not in self.escaping:
@@ -271,11 +247,7 @@ class Lowering:
     def wanted(self, cluster: Cluster) -> set[Value]:
         """The values of a cluster that other steps read."""
         own = {id(s) for s in cluster.steps}
-        return {
-            v
-            for v in cluster.made
-            if v in self.final or any(id(s) not in own for s in self.users.get(v, ()))
-        }
+        return {v for v in cluster.made if v in self.final or any(id(s) not in own for s in self.users.get(v, ()))}
 
     def write_call(self, call: Call) -> None:
         if not call.outs:
@@ -292,9 +264,7 @@ class Lowering:
             self.write_product(call)
         elif call.runs(mm) and out.dtype.name in SHORT and out.dtype.kind == "f":
             self.make(out)
-            self.lines.append(
-                f"matmul({self.array(call.args[0])}, {self.array(call.args[1])}, out={out.name})"
-            )
+            self.lines.append(f"matmul({self.array(call.args[0])}, {self.array(call.args[1])}, out={out.name})")
         elif isinstance(op.kernel, np.ufunc) and len(call.outs) == 1 and self.direct(call):
             self.make(out)
             given = ", ".join(self.array(v) for v in call.args)
@@ -308,8 +278,7 @@ class Lowering:
             # for more elements, the op's own kernel is as exact as eager, and faster
             self.make(out)
             self.lines.append(
-                f"np.add.reduce({self.array(call.args[0])}, {call.args[1]!r}, None, {out.name}, "
-                f"{bool(call.args[2])})"
+                f"np.add.reduce({self.array(call.args[0])}, {call.args[1]!r}, None, {out.name}, {bool(call.args[2])})"
             )
         elif is_view(call):
             self.write_view(call)
@@ -322,19 +291,14 @@ class Lowering:
         turns = a is not step.args[0], b is not step.args[1]
         name = self.loop(product_text(step, *turns))
         a_text, b_text = (f"{x}.T" if turn else x for x, turn in zip("ab", turns))
-        self.wholes.setdefault(
-            name, f"def {name}_whole(a, b, out):\n    matmul({a_text}, {b_text}, out=out)\n"
-        )
+        self.wholes.setdefault(name, f"def {name}_whole(a, b, out):\n    matmul({a_text}, {b_text}, out=out)\n")
         self.make(step.outs[0])
         self.lines.append(call(name, [self.array(a), self.array(b), step.outs[0].name], True))
 
     def direct(self, call: Call) -> bool:
         """Whether the ufunc itself computes the traced result in its dtype."""
         out = call.outs[0]
-        return (
-            all(isinstance(v, Value) and v.dtype == out.dtype for v in call.args)
-            and out.dtype.kind in "fi"
-        )
+        return all(isinstance(v, Value) and v.dtype == out.dtype for v in call.args) and out.dtype.kind in "fi"
 
     def write_view(self, call: Call) -> None:
         """Another look at the same memory; once for all where the memory stays the same."""
@@ -366,22 +330,18 @@ class Lowering:
             self.bind(out.name, text)
         else:
             line = f"{out.name} = {text}"
-            self.lines.append(
-                early(line) if is_turn(call) or is_reshape(call) and not copies else line
-            )
+            self.lines.append(early(line) if is_turn(call) or is_reshape(call) and not copies else line)
             self.holds(out.name, x)
 
     def looks(self, call: Call, x: Value, out: Value) -> bool:
-        """Whether the statement may copy, as `reshape` does for an array that is not contiguous. If
-        the strides of x are known, the op is tried on an array with the same strides.
+        """Whether the statement may copy, as `reshape` does for an array that is not contiguous. If the strides of x
+        are known, the op is tried on an array with the same strides.
         """
         like = np.empty(x.shape, x.dtype) if x in self.dense else self.lying.get(x)
         if like is None or x not in self.static:
             return (is_reshape(call) or call.runs(contiguous)) and x not in self.dense
         self.lying[out] = made = (
-            like.reshape(out.shape)
-            if is_reshape(call)
-            else TABLE[call.op].kernel(like, *call.args[1:])
+            like.reshape(out.shape) if is_reshape(call) else TABLE[call.op].kernel(like, *call.args[1:])
         )
         return not np.may_share_memory(like, made)
 
@@ -396,10 +356,7 @@ class Lowering:
             if v.size * v.dtype.itemsize >= MAX_SMALL_WORK and not call.shares:
                 self.passing[v] = [v.name]
         made = f"kernels.{call.op}({given})"
-        names, listed = (
-            ", ".join(v.name for v in call.outs),
-            bool(TABLE[call.op].options.get("list")),
-        )
+        names, listed = ", ".join(v.name for v in call.outs), bool(TABLE[call.op].options.get("list"))
         if [v.shape for v in call.outs] == [()] and not listed:
             made = f"asarray({made})"
         self.lines.append(f"{names}{',' * listed} = {made}")
@@ -411,9 +368,7 @@ class Lowering:
                 self.passing[home].append(name)
 
     def drop(self, item: int) -> None:
-        """Delete the names of large results that no later item reads, so that their memory can be
-        reused.
-        """
+        """Delete the names of large results that no later item reads, so that their memory can be reused."""
         for v in [v for v in self.passing if self.plan.ends[v] <= item]:
             names = self.passing.pop(v)
             if v not in self.escaping:
@@ -422,9 +377,7 @@ class Lowering:
     # -- arrays ------------------------------------------------------------------------------------
 
     def make(self, v: Value) -> None:
-        """Memory for a value: planned, or newly allocated in each run if the value leaves the
-        program.
-        """
+        """Memory for a value: planned, or newly allocated in each run if the value leaves the program."""
         v.name = self.name("t")
         self.dense.add(v)
         if v in self.escaping:
@@ -474,9 +427,7 @@ class Lowering:
             v.name = f"{self.mark}k{len(self.constants)}"
             number = uniform(v)
             self.constants[v.name] = (
-                np.asarray(v._array, order="C")
-                if number is None
-                else np.full(v.shape, number, v.dtype)
+                np.asarray(v._array, order="C") if number is None else np.full(v.shape, number, v.dtype)
             )
             self.static.add(v)
             self.dense.add(v)
@@ -489,12 +440,7 @@ class Lowering:
         if type(a) in (tuple, list):
             inside = ", ".join(map(self.setting, a))
             return f"[{inside}]" if type(a) is list else f"({inside}{',' if len(a) == 1 else ''})"
-        if (
-            a is None
-            or a is Ellipsis
-            or type(a) in (bool, int, str, slice)
-            or (type(a) is float and np.isfinite(a))
-        ):
+        if a is None or a is Ellipsis or type(a) in (bool, int, str, slice) or (type(a) is float and np.isfinite(a)):
             return repr(a)
         name = f"{self.mark}k{len(self.constants)}"
         self.constants[name] = a
@@ -527,10 +473,7 @@ class Lowering:
             "\n# memory, used again where a value is no longer needed: "
             f"{self.plan.size / 1e6:.2f} MB of {self.plan.asked / 1e6:.2f}\n"
             f"{self.mark}place = memory({self.plan.size})\n"
-            + "".join(
-                f"{name} = np.zeros({n}, {name.rpartition('_')[2]})\n"
-                for name, n in self.rooms.items()
-            )
+            + "".join(f"{name} = np.zeros({n}, {name.rpartition('_')[2]})\n" for name, n in self.rooms.items())
             + "\n".join(self.setup)
             + "\n"
         )
@@ -544,53 +487,30 @@ class Lowering:
         if self._views:
             lines = [*self.binding, f"return {', '.join(self._views)},"]
             bound = ", ".join(v.name for v in self.bound)
-            text = (
-                f"\ndef {self.mark}bind({bound}):\n"
-                + "\n".join("    " + line for line in lines)
-                + "\n\n"
-            )
+            text = f"\ndef {self.mark}bind({bound}):\n" + "\n".join("    " + line for line in lines) + "\n\n"
         self.inputs = ", ".join(["new", *(v.name for v in self.graph.inputs), *self._views])
         self.last = body[-1]
-        return (
-            f"{text}\ndef {self.mark}run({self.inputs}):\n"
-            + "\n".join("    " + line for line in body)
-            + "\n"
-        )
+        return f"{text}\ndef {self.mark}run({self.inputs}):\n" + "\n".join("    " + line for line in body) + "\n"
 
     def handed(self, v: Value) -> str:
-        """The text of a result with eager's layout. A constant is copied, since the caller may
-        write to the result.
-        """
+        """The text of a result with eager's layout. A constant is copied, since the caller may write to the result."""
         own = any([x.kind == "constant" for x in lineage(v, self.parents)])
         text, axes = self.array(v) + ".copy()" * own, self.orders.get(v)
-        return (
-            text
-            if axes is None or axes == sorted(axes) and (v in self.dense or own)
-            else f"laid({text}, {axes})"
-        )
+        return text if axes is None or axes == sorted(axes) and (v in self.dense or own) else f"laid({text}, {axes})"
 
     def watched(self, call: str) -> str:
-        """The text of `run` with a call after each item: `call(i, values that the item
-        wrote...)`.
-        """
+        """The text of `run` with a call after each item: `call(i, values that the item wrote...)`."""
         lines, done = [], 0
         for i, (end, made) in enumerate(self.probes):
-            lines += [
-                *self.lines[done:end],
-                f"{call}({', '.join([str(i), *map(self.array, made)])})",
-            ]
+            lines += [*self.lines[done:end], f"{call}({', '.join([str(i), *map(self.array, made)])})"]
             done = end
         return (
-            f"def watched({call}, {self.inputs}):\n"
-            + "\n".join("    " + line for line in (*lines, self.last))
-            + "\n"
+            f"def watched({call}, {self.inputs}):\n" + "\n".join("    " + line for line in (*lines, self.last)) + "\n"
         )
 
 
 def is_little(item: Any) -> bool:
-    """Whether an item takes about as long as a call from Python, and can be called from a compiled
-    function.
-    """
+    """Whether an item takes about as long as a call from Python, and can be called from a compiled function."""
     if isinstance(item, Cluster):
         return len(item.steps) < MAX_JOINED and work(item) < MAX_SMALL_WORK
     return item.runs(mm, mv) and is_small(item)

@@ -1,5 +1,4 @@
-"""The names that a compiled program imports: element types, kernels of the table, planned memory,
-loop decorators."""
+"""The names that a compiled program imports: element types, kernels of the table, planned memory, loop decorators."""
 
 from __future__ import annotations
 
@@ -33,10 +32,7 @@ def check_index(index: np.ndarray, n: int) -> None:
     """IndexError unless all indices are in range(n)."""
     # a negative index is a huge unsigned number
     if index.size and np.maximum.reduce(index.view(np.uint64), None) >= n:
-        raise IndexError(
-            f"index out of range: from {index.min()} to {index.max()}, but the dimension has size "
-            f"{n}"
-        )
+        raise IndexError(f"index out of range: from {index.min()} to {index.max()}, but the dimension has size {n}")
 
 
 def check_classes(target: np.ndarray, classes: int, ignore_index: int) -> None:
@@ -44,31 +40,24 @@ def check_classes(target: np.ndarray, classes: int, ignore_index: int) -> None:
     if target.size and np.maximum.reduce(target.view(np.uint64), None) >= classes:
         wrong = target[((target < 0) | (target >= classes)) & (target != ignore_index)]
         if wrong.size:
-            raise IndexError(
-                f"Target {wrong[0]} is out of bounds: there are {classes} classes, 0 to "
-                f"{classes - 1}"
-            )
+            raise IndexError(f"Target {wrong[0]} is out of bounds: there are {classes} classes, 0 to {classes - 1}")
 
 
 def check_true(condition: np.ndarray) -> None:
-    """RuntimeError unless all elements are true. rushlight then runs the function eagerly, which
-    raises the real error."""
+    """RuntimeError unless all elements are true. rushlight then runs the function eagerly, which raises the real
+    error."""
     if not condition.all():
-        raise RuntimeError(
-            "a condition does not hold that an op or a distribution has of its inputs"
-        )
+        raise RuntimeError("a condition does not hold that an op or a distribution has of its inputs")
 
 
 def laid(a: np.ndarray, axes: list[int]) -> np.ndarray:
-    """The array with dimensions `axes` in memory from the outermost to the innermost; a copy if its
-    layout differs."""
+    """The array with dimensions `axes` in memory from the outermost to the innermost; a copy if its layout differs."""
     turned = a.transpose(axes)
     return a if turned.flags.c_contiguous else turned.copy().transpose(np.argsort(axes))
 
 
 def memory(size: int) -> Callable[[int, tuple, str], np.ndarray]:
-    """Allocate an arena of `size` bytes; returns `place(start, shape, dtype)`, which views a part
-    of it as an array."""
+    """Allocate an arena of `size` bytes; returns `place(start, shape, dtype)`, which views a part of it as an array."""
     arena = aligned(size)
 
     def place(start: int, shape: tuple, dtype: str) -> np.ndarray:
@@ -87,18 +76,6 @@ def aligned(n: int, to: int = 64) -> np.ndarray:
 
 
 __all__ = [
-    "b1",
-    "check_classes",
-    "check_index",
-    "check_true",
-    "f32",
-    "f64",
-    "i64",
-    "in_parts",
-    "joint",
-    "kernels",
-    "laid",
-    "loop",
-    "matmul",
-    "memory",
-]
+    "b1", "check_classes", "check_index", "check_true", "f32", "f64", "i64", "in_parts", "joint", "kernels", "laid",
+    "loop", "matmul", "memory",
+]  # fmt: skip

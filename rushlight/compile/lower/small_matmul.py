@@ -18,8 +18,7 @@ from rushlight.loops.simd import machine
 
 ROWS = 8  # independent sums: two units, each with a latency of 4 cycles for an addition
 MAX_PRODUCTS = 1 << 18  # multiplications up to which BLAS is not faster (64 x 64 by 64 x 64)
-# A transposed b of at least MIN_B_ELEMENTS, with at most MAX_A_ROWS rows of a: dot products instead
-# of transposing b.
+# A transposed b of at least MIN_B_ELEMENTS, with at most MAX_A_ROWS rows of a: dot products instead of transposing b.
 MIN_B_ELEMENTS, MAX_A_ROWS = 1 << 12, 32
 MAX_DEPTH = 256  # longest dot product: bounds the rounding error of summing in order
 COPY = "def (x0, out0):\n    restrict()\n    copy(out0, 0, x0, 0, x0.size)\n"
@@ -49,20 +48,14 @@ DOTS = """def (a, b, out):
         j = min(at, n - {columns})
         for i in range(0, m, {rows}):
             dots(a, i * depth, depth, b, j * depth, depth, nothing, 0, out, i * n + j, n, depth, m - 1 - i)
-"""  # noqa: E501
+"""
 
 
 def text(call: Call, turned_a: bool, turned_b: bool) -> str:
-    """The loop's text. `turned_a`: a is stored transposed, as (k, i). `turned_b`: b is stored
-    transposed, as (j, k)."""
+    """The loop's text. `turned_a`: a is stored transposed, as (k, i). `turned_b`: b is stored transposed, as (j, k)."""
     a, b = call.args
     rows, columns = SQUARE[machine()[0]]
-    slow = (
-        turned_b
-        and not turned_a
-        and b.size >= MIN_B_ELEMENTS
-        and a.size <= MAX_A_ROWS * a.shape[-1]
-    )
+    slow = turned_b and not turned_a and b.size >= MIN_B_ELEMENTS and a.size <= MAX_A_ROWS * a.shape[-1]
     if slow and a.shape[-1] >= machine()[0] and b.shape[-1] >= columns:
         return DOTS.format(rows=rows, columns=columns)
     return product(turned_a, turned_b)
@@ -89,8 +82,7 @@ def product(turned_a: bool, turned_b: bool) -> str:
     body += [
         f"for j in range(0, n, {lanes}):",
         f"    for i in range(0, m, {ROWS}):",
-        f"        {', '.join(f'i{r}' for r in rows)} = "
-        f"{', '.join(f'min(i + {r}, m - 1)' for r in rows)}",
+        f"        {', '.join(f'i{r}' for r in rows)} = {', '.join(f'min(i + {r}, m - 1)' for r in rows)}",
         *(f"        a{r}, s{r} = {f'i{r}' if turned_a else f'i{r} * depth'}, none()" for r in rows),
         "        for k in range(depth):",
         f"            v = load_first({b}, k * n + j, n - j)",

@@ -25,8 +25,7 @@ PASSES: dict[str, Callable[[Graph], None]] = {
 
 
 def optimize(graph: Graph, options: Mapping[str, Any]) -> None:
-    """All passes before fusion, in order, except those that `options` switches off: {"simplify":
-    False}.
+    """All passes before fusion, in order, except those that `options` switches off: {"simplify": False}.
 
     `options["show"]`: called with the text of the graph, before and after each pass.
     """

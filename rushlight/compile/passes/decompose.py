@@ -1,5 +1,4 @@
-"""Ops that fuse better in parts: softmax is a largest element, an exponential and a sum, and so
-on."""
+"""Ops that fuse better in parts: softmax is a largest element, an exponential and a sum, and so on."""
 
 from __future__ import annotations
 
@@ -15,18 +14,7 @@ from rushlight.fast.formula import Step, inputs, needed, on_steps
 from rushlight.kernels.shape import keys_of
 from rushlight.ops.index import along_dim
 from rushlight.ops.linalg import matmul
-from rushlight.ops.math.elementwise import (
-    add,
-    bitwise_and,
-    div,
-    eq,
-    mul,
-    ne,
-    neg,
-    rsqrt,
-    sub,
-    where,
-)
+from rushlight.ops.math.elementwise import add, bitwise_and, div, eq, mul, ne, neg, rsqrt, sub, where
 from rushlight.ops.nn import loss, normalization
 from rushlight.ops.reduce import reduce
 from rushlight.ops.shape import views
@@ -35,14 +23,11 @@ from rushlight.ops.shape.views import getitem, reshape, to, transpose
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 REDUCTIONS = entries(reduce.sum, reduce.amax, reduce.amin)
 
-# op -> (the function that writes a call as simpler calls, the predicate for calls that it may
-# rewrite)
+# op -> (the function that writes a call as simpler calls, the predicate for calls that it may rewrite)
 PARTS: dict[Op, tuple[Callable, Callable[[Call], bool]]] = {}
 
 
-def parts(
-    op: Any, suits: Callable[[Call], bool] = lambda step: True
-) -> Callable[[Callable], Callable]:
+def parts(op: Any, suits: Callable[[Call], bool] = lambda step: True) -> Callable[[Callable], Callable]:
     """The function writes a call of `op` in parts, where the call `suits`."""
 
     def register(function: Callable) -> Callable:
@@ -53,9 +38,7 @@ def parts(
 
 
 class Builder:
-    """Appends calls of ops. The caller gives each op as its public function, with the shape and
-    dtype of the result.
-    """
+    """Appends calls of ops. The caller gives each op as its public function, with the shape and dtype of the result."""
 
     def __init__(self, like: Call):
         self.steps: list[Call] = []
@@ -71,19 +54,12 @@ class Builder:
     def element(self, op: Any, *args: Any, dtype: np.dtype | None = None) -> Value:
         """An elementwise op; Python numbers become constants of the first value's dtype."""
         first = next(a for a in args if isinstance(a, Value))
-        whole = tuple(
-            a if isinstance(a, Value) else Value(np.asarray(a, first.dtype), "constant")
-            for a in args
-        )
-        return self.call(
-            op, *whole, shape=np.broadcast_shapes(*(a.shape for a in whole)), dtype=dtype
-        )
+        whole = tuple(a if isinstance(a, Value) else Value(np.asarray(a, first.dtype), "constant") for a in args)
+        return self.call(op, *whole, shape=np.broadcast_shapes(*(a.shape for a in whole)), dtype=dtype)
 
     def where(self, c: Value, x: Value, y: float) -> Value:
         other = Value(np.asarray(y, x.dtype), "constant")
-        return self.call(
-            where, c, x, other, shape=np.broadcast_shapes(c.shape, x.shape), dtype=x.dtype
-        )
+        return self.call(where, c, x, other, shape=np.broadcast_shapes(c.shape, x.shape), dtype=x.dtype)
 
     def check(self, name: str, *args: Any) -> None:
         """A check of the data, which raises eager's error."""
@@ -94,26 +70,19 @@ class Builder:
         column = self.call(reshape, target, (*target.shape, 1), shape=(*target.shape, 1))
         found = chosen(self, column, classes)
         if 0 <= ignore_index < classes:
-            found = self.element(
-                bitwise_and, found, self.element(ne, column, ignore_index, dtype=np.dtype(bool))
-            )
+            found = self.element(bitwise_and, found, self.element(ne, column, ignore_index, dtype=np.dtype(bool)))
         return found
 
     def count(self, target: Value, ignore_index: int, dtype: np.dtype) -> Value:
         """How many rows are not ignored, as a number of a real dtype."""
         valid = self.element(ne, target, ignore_index, dtype=np.dtype(bool))
         return self.reduce(
-            reduce.sum,
-            self.call(to, valid, dtypes.of(dtype), shape=target.shape, dtype=dtype),
-            None,
-            False,
+            reduce.sum, self.call(to, valid, dtypes.of(dtype), shape=target.shape, dtype=dtype), None, False
         )
 
     def reduce(self, op: Callable, x: Value, dims: tuple | None, keepdim: bool = True) -> Value:
         dims = tuple(range(len(x.shape))) if dims is None else dims
-        shape = tuple(
-            1 if i in dims else n for i, n in enumerate(x.shape) if keepdim or i not in dims
-        )
+        shape = tuple(1 if i in dims else n for i, n in enumerate(x.shape) if keepdim or i not in dims)
         return self.call(op, x, dims, keepdim, shape=shape)
 
 
@@ -161,12 +130,7 @@ def shares_matrix(step: Call) -> bool:
 def one_a_row(step: Call) -> bool:
     """Whether an index picks one column in each row of a matrix."""
     x, index, dim = step.args[0], step.args[1], step.args[-1]
-    return (
-        len(x.shape) == 2
-        and dim == 1
-        and index.dtype == np.int64
-        and index.shape == (x.shape[0], 1)
-    )
+    return len(x.shape) == 2 and dim == 1 and index.dtype == np.int64 and index.shape == (x.shape[0], 1)
 
 
 def one_a_row_of_zeros(step: Call) -> bool:
@@ -177,12 +141,7 @@ def one_a_row_of_zeros(step: Call) -> bool:
 def by_classes(step: Call, classes: Value) -> bool:
     """Whether a loss of rows of `classes` has no weights, and is reduced."""
     target, weight, reduction = step.args[1], step.args[2], step.args[-1]
-    return (
-        len(classes.shape) == 2
-        and target.dtype == np.int64
-        and weight is None
-        and reduction != "none"
-    )
+    return len(classes.shape) == 2 and target.dtype == np.int64 and weight is None and reduction != "none"
 
 
 def uniform_zero(v: Value) -> bool:
@@ -226,15 +185,12 @@ for _function, _suits in (
 
 @parts(reduce.sum, around_a_dimension)
 def sum(b: Builder, x: Value, dims: tuple, keepdim: bool) -> Value:
-    """If a dimension in the middle is kept: sum along the rows first, in the loop that computes the
-    rows (a convolution's bias gradient is such a sum).
+    """If a dimension in the middle is kept: sum along the rows first, in the loop that computes the rows (a
+    convolution's bias gradient is such a sum).
     """
     last = trailing(dims, len(x.shape))
     return b.reduce(
-        reduce.sum,
-        b.reduce(reduce.sum, x, last, keepdim),
-        tuple([d for d in dims if d not in last]),
-        keepdim,
+        reduce.sum, b.reduce(reduce.sum, x, last, keepdim), tuple([d for d in dims if d not in last]), keepdim
     )
 
 
@@ -246,13 +202,10 @@ def mean(b: Builder, x: Value, dims: tuple | None = None, keepdim: bool = False)
 
 @parts(reduce.var_core, has_variance)
 def var_core(b: Builder, x: Value, dims: tuple | None, correction: float) -> Value:
-    """By distances from the first number, which are exact where numbers are near: equal ones vary
-    by 0."""
+    """By distances from the first number, which are exact where numbers are near: equal ones vary by 0."""
     dims = tuple(range(len(x.shape))) if dims is None else dims
     key = (*[slice(1) if i in dims else slice(None) for i in range(len(x.shape))], ...)
-    first = b.call(
-        getitem, x, key, shape=tuple([1 if i in dims else n for i, n in enumerate(x.shape)])
-    )
+    first = b.call(getitem, x, key, shape=tuple([1 if i in dims else n for i, n in enumerate(x.shape)]))
     d = b.element(sub, x, first)
     total = b.reduce(reduce.sum, d, dims)
     n = x.size // max(total.size, 1)
@@ -261,31 +214,19 @@ def var_core(b: Builder, x: Value, dims: tuple | None, correction: float) -> Val
 
 
 @parts(normalization.group_norm, one_dtype)
-def group_norm(
-    b: Builder, x: Value, weight: Value | None, bias: Value | None, groups: int, eps: float
-) -> tuple:
+def group_norm(b: Builder, x: Value, weight: Value | None, bias: Value | None, groups: int, eps: float) -> tuple:
     rows = len(x._array), groups, x.size // (len(x._array) * groups)
     layer_norm, x_rows = PARTS[normalization.layer_norm.op][0], b.call(reshape, x, rows, shape=rows)
     out, mu, var = layer_norm(b, x_rows, None, None, (2,), eps)
     out, shape = b.call(reshape, out, x.shape, shape=x.shape), (-1, *(1,) * (len(x.shape) - 2))
     for op, a in ((mul, weight), (add, bias)):
-        out = (
-            out
-            if a is None
-            else b.element(op, out, b.call(reshape, a, shape, shape=(a.size, *shape[1:])))
-        )
+        out = out if a is None else b.element(op, out, b.call(reshape, a, shape, shape=(a.size, *shape[1:])))
     return out, mu, var
 
 
 @parts(normalization.frozen_batch_norm, one_dtype)
 def frozen_batch_norm(
-    b: Builder,
-    x: Value,
-    weight: Value | None,
-    bias: Value | None,
-    mu: Value,
-    var: Value,
-    eps: float,
+    b: Builder, x: Value, weight: Value | None, bias: Value | None, mu: Value, var: Value, eps: float
 ) -> Value:
     shape = (-1, *(1,) * (len(x.shape) - 2))
 
@@ -297,9 +238,7 @@ def frozen_batch_norm(
     return scaled(b, b.element(sub, x, mu), var, eps, weight, bias)
 
 
-def scaled(
-    b: Builder, d: Value, var: Value, eps: float, weight: Value | None, bias: Value | None
-) -> Value:
+def scaled(b: Builder, d: Value, var: Value, eps: float, weight: Value | None, bias: Value | None) -> Value:
     """d / sqrt(var + eps) weight + bias."""
     out = b.element(mul, d, b.element(rsqrt, b.element(add, var, eps)))
     out = out if weight is None else b.element(mul, out, weight)
@@ -344,29 +283,17 @@ def scatter_add(b: Builder, x: Value, index: Value, source: Value, dim: int) -> 
 
 
 @parts(loss.nll_loss, lambda step: by_classes(step, step.args[0]))
-def nll_loss(
-    b: Builder, x: Value, target: Value, weight: None, ignore_index: int, reduction: str
-) -> Value:
+def nll_loss(b: Builder, x: Value, target: Value, weight: None, ignore_index: int, reduction: str) -> Value:
     rows, classes = x.shape
     b.check("check_classes", target, classes, ignore_index)
     kept = b.kept(target, classes, ignore_index)
     total = b.element(neg, b.reduce(reduce.sum, b.where(kept, x, 0.0), None, False))
-    return (
-        total
-        if reduction == "sum"
-        else b.element(div, total, b.count(target, ignore_index, x.dtype))
-    )
+    return total if reduction == "sum" else b.element(div, total, b.count(target, ignore_index, x.dtype))
 
 
 @parts(loss.nll_loss_grad, lambda step: by_classes(step, step.outs[0]))
 def nll_loss_grad(
-    b: Builder,
-    g: Value,
-    target: Value,
-    weight: None,
-    size: tuple,
-    ignore_index: int,
-    reduction: str,
+    b: Builder, g: Value, target: Value, weight: None, size: tuple, ignore_index: int, reduction: str
 ) -> Value:
     b.check("check_classes", target, size[1], ignore_index)
     share = b.element(neg, g)
@@ -378,10 +305,7 @@ def nll_loss_grad(
 @parts(views.split_sizes, lambda step: step.args[2] >= 0)
 def split_sizes(b: Builder, x: Value, lengths: tuple, dim: int) -> tuple:
     """Views, which need not be made at each run where the memory stays."""
-    keys, parts = (
-        keys_of(tuple(lengths), dim),
-        [(*x.shape[:dim], n, *x.shape[dim:][1:]) for n in lengths],
-    )
+    keys, parts = keys_of(tuple(lengths), dim), [(*x.shape[:dim], n, *x.shape[dim:][1:]) for n in lengths]
     return tuple(b.call(getitem, x, key, shape=shape) for key, shape in zip(keys, parts))
 
 
@@ -409,12 +333,7 @@ def suits(step: Any) -> bool:
     if step.entry not in PARTS:
         return False
     x, out = step.args[0], step.outs[0]
-    if (
-        out.dtype.name not in ("float32", "float64")
-        or x.dtype != out.dtype
-        or out.size == 0
-        or x.size == 0
-    ):
+    if out.dtype.name not in ("float32", "float64") or x.dtype != out.dtype or out.size == 0 or x.size == 0:
         return False
     _, fits = PARTS[step.entry]
     return fits(step)

@@ -1,5 +1,4 @@
-"""Products with rows that were looked up: where many places read a small table, the table is
-multiplied, not the rows.
+"""Products with rows that were looked up: where many places read a small table, the table is multiplied, not the rows.
 
     E[i] @ w + b                        (E @ w + b)[i]
     g.T @ E[i]                          s.T @ E         s: the rows of g added up by their i
@@ -15,16 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rushlight.compile.graph import (
-    Call,
-    Graph,
-    Store,
-    Value,
-    is_reshape,
-    memory_of,
-    substitute,
-    values_in,
-)
+from rushlight.compile.graph import Call, Graph, Store, Value, is_reshape, memory_of, substitute, values_in
 from rushlight.compile.passes.decompose import Builder
 from rushlight.ops.index.along_dim import embedding, embedding_grad
 from rushlight.ops.linalg.matmul import mm
@@ -43,9 +33,8 @@ def look_up_later(graph: Graph) -> None:
 
 
 class Tables:
-    """`rows`: value -> (table, index), where value = table[index] and the index has shape
-    value.shape[:-1]. `products`: value -> (the matrix product, later calls that moved its rows).
-    """
+    """`rows`: value -> (table, index), where value = table[index] and the index has shape value.shape[:-1]. `products`:
+    value -> (the matrix product, later calls that moved its rows)."""
 
     def __init__(self, graph: Graph):
         self.rows: dict[Value, tuple[Value, Value]] = {}
@@ -75,13 +64,10 @@ class Tables:
         return not any(self.origin.get(v, v) in self.written for v in values)
 
     def note(self, b: Builder, step: Call) -> None:
-        """Record a result that is a lookup or a product, or that has moved rows of either. The
-        index of a lookup moves with the rows.
+        """Record a result that is a lookup or a product, or that has moved rows of either. The index of a lookup moves
+        with the rows.
         """
-        x, out = (
-            step.args[0] if step.args and isinstance(step.args[0], Value) else None,
-            step.outs[0],
-        )
+        x, out = step.args[0] if step.args and isinstance(step.args[0], Value) else None, step.outs[0]
         if step.runs(embedding) and step.args[2] is None and is_small(*step.args[:2]):
             self.rows[out] = step.args[0], step.args[1]
         elif is_product(step):
@@ -106,9 +92,7 @@ class Tables:
         if not self.steady(table, index):
             return None
         shape = (table.shape[0], out.shape[-1])
-        new = (
-            b.call(mm, table, other, shape=shape) if step.runs(mm) else b.element(add, table, other)
-        )
+        new = b.call(mm, table, other, shape=shape) if step.runs(mm) else b.element(add, table, other)
         self.rows[out] = new, index
         return b.call(embedding, new, index, None, shape=out.shape)
 
@@ -126,20 +110,12 @@ class Tables:
 
     def table(self, b: Builder, step: Call) -> Value | None:
         """Rows of g @ w added up."""
-        if (
-            not step.runs(embedding_grad)
-            or step.args[3] is not None
-            or step.args[0] not in self.products
-        ):
+        if not step.runs(embedding_grad) or step.args[3] is not None or step.args[0] not in self.products:
             return None
         x, index, n, _ = step.args
         product, calls = self.products[x]
         g, w = product.args
-        if (
-            index.size < MIN_LOOKUPS_PER_ROW * n
-            or index.shape != x.shape[:-1]
-            or not self.steady(g, w, index)
-        ):
+        if index.size < MIN_LOOKUPS_PER_ROW * n or index.shape != x.shape[:-1] or not self.steady(g, w, index):
             return None
         for call in reversed(calls):
             index = moved(b, call, index, back=True)
@@ -152,18 +128,13 @@ def added(b: Builder, g: Value, index: Value, n: int) -> Value:
 
 
 def is_small(table: Value, index: Value) -> bool:
-    return (
-        table.dtype in REALS
-        and len(index.shape) > 0
-        and index.size >= MIN_LOOKUPS_PER_ROW * table.shape[0]
-    )
+    return table.dtype in REALS and len(index.shape) > 0 and index.size >= MIN_LOOKUPS_PER_ROW * table.shape[0]
 
 
 def is_product(step: Call) -> bool:
     """Whether the step is a product of two real matrices."""
     return step.runs(mm) and all(
-        len(v.shape) == 2 and v.dtype == step.outs[0].dtype and v.dtype in REALS
-        for v in values_in(step.args)
+        len(v.shape) == 2 and v.dtype == step.outs[0].dtype and v.dtype in REALS for v in values_in(step.args)
     )
 
 

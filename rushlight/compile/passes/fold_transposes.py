@@ -1,5 +1,4 @@
-"""Transposes around products of matrices: BLAS reads either way round for nothing, loops and copies
-do not."""
+"""Transposes around products of matrices: BLAS reads either way round for nothing, loops and copies do not."""
 
 from __future__ import annotations
 
@@ -19,12 +18,7 @@ def turn_products(graph: Graph) -> None:
     by: dict[Value, Value] = {}
     for step in graph.steps:
         product = maker.get(step.args[0]) if isinstance(step, Call) and is_transpose(step) else None
-        if (
-            product is None
-            or not product.runs(mm)
-            or len(users[step.args[0]]) > 1
-            or step.args[0] in final
-        ):
+        if product is None or not product.runs(mm) or len(users[step.args[0]]) > 1 or step.args[0] in final:
             continue
         b = Builder(product)
         a, c = product.args

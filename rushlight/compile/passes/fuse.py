@@ -1,11 +1,9 @@
-"""Which calls share a loop: elementwise chains, the reductions inside and at the end of them,
-writes to memory.
+"""Which calls share a loop: elementwise chains, the reductions inside and at the end of them, writes to memory.
 
-A cluster runs over one space: the shape of its largest values. A reduction splits the dimensions of
-this space into rows and columns. Each value has a level: FULL (an element for each element of the
-space), ROW (one for each row: sums along rows), COLUMN (one for each column: sums over rows, known
-after the last row), SCALAR (one, known before the loop) or END (one, known after the loop: a
-total).
+A cluster runs over one space: the shape of its largest values. A reduction splits the dimensions of this space into
+rows and columns. Each value has a level: FULL (an element for each element of the space), ROW (one for each row: sums
+along rows), COLUMN (one for each column: sums over rows, known after the last row), SCALAR (one, known before the loop)
+or END (one, known after the loop: a total).
 """
 
 from __future__ import annotations
@@ -54,9 +52,7 @@ class Cluster:
 
     def reads(self) -> list[Value]:
         """Values from outside, in order of first use."""
-        return list(
-            dict.fromkeys(v for s in self.steps for v in inputs_of(s) if v not in self.made)
-        )
+        return list(dict.fromkeys(v for s in self.steps for v in inputs_of(s) if v not in self.made))
 
     def admit(self, step: Call | Store) -> bool:
         """Take the step in, if it fits; nothing changes otherwise."""
@@ -97,8 +93,7 @@ class Cluster:
         raise NotFused
 
     def place_store(self, step: Store) -> None:
-        """Written where its value is made; not in a loop with sums along rows, which reads memory
-        twice."""
+        """Written where its value is made; not in a loop with sums along rows, which reads memory twice."""
         if self.levels.get(step.value) != FULL or self.has(ROW) or step.value.shape != self.space:
             raise NotFused
         if self.levels.setdefault(step.target, FULL) != FULL:
@@ -108,13 +103,7 @@ class Cluster:
         x, dims = step.args[0], step.args[1]
         n = len(self.space)
         dims = tuple(range(n)) if dims is None else tuple(sorted(dims))
-        if (
-            x.shape != self.space
-            or not n
-            or self.level(x) != FULL
-            or x.dtype.kind != "f"
-            or not x.size
-        ):
+        if x.shape != self.space or not n or self.level(x) != FULL or x.dtype.kind != "f" or not x.size:
             raise NotFused
         if step.outs[0].dtype != x.dtype:
             raise NotFused
@@ -220,16 +209,14 @@ class Cluster:
 
 
 def inputs_of(step: Call | Store) -> list[Value]:
-    """The values that a step reads as elements; constants of equal elements are part of the
-    text."""
+    """The values that a step reads as elements; constants of equal elements are part of the text."""
     if isinstance(step, Store):
         return [step.value]
     return [v for v in values_in(step.args) if v.kind != "constant" or uniform(v) is None]
 
 
 def same_elements(step: Call | Store) -> bool:
-    """Whether a loop has nothing to compute for a step: it reads the elements of the argument at
-    other places."""
+    """Whether a loop has nothing to compute for a step: it reads the elements of the argument at other places."""
     return is_reshape(step) or step.runs(expand, clone)
 
 
@@ -259,9 +246,8 @@ def symbols(args: Any, name: Any = lambda v: "x") -> tuple:
 class Fusion:
     """Puts the steps of a graph into clusters, in order.
 
-    `before[k]`: bit mask of the clusters that must run before cluster k. `direct[k]`: the numbers
-    of the clusters that k itself depends on. Two clusters can be merged if no other cluster must
-    run between them.
+    `before[k]`: bit mask of the clusters that must run before cluster k. `direct[k]`: the numbers of the clusters that
+    k itself depends on. Two clusters can be merged if no other cluster must run between them.
     """
 
     def __init__(self, graph: Graph):
@@ -284,20 +270,11 @@ class Fusion:
             self.add(number, step)
 
     def add(self, number: int, step: Call | Store) -> None:
-        self.steps[number], self.direct[number], self.before[number] = (
-            [number],
-            self.needs(number, step),
-            0,
-        )
+        self.steps[number], self.direct[number], self.before[number] = [number], self.needs(number, step), 0
         for k in self.direct[number]:
             self.before[number] |= 1 << k | self.before[k]
         cluster = None
-        alone = (
-            not fusable(step)
-            or is_view(step)
-            and same_elements(step)
-            and step.outs[0] in self.shown
-        )
+        alone = not fusable(step) or is_view(step) and same_elements(step) and step.outs[0] in self.shown
         if not alone:
             cluster = Cluster(space_of(step))
             if not cluster.admit(step):
@@ -319,8 +296,8 @@ class Fusion:
                 self.last_reader[v] = number
 
     def needs(self, number: int, step: Call | Store) -> set[int]:
-        """The clusters that must run before this step: the makers of the operands, and readers of
-        memory that a store overwrites.
+        """The clusters that must run before this step: the makers of the operands, and readers of memory that a store
+        overwrites.
         """
         direct = {self.home[v] for v in values_in(step.args) if v in self.home}
         if isinstance(step, Store):
@@ -331,25 +308,17 @@ class Fusion:
         return direct
 
     def candidates(self, step: Call | Store) -> list[int]:
-        """Clusters that make an operand of the step, newest first; then clusters that read the same
-        large values.
-        """
+        """Clusters that make an operand of the step, newest first; then clusters that read the same large values."""
         inputs = inputs_of(step)
         makers = sorted({self.home[v] for v in inputs if v in self.home}, reverse=True)
         makers = [k for k in makers if self.epochs[k] == self.epoch]
         if isinstance(step, Store):
             return makers
         space = space_of(step)
-        shared = [
-            self.last_reader[v]
-            for v in inputs
-            if v in self.last_reader and v.shape == space and v.size > 1
-        ]
+        shared = [self.last_reader[v] for v in inputs if v in self.last_reader and v.shape == space and v.size > 1]
         if space == () and self.numbers is not None:
             shared.append(self.numbers)
-        return list(
-            dict.fromkeys(k for k in (*makers, *shared) if self.clusters.get(k) is not None)
-        )
+        return list(dict.fromkeys(k for k in (*makers, *shared) if self.clusters.get(k) is not None))
 
     def joined(self, other: int, number: int, step: Call | Store) -> int:
         """The number of the merged cluster, or `number` if both cannot be merged."""
@@ -366,10 +335,7 @@ class Fusion:
     def between(self, a: int, b: int) -> bool:
         """Whether some third cluster must run after one of the two and before the other."""
         return any(
-            self.before[k] >> first & 1
-            for first, last in ((a, b), (b, a))
-            for k in self.direct[last]
-            if k != first
+            self.before[k] >> first & 1 for first, last in ((a, b), (b, a)) for k in self.direct[last] if k != first
         )
 
     def merge(self, kept: int, gone: int, whole: Cluster, steps: list[int]) -> None:
@@ -397,15 +363,11 @@ class Fusion:
                     self.direct[k].add(kept)
 
     def ordered(self) -> list[Cluster | Call | Store]:
-        """Clusters and single steps in an order that respects all dependencies: the traced order
-        where possible, but checks of the data as early as possible, before any write (Part.failed).
-        """
+        """Clusters and single steps in an order that respects all dependencies: the traced order where possible, but
+        checks of the data as early as possible, before any write (Part.failed)."""
         waiting = dict(self.before)
         done, result = 0, []
-        todo = sorted(
-            waiting,
-            key=lambda k: (not is_test(self.graph.steps[self.steps[k][-1]]), self.steps[k][-1]),
-        )
+        todo = sorted(waiting, key=lambda k: (not is_test(self.graph.steps[self.steps[k][-1]]), self.steps[k][-1]))
         while todo:
             k = next(k for k in todo if not waiting[k] & ~done)
             todo.remove(k)
@@ -425,9 +387,7 @@ def space_of(step: Call | Store) -> tuple[int, ...]:
     return step.args[0].shape if step.entry in REDUCTIONS else step.outs[0].shape
 
 
-def grown(
-    first: Cluster, second: Cluster | None, step: Call | Store, steps: list
-) -> Cluster | None:
+def grown(first: Cluster, second: Cluster | None, step: Call | Store, steps: list) -> Cluster | None:
     """The merged cluster; None if both do not fit."""
     if second is None or len(second.steps) == 1:
         return first if steps[-1] is step and first.admit(step) else None

@@ -1,12 +1,10 @@
-"""Incremental computation for sequences that grow: the rows of the last call are reused (KV
-caching).
+"""Incremental computation for sequences that grow: the rows of the last call are reused (KV caching).
 
 x = cat((a, b)): f(x) = cat((f(a), f(b))), if f works row by row and f(a) is already computed
 
-A language model that generates token by token receives the whole text in each call. All but the
-last row of its results were computed by the call before; this pass computes the last row only,
-whose query reads the stored keys and values. This does the work of a hand-written KV cache
-(measurements: benchmarks/workloads.md, W5b).
+A language model that generates token by token receives the whole text in each call. All but the last row of its results
+were computed by the call before; this pass computes the last row only, whose query reads the stored keys and values.
+This does the work of a hand-written KV cache (measurements: benchmarks/workloads.md, W5b).
 """
 
 from __future__ import annotations
@@ -17,17 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rushlight.compile.graph import (
-    Call,
-    Graph,
-    Store,
-    Value,
-    is_random,
-    lineage,
-    parents_of,
-    replaced,
-    values_in,
-)
+from rushlight.compile.graph import Call, Graph, Store, Value, is_random, lineage, parents_of, replaced, values_in
 from rushlight.compile.passes.decompose import Builder
 from rushlight.compile.passes.row_dependence import ALL, Box, key_of, part_of, places
 from rushlight.compile.passes.simplify import folded, key, signature
@@ -62,9 +50,7 @@ def mark(call: Call) -> Any:
 
 
 class Grown(NamedTuple):
-    """A value made of `head`, the first rows, known from an earlier call, and `tail`, the new rows,
-    along `dim`.
-    """
+    """A value made of `head`, the first rows, known from an earlier call, and `tail`, the new rows, along `dim`."""
 
     dim: int
     head: Value
@@ -72,10 +58,9 @@ class Grown(NamedTuple):
 
 
 class Extension:
-    """`same`: value -> an equal earlier value. `known`: key of a call -> its results. `read`: value
-    -> (the value of which it is a part, the part). `constants`: content -> constant. `shown`:
-    outputs of the program and their bases; the caller may write to these, so views among them stay
-    views.
+    """`same`: value -> an equal earlier value. `known`: key of a call -> its results. `read`: value -> (the value of
+    which it is a part, the part). `constants`: content -> constant. `shown`: outputs of the program and their bases;
+    the caller may write to these, so views among them stay views.
     """
 
     def __init__(self, graph: Graph):
@@ -94,18 +79,8 @@ class Extension:
         """The step, or the steps that replace it."""
         if isinstance(step, Store) or not step.outs or is_random(step) or not self.steady(step):
             return [step]
-        self.same.update(
-            {v: self.constant(v._array) for v in values_in(step.args) if v.kind == "constant"}
-        )
-        call = Call(
-            step.op,
-            replaced(step.args, self.same),
-            step.outs,
-            step.line,
-            step.late,
-            step.shares,
-            step.origin,
-        )
+        self.same.update({v: self.constant(v._array) for v in values_in(step.args) if v.kind == "constant"})
+        call = Call(step.op, replaced(step.args, self.same), step.outs, step.line, step.late, step.shares, step.origin)
         if (found := places(call)) is not None and self.reads_all(call, found):
             return [call]
         made = self.known.setdefault(mark(call), call.outs)
@@ -136,8 +111,8 @@ class Extension:
         return not any(self.written & {*lineage(v, self.parents)} for v in values_in(step.args))
 
     def constant(self, array: np.ndarray) -> Value:
-        """The constant with these elements. A constant is `Grown` if an earlier constant of at
-        least half the length is a prefix.
+        """The constant with these elements. A constant is `Grown` if an earlier constant of at least half the length is
+        a prefix.
         """
         if array.size > MAX_CONSTANT_ELEMENTS:
             return Value(array, "constant")
@@ -156,17 +131,13 @@ class Extension:
     def join(self, call: Call) -> None:
         """x = cat((a, b, c)) is `Grown` from cat((a, b)) if that exists; cat((a, b)) from a."""
         (*first, last), dim = call.args[0], call.args[1] % len(call.outs[0].shape)
-        head = (
-            first
-            if len(first) == 1
-            else self.known.get((cat.op.name, key((tuple(first), call.args[1]))))
-        )
+        head = first if len(first) == 1 else self.known.get((cat.op.name, key((tuple(first), call.args[1]))))
         if head:
             self.grown[call.outs[0]] = Grown(dim, head[0], last)
 
     def reads_all(self, call: Call, found: list) -> bool:
-        """Whether a read returns its whole argument. A read of only new or only old rows is changed
-        to read `tail` or `head`.
+        """Whether a read returns its whole argument. A read of only new or only old rows is changed to read `tail` or
+        `head`.
         """
         x, out = call.args[0], call.outs[0]
         if found == [range(n) for n in x.shape]:
@@ -189,8 +160,8 @@ class Extension:
         return False
 
     def extended(self, call: Call) -> list[Call] | None:
-        """Calls that compute only the new rows of a result and join them with the known first rows;
-        None if the first rows are not known.
+        """Calls that compute only the new rows of a result and join them with the known first rows; None if the first
+        rows are not known.
         """
         x = next((v for v in values_in(call.args) if v in self.grown), None)
         if x is None:
@@ -211,15 +182,9 @@ class Extension:
         return None
 
     def first_rows(self, v: Value, box: Box) -> Value:
-        """The known first rows of a value; for rows that are not known a new value, which matches
-        no earlier call.
-        """
+        """The known first rows of a value; for rows that are not known a new value, which matches no earlier call."""
         [dim] = [d for d, k in enumerate(box) if k != ALL]
-        if (
-            v in self.grown
-            and self.grown[v].dim == dim
-            and self.grown[v].head.shape[dim] == box[dim].stop
-        ):
+        if v in self.grown and self.grown[v].dim == dim and self.grown[v].head.shape[dim] == box[dim].stop:
             return self.grown[v].head
         if v.kind == "constant":
             return self.constant(v._array[box])
@@ -233,19 +198,13 @@ class Extension:
 
     def new_rows(self, b: Builder, v: Value, box: Box) -> Value:
         [dim] = [d for d, k in enumerate(box) if k != ALL]
-        if (
-            v in self.grown
-            and self.grown[v].dim == dim
-            and self.grown[v].head.shape[dim] == box[dim].start
-        ):
+        if v in self.grown and self.grown[v].dim == dim and self.grown[v].head.shape[dim] == box[dim].start:
             return self.grown[v].tail
         if v.kind == "constant":
             return self.constant(v._array[box])
         return b.call(getitem, v, (*box, ...), shape=v._array[box].shape)
 
-    def joined(
-        self, call: Call, dim: int, heads: tuple[Value, ...], tails: tuple[Value, ...]
-    ) -> Iterator[Call]:
+    def joined(self, call: Call, dim: int, heads: tuple[Value, ...], tails: tuple[Value, ...]) -> Iterator[Call]:
         """Join old and new rows, for readers of the whole result."""
         self.pays = self.pays or call.entry in COSTLY_OPS
         for out, head, tail in zip(call.outs, heads, tails):

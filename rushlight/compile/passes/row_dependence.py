@@ -35,15 +35,13 @@ WHOLE: dict[Op | None, Callable[..., Iterable[int]]] = {
 
 
 def part_of(step: Call, box: Box, cut: Cut) -> Call | None:
-    """The call that computes this part of a step's results; None if the op does not work row by
-    row.
-    """
+    """The call that computes this part of a step's results; None if the op does not work row by row."""
     n, args = len(box), None
     touched = [d for d in range(n) if box[d] != ALL]
 
     def taken(v: Value, box: Box) -> Value:
-        """The part of an operand for this part of the result. The operand broadcasts: its
-        dimensions are the last ones, and a dimension of size 1 is kept whole.
+        """The part of an operand for this part of the result. The operand broadcasts: its dimensions are the last ones,
+        and a dimension of size 1 is kept whole.
         """
         key = tuple(
             [
@@ -53,11 +51,7 @@ def part_of(step: Call, box: Box, cut: Cut) -> Call | None:
         )
         return v if all([k == ALL for k in key]) else cut(v, key)
 
-    if (
-        step.entry is not None
-        and step.entry.elementwise
-        or step.runs(shape.to, shape.clone, shape.contiguous)
-    ):
+    if step.entry is not None and step.entry.elementwise or step.runs(shape.to, shape.clone, shape.contiguous):
         args = with_each(step.args, lambda v: taken(v, box))
     elif step.entry in WHOLE and len(step.args[0].shape) == n:
         if not {d % n for d in WHOLE[step.entry](*step.args)} & {*touched}:
@@ -66,20 +60,14 @@ def part_of(step: Call, box: Box, cut: Cut) -> Call | None:
         args = ARGUMENTS[step.entry](step, box, touched, taken)
     if args is None:
         return None
-    outs = [
-        Value(np.broadcast_to(np.zeros((), v.dtype), v._array[box[: len(v.shape)]].shape))
-        for v in step.outs
-    ]
+    outs = [Value(np.broadcast_to(np.zeros((), v.dtype), v._array[box[: len(v.shape)]].shape)) for v in step.outs]
     return Call(step.op, args, tuple(outs), step.line, step.late, step.shares, step.origin)
 
 
 def of_turned(step: Call, box: Box, touched: list[int], cut: Cut) -> tuple:
     """The order of the dimensions is found by running the op on an array whose sizes all differ."""
     x, *settings = step.args
-    order = [
-        size - 1
-        for size in TABLE[step.op].kernel(np.empty(range(1, len(box) + 1)), *settings).shape
-    ]
+    order = [size - 1 for size in TABLE[step.op].kernel(np.empty(range(1, len(box) + 1)), *settings).shape]
     return cut(x, tuple([box[order.index(d)] for d in range(len(box))])), *settings
 
 
@@ -89,15 +77,12 @@ def of_reshaped(step: Call, box: Box, touched: list[int], cut: Cut) -> tuple | N
     lead = max(touched) + 1
     if x.shape[:lead] != out.shape[:lead]:
         return None
-    return cut(x, (*box[:lead], *[ALL] * (len(x.shape) - lead))), (
-        *out._array[box].shape[:lead],
-        *out.shape[lead:],
-    )
+    return cut(x, (*box[:lead], *[ALL] * (len(x.shape) - lead))), (*out._array[box].shape[:lead], *out.shape[lead:])
 
 
 def of_attention(step: Call, box: Box, touched: list[int], cut: Cut) -> tuple | None:
-    """Queries are independent of each other. With a causal mask, query i sees the first i + 1 keys:
-    so a single query, or the first queries of all, need only a prefix of the keys.
+    """Queries are independent of each other. With a causal mask, query i sees the first i + 1 keys: so a single query,
+    or the first queries of all, need only a prefix of the keys.
     """
     (q, k, v, *mask), causal, scale = step.args
     rows = range(q.shape[-2])[box[-2]]
@@ -128,9 +113,7 @@ def of_unbound(step: Call, box: Box, touched: list[int], cut: Cut) -> tuple:
 
 
 def of_read(step: Call, box: Box, touched: list[int], cut: Cut) -> tuple | None:
-    """A part of a part, if the inner read is whole along the dimensions that the outer one
-    restricts.
-    """
+    """A part of a part, if the inner read is whole along the dimensions that the outer one restricts."""
     found, x = places(step), step.args[0]
     if found is None or not step.runs(shape.getitem):
         return None
@@ -157,9 +140,7 @@ ARGUMENTS: dict[Op | None, Callable[..., tuple | None]] = {
 
 
 def places(reader: Call | Store) -> list[int | range] | None:
-    """The index or range that a reader reads in each dimension; None if `reader` is not such a
-    read.
-    """
+    """The index or range that a reader reads in each dimension; None if `reader` is not such a read."""
     x, *settings = reader.args
     if reader.runs(shape.select):
         key = part(settings[0] % len(x.shape), settings[1], None)

@@ -70,9 +70,7 @@ def simplify(graph: Graph) -> None:
 
 
 def last_reads(graph: Graph) -> dict[Value, int]:
-    """The index of the last step that reads each value or a view of it; beyond all steps for
-    outputs.
-    """
+    """The index of the last step that reads each value or a view of it; beyond all steps for outputs."""
     parents, last = parents_of(graph), {}
     for i, step in enumerate(graph.steps):
         for v in values_in(step.args):
@@ -100,17 +98,13 @@ def key(arg: Any) -> Any:
 
 
 def uniform(v: Value) -> Any:
-    """The number that all elements of a constant equal; None if elements differ or `v` is not a
-    constant.
-    """
+    """The number that all elements of a constant equal; None if elements differ or `v` is not a constant."""
     if v.kind != "constant" or v.size == 0 or v.dtype.kind not in "fbi":
         return None
     first = v._array.flat[0]
     if not any(v._array.strides):
         return first
-    same = (v._array == first).all() and (
-        v.dtype.kind != "f" or (np.signbit(v._array) == np.signbit(first)).all()
-    )
+    same = (v._array == first).all() and (v.dtype.kind != "f" or (np.signbit(v._array) == np.signbit(first)).all())
     return first if same else None  # -0.0 is not 0.0
 
 
@@ -122,11 +116,7 @@ def folded(call: Call) -> Value | None:
     array = computed(call)
     v = Value(array, "constant")
     number = uniform(v)
-    v._array = (
-        array.copy()
-        if number is None
-        else np.broadcast_to(np.asarray(number, array.dtype), array.shape)
-    )
+    v._array = array.copy() if number is None else np.broadcast_to(np.asarray(number, array.dtype), array.shape)
     return v
 
 
@@ -144,12 +134,7 @@ def unchanged(call: Call, final: set[Value], views: Container[Value]) -> Value |
     out = call.outs[0]
     if not isinstance(x, Value) or x.dtype != out.dtype:
         return None
-    keeps_order = (
-        is_reshape(call)
-        or call.runs(expand, contiguous)
-        or call.runs(permute)
-        and trivial(call.args[1])
-    )
+    keeps_order = is_reshape(call) or call.runs(expand, contiguous) or call.runs(permute) and trivial(call.args[1])
     if keeps_order and x.shape == out.shape:
         return x
     if call.runs(clone):
@@ -168,9 +153,7 @@ def unchanged(call: Call, final: set[Value], views: Container[Value]) -> Value |
 
 
 def original(x: Value, out: Value, final: set[Value], views: Container[Value]) -> Value | None:
-    """The value that can replace a copy: the original, unless the caller could notice the
-    difference; else None.
-    """
+    """The value that can replace a copy: the original, unless the caller could notice the difference; else None."""
     if out not in final:
         return x if x.kind != "constant" else None
     if x.kind != "call" or x in final or x in views:

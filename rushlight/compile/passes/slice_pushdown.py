@@ -1,24 +1,13 @@
-"""Rows that are not read are not computed: f(x)[:, -1] becomes f(x[:, -1:])[:, 0], if f works row
-by row.
+"""Rows that are not read are not computed: f(x)[:, -1] becomes f(x[:, -1:])[:, 0], if f works row by row.
 
-A language model's next token is read off its last position. All that follows its last attention,
-and of this the last query, then runs for one position: of a GPT of four layers 0.8 of the
-multiplications are left."""
+A language model's next token is read off its last position. All that follows its last attention, and of this the last
+query, then runs for one position: of a GPT of four layers 0.8 of the multiplications are left."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from rushlight.compile.graph import (
-    Call,
-    Graph,
-    Store,
-    Value,
-    is_random,
-    memory_of,
-    substitute,
-    values_in,
-)
+from rushlight.compile.graph import Call, Graph, Store, Value, is_random, memory_of, substitute, values_in
 from rushlight.compile.passes.decompose import Builder
 from rushlight.compile.passes.row_dependence import ALL, Box, part_of, places
 from rushlight.ops.index.along_dim import embedding
@@ -55,9 +44,8 @@ def narrow(graph: Graph) -> None:
 
 
 def asked(step: Any, readers: dict[Value, list], final: set[Value]) -> Box | None:
-    """The part of a step's result that all its readers need, if it is at most half of the result.
-    None for an embedding, which raises an error for an index out of range even in unread rows.
-    """
+    """The part of a step's result that all its readers need, if it is at most half of the result. None for an
+    embedding, which raises an error for an index out of range even in unread rows."""
     out, *others = step.outs or (None,)
     if (
         out is None
@@ -74,9 +62,7 @@ def asked(step: Any, readers: dict[Value, list], final: set[Value]) -> Box | Non
 
 
 def may_copy(step: Any) -> bool:
-    """Whether a step's result is a copy of its argument for some arguments, and a view for
-    others.
-    """
+    """Whether a step's result is a copy of its argument for some arguments, and a view for others."""
     return step.runs(to) or step.entry is not None and "copies" in step.entry.options
 
 
@@ -84,19 +70,15 @@ def box_of(found: list[int | range] | None, shape: tuple) -> Box | None:
     if found is None:
         return None
     whole = [range(k, k + 1) if isinstance(k, int) else k for k in found]
-    return tuple(
-        [ALL if k == range(n) else slice(k.start, k.stop, k.step) for k, n in zip(whole, shape)]
-    )
+    return tuple([ALL if k == range(n) else slice(k.start, k.stop, k.step) for k, n in zip(whole, shape)])
 
 
 def before(step: Call, box: Box) -> Builder | None:
-    """The calls that compute this part of a step's result, the step itself last; None if the op
-    does not work row by row.
+    """The calls that compute this part of a step's result, the step itself last; None if the op does not work row by
+    row.
     """
     b = Builder(step)
-    made = part_of(
-        step, box, lambda v, key: b.call(getitem, v, (*key, ...), shape=v._array[key].shape)
-    )
+    made = part_of(step, box, lambda v, key: b.call(getitem, v, (*key, ...), shape=v._array[key].shape))
     if made is None:
         return None
     b.steps.append(made)

@@ -1,5 +1,5 @@
-"""Split one graph of forward and backward into two; choose the values that the forward saves and
-those that the backward recomputes.
+"""Split one graph of forward and backward into two; choose the values that the forward saves and those that the
+backward recomputes.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from rushlight.ops.shape.views import clone
 def split(graph: Graph, watched: set | None = None) -> tuple[Graph, Graph, list[Value]]:
     """(forward, backward, values of the forward that the backward reads).
 
-    The backward recomputes elementwise values from values in memory: reading memory costs more than
-    arithmetic. It does not recompute from memory that the caller may write to in between
-    (`exposed`), unless eager's backward reads this memory, too (`watched`).
+    The backward recomputes elementwise values from values in memory: reading memory costs more than arithmetic. It does
+    not recompute from memory that the caller may write to in between (`exposed`), unless eager's backward reads this
+    memory, too (`watched`).
     """
     early = [s for s in graph.steps if not s.late]
     late = [s for s in graph.steps if s.late]
@@ -58,8 +58,8 @@ def split(graph: Graph, watched: set | None = None) -> tuple[Graph, Graph, list[
 
 
 def still_known(graph: Graph, exposed: set[Value], kept: set[Value]) -> set[Value]:
-    """The values of the forward that the backward can have: in memory that nobody else may have
-    written to, or computed again from such values."""
+    """The values of the forward that the backward can have: in memory that nobody else may have written to, or computed
+    again from such values."""
     origin = memory_of(graph)
     sound = {v for v in graph.inputs if v not in exposed}
     for s in graph.steps:
@@ -74,9 +74,7 @@ def still_known(graph: Graph, exposed: set[Value], kept: set[Value]) -> set[Valu
 
 
 def handled(graph: Graph) -> Iterator[tuple[Value, tuple]]:
-    """(value, key) for memory that the caller may write to after the forward. The keys survive all
-    passes.
-    """
+    """(value, key) for memory that the caller may write to after the forward. The keys survive all passes."""
     origin = memory_of(graph)
     for v in graph.inputs:
         if v.source[0] in ("argument", "state", "grad"):
@@ -86,15 +84,12 @@ def handled(graph: Graph) -> Iterator[tuple[Value, tuple]]:
 
 
 def written_between(graph: Graph, watched: set[tuple]) -> set[Value]:
-    """The memory that others may write to before the backward runs; without that which eager's
-    backward watches."""
+    """The memory that others may write to before the backward runs; without that which eager's backward watches."""
     return {v for v, key in handled(graph) if key not in watched}
 
 
 def read_late(graph: Graph) -> set[tuple]:
-    """The keys of `handled` memory that the backward reads in the recording: eager would notice a
-    write to it, too.
-    """
+    """The keys of `handled` memory that the backward reads in the recording: eager would notice a write to it, too."""
     origin = memory_of(graph)
     read = {origin.get(v, v) for s in graph.steps if s.late for v in values_in(s.args)}
     return {key for v, key in handled(graph) if v in read}
@@ -108,9 +103,7 @@ def copied(v: Value, step: Call | Store | None, early: list[Call | Store]) -> Va
 
 
 def in_memory(early: list[Call | Store], graph: Graph) -> set[Value]:
-    """Values that the forward stores anyway: results, and operands of steps that are not fused into
-    loops.
-    """
+    """Values that the forward stores anyway: results, and operands of steps that are not fused into loops."""
     origin = memory_of(graph)
     kept = set(graph.results)
     for step in early:
@@ -139,11 +132,7 @@ def second(graph: Graph, steps: list, saved: list[Value]) -> Graph:
     new: list[Call | Store] = [with_values(s, by) for s in steps]
     wrt = [None if v is None else by.get(v, v) for v in graph.wrt]
     reads = {v for s in new for v in values_in(s.args)} | {v for v in wrt if v is not None}
-    return Graph(
-        new,
-        [v for v in by.values() if v.kind == "input" and v in reads],
-        [v for v in wrt if v is not None],
-    )
+    return Graph(new, [v for v in by.values() if v.kind == "input" and v in reads], [v for v in wrt if v is not None])
 
 
 def from_forward(graph: Graph, saved: list[Value]) -> dict[Value, Value]:
@@ -165,18 +154,15 @@ def own_constants(values: Iterable[Value]) -> dict[Value, Value]:
 def with_values(step: Call | Store, by: dict[Value, Value]) -> Call:
     """The same call on other values: `by` has all results, and the arguments that change."""
     outs = tuple([by[v] for v in step.outs])
-    return Call(
-        step.op, replaced(step.args, by), outs, step.line, shares=step.shares, origin=step.origin
-    )
+    return Call(step.op, replaced(step.args, by), outs, step.line, shares=step.shares, origin=step.origin)
 
 
 def without(graph: Graph, absent: set[int], seeds: list[set[int]]) -> tuple[Graph, list[bool]]:
-    """The backward for calls in which the results in `absent` got no gradient, and which of its
-    gradients remain: those to which other results in `seeds` led in the recorded run, if only by
-    zeros (through `floor`), which passes remove.
+    """The backward for calls in which the results in `absent` got no gradient, and which of its gradients remain: those
+    to which other results in `seeds` led in the recorded run, if only by zeros (through `floor`), which passes remove.
 
-    An absent gradient differs from zeros: 0 times the infinite slope of sqrt at 0 is nan. Backward
-    is linear in its seeds, so a step that depends on absent seeds only is left out.
+    An absent gradient differs from zeros: 0 times the infinite slope of sqrt at 0 is nan. Backward is linear in its
+    seeds, so a step that depends on absent seeds only is left out.
     """
     by = {v: Value(v._array, v.kind, v.source) for v in graph.inputs}
     came_in = {v: v.source[1] for v in graph.inputs if v.source[0] == "seed"}
@@ -189,10 +175,7 @@ def without(graph: Graph, absent: set[int], seeds: list[set[int]]) -> tuple[Grap
             nothing.update(s.outs)
             continue
         some.update(s.outs if given & some else ())
-        zeros = {
-            v: Value(np.broadcast_to(np.zeros((), v.dtype), v.shape), "constant")
-            for v in given & nothing
-        }
+        zeros = {v: Value(np.broadcast_to(np.zeros((), v.dtype), v.shape), "constant") for v in given & nothing}
         by |= own_constants(given)
         by.update((v, copy(v)) for v in s.outs)
         left = [v for v in values_in(s.args) if v not in zeros]
@@ -203,14 +186,8 @@ def without(graph: Graph, absent: set[int], seeds: list[set[int]]) -> tuple[Grap
             steps.append(with_values(s, by | zeros))
     there = [not found <= absent for found in seeds]
     by |= own_constants(graph.results)
-    by.update(
-        (v, Value(np.zeros(v.shape, v.dtype), "constant")) for v in graph.results if v in nothing
-    )
-    made = Graph(
-        steps,
-        [by[v] for v in graph.inputs],
-        [by[v] for v, kept in zip(graph.results, there) if kept],
-    )
+    by.update((v, Value(np.zeros(v.shape, v.dtype), "constant")) for v in graph.results if v in nothing)
+    made = Graph(steps, [by[v] for v in graph.inputs], [by[v] for v, kept in zip(graph.results, there) if kept])
     drop_unused(made)
     return made, there
 
@@ -233,8 +210,4 @@ def solid(v: Value, gaps: bool) -> np.ndarray:
     """An array laid out as the value will be. `gaps`: it may be a part of other memory."""
     if gaps and v.shape and v._array.flags.c_contiguous:
         return np.empty((*v.shape[:-1], 2 * v.shape[-1]), v.dtype)[..., ::2]
-    return (
-        v._array
-        if any(v._array.strides) and not v._array.flags.c_contiguous
-        else np.empty(v.shape, v.dtype)
-    )
+    return v._array if any(v._array.strides) and not v._array.flags.c_contiguous else np.empty(v.shape, v.dtype)

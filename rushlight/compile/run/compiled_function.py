@@ -1,5 +1,4 @@
-"""`Compiled`, the result of `rushlight.compile`: a function that is traced, compiled and
-guarded."""
+"""`Compiled`, the result of `rushlight.compile`: a function that is traced, compiled and guarded."""
 
 from __future__ import annotations
 
@@ -38,16 +37,12 @@ MAX_PROGRAMS = 8  # per kind of arguments, as torch's limit of recompilations
 MAX_KINDS = 128
 MAX_TRACES = 24  # traced runs of one kind of arguments that gave no program
 MAX_CHANGING_TRACES = 3  # the same, if each run changed Python state
-COUNTER_VALUES = (
-    4  # a Python number that has had this many values counts something: it becomes an input
-)
-UNREPEATED_VALUES = (
-    8  # a Python number that has had this many values will not have one of them again
-)
+COUNTER_VALUES = 4  # a Python number that has had this many values counts something: it becomes an input
+UNREPEATED_VALUES = 8  # a Python number that has had this many values will not have one of them again
 # a piece with fewer ops on fewer elements is faster uncompiled
-MIN_STEPS, MIN_ELEMENTS = (4, 1 << 12)
-# Programs of a single traced run, none of which the next run confirmed. After that many, the
-# function is called in another way each time: it runs eagerly until two runs agree.
+MIN_STEPS, MIN_ELEMENTS = 4, 1 << 12
+# Programs of a single traced run, none of which the next run confirmed. After that many, the function is called in
+# another way each time: it runs eagerly until two runs agree.
 MAX_UNCONFIRMED = 8
 # after a traced run that made more bytes than this, unused buffers go back to the system
 RELEASE_BYTES = 1 << 25
@@ -69,32 +64,24 @@ class CannotCompile(RuntimeError):
 
 
 class Compiled:
-    """Runs `function`: first eagerly while a tracer watches; then, for arguments of the same kind,
-    as a program.
+    """Runs `function`: first eagerly while a tracer watches; then, for arguments of the same kind, as a program.
 
-    A program is kept only if two traced runs in a row did the same. After each of these two runs
-    the program of that run computes the results again, so the first call returns the same bits as
-    the hundredth. A function that a program cannot reproduce (Python reads numbers, Python state
-    changes in each call) is divided into pieces, or else stays eager."""
+    A program is kept only if two traced runs in a row did the same. After each of these two runs the program of that
+    run computes the results again, so the first call returns the same bits as the hundredth. A function that a program
+    cannot reproduce (Python reads numbers, Python state changes in each call) is divided into pieces, or else stays
+    eager."""
 
-    def __init__(
-        self, function: Callable, fullgraph: bool = False, options: Mapping[str, Any] | None = None
-    ):
+    def __init__(self, function: Callable, fullgraph: bool = False, options: Mapping[str, Any] | None = None):
         self.function, self.fullgraph, self.options = function, fullgraph, dict(options or {})
         self.programs: dict[Any, list[Program]] = {}
         self.last: dict[Any, Outline] = {}
         # kind of arguments without a program -> the number of traced runs
         self.tries: dict[Any, int] = {}
-        self.given_up = (
-            ""  # why there will be no program of the whole function; "" while there may be one
-        )
-        self.pieces: Pieces | None = (
-            None  # the function divided at graph breaks: runs once `given_up` is set
-        )
+        self.given_up = ""  # why there will be no program of the whole function; "" while there may be one
+        self.pieces: Pieces | None = None  # the function divided at graph breaks: runs once `given_up` is set
         # the values that each Python number among the arguments has had
         self.numbers: dict[Any, set] = {}
-        # Python state that each run changes: the next call looks for the statement
-        # (compile/capture/mutation_probe.py)
+        # Python state that each run changes: the next call looks for the statement (compile/capture/mutation_probe.py)
         self.probing = ""
         # the function that this is a piece of
         self.part_of: Callable[[], Compiled | None] = lambda: None
@@ -110,9 +97,7 @@ class Compiled:
         self.lock = Lock()
         # program -> its fast call (compile/run/fast_call.py)
         self.entries: dict[Program, Callable[[tuple], Any] | None] = {}
-        self.enter: Callable[[tuple], Any] | None = (
-            None  # the fast call of the program that ran last
-        )
+        self.enter: Callable[[tuple], Any] | None = None  # the fast call of the program that ran last
         if hasattr(function, "__code__"):
             update_wrapper(self, function)
         EVERYONE.add(self)
@@ -159,21 +144,14 @@ class Compiled:
                         return result
             if "recompile" in STANCE[0] and kind not in self.last:
                 return self.refused(args, kwargs)
-            return (
-                self.probed(others, args, kwargs)
-                if self.probing
-                else self.watched(kind, flat, others, args, kwargs)
-            )
+            return self.probed(others, args, kwargs) if self.probing else self.watched(kind, flat, others, args, kwargs)
         finally:
             self.lock.release()
 
     def refused(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """A call without a program under a stance that forbids compiling. RuntimeError under
-        `fail_on_recompile`."""
+        """A call without a program under a stance that forbids compiling. RuntimeError under `fail_on_recompile`."""
         if STANCE[0] == "fail_on_recompile":
-            raise RuntimeError(
-                f"Detected recompile when torch.compile stance is 'fail_on_recompile': {self.name}"
-            )
+            raise RuntimeError(f"Detected recompile when torch.compile stance is 'fail_on_recompile': {self.name}")
         return self.function(*args, **kwargs)
 
     def way_to(self, program: Program, args: tuple) -> Callable[[tuple], Any] | None:
@@ -191,11 +169,8 @@ class Compiled:
             self.tries.clear()
             self.given_up, self.enter, self.pieces, self.probing = "", None, None, ""
 
-    def watched(
-        self, kind: Any, flat: list[Any], others: list[Any], args: tuple, kwargs: dict
-    ) -> Any:
-        """Run the function eagerly under a tracer, and make a program if this run and the last run
-        did the same."""
+    def watched(self, kind: Any, flat: list[Any], others: list[Any], args: tuple, kwargs: dict) -> Any:
+        """Run the function eagerly under a tracer, and make a program if this run and the last run did the same."""
         before = Snapshot(self.function, others)
         last = self.last.pop(kind, None) or self.known_outline(kind)
         try:
@@ -204,10 +179,7 @@ class Compiled:
             self.give_up("uses sparse tensors, which are no part of programs")
             return self.function(*args, **kwargs)
         draws = Draws()
-        grads = [
-            (source, find(source, flat), find(source, flat)._grad)
-            for source in everyone(flat, before)
-        ]
+        grads = [(source, find(source, flat), find(source, flat)._grad) for source in everyone(flat, before)]
         given = [*contents((args, kwargs))]
         with entered(flat) as cut, draws:
             nodes = [(t, t._node, t._array) for t in (*flat, *before.tensors.values())]
@@ -223,9 +195,7 @@ class Compiled:
             if problem is None:
                 cut()
                 try:
-                    outline = Outline(
-                        tracer, result, flat, grads, before, Snapshot(self.function, others)
-                    )
+                    outline = Outline(tracer, result, flat, grads, before, Snapshot(self.function, others))
                 except Exception as error:
                     # no program can do the run: results or state that cannot be made again
                     refused = isinstance(error, (TypeError, NoArray))
@@ -245,11 +215,8 @@ class Compiled:
             self.count(args, kwargs)
         return result
 
-    def in_its_place(
-        self, run: EagerRun, kind: Any, last: Outline | None, problem: str | None, call: tuple
-    ) -> Any:
-        """The result of a program of the run, in place of the run's; the run's, if there is no
-        program."""
+    def in_its_place(self, run: EagerRun, kind: Any, last: Outline | None, problem: str | None, call: tuple) -> Any:
+        """The result of a program of the run, in place of the run's; the run's, if there is no program."""
         try:
             program = self.consider(kind, run, last, problem)
             return run.result if program is None else run.replaced_by(program, call)
@@ -267,8 +234,8 @@ class Compiled:
     def count(self, args: tuple, kwargs: dict) -> None:
         """Divide the function if a Python number among its arguments changes in each call.
 
-        Only if no op depends on the number; for a float (a weight, a noise level) also if ops do,
-        since a program for one value of the float would hardly be used again."""
+        Only if no op depends on the number; for a float (a weight, a noise level) also if ops do, since a program for
+        one value of the float would hardly be used again."""
         for key, value in (*enumerate(args), *kwargs.items()):
             if type(value) in (int, float) and not self.given_up:
                 seen = self.numbers.setdefault(key, set())
@@ -280,8 +247,7 @@ class Compiled:
                     self.give_up(why, (), [key], False)
 
     def probed(self, others: list[Any], args: tuple, kwargs: dict) -> Any:
-        """Run the function eagerly with a probe, and divide it at the statements that change Python
-        state."""
+        """Run the function eagerly with a probe, and divide it at the statements that change Python state."""
         probe = Probe(self.function, others)
         why, self.probing = self.probing, ""
         result = probe.run(args, kwargs)
@@ -289,15 +255,9 @@ class Compiled:
             self.give_up(why)
         return result
 
-    def consider(
-        self,
-        kind: Any,
-        run: EagerRun,
-        last: Outline | None,
-        problem: str | None,
-    ) -> Program | None:
-        """After a traced run: make a program, or wait for the next run, or give up. Returns the
-        program of this run, if there is one that computes what the run did."""
+    def consider(self, kind: Any, run: EagerRun, last: Outline | None, problem: str | None) -> Program | None:
+        """After a traced run: make a program, or wait for the next run, or give up. Returns the program of this run, if
+        there is one that computes what the run did."""
         tries = self.tries[kind] = self.tries.get(kind, 0) + 1
         outline, mixed, early = run.outline, run.draws.mixed, self.early.pop(kind, None)
         if outline is None:
@@ -324,22 +284,14 @@ class Compiled:
         if tries == MAX_CHANGING_TRACES and outline.moved:
             self.probing = problem or outline.moved
         elif tries >= MAX_TRACES or len(self.tries) + len(self.programs) > MAX_KINDS:
-            self.give_up(
-                problem
-                or "is called in another way each time: other shapes, dtypes or Python values"
-            )
+            self.give_up(problem or "is called in another way each time: other shapes, dtypes or Python values")
         return program
 
-    def keep(
-        self, kind: Any, run: EagerRun, outline: Outline, last: Outline, early: Program | None
-    ) -> Program | None:
-        """Make a program from two traced runs that did the same, and verify it against the last
-        run."""
+    def keep(self, kind: Any, run: EagerRun, outline: Outline, last: Outline, early: Program | None) -> Program | None:
+        """Make a program from two traced runs that did the same, and verify it against the last run."""
         self.unconfirmed = 0
         programs, fixed = self.programs.setdefault(kind, []), outline.fixed(last)
-        for general in [
-            p for p in programs if p.outline is last and len(p.identical) > len(fixed) and p.holds()
-        ]:
+        for general in [p for p in programs if p.outline is last and len(p.identical) > len(fixed) and p.holds()]:
             # the program was made for these very tensors; the trace holds for others, too
             general.identical = fixed
             self.entries.pop(general, None)
@@ -363,9 +315,7 @@ class Compiled:
             self.last[kind] = outline
             return None
         if wrong:
-            self.give_up(
-                f"gave other numbers as a program than as it is ({wrong}); please report this"
-            )
+            self.give_up(f"gave other numbers as a program than as it is ({wrong}); please report this")
             return None
         outline.let_go()
         program.identical = fixed
@@ -374,13 +324,13 @@ class Compiled:
         return program
 
     def may_keep(self, program: Program) -> bool:
-        """Whether the program does what the caller needs: not if the results are differentiated
-        twice, and the program writes to memory or draws random numbers."""
+        """Whether the program does what the caller needs: not if the results are differentiated twice, and the program
+        writes to memory or draws random numbers."""
         return not (self.twice.seen and program.live and not program.repeatable)
 
     def made(self, run: EagerRun, outline: Outline) -> tuple[Program | None, str]:
-        """(a program of a traced run, how its results differ from the run's). No program if the
-        run's results are differentiated twice, and a program could not do that."""
+        """(a program of a traced run, how its results differ from the run's). No program if the run's results are
+        differentiated twice, and a program could not do that."""
         much = sum(v._array.nbytes for s in outline.graph.steps for v in s.outs) >= RELEASE_BYTES
         if much:  # free the memory of the traced runs before the program allocates
             give_back()
@@ -405,12 +355,9 @@ class Compiled:
         return self if instance is None else MethodType(self, instance)
 
     def __reduce__(self) -> Any:
-        """Pickle a decorated function by its name, others by function and options. Programs are not
-        pickled."""
+        """Pickle a decorated function by its name, others by function and options. Programs are not pickled."""
         f = self.function
-        named = getattr(
-            sys.modules.get(getattr(f, "__module__", "")), getattr(f, "__qualname__", ""), None
-        )
+        named = getattr(sys.modules.get(getattr(f, "__module__", "")), getattr(f, "__qualname__", ""), None)
         return f.__qualname__ if named is self else (Compiled, (f, self.fullgraph, self.options))
 
     def __deepcopy__(self, memo: dict) -> Compiled:
@@ -428,15 +375,9 @@ class Compiled:
         return getattr(self.function, "__qualname__", type(self.function).__name__)
 
     def divide(
-        self,
-        why: str,
-        stops: Iterable,
-        places: Iterable = (),
-        counters: Iterable = (),
-        plain: bool = True,
+        self, why: str, stops: Iterable, places: Iterable = (), counters: Iterable = (), plain: bool = True
     ) -> bool:
-        """Divide the function into compiled pieces between its graph breaks `stops`. False if that
-        is impossible."""
+        """Divide the function into compiled pieces between its graph breaks `stops`. False if that is impossible."""
 
         def piece(function: Callable) -> Compiled:
             made = Compiled(function, options=self.options)
@@ -459,8 +400,7 @@ class Compiled:
         self.entries.clear()
 
     def parts(self) -> list[Compiled]:
-        """All functions that may have programs: this function, or the pieces of a divided
-        function."""
+        """All functions that may have programs: this function, or the pieces of a divided function."""
         return [part for part in self.whole() if part.pieces is None]
 
     def whole(self) -> Iterator[Compiled]:
@@ -476,17 +416,14 @@ class Compiled:
         inside_known = len(self.pieces.inside) >= min(self.pieces.entered, 1)
         return inside_known and all([p.never_compiled() for p in self.pieces.parts])
 
-    def give_up(
-        self, why: str, stops: Iterable = (), counters: Iterable = (), plain: bool = True
-    ) -> None:
+    def give_up(self, why: str, stops: Iterable = (), counters: Iterable = (), plain: bool = True) -> None:
         """Run eagerly from now on, if possible with compiled pieces; else warn once."""
         if not self.divide(why, stops, (), counters, plain):
             self.stop(why)
             self.tell()
 
     def tell(self) -> None:
-        """Warn that the function runs eagerly, and why. A piece warns only if no piece of the whole
-        has a program."""
+        """Warn that the function runs eagerly, and why. A piece warns only if no piece of the whole has a program."""
         whole = self.part_of()
         if whole is not None:
             return whole.tell() if whole.never_compiled() else None
@@ -516,8 +453,7 @@ def obstacle(tracer: Tracer, before: Snapshot, draws: Draws, given: list, now: A
 def changed(tracer: Tracer, nodes: list[tuple], default: Any) -> str | None:
     """What the run has changed and no program can change, or None.
 
-    Before the run: `nodes`, (tensor, node, array) of each tensor; `default`, the default dtype.
-    """
+    Before the run: `nodes`, (tensor, node, array) of each tensor; `default`, the default dtype."""
     for t, node, _ in nodes:
         if t._node is not node and (node is None or t._node is None or not node.leaf):
             return "changes the history of a tensor that it has not made"

@@ -1,5 +1,4 @@
-"""`OptimizedModule`, the result of `rushlight.compile(module)`: wraps the module as its child
-`_orig_mod`."""
+"""`OptimizedModule`, the result of `rushlight.compile(module)`: wraps the module as its child `_orig_mod`."""
 
 from __future__ import annotations
 
@@ -11,11 +10,10 @@ from rushlight.nn.module import Module
 
 
 class OptimizedModule(Module):
-    """A module that runs compiled. Its only child `_orig_mod` is the original module, with its
-    parameters and modes.
+    """A module that runs compiled. Its only child `_orig_mod` is the original module, with its parameters and modes.
 
-    As torch's: names in `state_dict()` begin with `_orig_mod.`; attributes are read from and set on
-    the original module. Hooks registered here run around the compiled call.
+    As torch's: names in `state_dict()` begin with `_orig_mod.`; attributes are read from and set on the original
+    module. Hooks registered here run around the compiled call.
 
     >>> fast = rushlight.compile(rushlight.nn.Linear(2, 1))
     >>> list(fast.state_dict()), fast.in_features

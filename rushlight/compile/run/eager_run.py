@@ -1,8 +1,8 @@
 """An eager run that a tracer has watched, and its replacement by the program that was made from it.
 
-The program's last bits differ from eager's: its loops round in another way. If the first calls
-returned eager's results, the bits would depend on how often the function was called, and a training
-that is stopped and resumed would not be the same to the bit."""
+The program's last bits differ from eager's: its loops round in another way. If the first calls returned eager's
+results, the bits would depend on how often the function was called, and a training that is stopped and resumed would
+not be the same to the bit."""
 
 from __future__ import annotations
 
@@ -20,18 +20,12 @@ from rushlight.compile.run.program import OTHER_LAYOUT, RUN_EAGERLY, Program
 class EagerRun:
     """A run of a function: the result, and the memory, gradients and random numbers that changed.
 
-    `outline`: the run's summary, None if no program can do what the run did. `flat`: the tensors
-    among the arguments. `grads`: (source, tensor, its `.grad` before the run) of each tensor.
-    `draws`: the random numbers that the run has drawn."""
+    `outline`: the run's summary, None if no program can do what the run did. `flat`: the tensors among the arguments.
+    `grads`: (source, tensor, its `.grad` before the run) of each tensor. `draws`: the random numbers that the run has
+    drawn."""
 
     def __init__(
-        self,
-        result: Any,
-        outline: Outline | None,
-        flat: list[Any],
-        grads: list[tuple],
-        draws: Draws,
-        tracer: Tracer,
+        self, result: Any, outline: Outline | None, flat: list[Any], grads: list[tuple], draws: Draws, tracer: Tracer
     ):
         self.result, self.outline, self.flat, self.draws = result, outline, flat, draws
         self.tracer, self.grads = tracer, grads
@@ -39,8 +33,7 @@ class EagerRun:
         self.live = [] if outline is None else outline.waiting
 
     def differs_from(self, program: Program) -> str:
-        """The first difference between a program's results and those of the run, in words; "" if
-        there is none."""
+        """The first difference between a program's results and those of the run, in words; "" if there is none."""
         assert self.outline is not None
         expected, old = self.outline.expected, self.memory_before()
         with self.draws.again() as drawn:
@@ -52,8 +45,7 @@ class EagerRun:
         return wrong
 
     def memory_before(self) -> dict:
-        """{source: array} before the run: copies of what the run has written to; the gradients of
-        the leaves."""
+        """{source: array} before the run: copies of what the run has written to; the gradients of the leaves."""
         old = dict(self.tracer.overwritten)
         for (_, what), _, g in self.grads:
             if g is not None:
@@ -61,18 +53,16 @@ class EagerRun:
         return old
 
     def replaced_by(self, program: Program, call: tuple) -> Any:
-        """Undo the run's changes, and run the program instead. Returns the program's result; the
-        run's, if the program does not take these arguments.
+        """Undo the run's changes, and run the program instead. Returns the program's result; the run's, if the program
+        does not take these arguments.
 
-        `call`: (function, args, kwargs). For the second derivative of a program that writes to
-        memory or draws random numbers, the run's graph takes its place: to run the function again
-        would repeat the writes."""
+        `call`: (function, args, kwargs). For the second derivative of a program that writes to memory or draws random
+        numbers, the run's graph takes its place: to run the function again would repeat the writes."""
         again = call if program.repeatable else self.live
         tracer = self.tracer
         # (array, its elements before the run, its elements after the run)
         memory = [
-            (array, tracer.overwritten[source], array.copy("K"))
-            for source, array in tracer.overwritten_arrays.items()
+            (array, tracer.overwritten[source], array.copy("K")) for source, array in tracer.overwritten_arrays.items()
         ]
         grads = [(t, g, t._grad) for _, t, g in self.grads if t._grad is not g]
         put_back(memory, grads, before=True)

@@ -1,9 +1,7 @@
-"""The fast call of a program: one generated function, specialized to the arguments of a call that
-has just succeeded.
+"""The fast call of a program: one generated function, specialized to the arguments of a call that has just succeeded.
 
-The function checks that arguments, guards and state are as in that call. If so it runs the program
-and returns the results; else it returns MISSED without side effects, and `Compiled.long_way`
-handles the call.
+The function checks that arguments, guards and state are as in that call. If so it runs the program and returns the
+results; else it returns MISSED without side effects, and `Compiled.long_way` handles the call.
 
     def enter(args):
         if len(args) != 2: return MISSED
@@ -41,21 +39,15 @@ MAX_ARGUMENTS = 8  # functions with more arguments have no fast call
 BACK = "return MISSED"
 
 
-def entry(
-    program: Program, args: tuple, lock: Lock, precision: Callable[[], Any]
-) -> Callable[[tuple], Any] | None:
-    """The fast call of a program that has just run with `args`; None if these arguments are not
-    supported.
+def entry(program: Program, args: tuple, lock: Lock, precision: Callable[[], Any]) -> Callable[[tuple], Any] | None:
+    """The fast call of a program that has just run with `args`; None if these arguments are not supported.
 
-    `lock` is held while the fast call runs; `precision()` is the dtype of an `autocast` around the
-    call."""
+    `lock` is held while the fast call runs; `precision()` is the dtype of an `autocast` around the call."""
     if (
         len(args) > MAX_ARGUMENTS
         or program.live
         or not all(
-            isinstance(a, (Tensor, *PLAIN))
-            and type(a) is not slice
-            and not (isinstance(a, Tensor) and a.__dict__)
+            isinstance(a, (Tensor, *PLAIN)) and type(a) is not slice and not (isinstance(a, Tensor) and a.__dict__)
             for a in args
         )
     ):
@@ -115,8 +107,7 @@ def surroundings() -> list[str]:
 
 
 class Writer:
-    """Writes the lines that depend on the program. `names`: the globals of the text, filled by the
-    writer."""
+    """Writes the lines that depend on the program. `names`: the globals of the text, filled by the writer."""
 
     def __init__(self, program: Program, args: tuple, names: dict[str, Any]):
         self.program, self.args, self.names = program, args, names
@@ -144,20 +135,13 @@ class Writer:
                 f"x{i}.strides != {x.strides}",
                 f"a{i}._node is not None"
                 if a._node is None
-                else (
-                    f"a{i}._node is None or a{i}._node.leaf is not {a._node.leaf} or "
-                    f"a{i}._node.hooks is not None"
-                ),
+                else (f"a{i}._node is None or a{i}._node.leaf is not {a._node.leaf} or a{i}._node.hooks is not None"),
                 f"a{i}.__dict__",
                 f"a{i}._grad is {'not ' * (a._grad is None)}None",
             ]
             tests += [f"x{i} is {'not ' * (other is x)}{name}" for name, other in seen]
             tests += [f"not x{i}.flags.writeable"] * (i in written)
-            lines += [
-                f"if type(a{i}) is not T{i}: {BACK}",
-                f"x{i} = a{i}._array",
-                f"if {' or '.join(tests)}: {BACK}",
-            ]
+            lines += [f"if type(a{i}) is not T{i}: {BACK}", f"x{i} = a{i}._array", f"if {' or '.join(tests)}: {BACK}"]
             seen.append((f"x{i}", x))
         for k, t in self.program.identical:
             self.names[f"I{k}"] = t
@@ -177,10 +161,7 @@ class Writer:
     def state(self) -> list[str]:
         """The tests of the guards, then the lines that fetch the arrays that the program reads."""
         part, given = self.program.forward, self.program.given_in
-        lines, arrays = (
-            [f"if not holds(): {BACK}"],
-            ", ".join(f"s{i}" for i in range(len(part.sources))),
-        )
+        lines, arrays = [f"if not holds(): {BACK}"], ", ".join(f"s{i}" for i in range(len(part.sources)))
         if self.program.numbers:
             lines.append(f"if not all(n.agrees() for n in numbers): {BACK}")
         lines += [f"s{i} = {self.tensor(source)}._array" for i, source in enumerate(part.sources)]
@@ -190,20 +171,12 @@ class Writer:
         lines.append(f"views = part._views\nif views is None: {BACK}")
         if given:
             outside = [f"id(s{i}) in part.state" for i in given]
-            doubt = [
-                "program.seen is not views",
-                "program.loose",
-                *(f"s{i}.base is not None" for i in given),
-            ]
-            lines.append(
-                f"if {' or '.join(outside)} or ({' or '.join(doubt)}) and not apart([{arrays}]): "
-                f"{BACK}"
-            )
+            doubt = ["program.seen is not views", "program.loose", *(f"s{i}.base is not None" for i in given)]
+            lines.append(f"if {' or '.join(outside)} or ({' or '.join(doubt)}) and not apart([{arrays}]): {BACK}")
         return [line for text in lines for line in text.split("\n")]
 
     def outcome(self) -> list[str]:
-        """The lines that run the program, log its writes, and make tensors of gradients and
-        results."""
+        """The lines that run the program, log its writes, and make tensors of gradients and results."""
         program = self.program
         arrays = "".join(f"s{i}, " for i in range(len(program.forward.sources)))
         # frees the memory of old gradients
@@ -226,9 +199,7 @@ class Writer:
             ]
         k = 0
         for leaf, given in program.leaves:
-            lines.append(
-                f"{self.tensor(leaf)}._grad = {f'from_array(grads[{k}])' if given else None}"
-            )
+            lines.append(f"{self.tensor(leaf)}._grad = {f'from_array(grads[{k}])' if given else None}")
             k += given
         kind, what = program.plan
         if kind != "tensor":

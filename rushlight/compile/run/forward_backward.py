@@ -1,5 +1,5 @@
-"""The backward part of a program, which the caller may run later: its node, and variants for some
-of several results."""
+"""The backward part of a program, which the caller may run later: its node, and variants for some of several
+results."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ from rushlight.core.tensor import Tensor, from_array, writes_of
 
 
 class Kept:
-    """The saved inputs of a compiled function. The node checks their versions itself: a backward
-    may read some only."""
+    """The saved inputs of a compiled function. The node checks their versions itself: a backward may read some only."""
 
     __slots__ = ("tensors",)
 
@@ -55,16 +54,14 @@ class Twice:
 class Subsets:
     """Backward parts for some of several results, made on first use."""
 
-    def __init__(
-        self, late: Graph, part: Callable[[Graph], Any], results: int, given: list[set[int] | None]
-    ):
+    def __init__(self, late: Graph, part: Callable[[Graph], Any], results: int, given: list[set[int] | None]):
         self.late, self.part = outline(late) if results > 1 else Graph(), part
         self.seeds = [seeds for seeds in given if seeds is not None]
         self.known: dict[frozenset[int], tuple[Any, list[bool], list[int]]] = {}
 
     def of(self, absent: set[int], whole: Any) -> tuple[Any, list[bool], list[int]]:
-        """(the part without gradients of the results in `absent`, which inputs get a gradient, the
-        positions of the part's inputs among those of `whole`)."""
+        """(the part without gradients of the results in `absent`, which inputs get a gradient, the positions of the
+        part's inputs among those of `whole`)."""
         key = frozenset(absent)
         if key not in self.known:
             graph, there = without(self.late, absent, self.seeds)
@@ -79,8 +76,8 @@ class CompiledFunctionBackward(Node):
     """The node of a compiled function's results: its rule runs the program's backward part."""
 
     __slots__ = ("call",)
-    # (how to run the function again: (function, args, kwargs), or the results of its eager run with
-    # their graph; the tensors that the function was given)
+    # (how to run the function again: (function, args, kwargs), or the results of its eager run with their graph; the
+    # tensors that the function was given)
     call: tuple
 
     def arrays(self, g: Any) -> list:
@@ -95,11 +92,7 @@ class CompiledFunctionBackward(Node):
             inputs = [inputs[i] for i in places]
         if clock.last_write > self.seq:
             for t in inputs:
-                if (
-                    t is not None
-                    and (writes := t._root._writes) is not None
-                    and writes.stamp > self.seq
-                ):
+                if t is not None and (writes := t._root._writes) is not None and writes.stamp > self.seq:
                     raise overwritten(self, writes, "an input", t._array.shape)
         arrays = [
             np.ascontiguousarray(came[what]).reshape(shapes[what][0])
@@ -110,19 +103,12 @@ class CompiledFunctionBackward(Node):
             for (kind, what), t in zip(part.sources, inputs)
         ]
         if not part.fits(arrays):
-            raise RuntimeError(
-                explain(
-                    "an input of a compiled function has changed its shape or dtype since forward"
-                )
-            )
+            raise RuntimeError(explain("an input of a compiled function has changed its shape or dtype since forward"))
         found, left = iter(part.run(arrays)[0]), iter(there or [True] * len(program.given))
-        return [
-            next(found) if given is not None and next(left) else None for given in program.given
-        ]
+        return [next(found) if given is not None and next(left) else None for given in program.given]
 
     def tensors(self, g: Any) -> list:
-        """The gradients, recorded: runs the function again, eagerly. RuntimeError if that would
-        have side effects."""
+        """The gradients, recorded: runs the function again, eagerly. RuntimeError if that would have side effects."""
         given = g if isinstance(g, dict) else {0: g}
         if not mode().grad:  # not recorded: the caller needs ops on new arrays
             found = self.arrays({k: t._array for k, t in given.items()})
@@ -140,11 +126,8 @@ class CompiledFunctionBackward(Node):
         ):
             raise RuntimeError(
                 explain(
-                    "a compiled function cannot be differentiated twice if it writes to memory or "
-                    "draws "
-                    "random numbers",
-                    "call the original function if create_graph=True is needed, or "
-                    "compile the whole step",
+                    "a compiled function cannot be differentiated twice if it writes to memory or draws random numbers",
+                    "call the original function if create_graph=True is needed, or compile the whole step",
                 )
             )
         function, args, kwargs = call
@@ -155,10 +138,7 @@ class CompiledFunctionBackward(Node):
             return 0, False
 
         hooked = [t._node for t in ins if t._node is not None and t._node.hooks is not None]
-        with (
-            entered(arguments) as cut,
-            unhooked(hooked),
-        ):  # the engine runs the hooks, and goes on below the arguments
+        with entered(arguments) as cut, unhooked(hooked):  # the engine runs the hooks, and goes on below the arguments
             planned(function(*args, **kwargs), arguments, program.outline.before.tensors, numbered)
             outs = [outs[program.live[k]] for k in given]
             cut()

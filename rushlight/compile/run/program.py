@@ -1,5 +1,4 @@
-"""A compiled run: the text, the arrays that the text reads, the side effects (writes, gradients,
-random numbers)."""
+"""A compiled run: the text, the arrays that the text reads, the side effects (writes, gradients, random numbers)."""
 
 from __future__ import annotations
 
@@ -45,25 +44,19 @@ OTHER_LAYOUT, RUN_EAGERLY = object(), object()
 class Part:
     """One graph as a generated function: `run(arrays)` returns its results and gradients."""
 
-    def __init__(
-        self, graph: Graph, title: str, fuse: bool, threads: bool, mark: str = "", like: Any = None
-    ):
+    def __init__(self, graph: Graph, title: str, fuse: bool, threads: bool, mark: str = "", like: Any = None):
         self.mark, self.sources = mark, [v.source for v in graph.inputs]
         self.layouts = [layout(v._array) for v in graph.inputs]
         targets = {s.target for s in graph.steps if isinstance(s, Store)}
         # the inputs that the program writes to
         self.owned = [i for i, v in enumerate(graph.inputs) if v in targets]
-        self.shares_written = (
-            False  # whether an input that is written shares memory with another reachable tensor
-        )
+        self.shares_written = False  # whether an input that is written shares memory with another reachable tensor
         names = [f"{mark}{LETTER[v.source[0]]}{i}" for i, v in enumerate(graph.inputs)]
         lowering = Lowering(graph, title, names, fuse, threads, mark, like)
         self.parts, self.joined = lowering.parts, bool(lowering.joints.texts)
         # functions that allocate the results
         self.new = [
-            partial(
-                memory.take if n * dtype.itemsize >= MIN_ARRAY_BYTES else np.empty, shape, dtype
-            )
+            partial(memory.take if n * dtype.itemsize >= MIN_ARRAY_BYTES else np.empty, shape, dtype)
             for shape, dtype in lowering.new
             for n in [math.prod(shape)]
         ]
@@ -75,15 +68,10 @@ class Part:
         self.asking = [
             name
             for name in self.call.__code__.co_names
-            if hasattr(self.names.get(name), "overloads")
-            and f"in_parts({name}," not in lowering.text
+            if hasattr(self.names.get(name), "overloads") and f"in_parts({name}," not in lowering.text
         ]
         self.lowering: Lowering | None = lowering
-        self.items, self.leases, self.size = (
-            lowering.report,
-            lowering.plan.leases,
-            lowering.plan.size,
-        )
+        self.items, self.leases, self.size = lowering.report, lowering.plan.leases, lowering.plan.size
         self.inputs = [(v.name, kind(v)) for v in graph.inputs]
         self.observed = lowering.watched("seen")
         self.made = [v.name for v in graph.outputs()]
@@ -94,9 +82,7 @@ class Part:
         kinds = [kind for kind, _ in self.sources]
         self.watched = [i for i, kind in enumerate(kinds) if kind in ("state", "grad")]
         self.bound = [i for i, kind in enumerate(kinds) if kind == "state"]
-        self.passing = {
-            i for i in self.watched if kinds[i] == "grad" and {*self.owned} <= {*self.watched} - {i}
-        }
+        self.passing = {i for i in self.watched if kinds[i] == "grad" and {*self.owned} <= {*self.watched} - {i}}
 
     def run(self, arrays: list[np.ndarray]) -> tuple[list, list]:
         """The results and the gradients."""
@@ -112,8 +98,7 @@ class Part:
         return found
 
     def failed(self, error: Exception) -> bool:
-        """Whether a run that raised this error had no side effects: then the function can run
-        eagerly instead.
+        """Whether a run that raised this error had no side effects: then the function can run eagerly instead.
 
         Otherwise adds the user's line to the error.
         """
@@ -125,9 +110,7 @@ class Part:
         line = "" if at is None else linecache.getline(code.co_filename, at.tb_lineno).strip()  # type: ignore[union-attr]
         if not line:
             return False
-        last = max(
-            [i for i, item in enumerate(self.items) if line in item.text.split("; ")], default=-1
-        )
+        last = max([i for i, item in enumerate(self.items) if line in item.text.split("; ")], default=-1)
         if last >= 0 and not any(
             op == "store" or op in TABLE and "random" in TABLE[op].options
             for item in self.items[: last + 1]
@@ -139,41 +122,33 @@ class Part:
         return False
 
     def undo(self) -> None:
-        """Make calls that raise an error undo their side effects: for functions that may catch the
-        error."""
+        """Make calls that raise an error undo their side effects: for functions that may catch the error."""
         self.call, self.undoes = partial(undone, self.call, self.owned), True
 
     def settle(self) -> None:
         """Call loops without Numba's dispatch on argument types, which costs time per array.
 
-        Safe after the first run: `fits` and the signature of the arguments guarantee the same
-        types."""
+        Safe after the first run: `fits` and the signature of the arguments guarantee the same types."""
         for name in self.asking:
             if len(self.names[name].overloads) == 1:
                 [known] = self.names[name].overloads.values()
                 self.names[name] = known.entry_point
 
-    def trial(
-        self, replay: Replay, arrays: list[np.ndarray], written: list[np.ndarray]
-    ) -> tuple[list, list]:
-        """`run` with each step compared with eager's. Raises Mismatch. `written`: the arrays with
-        those that the program writes to replaced by copies."""
+    def trial(self, replay: Replay, arrays: list[np.ndarray], written: list[np.ndarray]) -> tuple[list, list]:
+        """`run` with each step compared with eager's. Raises Mismatch. `written`: the arrays with those that the
+        program writes to replaced by copies."""
         low = self.lowering
         assert low is not None
-        checker = Checker(
-            low.graph, low.items, [made for _, made in low.probes], low.plan.ends, arrays, replay
-        )
-        made = self.under(checker, "check")(
-            self.new, *written, *self.bind(*[written[i] for i in self.bound])
-        )
+        checker = Checker(low.graph, low.items, [made for _, made in low.probes], low.plan.ends, arrays, replay)
+        made = self.under(checker, "check")(self.new, *written, *self.bind(*[written[i] for i in self.bound]))
         checker.leave()
         return made
 
     def rehearse(self, arrays: list[np.ndarray], apart: bool) -> tuple[list, list]:
         """`run` on other arrays, before the first call, to compile the loops.
 
-        `apart`: run joined statements one by one, as `trial` does. Otherwise the arena is filled
-        with nan bytes first, so that a read of unwritten memory shows."""
+        `apart`: run joined statements one by one, as `trial` does. Otherwise the arena is filled with nan bytes first,
+        so that a read of unwritten memory shows."""
         if not apart:
             self.names[f"{self.mark}place"](0, (self.size,), "uint8").fill(255)
         call = self.under(lambda *made: None, "rehearsal") if apart else self.call
@@ -195,8 +170,7 @@ class Part:
         return partial(define(self.observed, "watched", names, f"program, {name}"), observer)
 
     def fits(self, arrays: list[np.ndarray]) -> bool:
-        """Whether the arrays have the layouts of the traced ones. Arguments do, by their
-        signature."""
+        """Whether the arrays have the layouts of the traced ones. Arguments do, by their signature."""
         known = self.known
         for i in self.watched:
             if arrays[i] is not known[i]:
@@ -223,29 +197,18 @@ LETTER = {"argument": "arg", "state": "p", "number": "n", "grad": "grad", "seed"
 
 
 class Program:
-    """A compiled run. `source`: its text. `run(arguments)`: does what the traced run did, on other
-    numbers.
+    """A compiled run. `source`: its text. `run(arguments)`: does what the traced run did, on other numbers.
 
-    `plan`: how to build the function's result from arrays (compile/guards/pytree_signature.py).
-    `holds()`: whether all guards hold."""
+    `plan`: how to build the function's result from arrays (compile/guards/pytree_signature.py). `holds()`: whether all
+    guards hold."""
 
-    def __init__(
-        self,
-        graph: Graph,
-        plan: Any,
-        live: list[int],
-        outline: Any,
-        title: str,
-        options: Mapping[str, Any],
-    ):
+    def __init__(self, graph: Graph, plan: Any, live: list[int], outline: Any, title: str, options: Mapping[str, Any]):
         self.plan, self.live, self.outline = plan, live, outline
         numbers = [v.source[1] for v in graph.inputs if v.source[0] == "number"]
         self.holds = still_holds(outline.before, outline.free)
         # dynamic numbers whose formulas must agree in each run
         self.numbers = [n for n in numbers if len(n.ways) > 1]
-        self.shared: dict[int, int] | None = (
-            None  # index of a saved array -> the result that shares its memory
-        )
+        self.shared: dict[int, int] | None = None  # index of a saved array -> the result that shares its memory
         # (index, tensor): arguments that must be these very tensors
         self.identical: list[tuple[int, Tensor]] = []
         self.replay: Replay | None = Replay(graph)
@@ -270,19 +233,13 @@ class Program:
         if live:
             graph, late, _ = split(graph, watched)
             self.apart_from = Subsets(
-                late,
-                partial(Part, title=title, fuse=how[0], threads=how[1], mark="back_"),
-                len(live),
-                self.given,
+                late, partial(Part, title=title, fuse=how[0], threads=how[1], mark="back_"), len(live), self.given
             )
             self.backward = Part(late, title, *how, "back_")
         self.given_in = [i for i, v in enumerate(graph.inputs) if v.source[0] == "argument"]
         handed = [*(v for _, v in graph.grads if v is not None), *graph.results[: self.results]]
         self.forward = Part(
-            graph,
-            title,
-            *how,
-            like=dict(zip(handed, outline.expected.leaves + outline.expected.results)),
+            graph, title, *how, like=dict(zip(handed, outline.expected.leaves + outline.expected.results))
         )
         self.owned = self.forward.owned
         if undoes:
@@ -297,8 +254,8 @@ class Program:
 
     @property
     def source(self) -> str:
-        """A Python module that does the same without rushlight (compile/export/module_text.py): its
-        function `call` takes the arrays."""
+        """A Python module that does the same without rushlight (compile/export/module_text.py): its function `call`
+        takes the arrays."""
         return module(p.parts for p in self.parts)
 
     @property
@@ -320,8 +277,7 @@ class Program:
 
     @contextmanager
     def timing(self) -> Iterator[Timings]:
-        """Inside, calls of the compiled function measure the time of each statement. Yields
-        printable `Timings`."""
+        """Inside, calls of the compiled function measure the time of each statement. Yields printable `Timings`."""
         found, calls = Timings(), [p.call for p in self.parts]
         watches = [Stopwatch(p.items) for p in self.parts]
         for part, watch in zip(self.parts, watches):
@@ -332,23 +288,17 @@ class Program:
             for part, call in zip(self.parts, calls):
                 part.call = call
             found.calls = max(w.calls for w in watches)
-            found.rows = [
-                (1e6 * t / max(found.calls, 1), item)
-                for w in watches
-                for t, item in zip(w.spent, w.items)
-            ]
+            found.rows = [(1e6 * t / max(found.calls, 1), item) for w in watches for t, item in zip(w.spent, w.items)]
 
     def run(self, arguments: list[Any], call: tuple | list[Tensor] | None = None) -> Any:
-        """Run the program: returns the function's result; sets parameters, gradients and state. Or
-        returns OTHER_LAYOUT or RUN_EAGERLY.
+        """Run the program: returns the function's result; sets parameters, gradients and state. Or returns OTHER_LAYOUT
+        or RUN_EAGERLY.
 
-        `call`: (function, args, kwargs) of the call, or the results of an eager run in a graph, for
-        second derivatives.
+        `call`: (function, args, kwargs) of the call, or the results of an eager run in a graph, for second derivatives.
         """
         forward = self.forward
         if (self.identical or self.numbers) and (
-            any(arguments[i] is not t for i, t in self.identical)
-            or not all(n.agrees() for n in self.numbers)
+            any(arguments[i] is not t for i, t in self.identical) or not all(n.agrees() for n in self.numbers)
         ):
             return OTHER_LAYOUT
         arrays = self.gather(arguments)
@@ -360,9 +310,7 @@ class Program:
             t._grad = None
         try:
             results, grads = forward.run(arrays)
-        except (
-            Exception
-        ) as error:  # a wrong index, a singular matrix: the function may catch the error
+        except Exception as error:  # a wrong index, a singular matrix: the function may catch the error
             if forward.failed(error):
                 return RUN_EAGERLY
             raise
@@ -381,8 +329,7 @@ class Program:
         return rebuilt(self.plan, tensors, arguments)
 
     def differs(self, expected: Any, arguments: list[Any], old: dict) -> str:
-        """The first difference between the program's results and the traced run's, in words; "" if
-        there is none.
+        """The first difference between the program's results and the traced run's, in words; "" if there is none.
 
         `old`: source -> copy of the memory that the traced run has overwritten.
         """
@@ -398,8 +345,8 @@ class Program:
             part.let_go()
 
     def compared(self, expected: Any, arguments: list[Any], old: dict) -> str:
-        """`differs`, but a wrong step raises Mismatch: compares each step, then results, written
-        memory and gradients."""
+        """`differs`, but a wrong step raises Mismatch: compares each step, then results, written memory and
+        gradients."""
         replay = self.replay
         assert replay is not None
         # source -> copy of the memory that the program writes to
@@ -411,21 +358,15 @@ class Program:
         def trial(part: Part, arrays: list[np.ndarray]) -> tuple[list, list]:
             own = self.owned if part is self.forward else []
             written.update((keyed(part.sources[i]), arrays[i].copy("K")) for i in own)
-            return part.trial(
-                replay, arrays, [written.get(keyed(s), a) for s, a in zip(part.sources, arrays)]
-            )
+            return part.trial(replay, arrays, [written.get(keyed(s), a) for s, a in zip(part.sources, arrays)])
 
         results, grads, wrt = self.once(expected, arguments, old, trial)
         pairs = [("a result", a, b) for a, b in zip(results, expected.results)]
         # from the trace: a written gradient may be freed by now
         left = {keyed(v.source): v._array for v in replay.inputs}
         pairs += [("memory it writes to", written[keyed(s)], left[keyed(s)]) for s in self.written]
-        pairs += [
-            ("a gradient", a, b) for a, b in zip((*grads, *wrt), (*expected.grads, *expected.wrt))
-        ]
-        wrong = {
-            i: f"{what}: {far}" for i, (what, a, b) in enumerate(pairs) if (far := distance(a, b))
-        }
+        pairs += [("a gradient", a, b) for a, b in zip((*grads, *wrt), (*expected.grads, *expected.wrt))]
+        wrong = {i: f"{what}: {far}" for i, (what, a, b) in enumerate(pairs) if (far := distance(a, b))}
         if wrong:  # may be rounding noise, as in a gradient that would be 0 in exact arithmetic
             wrong_still = beyond_noise(
                 {i: pairs[i][1:] for i in wrong}, replay.shaken(inputs, self.written), replay.halves
@@ -433,9 +374,7 @@ class Program:
             wrong = {i: wrong[i] for i in wrong_still}
         return next(iter(wrong.values()), "")
 
-    def traced_input(
-        self, source: tuple, expected: Any, arguments: list[Any], old: dict
-    ) -> np.ndarray:
+    def traced_input(self, source: tuple, expected: Any, arguments: list[Any], old: dict) -> np.ndarray:
         """What the traced run read from a source: gradients of results are ones."""
         kind, what = source
         if kind == "seed":
@@ -443,15 +382,12 @@ class Program:
         return old[keyed(source)] if keyed(source) in old else find(source, arguments)._array
 
     def joined_differ(self, expected: Any, arguments: list[Any], old: dict, again: Callable) -> str:
-        """The first difference between joined statements and the same statements run one by one, in
-        words.
+        """The first difference between joined statements and the same statements run one by one, in words.
 
         `again()`: a context in which the same random numbers are drawn.
         """
 
-        def run(
-            part: Part, arrays: list[np.ndarray], apart: bool, written: list[np.ndarray]
-        ) -> tuple[list, list]:
+        def run(part: Part, arrays: list[np.ndarray], apart: bool, written: list[np.ndarray]) -> tuple[list, list]:
             own = {i: arrays[i].copy() for i in (self.owned if part is self.forward else ())}
             written += own.values()
             return part.rehearse([own.get(i, a) for i, a in enumerate(arrays)], apart)
@@ -460,23 +396,14 @@ class Program:
         for apart in (True, False):
             with again():
                 written: list[np.ndarray] = []
-                made = self.once(
-                    expected, arguments, old, partial(run, apart=apart, written=written)
-                )
+                made = self.once(expected, arguments, old, partial(run, apart=apart, written=written))
                 found.append([*written, *chain(*made)])
-        return next(
-            (f"joined statements: {far}" for a, b in zip(*found) if (far := distance(b, a))), ""
-        )
+        return next((f"joined statements: {far}" for a, b in zip(*found) if (far := distance(b, a))), "")
 
-    def once(
-        self, expected: Any, arguments: list[Any], old: dict, run: Callable
-    ) -> tuple[list, list, list]:
-        """(results, `.grad`s, gradients from the backward part) of `run(part, arrays)` on the
-        inputs of the traced run."""
-        arrays = [
-            old[keyed(s)] if keyed(s) in old else find(s, arguments)._array
-            for s in self.forward.sources
-        ]
+    def once(self, expected: Any, arguments: list[Any], old: dict, run: Callable) -> tuple[list, list, list]:
+        """(results, `.grad`s, gradients from the backward part) of `run(part, arrays)` on the inputs of the traced
+        run."""
+        arrays = [old[keyed(s)] if keyed(s) in old else find(s, arguments)._array for s in self.forward.sources]
         results, grads = run(self.forward, arrays)
         if self.backward is None:
             return results, grads, []
@@ -489,21 +416,14 @@ class Program:
         return results, grads, run(self.backward, arrays)[0]
 
     def connect(
-        self,
-        tensors: list[Tensor],
-        saved: list[np.ndarray],
-        arguments: list[Any],
-        call: tuple | list[Tensor] | None,
+        self, tensors: list[Tensor], saved: list[np.ndarray], arguments: list[Any], call: tuple | list[Tensor] | None
     ) -> None:
         """Give the results a node, for the backward that the caller may run."""
         backward = self.backward
         assert backward is not None
         if self.shared is None:  # backward must notice a write to a result that it reads
             self.shared = {
-                j: i
-                for i, t in enumerate(tensors)
-                for j, a in enumerate(saved)
-                if np.may_share_memory(t._array, a)
+                j: i for i, t in enumerate(tensors) for j, a in enumerate(saved) if np.may_share_memory(t._array, a)
             }
         inputs: list[Tensor | None] = []
         for source in backward.sources:
@@ -527,8 +447,7 @@ class Program:
                 tensors[i]._node = Output(node, k, tick(), shapes[k][0])
 
     def apart(self, arrays: list[np.ndarray]) -> bool:
-        """Whether the arguments share no memory with tensors that the function reaches or arrays
-        that are written."""
+        """Whether the arguments share no memory with tensors that the function reaches or arrays that are written."""
         forward, owned = self.forward, self.owned
         if not all([arrays[k].flags.writeable for k in owned]):
             return False
@@ -544,18 +463,13 @@ class Program:
                 return False
             for k in owned if self.loose or a.base is not None else ():
                 b = arrays[k]
-                if k != i and (
-                    a is b
-                    or (a.base is not None or b.base is not None)
-                    and np.may_share_memory(a, b)
-                ):
+                if k != i and (a is b or (a.base is not None or b.base is not None) and np.may_share_memory(a, b)):
                     return False
         return True
 
 
 def undone(call: Callable, owned: list[int], new: list, *arrays: np.ndarray) -> tuple[list, list]:
-    """`call`; if it raises an error, restores the arrays that it writes to and the state of the
-    generator."""
+    """`call`; if it raises an error, restores the arrays that it writes to and the state of the generator."""
     state, old = random_state(), [arrays[i].copy("K") for i in owned]
     try:
         return call(new, *arrays)
@@ -575,6 +489,4 @@ def defined(lowering: Lowering) -> tuple[Callable, Callable]:
     """The text's functions `run` and `bind`; tracebacks and `inspect` find their lines."""
     names: dict[str, Any] = {"__name__": "rushlight.compile.made", **lowering.constants}
     mark = lowering.mark
-    return define(lowering.text, f"{mark}run", names, "program"), names.get(
-        f"{mark}bind", lambda *arrays: ()
-    )
+    return define(lowering.text, f"{mark}run", names, "program"), names.get(f"{mark}bind", lambda *arrays: ())

@@ -1,11 +1,9 @@
-"""How much rounding may change a result: run the same ops again, on numbers that differ in the last
-place.
+"""How much rounding may change a result: run the same ops again, on numbers that differ in the last place.
 
-Half-precision numbers are computed in single precision and rounded. If the single-precision number
-is near the midpoint of two half-precision numbers, its last place decides which of them is the
-result. This changes few numbers, but by a whole unit, 2^-9 to 2^-8 of the number in bfloat16,
-30,000 times the error of single precision. So half-precision numbers are perturbed separately, by
-one unit each.
+Half-precision numbers are computed in single precision and rounded. If the single-precision number is near the midpoint
+of two half-precision numbers, its last place decides which of them is the result. This changes few numbers, but by a
+whole unit, 2^-9 to 2^-8 of the number in bfloat16, 30,000 times the error of single precision. So half-precision
+numbers are perturbed separately, by one unit each.
 """
 
 from __future__ import annotations
@@ -25,8 +23,8 @@ SIGN, BITS = np.int16(0x7FFF), {"float16": 0x7C00, "bfloat16": 0x7F80}  # all bu
 
 
 class Noise:
-    """Random perturbations of numbers. `floats`: perturb single and double precision. `halves`:
-    perturb half-precision results of ops. `given`: perturb half-precision inputs.
+    """Random perturbations of numbers. `floats`: perturb single and double precision. `halves`: perturb half-precision
+    results of ops. `given`: perturb half-precision inputs.
     """
 
     def __init__(self, seed: int, floats: bool = True, halves: bool = False, given: bool = False):
@@ -34,25 +32,18 @@ class Noise:
         self.floats, self.halves, self.given = floats, halves, given
 
     def on(self, a: np.ndarray, given: bool = True) -> np.ndarray:
-        """The numbers with random changes in the last place. `given`: the array is an input, not
-        the result of an op.
-        """
+        """The numbers with random changes in the last place. `given`: the array is an input, not the result of an
+        op."""
         if of_half(a.dtype):
             return self.neighbours(a) if (self.given if given else self.halves) else a
         if a.dtype.kind not in "fc" or not self.floats:
             return a
-        return a * (
-            1 + PERTURBED_ULPS * np.finfo(a.dtype).eps * self.numbers.choice([-1, 1], a.shape)
-        ).astype(a.dtype)
+        return a * (1 + PERTURBED_ULPS * np.finfo(a.dtype).eps * self.numbers.choice([-1, 1], a.shape)).astype(a.dtype)
 
     def after(self, step: Call, a: np.ndarray) -> np.ndarray:
         """The result of an op, rounded differently."""
         source = step.args[0] if step.args else None
-        narrows = (
-            step.runs(to)
-            and of_half(a.dtype)
-            and getattr(source, "kind", "") not in ("input", "constant")
-        )
+        narrows = step.runs(to) and of_half(a.dtype) and getattr(source, "kind", "") not in ("input", "constant")
         exact = step.entry is not None and step.entry.options.get("exact") or is_view(step)
         return self.on(a, False) if narrows or not exact else a
 

@@ -1,8 +1,7 @@
-"""The cache of verified programs: a program that agreed with eager on this machine is not verified
-again.
+"""The cache of verified programs: a program that agreed with eager on this machine is not verified again.
 
-An empty file in the cache folder, named by a digest of the recorded run, the program's text, and
-everything on which the program's numbers depend."""
+An empty file in the cache folder, named by a digest of the recorded run, the program's text, and everything on which
+the program's numbers depend."""
 
 from __future__ import annotations
 
@@ -23,27 +22,18 @@ MAX_FILES = 2048
 def recorded(graph: Graph) -> bytes:
     """A digest of a recorded run: its steps, settings, shapes, kinds of inputs and constants."""
     found = hashlib.sha256(listing(graph).encode())
-    found.update(
-        repr(
-            [(v.source[0], v._array.shape, v._array.strides, v.dtype.str) for v in graph.inputs]
-        ).encode()
-    )
+    found.update(repr([(v.source[0], v._array.shape, v._array.strides, v.dtype.str) for v in graph.inputs]).encode())
     for v in {v: None for s in graph.steps for v in values_in(s.args) if v.kind == "constant"}:
-        found.update(
-            np.ascontiguousarray(v._array).data if v.dtype.kind in "biufc" else v._array.tobytes()
-        )
+        found.update(np.ascontiguousarray(v._array).data if v.dtype.kind in "biufc" else v._array.tobytes())
     return found.digest()
 
 
 class Proof:
-    """The cache file of a program. `graph`: the digest of its run (`recorded`); `texts`: the
-    program's texts."""
+    """The cache file of a program. `graph`: the digest of its run (`recorded`); `texts`: the program's texts."""
 
     def __init__(self, graph: bytes, texts: Iterable[str]):
         place = folder()
-        key = hashlib.sha256(
-            b"\n".join([graph, *(text.encode() for text in texts), *surroundings()])
-        ).hexdigest()
+        key = hashlib.sha256(b"\n".join([graph, *(text.encode() for text in texts), *surroundings()])).hexdigest()
         self.path = None if place is None else place.parent / "proofs" / key[:32]
 
     def there(self) -> bool:
@@ -53,8 +43,7 @@ class Proof:
             return False
 
     def note(self) -> None:
-        """Record that the program has been verified. Removes the oldest files if there are too
-        many."""
+        """Record that the program has been verified. Removes the oldest files if there are too many."""
         if self.path is None:
             return
         try:
@@ -74,8 +63,8 @@ LAYERS = ("loops", "kernels", "core", "ops", "fast", "compile")
 
 @cache
 def surroundings() -> list[bytes]:
-    """What a program's numbers depend on besides its text: versions, the processor's features,
-    rushlight's own files."""
+    """What a program's numbers depend on besides its text: versions, the processor's features, rushlight's own
+    files."""
     own = Path(__file__).parents[2]
     files = [
         (p.name, p.stat().st_mtime_ns, p.stat().st_size)
@@ -84,6 +73,5 @@ def surroundings() -> list[bytes]:
     ]
     features = np._core._multiarray_umath.__cpu_features__  # type: ignore[attr-defined]
     return [
-        repr(part).encode()
-        for part in (versions(), np.__version__, sorted(k for k, v in features.items() if v), files)
+        repr(part).encode() for part in (versions(), np.__version__, sorted(k for k, v in features.items() if v), files)
     ]

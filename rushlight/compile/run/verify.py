@@ -1,11 +1,9 @@
-"""Verify a program before it is used: compare each loop and each call with the ops' own kernels, on
-the same inputs.
+"""Verify a program before it is used: compare each loop and each call with the ops' own kernels, on the same inputs.
 
-Comparing only the final results would be too lax and too strict at once. Too lax: an error in a
-small gradient drowns. Too strict: an optimizer that divides by the size of a gradient blows
-rounding noise up to whole numbers (a bias that cancels in a softmax has a gradient of pure noise).
-So the output of each step is compared, and then replaced by the traced run's value
-(compile/capture/replay.py): no difference reaches the next step."""
+Comparing only the final results would be too lax and too strict at once. Too lax: an error in a small gradient drowns.
+Too strict: an optimizer that divides by the size of a gradient blows rounding noise up to whole numbers (a bias that
+cancels in a softmax has a gradient of pure noise). So the output of each step is compared, and then replaced by the
+traced run's value (compile/capture/replay.py): no difference reaches the next step."""
 
 from __future__ import annotations
 
@@ -47,9 +45,8 @@ ULPS = 64  # allowed difference of fused arithmetic, in units of the last place
 # bytes of an element -> tolerance relative to the largest element
 TOLERANCE = {2: 1e-2, 4: 1e-4, 8: 1e-6, 16: 1e-6}
 # perturbed runs; more if needed, since the noise of two ops may cancel in the first ones
-MIN_RUNS, MAX_RUNS = (3, 16)
-# Kinds of perturbation (fields of Noise), each run separately -> the weight of its effect, relative
-# to NOISE_FACTOR.
+MIN_RUNS, MAX_RUNS = 3, 16
+# Kinds of perturbation (fields of Noise), each run separately -> the weight of its effect, relative to NOISE_FACTOR.
 FLOATS = {"floats": 1.0}
 # inputs in half precision: as if in float32
 HALVES = {**FLOATS, "halves": HALF_NOISE_FACTOR / NOISE_FACTOR, "given": PERTURBED_ULPS * 2.0**-16}
@@ -62,9 +59,8 @@ class Mismatch(Exception):
 class Checker:
     """Compares a run of a program, item by item, with eager.
 
-    `arrays`: the inputs, which no step overwrites. `shown[i]`: the values that item i stores in
-    memory. `ends`: the last item that reads a value. `replay`: computes the traced run's values.
-    """
+    `arrays`: the inputs, which no step overwrites. `shown[i]`: the values that item i stores in memory. `ends`: the
+    last item that reads a value. `replay`: computes the traced run's values."""
 
     def __init__(
         self,
@@ -81,8 +77,7 @@ class Checker:
         self.places: dict[Value, np.ndarray] = {}  # value -> its array
         self.results = graph.results
         self.kinds = HALVES if replay.halves else FLOATS
-        # values that the traced run did not have -> function that computes them from perturbed
-        # inputs
+        # values that the traced run did not have -> function that computes them from perturbed inputs
         self.unsure: dict[Value, Callable[[Noise], np.ndarray]] = {
             v: replay.unsure[v.source[1]]
             for v in graph.inputs
@@ -90,8 +85,8 @@ class Checker:
         }
 
     def __call__(self, i: int, *arrays: np.ndarray) -> None:
-        """Called after item i has stored `arrays`. Raises Mismatch if these differ from the results
-        of the item's ops."""
+        """Called after item i has stored `arrays`. Raises Mismatch if these differ from the results of the item's
+        ops."""
         steps = getattr(self.items[i], "steps", None) or [self.items[i]]
         made = dict(zip(self.shown[i], arrays))
         found = self.own_kernel(steps, made) or computed(steps, self.known)
@@ -110,11 +105,9 @@ class Checker:
         self.places.update((v, a) for v, a in made.items() if v.kind != "input")
         self.forget(i)
 
-    def own_kernel(
-        self, steps: list[Any], made: dict[Value, np.ndarray]
-    ) -> dict[Value, np.ndarray] | None:
-        """`made` for a step that the program runs by eager's own kernel: there is nothing to
-        compare. None for other steps."""
+    def own_kernel(self, steps: list[Any], made: dict[Value, np.ndarray]) -> dict[Value, np.ndarray] | None:
+        """`made` for a step that the program runs by eager's own kernel: there is nothing to compare. None for other
+        steps."""
         call = steps[0]
         if len(steps) > 1 or not isinstance(call, Call) or not call.outs or is_view(call):
             return None
@@ -146,29 +139,23 @@ class Checker:
                 self.unsure.pop(v, None)
 
     def leave(self) -> None:
-        """Pass the unsure values that backward reads on to `replay`, before the check of the
-        backward part."""
+        """Pass the unsure values that backward reads on to `replay`, before the check of the backward part."""
         saved = self.results[len(self.replay.results) :]
         self.replay.unsure = {i: self.unsure[v] for i, v in enumerate(saved) if v in self.unsure}
 
     def apart(self, call: Call, made: dict[Value, np.ndarray]) -> None:
-        """Mismatch if a kernel returns memory of an argument: the memory plan may have reused that
-        memory already."""
+        """Mismatch if a kernel returns memory of an argument: the memory plan may have reused that memory already."""
         for x in values_in(call.args):
             home = self.origin.get(x, x)
             for v, a in made.items():
-                if (
-                    home in self.places
-                    and self.origin.get(v) is not home
-                    and np.may_share_memory(a, self.places[home])
-                ):
+                if home in self.places and self.origin.get(v) is not home and np.may_share_memory(a, self.places[home]):
                     raise Mismatch(f"{call.op}: it gives its argument's memory")
 
     def given(self, steps: list[Any]) -> dict[Value, Callable[[Noise], np.ndarray]]:
         """The inputs of some steps as functions of the noise.
 
-        A value of the traced run is perturbed in its last places. Another value is recomputed from
-        perturbed inputs: if these cancel in a sum, the sum is pure noise."""
+        A value of the traced run is perturbed in its last places. Another value is recomputed from perturbed inputs: if
+        these cancel in a sum, the sum is pure noise."""
         return {
             v: self.unsure.get(v) or partial(Noise.on, a=self.known[v])
             for s in steps
@@ -177,33 +164,23 @@ class Checker:
         }
 
     def compare(
-        self,
-        made: dict[Value, np.ndarray],
-        right: dict[Value, np.ndarray],
-        again: Callable[[Noise], dict],
-        what: str,
+        self, made: dict[Value, np.ndarray], right: dict[Value, np.ndarray], again: Callable[[Noise], dict], what: str
     ) -> None:
-        """Raise Mismatch if a value in `made` differs from its value in `right` by more than
-        rounding.
+        """Raise Mismatch if a value in `made` differs from its value in `right` by more than rounding.
 
-        `again(noise)`: the steps' results from perturbed inputs, which measure the effect of
-        rounding."""
+        `again(noise)`: the steps' results from perturbed inputs, which measure the effect of rounding."""
         shaken: list[list[dict[Value, np.ndarray]]] = []
         still: list[dict[Value, np.ndarray]] = []  # the results without noise, made on demand
 
         def changes(v: Value) -> Iterator[np.ndarray]:
-            """How much each element of `v` changes if the inputs change in their last places, for
-            different noise."""
+            """How much each element of `v` changes if the inputs change in their last places, for different noise."""
             if not still:
                 still.append(again(Noise(0, floats=False)))
             for seed in range(MAX_RUNS):
                 runs = (
                     shaken[seed]
                     if seed < len(shaken)
-                    else [
-                        again(Noise(seed, **{k: k == kind for k in self.kinds}))
-                        for kind in self.kinds
-                    ]
+                    else [again(Noise(seed, **{k: k == kind for k in self.kinds})) for kind in self.kinds]
                 )
                 if len(shaken) == seed < MIN_RUNS:
                     shaken.append(runs)
@@ -226,11 +203,8 @@ def anew(steps: list[Any], given: dict[Value, Callable[[Noise], np.ndarray]], no
     return computed(steps, {v: shaken(noise) for v, shaken in given.items()}, noise)
 
 
-def computed(
-    steps: list[Any], given: dict[Value, np.ndarray], noise: Noise | None = None
-) -> dict[Value, np.ndarray]:
-    """The results of some steps, each computed by its op's kernel; with `noise`, each result is
-    perturbed."""
+def computed(steps: list[Any], given: dict[Value, np.ndarray], noise: Noise | None = None) -> dict[Value, np.ndarray]:
+    """The results of some steps, each computed by its op's kernel; with `noise`, each result is perturbed."""
     found: dict[Value, np.ndarray] = {}
     plain: dict[Value, np.ndarray] = {}
 
@@ -272,8 +246,7 @@ def name_of(steps: list[Any]) -> str:
 
 
 def difference(a: np.ndarray, b: np.ndarray, changes: Callable[[], Iterator[np.ndarray]]) -> str:
-    """How the array `a` differs from the right one `b`, in words; "" if the difference may be
-    rounding.
+    """How the array `a` differs from the right one `b`, in words; "" if the difference may be rounding.
 
     `changes()`: how much perturbed inputs change each element, for different noise.
     """
@@ -294,38 +267,27 @@ def difference(a: np.ndarray, b: np.ndarray, changes: Callable[[], Iterator[np.n
         if right.all():
             return ""
         size = np.abs(b)
-        allowed = (
-            ULPS * np.finfo(a.dtype).eps * (size + size[np.isfinite(size)].max(initial=0)) + rounded
-        )
+        allowed = ULPS * np.finfo(a.dtype).eps * (size + size[np.isfinite(size)].max(initial=0)) + rounded
         far = np.abs(a - b)
         if (right | (far <= allowed)).all():
             return ""
         spread = np.nan_to_num(np.max([*islice(changes(), MIN_RUNS)], axis=0), nan=0, posinf=np.inf)
-        wrong, total, tries = (
-            ~(right | (far <= allowed + NOISE_FACTOR * spread)),
-            np.zeros_like(spread),
-            0,
-        )
+        wrong, total, tries = ~(right | (far <= allowed + NOISE_FACTOR * spread)), np.zeros_like(spread), 0
         for change in changes() if wrong.any() else ():  # averaged: one change may be 0 by chance
             total, tries = total + np.nan_to_num(change, nan=0, posinf=np.inf), tries + 1
         wrong &= ~(far <= allowed + NOISE_FACTOR * (total / max(tries, 1)))
-        return (
-            f"{a[wrong][0]} instead of {b[wrong][0]}, {wrong.sum()} of {a.size} elements"
-            if wrong.any()
-            else ""
-        )
+        return f"{a[wrong][0]} instead of {b[wrong][0]}, {wrong.sum()} of {a.size} elements" if wrong.any() else ""
 
 
 def beyond_noise(
     pairs: dict[int, tuple[np.ndarray, np.ndarray]], runs: Iterator[list[np.ndarray]], halves: bool
 ) -> list[int]:
-    """The indices of the results that are further from eager's than perturbed runs are from the
-    first of these runs.
+    """The indices of the results that are further from eager's than perturbed runs are from the first of these runs.
 
-    `pairs`: index -> (the program's array, eager's array). `runs`: the results of perturbed runs.
-    `halves`: whether ops round to half precision. A changed rounding to half precision moves few
-    elements, but far, and which ones depends on chance; so an element may differ by its largest
-    change in many runs plus the root mean square of the array's changes."""
+    `pairs`: index -> (the program's array, eager's array). `runs`: the results of perturbed runs. `halves`: whether ops
+    round to half precision. A changed rounding to half precision moves few elements, but far, and which ones depends on
+    chance; so an element may differ by its largest change in many runs plus the root mean square of the array's
+    changes."""
     first = next(runs)
     if not halves:
         some = [*islice(runs, MIN_RUNS)]
@@ -351,9 +313,7 @@ def beyond_noise(
                 *pairs[i],
                 lambda i=i: iter(
                     [  # type: ignore[misc]
-                        HALF_NOISE_FACTOR
-                        / NOISE_FACTOR
-                        * (spread[i] + np.sqrt(np.mean(np.square(spread[i]))))
+                        HALF_NOISE_FACTOR / NOISE_FACTOR * (spread[i] + np.sqrt(np.mean(np.square(spread[i]))))
                     ]
                 ),
             )
@@ -372,15 +332,5 @@ def distance(a: np.ndarray, b: np.ndarray) -> str:
     if a.dtype.kind not in "fc" or not a.size:
         return "" if np.array_equal(a, b) else "other whole numbers"
     with np.errstate(all="ignore"):
-        near = np.isclose(
-            a,
-            b,
-            rtol=digits,
-            equal_nan=True,
-            atol=digits * np.abs(b[np.isfinite(b)]).max(initial=0),
-        )
-        return (
-            ""
-            if near.all()
-            else f"off by {np.abs(a - b)[~near].max():.1e}, elements up to {np.abs(b).max():.1e}"
-        )
+        near = np.isclose(a, b, rtol=digits, equal_nan=True, atol=digits * np.abs(b[np.isfinite(b)]).max(initial=0))
+        return "" if near.all() else f"off by {np.abs(a - b)[~near].max():.1e}, elements up to {np.abs(b).max():.1e}"

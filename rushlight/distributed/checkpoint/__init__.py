@@ -1,5 +1,5 @@
-"""torch.distributed.checkpoint: checkpoints that all ranks write and read together, each its part.
-The number of ranks may differ between saving and loading."""
+"""torch.distributed.checkpoint: checkpoints that all ranks write and read together, each its part. The number of ranks
+may differ between saving and loading."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def save(
     no_dist: bool = False,
     **settings: Any,
 ) -> None:
-    """Write a state into the folder `checkpoint_id`, all ranks together: parts of divided
-    parameters where they are, what all ranks have once. The folder is there when it is whole.
+    """Write a state into the folder `checkpoint_id`, all ranks together: parts of divided parameters where they are,
+    what all ranks have once. The folder is there when it is whole.
 
-    Values may be tensors, objects with a state_dict(), other objects for pickle, and nested dicts
-    and lists. The files have torch's format: torch.distributed.checkpoint.load reads them."""
+    Values may be tensors, objects with a state_dict(), other objects for pickle, and nested dicts and lists. The files
+    have torch's format: torch.distributed.checkpoint.load reads them."""
     path = folder(checkpoint_id, storage_writer)
     Writing(state_dict, path, world_of(process_group, no_dist)).write()
 
@@ -82,9 +82,9 @@ def load(
     no_dist: bool = False,
     **settings: Any,
 ) -> None:
-    """Read a checkpoint into a state, in place: into its tensors, each rank the rows that it has;
-    objects with load_state_dict() get theirs. The checkpoint may be torch's. RuntimeError for a
-    name that was not saved, pickle.UnpicklingError for objects of foreign classes."""
+    """Read a checkpoint into a state, in place: into its tensors, each rank the rows that it has; objects with
+    load_state_dict() get theirs. The checkpoint may be torch's. RuntimeError for a name that was not saved,
+    pickle.UnpicklingError for objects of foreign classes."""
     reading = Reading(folder(checkpoint_id, storage_reader))
     states = with_states(state_dict)
     for path, value, put in named(states):

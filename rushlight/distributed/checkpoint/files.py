@@ -1,10 +1,9 @@
-"""Checkpoints of several ranks in a folder, in the format of torch: each rank writes its tensors.
-Another number of ranks can load them: each reads the rows that are missing.
+"""Checkpoints of several ranks in a folder, in the format of torch: each rank writes its tensors. Another number of
+ranks can load them: each reads the rows that are missing.
 
-`__RANK_0.distcp` has the tensors and objects of a rank, one after the other, each as torch.save
-writes it; `.metadata` has, of each name, the files and the places of its parts (metadata.py). A
-folder is written beside its place and renamed when it is whole: a checkpoint is there or it is
-not."""
+`__RANK_0.distcp` has the tensors and objects of a rank, one after the other, each as torch.save writes it; `.metadata`
+has, of each name, the files and the places of its parts (metadata.py). A folder is written beside its place and renamed
+when it is whole: a checkpoint is there or it is not."""
 
 from __future__ import annotations
 
@@ -25,12 +24,7 @@ from rushlight.comm.arrays import written
 from rushlight.comm.groups import member
 from rushlight.comm.process_group import ProcessGroup
 from rushlight.core.tensor import Tensor, from_array
-from rushlight.distributed.checkpoint.metadata import (
-    Entry,
-    Stored,
-    read_metadata,
-    written_metadata,
-)
+from rushlight.distributed.checkpoint.metadata import Entry, Stored, read_metadata, written_metadata
 from rushlight.distributed.pieces import piece_of
 from rushlight.serialization import load as load_file
 from rushlight.serialization import save as save_file
@@ -51,16 +45,14 @@ def is_leaf(value: Any) -> bool:
     if not isinstance(value, list):
         return True
     return all(
-        not isinstance(one, Tensor) and (is_leaf(one) if isinstance(one, (dict, list)) else True)
-        for one in value
+        not isinstance(one, Tensor) and (is_leaf(one) if isinstance(one, (dict, list)) else True) for one in value
     )
 
 
 def named(
     tree: Any, path: tuple[str | int, ...] = ()
 ) -> Iterator[tuple[tuple[str | int, ...], Any, Callable[[Any], None]]]:
-    """(path, value, function that puts another value in its place) of the leaves of nested dicts
-    and lists."""
+    """(path, value, function that puts another value in its place) of the leaves of nested dicts and lists."""
     items = list(tree.items()) if isinstance(tree, dict) else list(enumerate(tree))
     for key, value in items:
         here = (*path, str(key) if isinstance(tree, dict) else key)
@@ -73,8 +65,7 @@ def named(
 def with_states(state_dict: dict[str, Any]) -> dict[str, Any]:
     """Objects that have a state_dict() replaced by it."""
     return {
-        key: value.state_dict() if hasattr(value, "load_state_dict") else value
-        for key, value in state_dict.items()
+        key: value.state_dict() if hasattr(value, "load_state_dict") else value for key, value in state_dict.items()
     }
 
 
@@ -252,9 +243,7 @@ class Reading:
             return self.value(name)
         part, there = Part(path, value), self.entries[name].shape
         if part.shape != there:
-            raise ValueError(
-                explain(f"Size mismatch between saved {there} and current: {part.shape} for {name}")
-            )
+            raise ValueError(explain(f"Size mismatch between saved {there} and current: {part.shape} for {name}"))
         if value._array.size:
             self.fill(name, value._array.reshape(part.sizes), part.offsets)
         written(value)

@@ -10,8 +10,7 @@ from rushlight.serialization import load, save
 
 
 def dcp_to_torch_save(dcp_checkpoint_dir: Any, torch_save_path: Any) -> None:
-    """Write the whole tensors of a checkpoint folder into one file, for torch.load. One process
-    calls this."""
+    """Write the whole tensors of a checkpoint folder into one file, for torch.load. One process calls this."""
     save(Reading(dcp_checkpoint_dir).tree(), torch_save_path)
 
 

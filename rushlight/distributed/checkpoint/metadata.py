@@ -1,5 +1,5 @@
-"""The file `.metadata` of a checkpoint, as torch.distributed.checkpoint writes it: a pickle of
-torch's classes, here read into and written from records. No class of a file is imported."""
+"""The file `.metadata` of a checkpoint, as torch.distributed.checkpoint writes it: a pickle of torch's classes, here
+read into and written from records. No class of a file is imported."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ VERSION = "1.0.0"
 
 @dataclass
 class Stored:
-    """A part of a value in a file. `offsets`, `sizes`: its place in the whole tensor; None of an
-    object."""
+    """A part of a value in a file. `offsets`, `sizes`: its place in the whole tensor; None of an object."""
 
     file: str
     start: int
@@ -38,8 +37,8 @@ class Stored:
 
 @dataclass
 class Entry:
-    """A value of the checkpoint. `path`: its keys in the nested state; `dtype` and `shape` of a
-    tensor, None of an object."""
+    """A value of the checkpoint. `path`: its keys in the nested state; `dtype` and `shape` of a tensor, None of an
+    object."""
 
     path: tuple[str | int, ...]
     parts: list[Stored]
@@ -135,20 +134,13 @@ def written_metadata(entries: dict[str, Entry]) -> bytes:
             values[name] = record("BytesStorageMetadata", {})
         else:
             chunks = [
-                record(
-                    "ChunkStorageMetadata",
-                    {"offsets": Size(part.offsets or ()), "sizes": Size(part.sizes or ())},
-                )
+                record("ChunkStorageMetadata", {"offsets": Size(part.offsets or ()), "sizes": Size(part.sizes or ())})
                 for part in entry.parts
             ]
             layout = (entry.dtype, strided, False, Encoding(0), False)
             values[name] = record(
                 "TensorStorageMetadata",
-                {
-                    "properties": record("TensorProperties", layout),
-                    "size": Size(entry.shape),
-                    "chunks": chunks,
-                },
+                {"properties": record("TensorProperties", layout), "size": Size(entry.shape), "chunks": chunks},
             )
         for number, part in enumerate(entry.parts):
             offset = None if part.offsets is None else Size(part.offsets)

@@ -1,5 +1,5 @@
-"""torch.distributed.checkpoint.state_dict: states of models and optimizers by the names of the
-module inside wrappers, divided as they are or whole."""
+"""torch.distributed.checkpoint.state_dict: states of models and optimizers by the names of the module inside wrappers,
+divided as they are or whole."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ from rushlight.optim.optimizer import Optimizer
 
 @dataclass
 class StateDictOptions:
-    """`full_state_dict`: whole tensors instead of the parts of this rank, with `cpu_offload` on
-    rank 0 alone. `broadcast_from_rank0`: rank 0 alone has the whole state to load.
-    `ignore_frozen_params`: without parameters that require no gradient. `strict`: all names of the
-    model must be there. `flatten_optimizer_state_dict`: one dict, whose keys are like
-    "state.fc.weight.exp_avg"."""
+    """`full_state_dict`: whole tensors instead of the parts of this rank, with `cpu_offload` on rank 0 alone.
+    `broadcast_from_rank0`: rank 0 alone has the whole state to load. `ignore_frozen_params`: without parameters that
+    require no gradient. `strict`: all names of the model must be there. `flatten_optimizer_state_dict`: one dict, whose
+    keys are like "state.fc.weight.exp_avg"."""
 
     full_state_dict: bool = False
     cpu_offload: bool = False
@@ -115,8 +114,8 @@ def set_model_state_dict(
 
 
 def _init_optim_state(optim: Any) -> None:
-    """Make the state of an optimizer that has not stepped: a step with gradients of zero and a
-    learning rate of zero. Without effect where gradients are there."""
+    """Make the state of an optimizer that has not stepped: a step with gradients of zero and a learning rate of zero.
+    Without effect where gradients are there."""
     every = [p for group in optim.param_groups for p in group["params"]]
     if optim.state or any(p.grad is not None for p in every):
         return
@@ -219,11 +218,6 @@ def set_state_dict(
 
 
 __all__ = [
-    "StateDictOptions",
-    "get_model_state_dict",
-    "get_optimizer_state_dict",
-    "get_state_dict",
-    "set_model_state_dict",
-    "set_optimizer_state_dict",
-    "set_state_dict",
-]
+    "StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "set_model_state_dict",
+    "set_optimizer_state_dict", "set_state_dict",
+]  # fmt: skip

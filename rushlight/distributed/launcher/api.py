@@ -1,5 +1,5 @@
-"""torch.distributed.launcher.api: `elastic_launch(config, entrypoint)(*args)` starts ranks on this
-machine, each of which calls a function, or is a program."""
+"""torch.distributed.launcher.api: `elastic_launch(config, entrypoint)(*args)` starts ranks on this machine, each of
+which calls a function, or is a program."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from rushlight.utils.processes import get_context
 
 @dataclass
 class LaunchConfig:
-    """How ranks are started: `nproc_per_node` of them on this machine. The world has one machine;
-    NotImplementedError for more (`rushlight launch` starts ranks on several)."""
+    """How ranks are started: `nproc_per_node` of them on this machine. The world has one machine; NotImplementedError
+    for more (`rushlight launch` starts ranks on several)."""
 
     min_nodes: int
     max_nodes: int
@@ -71,9 +71,9 @@ class LaunchConfig:
 
 
 class elastic_launch:
-    """elastic_launch(config, entrypoint)(*args) = {rank: entrypoint(*args)}, each in its process.
-    `entrypoint`: a function, or the path of a program. Ranks are started anew up to
-    `config.max_restarts` times; then ChildFailedError."""
+    """elastic_launch(config, entrypoint)(*args) = {rank: entrypoint(*args)}, each in its process. `entrypoint`: a
+    function, or the path of a program. Ranks are started anew up to `config.max_restarts` times; then
+    ChildFailedError."""
 
     def __init__(self, config: LaunchConfig, entrypoint: Callable | str | None):
         self.config, self.entrypoint = config, entrypoint
@@ -82,9 +82,7 @@ class elastic_launch:
         return launch_agent(self.config, self.entrypoint, list(args))
 
 
-def launch_agent(
-    config: LaunchConfig, entrypoint: Callable | str | None, args: list[Any]
-) -> dict[int, Any]:
+def launch_agent(config: LaunchConfig, entrypoint: Callable | str | None, args: list[Any]) -> dict[int, Any]:
     """Start the ranks, and wait for their results."""
     start = call_function if callable(entrypoint) else run_program
     restart = 0
@@ -103,9 +101,7 @@ def rank_main(pipe: Any, variables: dict[str, str], function: Callable, args: li
     pipe.send(function(*args))
 
 
-def call_function(
-    config: LaunchConfig, function: Any, args: list[Any], port: int, restart: int
-) -> dict[int, Any]:
+def call_function(config: LaunchConfig, function: Any, args: list[Any], port: int, restart: int) -> dict[int, Any]:
     """{rank: function(*args)}, each in a process of its own."""
     context: Any = get_context(config.start_method)
     started, results = {}, {}
@@ -135,9 +131,7 @@ def call_function(
             process.join()
 
 
-def run_program(
-    config: LaunchConfig, program: Any, args: list[Any], port: int, restart: int
-) -> dict[int, Any]:
+def run_program(config: LaunchConfig, program: Any, args: list[Any], port: int, restart: int) -> dict[int, Any]:
     """Run a program as each rank: {rank: None}."""
     command = [program or sys.executable, *map(str, args)]
     ranks = [

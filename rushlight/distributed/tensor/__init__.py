@@ -1,5 +1,5 @@
-"""torch.distributed.tensor, as far as `fully_shard` and checkpoints need it: a tensor whose rows
-are divided over the ranks, or that each rank has whole. Ops between such tensors: see `DTensor`."""
+"""torch.distributed.tensor, as far as `fully_shard` and checkpoints need it: a tensor whose rows are divided over the
+ranks, or that each rank has whole. Ops between such tensors: see `DTensor`."""
 
 from __future__ import annotations
 
@@ -68,19 +68,16 @@ class Partial(Placement):
 class DTensor(Tensor):
     """The rows of this rank of a tensor that is divided over the ranks of a group.
 
-    `full_tensor()` is the whole tensor and `to_local()` the rows. `shape` and `numel()` are those
-    of the whole tensor. Ops work on the rows and return plain tensors, which is right for
-    elementwise ops, in-place ops and optimizers; methods that mix rows raise NotImplementedError.
-    `norm()` is the norm of the whole tensor."""
+    `full_tensor()` is the whole tensor and `to_local()` the rows. `shape` and `numel()` are those of the whole tensor.
+    Ops work on the rows and return plain tensors, which is right for elementwise ops, in-place ops and optimizers;
+    methods that mix rows raise NotImplementedError. `norm()` is the norm of the whole tensor."""
 
     __slots__ = ()
     __torch_function__ = staticmethod(disabled)
     _piece: Piece
 
     def __new__(cls, *args: Any, **options: Any) -> Any:
-        raise NotImplementedError(
-            explain("making a DTensor of a local tensor is not supported", "distribute_tensor")
-        )
+        raise NotImplementedError(explain("making a DTensor of a local tensor is not supported", "distribute_tensor"))
 
     from_local = classmethod(__new__)
 
@@ -188,13 +185,13 @@ def divided(tensor: Tensor, piece: Piece) -> DTensor:
 
 
 def groups_of(mesh: Any, placements: Sequence[Any]) -> tuple[ProcessGroup, ProcessGroup | None]:
-    """(the group that a tensor is divided over, the group of its replicas or None).
-    NotImplementedError for what is neither Shard(0) nor Replicate()."""
+    """(the group that a tensor is divided over, the group of its replicas or None). NotImplementedError for what is
+    neither Shard(0) nor Replicate()."""
     if len(placements) != mesh.ndim:
         raise ValueError(
             explain(
-                "`placements` must have the same length as `device_mesh.ndim`! Found placements "
-                f"length: {len(placements)}, and device_mesh.ndim: {mesh.ndim}."
+                "`placements` must have the same length as `device_mesh.ndim`! Found placements length: "
+                f"{len(placements)}, and device_mesh.ndim: {mesh.ndim}."
             )
         )
     cut = [i for i, placement in enumerate(placements) if placement == Shard(0)]
@@ -216,10 +213,9 @@ def distribute_tensor(
     *,
     src_data_rank: int | None = 0,
 ) -> Tensor:
-    """The tensor of the first rank of the mesh, divided as `placements` say: [Shard(0)] is a
-    DTensor with some rows on each rank; [Replicate()], the default, is a plain tensor. With
-    `src_data_rank` None each rank takes its rows of its own tensor. NotImplementedError for other
-    placements."""
+    """The tensor of the first rank of the mesh, divided as `placements` say: [Shard(0)] is a DTensor with some rows on
+    each rank; [Replicate()], the default, is a plain tensor. With `src_data_rank` None each rank takes its rows of its
+    own tensor. NotImplementedError for other placements."""
     mesh = device_mesh or init_device_mesh("cpu", (get_world_size(),))
     wanted = placements or [Replicate()] * mesh.ndim
     value = from_array(tensor._array.copy()) if not tensor.is_meta else tensor
@@ -233,13 +229,6 @@ def distribute_tensor(
 
 
 __all__ = [
-    "DTensor",
-    "DeviceMesh",
-    "Partial",
-    "Placement",
-    "Replicate",
-    "Shard",
-    "distribute_tensor",
-    "init_device_mesh",
+    "DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard", "distribute_tensor", "init_device_mesh",
     "piece_of",
-]
+]  # fmt: skip

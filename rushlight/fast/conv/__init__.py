@@ -1,10 +1,8 @@
-"""Faster ways of convolution: each op computes a `Plan` (kernels/conv.py) by the first of its ways
-that suits the plan.
+"""Faster ways of convolution: each op computes a `Plan` (kernels/conv.py) by the first of its ways that suits the plan.
 
-A way is a module: suits(plan), which computes nothing, conv and the gradients, of a plan and its
-operands. Ways that are `compiled` have loops for float32; these are used once NumPy has worked for
-as long as loading the loops takes (fast/policy.py). fast/index.py has the numbers by which ways
-suit. To begin reading: index_table.py, one_by_one.py.
+A way is a module: suits(plan), which computes nothing, conv and the gradients, of a plan and its operands. Ways that
+are `compiled` have loops for float32; these are used once NumPy has worked for as long as loading the loops takes
+(fast/policy.py). fast/index.py has the numbers by which ways suit. To begin reading: index_table.py, one_by_one.py.
 
     index_table         few numbers in the columns: a table of indices takes them out
     one_by_one          one tap, stride 1: each image is a product of matrices
@@ -29,22 +27,9 @@ import numpy as np
 from numpy import ndarray
 
 from rushlight.base.dependencies import has_numba
-from rushlight.fast.conv import (
-    batch_innermost,
-    direct,
-    index_table,
-    indirect,
-    one_by_one,
-    whole_batch_im2col,
-    winograd,
-)
+from rushlight.fast.conv import batch_innermost, direct, index_table, indirect, one_by_one, whole_batch_im2col, winograd
 from rushlight.fast.conv.tiling import Inexact
-from rushlight.fast.index import (
-    BIAS_GRAD_ELEMENTS,
-    BIAS_GRAD_PASSES,
-    IM2COL_PRODUCTS_PER_SECOND,
-    MIN_PRODUCTS,
-)
+from rushlight.fast.index import BIAS_GRAD_ELEMENTS, BIAS_GRAD_PASSES, IM2COL_PRODUCTS_PER_SECOND, MIN_PRODUCTS
 from rushlight.fast.policy import charge_passes, charge_seconds
 from rushlight.kernels import conv as reference
 from rushlight.kernels.conv import Plan, columns_of
@@ -57,8 +42,8 @@ class Way(NamedTuple):
 
 
 class Ways:
-    """The ways of one op, the fastest first. Called with a plan and its operands, it computes by
-    the first way that suits the plan and is exact for the operands.
+    """The ways of one op, the fastest first. Called with a plan and its operands, it computes by the first way that
+    suits the plan and is exact for the operands.
     """
 
     def __init__(self, *ways: Way):
@@ -77,22 +62,14 @@ class Ways:
         raise AssertionError("im2col suits all plans and is exact")
 
     def find(self, p: Plan) -> tuple[list[Way], int]:
-        """The ways that suit the plan, and the products that loops are charged for: 0 where loops
-        do not suit.
-        """
+        """The ways that suit the plan, and the products that loops are charged for: 0 where loops do not suit."""
         products = products_for_loops(p) if has_numba() else 0
-        return [
-            way for way in self.ways if (products or not way.compiled) and way.suits(p)
-        ], products
+        return [way for way in self.ways if (products or not way.compiled) and way.suits(p)], products
 
 
 def products_for_loops(p: Plan) -> int:
-    """The products of the plan, those of groups up to 8 times; 0 where NumPy is always as fast as
-    compiled loops.
-    """
-    products = (
-        p.images * p.groups * p.filters * p.channels * p.taps * prod(p.out) * min(p.groups, 8)
-    )
+    """The products of the plan, those of groups up to 8 times; 0 where NumPy is always as fast as compiled loops."""
+    products = p.images * p.groups * p.filters * p.channels * p.taps * prod(p.out) * min(p.groups, 8)
     suits = p.dtype == np.float32 and products >= MIN_PRODUCTS and len(p.out) <= 3
     # `plain` columns are the input: BLAS has the whole convolution in one product
     if not suits or index_table.suits(p) or one_by_one.suits(p) or columns_of(p).plain:
@@ -138,8 +115,8 @@ conv_weight_grad_of_plan = Ways(
 
 
 def conv_bias_grad(g: ndarray) -> ndarray | None:
-    """out[o] = sum over n, p of g[n, o, p], the bias' gradient, in a fifth of the time of NumPy's
-    passes; None where NumPy is to do it."""
+    """out[o] = sum over n, p of g[n, o, p], the bias' gradient, in a fifth of the time of NumPy's passes; None where
+    NumPy is to do it."""
     suits = g.dtype == np.float32 and g.size >= BIAS_GRAD_ELEMENTS and g.ndim > 2 and g.flags.carray
     if not (suits and charge_passes(BIAS_GRAD_PASSES, g.size, large=True) and has_numba()):
         return None

@@ -1,11 +1,9 @@
-"""Convolution of float32 with the batch innermost: each lane of a vector register holds a number of
-another image.
+"""Convolution of float32 with the batch innermost: each lane of a vector register holds a number of another image.
 
-So every place of a result is full vectors, however narrow the images are and however few their
-channels. Nothing is shifted within a register, and of a place on the border only the rows of the
-kernel that meet the image are added up. Images are transposed once before and their results once
-after; any kernel, stride, padding, dilation and number of groups, in up to three dimensions.
-geometry.py lists what each place reads.
+So every place of a result is full vectors, however narrow the images are and however few their channels. Nothing is
+shifted within a register, and of a place on the border only the rows of the kernel that meet the image are added up.
+Images are transposed once before and their results once after; any kernel, stride, padding, dilation and number of
+groups, in up to three dimensions. geometry.py lists what each place reads.
 """
 
 from __future__ import annotations
@@ -44,9 +42,7 @@ from rushlight.kernels.im2col import in_3d
 
 
 class Reads(NamedTuple):
-    """Arrays for the loops: of all targets (geometry.py), one after the other; indices count
-    floats.
-    """
+    """Arrays for the loops: of all targets (geometry.py), one after the other; indices count floats."""
 
     low: ndarray
     extent: ndarray
@@ -54,8 +50,7 @@ class Reads(NamedTuple):
     cuts: ndarray  # where the places of a target begin
     bases: ndarray
     places: ndarray
-    # for each place and the `width` - 1 after it: the first of the taps that meet the image, one
-    # past the last
+    # for each place and the `width` - 1 after it: the first of the taps that meet the image, one past the last
     firsts: ndarray
     lasts: ndarray
     ends: ndarray  # where the taps of a target begin
@@ -93,16 +88,14 @@ def reads_of(shapes: tuple, width: int) -> Reads:
 
 
 def taps_inside(inside: ndarray) -> tuple[ndarray, ndarray]:
-    """inside (places, taps) -> for each place the first tap inside, and one more than the last;
-    (taps, 0) where none is.
+    """inside (places, taps) -> for each place the first tap inside, and one more than the last; (taps, 0) where none
+    is.
     """
     taps = inside.shape[1]
     if not taps:
         return inside.sum(1), inside.sum(1)
     some = inside.any(1)
-    return np.where(some, inside.argmax(1), taps), np.where(
-        some, taps - inside[:, ::-1].argmax(1), 0
-    )
+    return np.where(some, inside.argmax(1), taps), np.where(some, taps - inside[:, ::-1].argmax(1), 0)
 
 
 def shifted(numbers: ndarray, by: int, fill: int) -> ndarray:
@@ -111,9 +104,7 @@ def shifted(numbers: ndarray, by: int, fill: int) -> ndarray:
 
 
 def channel_floats(places: int) -> int:
-    """Floats from a channel to the next, as the loops lay them: an odd number of vectors (see
-    `apart` in the loops).
-    """
+    """Floats from a channel to the next, as the loops lay them: an odd number of vectors (see `apart` in the loops)."""
     return (places | 1) * lanes() if places >= lanes() else places * lanes()
 
 
@@ -138,9 +129,7 @@ def conv_job(p: Plan) -> Job:
     (read, size), (made, out) = p.read, p.made
     height, width = loops.conv_tile(made)
     reads, beyond = reads_of(shapes_3d(p), width), prod(out)
-    strides = (
-        (read, 0, whole_vectors(made)) if p.back else (0, made, whole_vectors(p.groups * made))
-    )
+    strides = (read, 0, whole_vectors(made)) if p.back else (0, made, whole_vectors(p.groups * made))
     return Job(
         reads,
         loops.conv(height, width),
@@ -177,14 +166,11 @@ def weight_job(p: Plan) -> Job:
 
 
 def suits(p: Plan) -> bool:
-    """Whether images fill the vectors and have few channels. Of more channels, vectors of channels
-    are as good, and there is more to transpose.
+    """Whether images fill the vectors and have few channels. Of more channels, vectors of channels are as good, and
+    there is more to transpose.
     """
     n, (read, size) = lanes(), p.read
-    few = (
-        max(p.channels, p.filters) <= INNERMOST_CHANNELS
-        and p.channels * p.filters <= INNERMOST_CHANNEL_PAIRS
-    )
+    few = max(p.channels, p.filters) <= INNERMOST_CHANNELS and p.channels * p.filters <= INNERMOST_CHANNEL_PAIRS
     dot = 1 if p.op == "conv_weight_grad" else read * p.taps
     return (
         few
@@ -196,15 +182,11 @@ def suits(p: Plan) -> bool:
 
 
 def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarray:
-    """x (N, C, *size), w (O, C / groups, *kernel), bias (O,) -> (N, O, *out); or the input's
-    gradient, of g instead of x.
+    """x (N, C, *size), w (O, C / groups, *kernel), bias (O,) -> (N, O, *out); or the input's gradient, of g instead of
+    x.
     """
     j, n, (made, out) = conv_job(p), lanes(), p.made
-    source, filters, added = (
-        contiguous(x).reshape(-1),
-        packed_filters(w, p),
-        padded_bias(bias, j.bias),
-    )
+    source, filters, added = contiguous(x).reshape(-1), packed_filters(w, p), padded_bias(bias, j.bias)
     result = memory.take((p.images, p.groups * made, *out), FLOAT)
 
     def part(first: int, end: int, step: int) -> None:
@@ -232,14 +214,7 @@ def conv_weight_grad(p: Plan, g: ndarray, x: ndarray) -> ndarray:
     j, n = weight_job(p), lanes()
     r, filters, numbers = j.reads, p.groups * p.filters, p.channels * p.taps
     xf, gf, vectors = contiguous(x).reshape(-1), contiguous(g).reshape(-1), -(-p.images // n)
-    blocks = max(
-        1,
-        min(
-            vectors,
-            2 * INNERMOST_IMAGE_FLOATS // (j.xs + j.ys),
-            INNERMOST_SUM_PLACES // prod(p.out),
-        ),
-    )
+    blocks = max(1, min(vectors, 2 * INNERMOST_IMAGE_FLOATS // (j.xs + j.ys), INNERMOST_SUM_PLACES // prod(p.out)))
 
     def start() -> Callable:
         xs = workspaces.take("xs", j.xs * blocks)

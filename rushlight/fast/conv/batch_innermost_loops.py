@@ -1,5 +1,5 @@
-"""Compiled loops of convolution with the batch innermost (fast/conv/batch_innermost.py), for
-float32: a block is `height` filters times `width` places, each sum a vector of images.
+"""Compiled loops of convolution with the batch innermost (fast/conv/batch_innermost.py), for float32: a block is
+`height` filters times `width` places, each sum a vector of images.
 """
 
 from __future__ import annotations
@@ -161,8 +161,7 @@ def weight_block(height: int, width: int) -> list[str]:
         *[f"store(sums, {(a * width + k) * lanes()}, s{a}_{k})" for a, k in pairs],
         f"for a in range(min({height}, made - o)):",
         f"    for k in range({width}):",
-        f"        total[group * made + o + a, row + k] += along(load(sums, (a * {width} + k) * "
-        f"{lanes()}))",
+        f"        total[group * made + o + a, row + k] += along(load(sums, (a * {width} + k) * {lanes()}))",
     ]
 
 
@@ -170,11 +169,7 @@ def tiles() -> tuple[tuple[int, int], ...]:
     """(height, width) of blocks whose sums fit in registers, the most reused first."""
     from rushlight.loops.simd import machine
 
-    return (
-        ((6, 4), (8, 3), (4, 6), (2, 10), (1, 14))
-        if machine()[1] == 32
-        else ((4, 2), (2, 4), (1, 6))
-    )
+    return ((6, 4), (8, 3), (4, 6), (2, 10), (1, 14)) if machine()[1] == 32 else ((4, 2), (2, 4), (1, 6))
 
 
 def conv_tile(made: int) -> tuple[int, int]:
@@ -183,9 +178,7 @@ def conv_tile(made: int) -> tuple[int, int]:
 
 
 def weight_tile(made: int, rows: int) -> tuple[int, int]:
-    return min(
-        tiles(), key=lambda tile: -(-made // tile[0]) * tile[0] * -(-rows // tile[1]) * tile[1]
-    )
+    return min(tiles(), key=lambda tile: -(-made // tile[0]) * tile[0] * -(-rows // tile[1]) * tile[1])
 
 
 @cache
@@ -204,7 +197,4 @@ def conv(height: int, width: int) -> Callable:
 @cache
 def weight_grad(height: int, width: int) -> Callable:
     block = indented(weight_block(height, width), 20)
-    return calling(
-        (WEIGHT_GRAD + APART).format(height=height, width=width, lanes=lanes(), block=block),
-        lay=lay(),
-    )
+    return calling((WEIGHT_GRAD + APART).format(height=height, width=width, lanes=lanes(), block=block), lay=lay())

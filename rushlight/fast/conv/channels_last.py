@@ -1,9 +1,8 @@
 """Channels last: what the compiled loops of winograd.py and indirect.py share.
 
-Arrays are float32, (N, C, *size), with channels last in memory or not. In the loops' workspaces a
-place has its channels in whole vectors one after the other. Products of matrices are made in
-blocks, `height` rows times `width` vectors of columns in registers: of AVX-512's 6 times 4, so that
-24 fused multiply-adds need 10 loads.
+Arrays are float32, (N, C, *size), with channels last in memory or not. In the loops' workspaces a place has its
+channels in whole vectors one after the other. Products of matrices are made in blocks, `height` rows times `width`
+vectors of columns in registers: of AVX-512's 6 times 4, so that 24 fused multiply-adds need 10 loads.
 """
 
 from __future__ import annotations
@@ -27,9 +26,7 @@ def flat(x: ndarray) -> tuple[ndarray, bool]:
 
 
 def empty_result(p: Plan, last: bool) -> tuple[ndarray, ndarray]:
-    """Memory for the result of a plan: flat, and as (N, channels made, *size) with channels last in
-    memory or not.
-    """
+    """Memory for the result of a plan: flat, and as (N, channels made, *size) with channels last in memory or not."""
     channels, size = p.made
     if last:
         result = memory.take((p.images, *size, channels), FLOAT)
@@ -39,9 +36,7 @@ def empty_result(p: Plan, last: bool) -> tuple[ndarray, ndarray]:
 
 
 def packed_filters(w: ndarray, p: Plan) -> ndarray:
-    """w (O, C / groups, *kernel) as loops read filters: flat, (channels read, taps, channels made
-    in whole vectors).
-    """
+    """w (O, C / groups, *kernel) as loops read filters: flat, (channels read, taps, channels made in whole vectors)."""
     (read, _), (made, _) = p.read, p.made
     read, made = (read * p.groups, made) if p.back else (read, made * p.groups)
     broad = whole_vectors(made)
@@ -84,9 +79,7 @@ def indented(lines: list[str], by: int) -> str:
 
 @cache
 def turning() -> Callable:
-    """The loop `TURN`, which others call by the name `turn`: LLVM takes long for a square of
-    vectors.
-    """
+    """The loop `TURN`, which others call by the name `turn`: LLVM takes long for a square of vectors."""
     from rushlight.loops.cache import compiled
 
     return compiled(TURN.format(lanes=lanes()))
@@ -101,9 +94,7 @@ def pack() -> Callable:
 
 @cache
 def shapes() -> dict[int, int]:
-    """{vectors of columns: rows} of the blocks that are summed in registers; the first is the usual
-    one.
-    """
+    """{vectors of columns: rows} of the blocks that are summed in registers; the first is the usual one."""
     from rushlight.loops.simd import machine
 
     return {4: 6, 3: 8, 2: 8, 1: 8} if machine()[1] == 32 else {2: 6, 1: 8}
@@ -114,9 +105,7 @@ def usual() -> tuple[int, int]:
 
 
 def kind(columns: int) -> int:
-    """The number of vectors on which the text of a loop depends, for `columns` columns in whole
-    vectors.
-    """
+    """The number of vectors on which the text of a loop depends, for `columns` columns in whole vectors."""
     vectors, width = columns // lanes(), usual()[0]
     return min(vectors, width + vectors % width)
 
@@ -126,17 +115,13 @@ def sums(width: int, height: int) -> list[tuple[int, int]]:
 
 
 def step(width: int, height: int, panel: str, left: Callable[[int], str]) -> list[str]:
-    """One step along the sums s: `width` vectors of the panel, from b on, times `height`
-    numbers."""
+    """One step along the sums s: `width` vectors of the panel, from b on, times `height` numbers."""
     return [
         *[f"b{k} = load({panel}, b + {k * lanes()})" for k in range(width)],
         *[
             line
             for a in range(height)
-            for line in (
-                f"v = spread({left(a)})",
-                *[f"s{a}_{k} = fma(v, b{k}, s{a}_{k})" for k in range(width)],
-            )
+            for line in (f"v = spread({left(a)})", *[f"s{a}_{k} = fma(v, b{k}, s{a}_{k})" for k in range(width)])
         ],
     ]
 
@@ -150,9 +135,7 @@ def block_sums(
     before: tuple[str, ...] = (),
     after: tuple[str, ...] = (),
 ) -> list[str]:
-    """The sums s of a block, from zero: a `step` in each turn of `loop`, with the lines `before`
-    and `after` it.
-    """
+    """The sums s of a block, from zero: a `step` in each turn of `loop`, with the lines `before` and `after` it."""
     return [
         *[f"s{a}_{k} = none()" for a, k in sums(width, height)],
         loop,
@@ -170,9 +153,7 @@ def block_stored(width: int, height: int, at: Callable[[int, int], str]) -> list
 
 
 def blocks(block: Callable, columns: str, vectors: int, by: int, height: int = 0) -> str:
-    """Loops over all columns: `block(width, height)` of the usual width, and of what is left over;
-    from column o on.
-    """
+    """Loops over all columns: `block(width, height)` of the usual width, and of what is left over; from column o on."""
     width, rest = usual()[0], vectors % usual()[0]
     lines: list[str] = []
     if vectors >= width:

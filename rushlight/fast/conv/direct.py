@@ -1,10 +1,9 @@
 """Direct convolution, without columns, for float32.
 
-Images are laid out with their padding, so that a tap is one distance for all places, across lines
-and images: sums run along places, whatever the width of the image. A stride of s splits the source
-into s phases, or for the gradient of the input the result, in each dimension. So all strides and
-dilations, and both directions, are the same two loops over a list of distances (direct_loops.py).
-Nothing needs another layout than (N, C, *size).
+Images are laid out with their padding, so that a tap is one distance for all places, across lines and images: sums run
+along places, whatever the width of the image. A stride of s splits the source into s phases, or for the gradient of the
+input the result, in each dimension. So all strides and dilations, and both directions, are the same two loops over a
+list of distances (direct_loops.py). Nothing needs another layout than (N, C, *size).
 
     forward           reads x[u s + r], u of phase r; one target
     input's gradient  reads g; targets x[i s + r], one for each r
@@ -34,11 +33,7 @@ from rushlight.fast.conv.tiling import (
     whole_vectors,
     workspaces,
 )
-from rushlight.fast.index import (
-    DIRECT_SOURCE_FLOATS,
-    DIRECT_TILE_PLACES,
-    DIRECT_VECTOR_PLACES,
-)
+from rushlight.fast.index import DIRECT_SOURCE_FLOATS, DIRECT_TILE_PLACES, DIRECT_VECTOR_PLACES
 from rushlight.kernels.conv import Plan
 from rushlight.kernels.im2col import Ints, in_3d
 
@@ -56,13 +51,9 @@ class TargetReads(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """How a source is laid out, and what is read from it for each target; all for three spatial
-    dimensions.
-    """
+    """How a source is laid out, and what is read from it for each target; all for three spatial dimensions."""
 
-    starts: (
-        ndarray  # (phases, 3), steps (3,): place u of phase p is the source's u steps + starts[p]
-    )
+    starts: ndarray  # (phases, 3), steps (3,): place u of phase p is the source's u steps + starts[p]
     steps: ndarray
     extent: ndarray  # (3,) places of an image
     spread: ndarray  # (3,) the steps of the targets
@@ -72,8 +63,7 @@ class Layout(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """One dimension of a `Layout`: phases, and targets as (start, count, [(k, phase,
-    distance)])."""
+    """One dimension of a `Layout`: phases, and targets as (start, count, [(k, phase, distance)])."""
 
     step: int
     starts: list[int]
@@ -83,14 +73,12 @@ class Axis(NamedTuple):
 
 
 def axis_of(axis: tuple[int, ...], back: bool) -> Axis:
-    """The phases of an axis (size, kernel, stride, padding, dilation, out). `back`: the results are
-    read and the input is made.
+    """The phases of an axis (size, kernel, stride, padding, dilation, out). `back`: the results are read and the input
+    is made.
     """
     size, _, stride, *_, out = axis
     step, length = (1, out) if back else (stride, size)
-    found = [
-        (t.start, t.length, [(k, *divmod(a, step)) for k, a in t.taps]) for t in targets(axis, back)
-    ]
+    found = [(t.start, t.length, [(k, *divmod(a, step)) for k, a in t.taps]) for t in targets(axis, back)]
     phases = sorted({r for _, _, taps in found for _, _, r in taps}) or [0]
     low = min([a for _, _, taps in found for _, a, _ in taps], default=0)
     need = max([count + a - low for _, count, taps in found for _, a, _ in taps], default=1)
@@ -102,17 +90,12 @@ def axis_of(axis: tuple[int, ...], back: bool) -> Axis:
         [low * step + r for r in phases],
         extent,
         stride if back else 1,
-        [
-            (start, count, [(k, phases.index(r), a - low) for k, a, r in taps])
-            for start, count, taps in found
-        ],
+        [(start, count, [(k, phases.index(r), a - low) for k, a, r in taps]) for start, count, taps in found],
     )
 
 
 @lru_cache(maxsize=256)
-def layout_of(
-    size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints, back: bool
-) -> Layout:
+def layout_of(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints, back: bool) -> Layout:
     """Of spatial shapes, each of three dimensions."""
     dims = [axis_of(axis, back) for axis in zip(size, kernel, stride, padding, dilation, out)]
     phases = [len(d.starts) for d in dims]
@@ -127,10 +110,7 @@ def layout_of(
                 np.array(counts),
                 np.array([flat_index([k for k, _, _ in tap], kernel) for tap in met], np.int64),
                 [
-                    (
-                        flat_index([r for _, r, _ in tap], phases),
-                        sum(a * q for (_, _, a), q in zip(tap, pitch)),
-                    )
+                    (flat_index([r for _, r, _ in tap], phases), sum(a * q for (_, _, a), q in zip(tap, pitch)))
                     for tap in met
                 ],
             )
@@ -148,13 +128,12 @@ def layout_of(
 
 
 class Job(NamedTuple):
-    """The part of a call that depends on the plan alone: the layout of the source, and the loops'
-    arguments."""
+    """The part of a call that depends on the plan alone: the layout of the source, and the loops' arguments."""
 
     lay: Layout
     images: int  # that are laid out at a time
-    # floats of one phase of a channel: an odd number of vectors, since channels a power of two
-    # apart would share lines of the cache
+    # floats of one phase of a channel: an odd number of vectors, since channels a power of two apart would share lines
+    # of the cache
     phase: int
     group: int  # floats of a group's channels
     source: int  # floats of the workspace of the source, with some to read beyond
@@ -169,9 +148,7 @@ class Job(NamedTuple):
 def job_of(p: Plan) -> Job:
     (read, _), (made, _) = p.read, p.made
     lay = layout_of(*shapes_3d(p))
-    images = images_at_once(
-        lay, p.groups * (read + made if p.op == "conv_weight_grad" else read), p.images
-    )
+    images = images_at_once(lay, p.groups * (read + made if p.op == "conv_weight_grad" else read), p.images)
     if p.op == "conv_weight_grad":  # at least as many as fill a chunk
         from rushlight.fast.conv.direct_loops import CHUNK
 
@@ -181,16 +158,9 @@ def job_of(p: Plan) -> Job:
     slack = 8 * lanes() + max([a for target in lay.targets for _, a in target.distances], default=0)
     channels = np.arange(read)[:, None] * (phases * phase)
     offsets = tuple(
-        [
-            (channels + np.array([r * phase + a for r, a in target.distances])).ravel()
-            for target in lay.targets
-        ]
+        [(channels + np.array([r * phase + a for r, a in target.distances])).ravel() for target in lay.targets]
     )
-    strides = (
-        (made * read * p.taps, p.taps, made * p.taps)
-        if p.back
-        else (made * read * p.taps, read * p.taps, p.taps)
-    )
+    strides = (made * read * p.taps, p.taps, made * p.taps) if p.back else (made * read * p.taps, read * p.taps, p.taps)
     return Job(
         lay,
         images,
@@ -211,24 +181,19 @@ def images_at_once(lay: Layout, channels: int, images: int) -> int:
 
 
 def tile_lines(lay: Layout, channels: int) -> int:
-    """Over how many lines one tile of filters goes before the next: what it reads and makes stays
-    in the caches. Whole images or parts of one, so that the lines of padding between images are
-    left out; small ones several at a time, if that fills vectors better.
+    """Over how many lines one tile of filters goes before the next: what it reads and makes stays in the caches. Whole
+    images or parts of one, so that the lines of padding between images are left out; small ones several at a time, if
+    that fills vectors better.
     """
     pitch, rows = int(lay.extent[2]), prod(lay.extent.tolist()[:2])
-    most = max(
-        1,
-        min(DIRECT_TILE_PLACES, max(DIRECT_VECTOR_PLACES, DIRECT_SOURCE_FLOATS // channels))
-        // pitch,
-    )
+    most = max(1, min(DIRECT_TILE_PLACES, max(DIRECT_VECTOR_PLACES, DIRECT_SOURCE_FLOATS // channels)) // pitch)
     if rows > most:
         return -(-rows // -(-rows // most))
     return rows if whole_vectors(lay.used) <= rows * pitch else most // rows * rows
 
 
 def tile_height(filters: int) -> int:
-    """How many filters are summed at once: the number that leaves the fewest rows without a
-    filter."""
+    """How many filters are summed at once: the number that leaves the fewest rows without a filter."""
     from rushlight.loops.simd import machine
 
     most = 8 if machine()[1] == 32 else 4
@@ -240,9 +205,7 @@ def spatial(x: ndarray) -> ndarray:
     return contiguous(x).reshape(*x.shape[:2], *in_3d(x.shape[2:], 1))
 
 
-def filler(
-    source: ndarray, lay: Layout, space: ndarray, phase: int, images: int, end: int
-) -> Callable[[int], int]:
+def filler(source: ndarray, lay: Layout, space: ndarray, phase: int, images: int, end: int) -> Callable[[int], int]:
     """A function that lays out images from a given one on, and returns how many."""
     from rushlight.fast.conv import direct_loops as loops
 
@@ -272,8 +235,8 @@ def suits(p: Plan) -> bool:
 
 
 def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarray:
-    """x (N, C, *size), w (O, C / groups, *kernel), bias (O,) -> (N, O, *out); or the input's
-    gradient, of g instead of x.
+    """x (N, C, *size), w (O, C / groups, *kernel), bias (O,) -> (N, O, *out); or the input's gradient, of g instead of
+    x.
     """
     from rushlight.fast.conv import direct_loops as loops
 
@@ -318,9 +281,8 @@ def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarra
 
 
 def conv_weight_grad(p: Plan, g: ndarray, x: ndarray) -> ndarray:
-    """(O, C / groups, *kernel). Inexact where it is not finite: places beside an image meet
-    gradients of zero, and 0 inf is nan, so im2col has to find out which weights see what is not
-    finite.
+    """(O, C / groups, *kernel). Inexact where it is not finite: places beside an image meet gradients of zero, and 0
+    inf is nan, so im2col has to find out which weights see what is not finite.
     """
     from rushlight.fast.conv import direct_loops as loops
 
@@ -331,27 +293,19 @@ def conv_weight_grad(p: Plan, g: ndarray, x: ndarray) -> ndarray:
     size, used = lay.size, lay.used
     # else the last vector of an image would reach into the next
     apart = whole_vectors(used) <= size
-    loop, shape = (
-        loops.weight_grad(loops.weight_height(p.filters)),
-        (p.groups, p.filters, p.channels * p.taps),
-    )
+    loop, shape = loops.weight_grad(loops.weight_height(p.filters)), (p.groups, p.filters, p.channels * p.taps)
 
     def start() -> Callable:
         a = workspaces.zeros("gs", filters * j.phase + 8 * lanes())
         b = workspaces.zeros("xs", j.source)
 
         def add(total: ndarray, first: int, end: int, step: int) -> None:
-            fill_x, fill_g = (
-                filler(xs, lay, b, j.phase, step, end),
-                filler(gs, beside, a, j.phase, step, end),
-            )
+            fill_x, fill_g = filler(xs, lay, b, j.phase, step, end), filler(gs, beside, a, j.phase, step, end)
             for begin in range(first, end, step):
                 count = fill_x(begin)
                 fill_g(begin)
                 if count < step:
-                    a[: filters * j.phase].reshape(-1, j.phase)[:, count * size :] = (
-                        0  # of earlier images
-                    )
+                    a[: filters * j.phase].reshape(-1, j.phase)[:, count * size :] = 0  # of earlier images
                 loop(
                     a,
                     b,

@@ -1,9 +1,8 @@
-"""Compiled loops of direct convolution (fast/conv/direct.py), for float32: images laid out with
-their padding, sums of products kept in vector registers, and results put where they belong.
+"""Compiled loops of direct convolution (fast/conv/direct.py), for float32: images laid out with their padding, sums of
+products kept in vector registers, and results put where they belong.
 
-Their text is written for the number of registers: `height` filters times `width` vectors of
-positions are added up at once, with one load for each vector and one for each filter of a tap: 24
-fused multiply-adds for 11 loads on AVX-512.
+Their text is written for the number of registers: `height` filters times `width` vectors of positions are added up at
+once, with one load for each vector and one for each filter of a tap: 24 fused multiply-adds for 11 loads on AVX-512.
 """
 
 from __future__ import annotations
@@ -191,19 +190,13 @@ def block(height: int, width: int, lanes: int) -> list[str]:
         f"        at += {height}",
         "    if begin > 0:",
         *[f"        s{a}_{k} = add(s{a}_{k}, load({places[a, k]}))" for a, k in pairs],
-        *[
-            line
-            for a, k in pairs
-            for line in (f"    store({places[a, k]}, s{a}_{k})", f"    s{a}_{k} = none()")
-        ],
+        *[line for a, k in pairs for line in (f"    store({places[a, k]}, s{a}_{k})", f"    s{a}_{k} = none()")],
         f"q += {width * lanes}",
     ]
 
 
 def widths(height: int) -> int:
-    """How many vectors of places are added up at once: all registers but those for the places and a
-    filter.
-    """
+    """How many vectors of places are added up at once: all registers but those for the places and a filter."""
     registers = machine()[1]
     return min(8, (registers - 1) // (height + 1))
 
@@ -225,9 +218,8 @@ def conv(height: int) -> Callable:
 
 
 def weight_height(filters: int) -> int:
-    """Filters whose weight gradients are summed at once. Few filters take a lower tile, which reads
-    more vectors each.
-    """
+    """Filters whose weight gradients are summed at once. Few filters take a lower tile, which reads more vectors
+    each."""
     cost = {4: 1.0, 3: 1.0, 2: 1.13, 1: 2.1} if machine()[1] == 32 else {2: 1.0, 1: 1.5}
     return min(cost, key=lambda h: -(-filters // h) * h * cost[h])
 
@@ -247,10 +239,7 @@ def weight_grad(height: int) -> Callable:
             *[
                 line
                 for a in range(height)
-                for line in (
-                    f"w = load(g, g{a} + q)",
-                    *[f"s{a}_{k} = fma(w, v{k}, s{a}_{k})" for k in range(width)],
-                )
+                for line in (f"w = load(g, g{a} + q)", *[f"s{a}_{k} = fma(w, v{k}, s{a}_{k})" for k in range(width)])
             ],
         ],
         "totals": [

@@ -1,10 +1,9 @@
-"""Which input positions each result of a convolution reads, as the compiled loops want it: for
-three spatial dimensions.
+"""Which input positions each result of a convolution reads, as the compiled loops want it: for three spatial
+dimensions.
 
     forward            result p reads p stride + k dilation - padding
     input's gradient   input place u = r + stride i reads i + (r + padding - k dilation) / stride of
-                       the gradient, for the taps k where that is whole: `stride` targets with
-                       taps of their own
+                       the gradient, for the taps k where that is whole: `stride` targets with taps of their own
     weight's gradient  the forward's reads, added up over p
 """
 
@@ -26,15 +25,12 @@ class Target(NamedTuple):
     start: int
     step: int
     length: int
-    # (k, offset): result number i reads for tap k at i * stride + offset, or backwards at i +
-    # offset
+    # (k, offset): result number i reads for tap k at i * stride + offset, or backwards at i + offset
     taps: list[tuple[int, int]]
 
 
 def shapes_3d(p: Plan) -> tuple:
-    """(size, kernel, stride, padding, dilation, out, back), each shape of three dimensions: a key
-    for caches.
-    """
+    """(size, kernel, stride, padding, dilation, out, back), each shape of three dimensions: a key for caches."""
     return (
         in_3d(p.size, 1),
         in_3d(p.kernel, 1),
@@ -47,8 +43,8 @@ def shapes_3d(p: Plan) -> tuple:
 
 
 def targets(axis: tuple[int, ...], back: bool) -> list[Target]:
-    """The targets along an axis (size, kernel, stride, padding, dilation, out); `back`: the results
-    are read and the input is made.
+    """The targets along an axis (size, kernel, stride, padding, dilation, out); `back`: the results are read and the
+    input is made.
     """
     size, kernel, stride, padding, dilation, out = axis
     if not back:
@@ -69,9 +65,7 @@ def targets(axis: tuple[int, ...], back: bool) -> list[Target]:
 
 
 class FrameTarget(NamedTuple):
-    """Results of one image with the same taps. The taps read a frame: the flat source with zeros
-    around.
-    """
+    """Results of one image with the same taps. The taps read a frame: the flat source with zeros around."""
 
     places: ndarray  # of the results, in the flat result
     bases: ndarray  # of the results, in the flat frame
@@ -86,20 +80,14 @@ class Frame(NamedTuple):
     targets: list[FrameTarget]
 
 
-def frame_of(
-    size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints, back: bool
-) -> Frame:
+def frame_of(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, out: Ints, back: bool) -> Frame:
     """The frame and what is read from it, of spatial shapes of three dimensions."""
     dims = [targets(axis, back) for axis in zip(size, kernel, stride, padding, dilation, out)]
     source, made, reads = (out, size, (1, 1, 1)) if back else (size, out, stride)
     low, extent = [], []
     for found, read in zip(dims, reads):
         low.append(min([a for t in found for _, a in t.taps], default=0))
-        extent.append(
-            max([(t.length - 1) * read + a for t in found for _, a in t.taps], default=0)
-            - low[-1]
-            + 1
-        )
+        extent.append(max([(t.length - 1) * read + a for t in found for _, a in t.taps], default=0) - low[-1] + 1)
     listed = []
     for chosen in product(*dims):
         taps = list(product(*[t.taps for t in chosen]))
@@ -110,11 +98,7 @@ def frame_of(
                 flat_grid(places, made),
                 flat_grid(bases, extent),
                 np.array(
-                    [
-                        flat_index([a - first for (_, a), first in zip(tap, low)], extent)
-                        for tap in taps
-                    ],
-                    np.int64,
+                    [flat_index([a - first for (_, a), first in zip(tap, low)], extent) for tap in taps], np.int64
                 ),
                 np.array([flat_index([k for k, _ in tap], kernel) for tap in taps], np.int64),
             )

@@ -1,6 +1,6 @@
-"""Convolution with few columns: a table of indices takes the columns out at once, in few calls,
-where blocks of columns need many. An image of 3 x 8 x 8 and 4 filters of 3 x 3 take 23 us forward,
-not 82, and 57 us backward, not 208. With NumPy alone, for any dtype.
+"""Convolution with few columns: a table of indices takes the columns out at once, in few calls, where blocks of columns
+need many. An image of 3 x 8 x 8 and 4 filters of 3 x 3 take 23 us forward, not 82, and 57 us backward, not 208. With
+NumPy alone, for any dtype.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from rushlight.kernels.matmul import stacked
 
 @lru_cache(maxsize=64)
 def indices(channels: int, geometry: tuple, back: bool) -> ndarray:
-    """Where in an image (c, *size) the columns' numbers stand, (c K, L); or, `back`, those of a
-    result's gradient (c, *out) that each place of the input is in, (c K, S). For what lies on
-    padding the place behind the last.
+    """Where in an image (c, *size) the columns' numbers stand, (c K, L); or, `back`, those of a result's gradient (c,
+    *out) that each place of the input is in, (c K, S). For what lies on padding the place behind the last.
     """
     size, *_, out = geometry
     source, target = (out, size) if back else (size, out)
@@ -41,17 +40,12 @@ def indices(channels: int, geometry: tuple, back: bool) -> ndarray:
 
 
 def columns(x: ndarray, p: Plan) -> ndarray:
-    """x (N, C, *size) -> (N, G, c K, L); for the input's gradient, x (N, O, *out) -> (N, G, o K,
-    S).
-    """
+    """x (N, C, *size) -> (N, G, c K, L); for the input's gradient, x (N, O, *out) -> (N, G, o K, S)."""
     flat = x.reshape(len(x), -1)
     if p.taps > 1 or not columns_of(p).plain:  # kernels may share the input as it is, one row apart
         if p.back or any(p.padding):
             flat = np.concatenate((flat, np.zeros((len(x), 1), x.dtype)), 1)
-        flat = flat.take(
-            indices(x.shape[1], (p.size, p.kernel, p.stride, p.padding, p.dilation, p.out), p.back),
-            1,
-        )
+        flat = flat.take(indices(x.shape[1], (p.size, p.kernel, p.stride, p.padding, p.dilation, p.out), p.back), 1)
     return flat.reshape(len(x), p.groups, -1, prod(p.made[1]))
 
 
@@ -60,9 +54,7 @@ def suits(p: Plan) -> bool:
     channels, _ = p.read
     numbers = p.images * p.groups * channels * p.taps * prod(p.made[1])
     plain = p.taps == 1 and columns_of(p).plain
-    return p.filters <= TABLE_FILTERS and numbers <= (
-        TABLE_PLAIN_COLUMNS if plain else TABLE_COLUMNS
-    )
+    return p.filters <= TABLE_FILTERS and numbers <= (TABLE_PLAIN_COLUMNS if plain else TABLE_COLUMNS)
 
 
 def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarray:
@@ -73,11 +65,7 @@ def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarra
 
 def conv_input_grad(p: Plan, g: ndarray, w: ndarray) -> ndarray:
     """(N, C, *size)."""
-    turned = (
-        w.reshape(p.groups, p.filters, p.channels, -1)
-        .swapaxes(1, 2)
-        .reshape(p.groups, p.channels, -1)
-    )
+    turned = w.reshape(p.groups, p.filters, p.channels, -1).swapaxes(1, 2).reshape(p.groups, p.channels, -1)
     return stacked(turned, columns(g, p)).reshape(len(g), p.groups * p.channels, *p.size)
 
 

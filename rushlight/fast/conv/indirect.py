@@ -1,10 +1,9 @@
-"""Indirect convolution (implicit GEMM): a product of matrices whose rows are read by a list of
-offsets, for float32.
+"""Indirect convolution (implicit GEMM): a product of matrices whose rows are read by a list of offsets, for float32.
 
-Channels are laid last and images in a frame of zeros, so that what a result reads stands at the
-result's own base plus one list of offsets for all results (geometry.py). A vector register holds
-channels of a result, and each number of the image is multiplied with all of them: any kernel,
-stride, padding and dilation, in up to three dimensions, and no columns are made.
+Channels are laid last and images in a frame of zeros, so that what a result reads stands at the result's own base plus
+one list of offsets for all results (geometry.py). A vector register holds channels of a result, and each number of the
+image is multiplied with all of them: any kernel, stride, padding and dilation, in up to three dimensions, and no
+columns are made.
 """
 
 from __future__ import annotations
@@ -19,18 +18,8 @@ from numpy import ndarray
 
 from rushlight.fast.conv.channels_last import empty_result, flat, kind, packed_filters, usual
 from rushlight.fast.conv.geometry import frame_of, shapes_3d
-from rushlight.fast.conv.tiling import (
-    for_images,
-    padded_bias,
-    sum_over_images,
-    whole_vectors,
-    workspaces,
-)
-from rushlight.fast.index import (
-    INDIRECT_IMAGE_FLOATS,
-    INDIRECT_MIN_CHANNELS,
-    INDIRECT_SUM_PLACES,
-)
+from rushlight.fast.conv.tiling import for_images, padded_bias, sum_over_images, whole_vectors, workspaces
+from rushlight.fast.index import INDIRECT_IMAGE_FLOATS, INDIRECT_MIN_CHANNELS, INDIRECT_SUM_PLACES
 from rushlight.kernels.conv import Plan
 from rushlight.kernels.im2col import in_3d
 
@@ -86,9 +75,7 @@ class Job(NamedTuple):
 def job_of(p: Plan) -> Job:
     (read, size), (made, out) = p.read, p.made
     broad = whole_vectors(made)
-    images = max(
-        1, min(p.images, INDIRECT_IMAGE_FLOATS // (prod(p.size) * read + prod(p.out) * broad))
-    )
+    images = max(1, min(p.images, INDIRECT_IMAGE_FLOATS // (prod(p.size) * read + prod(p.out) * broad)))
     reads = reads_of(shapes_3d(p), read, broad, images)
     return Job(
         reads,
@@ -107,8 +94,7 @@ def suits(p: Plan) -> bool:
 
 
 def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarray:
-    """x (N, C, *size), w (O, C, *kernel), bias (O,) -> (N, O, *out), with channels last in memory
-    where x has.
+    """x (N, C, *size), w (O, C, *kernel), bias (O,) -> (N, O, *out), with channels last in memory where x has.
 
     Or the input's gradient, of g (N, O, *out) instead of x: (N, C, *size).
     """
@@ -117,30 +103,12 @@ def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarra
     j, (read, _), (made, size) = job_of(p), p.read, p.made
     source, last = flat(x)
     result, shaped = empty_result(p, last)
-    filters, added, loop = (
-        packed_filters(w, p),
-        padded_bias(bias, j.broad),
-        loops.conv(kind(j.broad)),
-    )
+    filters, added, loop = packed_filters(w, p), padded_bias(bias, j.broad), loops.conv(kind(j.broad))
 
     def part(first: int, end: int, step: int) -> None:
         xs, ys = workspaces.zeros("xs", j.xs), workspaces.take("ys", j.ys)
         loop(
-            source,
-            last,
-            read,
-            j.size,
-            *j.reads,
-            filters,
-            added,
-            made,
-            prod(size),
-            result,
-            xs,
-            ys,
-            j.images,
-            first,
-            end,
+            source, last, read, j.size, *j.reads, filters, added, made, prod(size), result, xs, ys, j.images, first, end
         )
 
     for_images(part, p.images, j.images)
@@ -179,9 +147,7 @@ def conv_weight_grad(p: Plan, g: ndarray, x: ndarray) -> ndarray:
             end,
         )
 
-    each = j.images * max(
-        1, min(INDIRECT_SUM_PLACES // (j.images * beyond), -(-p.images // j.images))
-    )
+    each = j.images * max(1, min(INDIRECT_SUM_PLACES // (j.images * beyond), -(-p.images // j.images)))
     total = sum_over_images(start, rows * j.broad, p.images, j.images, each)
     total = total.reshape(rows, j.broad)[: p.taps * p.channels, : p.filters]
     return np.ascontiguousarray(total.T).reshape(p.filters, p.channels, *p.kernel)

@@ -1,20 +1,12 @@
-"""Compiled loops of indirect convolution (fast/conv/indirect.py), for float32: a vector register
-holds channels of a result, and a block is `height` places of the image times `width` vectors.
-"""
+"""Compiled loops of indirect convolution (fast/conv/indirect.py), for float32: a vector register holds channels of a
+result, and a block is `height` places of the image times `width` vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
 
-from rushlight.fast.conv.channels_last import (
-    block_added,
-    block_stored,
-    block_sums,
-    blocks,
-    turning,
-    usual,
-)
+from rushlight.fast.conv.channels_last import block_added, block_stored, block_sums, blocks, turning, usual
 from rushlight.fast.conv.tiling import lanes
 from rushlight.loops.cache import calling
 
@@ -101,18 +93,12 @@ def forward(width: int, height: int) -> list[str]:
     return [
         f"for begin in range(ends[t], max(ends[t + 1], ends[t] + 1), {CHUNK}):",
         f"    for row in range(cuts[t] * some, cuts[t] * some + count, {height}):",
-        *[
-            f"        a{a}, y{a} = get(bases, row + {a}), get(places, row + {a})"
-            for a in range(height)
-        ],
+        *[f"        a{a}, y{a} = get(bases, row + {a}), get(places, row + {a})" for a in range(height)],
         *["        " + line for line in sums],
         "        if begin > ends[t]:",
         *["            " + line for line in block_added(width, height, at)],
         "        else:",
-        *[
-            "            " + line
-            for line in block_added(width, height, lambda a, k: f"bias, o + {k * lanes()}")
-        ],
+        *["            " + line for line in block_added(width, height, lambda a, k: f"bias, o + {k * lanes()}")],
         *["        " + line for line in block_stored(width, height, at)],
     ]
 
@@ -132,10 +118,7 @@ def backward(width: int, height: int) -> list[str]:
         f"for row in range(0, offsets.shape[0], {height}):",
         "    m = row * broad + o",
         *[f"    a{a} = get(offsets, row + {a})" for a in range(height)],
-        *[
-            "    " + line
-            for line in (*sums, *block_added(width, height, at), *block_stored(width, height, at))
-        ],
+        *["    " + line for line in (*sums, *block_added(width, height, at), *block_stored(width, height, at))],
     ]
 
 
@@ -147,16 +130,12 @@ def framing() -> Callable:
 @cache
 def conv(vectors: int) -> Callable:
     """The loop `CONV` for results of so many vectors of channels (`kind`)."""
-    return calling(
-        CONV.format(products=blocks(forward, "broad", vectors, 12)), frame=framing(), turn=turning()
-    )
+    return calling(CONV.format(products=blocks(forward, "broad", vectors, 12)), frame=framing(), turn=turning())
 
 
 @cache
 def weight_grad(vectors: int) -> Callable:
     """The loop `WEIGHT_GRAD` for gradients of so many vectors of channels (`kind`)."""
     height = usual()[1]
-    text = WEIGHT_GRAD.format(
-        height=height, chunk=CHUNK, products=blocks(backward, "broad", vectors, 12, height)
-    )
+    text = WEIGHT_GRAD.format(height=height, chunk=CHUNK, products=blocks(backward, "broad", vectors, 12, height))
     return calling(text, frame=framing(), turn=turning())

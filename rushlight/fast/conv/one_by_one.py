@@ -1,6 +1,5 @@
-"""Convolution of one tap and stride 1: each image is a product of matrices, of float32 by loops
-where these are the faster (kernels/matmul.py), and the bias is added while the image is in the
-cache.
+"""Convolution of one tap and stride 1: each image is a product of matrices, of float32 by loops where these are the
+faster (kernels/matmul.py), and the bias is added while the image is in the cache.
 """
 
 from __future__ import annotations
@@ -33,9 +32,7 @@ def product_each(p: Plan, w: ndarray, x: ndarray, bias: ndarray | None = None) -
 
 
 def suits(p: Plan) -> bool:
-    """Whether the convolution has one tap, stride 1 and one group, and an image is large enough for
-    a product.
-    """
+    """Whether the convolution has one tap, stride 1 and one group, and an image is large enough for a product."""
     return (
         p.dtype == np.float32
         and p.groups == p.taps == 1
@@ -47,9 +44,7 @@ def suits(p: Plan) -> bool:
 
 def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarray:
     """(N, O, *out)."""
-    return product_each(
-        p, w.reshape(p.filters, -1), x, None if bias is None else bias.reshape(-1, 1)
-    )
+    return product_each(p, w.reshape(p.filters, -1), x, None if bias is None else bias.reshape(-1, 1))
 
 
 def conv_input_grad(p: Plan, g: ndarray, w: ndarray) -> ndarray:

@@ -1,6 +1,4 @@
-"""What the compiled ways of convolution share: workspaces, results, and weight gradients summed in
-a fixed order.
-"""
+"""What the compiled ways of convolution share: workspaces, results, and weight gradients summed in a fixed order."""
 
 from __future__ import annotations
 
@@ -17,22 +15,17 @@ LINE_BYTES = 64  # of a cache line
 
 
 class Inexact(ArithmeticError):
-    """A way has met numbers with which its result would be inexact; the next way that suits takes
-    over.
-    """
+    """A way has met numbers with which its result would be inexact; the next way that suits takes over."""
 
 
 class Workspaces(local):
-    """Each thread's workspaces, kept from call to call: to map fresh pages takes as long as to fill
-    them.
-    """
+    """Each thread's workspaces, kept from call to call: to map fresh pages takes as long as to fill them."""
 
     def __init__(self) -> None:
         self.kept: dict[str, ndarray] = {}
 
     def take(self, name: str, floats: int) -> ndarray:
-        """At least `floats` numbers and a vector of 16 more, of any content, from a cache line
-        on."""
+        """At least `floats` numbers and a vector of 16 more, of any content, from a cache line on."""
         space = self.kept.get(name)
         if space is None or len(space) < floats + 16:
             fresh = np.zeros(floats + 32, FLOAT)
@@ -82,15 +75,13 @@ def for_images(part: Callable, images: int, step: int, least: int | None = None)
     parallel_for(part, images, step, least)
 
 
-def sum_over_images(
-    start: Callable, floats: int, images: int, step: int, each: int | None = None
-) -> ndarray:
-    """The sum over all images of what add(total, first, end, at a time) adds to zeros; each core's
-    add is made by start().
+def sum_over_images(start: Callable, floats: int, images: int, step: int, each: int | None = None) -> ndarray:
+    """The sum over all images of what add(total, first, end, at a time) adds to zeros; each core's add is made by
+    start().
 
-    Each core's images are a part of their own, or each `each` of them where that is given; a core
-    does at least `step` images. The totals of the parts are added up in the order of the images, so
-    that the result is the same whichever part ends first.
+    Each core's images are a part of their own, or each `each` of them where that is given; a core does at least `step`
+    images. The totals of the parts are added up in the order of the images, so that the result is the same whichever
+    part ends first.
     """
     totals: dict[int, ndarray] = {}
 

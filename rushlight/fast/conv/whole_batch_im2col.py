@@ -1,8 +1,8 @@
-"""Convolution with the columns of all images in one product: for few places and large filters, as
-in a net's last layers.
+"""Convolution with the columns of all images in one product: for few places and large filters, as in a net's last
+layers.
 
-The columns of all images stand side by side, (C K, N L), so that the filters, which no cache holds,
-are read once and not for each image. With NumPy alone, for one group and any dtype.
+The columns of all images stand side by side, (C K, N L), so that the filters, which no cache holds, are read once and
+not for each image. With NumPy alone, for one group and any dtype.
 """
 
 from __future__ import annotations
@@ -35,8 +35,7 @@ def rows(g: ndarray, p: Plan) -> ndarray:
 
 
 def suits(p: Plan) -> bool:
-    """Whether the filters are many and the results of all images few, or each image has one
-    result."""
+    """Whether the filters are many and the results of all images few, or each image has one result."""
     results = p.images * prod(p.out)
     if p.groups > 1:
         return False
@@ -51,9 +50,7 @@ def suits(p: Plan) -> bool:
 def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarray:
     """(N, O, *out)."""
     made = w.reshape(p.filters, -1) @ columns(x, p)
-    return with_bias(
-        np.ascontiguousarray(np.moveaxis(made.reshape(p.filters, len(x), *p.out), 1, 0)), bias
-    )
+    return with_bias(np.ascontiguousarray(np.moveaxis(made.reshape(p.filters, len(x), *p.out), 1, 0)), bias)
 
 
 def conv_input_grad(p: Plan, g: ndarray, w: ndarray) -> ndarray:

@@ -1,16 +1,14 @@
 """Convolution with kernels of 3 x 3 by Winograd's F(2 x 2, 3 x 3), for float32.
 
-Four results that stand together are made of 4 x 4 numbers of the source with 16 products instead of
-36,
+Four results that stand together are made of 4 x 4 numbers of the source with 16 products instead of 36,
 
     y = A^T [(G w G^T) * (B^T d B)] A,
 
-A. Lavin and S. Gray, *Fast algorithms for convolutional neural networks*, 2016. Sums over channels
-are added up before the last step, so that the work is 16 products of matrices. The weight's
-gradient is the same bilinear form, transposed: G^T [(A g A^T) * (B^T d B)] G, added up over tiles.
-It is as exact as sums of nine products are (2e-7 off, torch 2e-7) unless numbers that stand beside
-each other differ much in size: a number far above the mean of its images, and what is not finite,
-are Inexact.
+A. Lavin and S. Gray, *Fast algorithms for convolutional neural networks*, 2016. Sums over channels are added up before
+the last step, so that the work is 16 products of matrices. The weight's gradient is the same bilinear form, transposed:
+G^T [(A g A^T) * (B^T d B)] G, added up over tiles. It is as exact as sums of nine products are (2e-7 off, torch 2e-7)
+unless numbers that stand beside each other differ much in size: a number far above the mean of its images, and what is
+not finite, are Inexact.
 """
 
 from __future__ import annotations
@@ -60,24 +58,19 @@ def tiles_of(size: Ints) -> int:
 def tile_sources(size: Ints, out: Ints, padding: Ints, images: int, width: int) -> ndarray:
     """For each tile of so many images, where in the workspace its 4 x 4 numbers begin."""
     return tile_table(
-        size,
-        tuple([np.arange(-p, n - p, 2)[:, None] + np.arange(4) for n, p in zip(out, padding)]),
-        images,
-        width,
+        size, tuple([np.arange(-p, n - p, 2)[:, None] + np.arange(4) for n, p in zip(out, padding)]), images, width
     )
 
 
 @lru_cache(maxsize=64)
 def tile_results(out: Ints, images: int, width: int) -> ndarray:
     """For each tile where its 2 x 2 results begin."""
-    return tile_table(
-        out, tuple([np.arange(0, n, 2)[:, None] + np.arange(2) for n in out]), images, width
-    )
+    return tile_table(out, tuple([np.arange(0, n, 2)[:, None] + np.arange(2) for n in out]), images, width)
 
 
 def tile_table(size: Ints, at: tuple, images: int, width: int) -> ndarray:
-    """Offsets of rows at[0] (tiles, r) times columns at[1] (tiles, c) in images of this size.
-    Places beside an image get the offset of the last place in the workspace, which is zero.
+    """Offsets of rows at[0] (tiles, r) times columns at[1] (tiles, c) in images of this size. Places beside an image
+    get the offset of the last place in the workspace, which is zero.
     """
     (high, broad), (rows, columns) = size, at
     rows, columns = rows[:, None, :, None], columns[None, :, None, :]
@@ -127,23 +120,17 @@ def job_of(p: Plan) -> Job:
 
 
 def transformed_floats(tiles: int, width: int) -> int:
-    """16 planes of transformed tiles, 16 tiles and a vector apart, so that planes do not share
-    lines of the cache.
-    """
+    """16 planes of transformed tiles, 16 tiles and a vector apart, so that planes do not share lines of the cache."""
     return 16 * ((tiles + 16) * width + lanes())
 
 
 def transformed_filters(w: ndarray, p: Plan, j: Job) -> ndarray:
-    """G w G^T of filters w, as the loops read them; for the input's gradient of the kernel turned
-    around.
-    """
+    """G w G^T of filters w, as the loops read them; for the input's gradient of the kernel turned around."""
     from rushlight.fast.conv import winograd_loops as loops
 
     read, _ = p.read
     out = workspaces.take("filters", 16 * read * j.broad)
-    loops.transform()(
-        packed_filters(w, p), HALF, *((8, -1) if p.back else (0, 1)), read, j.broad, out
-    )
+    loops.transform()(packed_filters(w, p), HALF, *((8, -1) if p.back else (0, 1)), read, j.broad, out)
     return out
 
 
@@ -155,42 +142,31 @@ def clear(space: ndarray, width: int, channels: int) -> None:
 
 
 def suits(p: Plan) -> bool:
-    """Whether it is of 3 x 3 and stride 1, with enough tiles, and does little more than half of the
-    products.
-    """
+    """Whether it is of 3 x 3 and stride 1, with enough tiles, and does little more than half of the products."""
     if p.kernel != (3, 3) or p.groups != 1 or p.stride != (1, 1) or p.dilation != (1, 1):
         return False
     pairs, tiles = p.channels * p.filters, tiles_of(p.out)
     least = WINOGRAD_MIN_TILES if pairs < WINOGRAD_LARGE_FILTERS else WINOGRAD_MIN_TILES_LARGE
     if min(p.channels, p.filters) < WINOGRAD_MIN_CHANNELS or p.images * tiles < least:
         return False
-    return 36 * prod(p.out) * pairs >= 60 * tiles * whole_vectors(p.channels) * whole_vectors(
-        p.filters
-    )
+    return 36 * prod(p.out) * pairs >= 60 * tiles * whole_vectors(p.channels) * whole_vectors(p.filters)
 
 
 def conv(p: Plan, x: ndarray, w: ndarray, bias: ndarray | None = None) -> ndarray:
-    """x (N, C, H, W), w (O, C, 3, 3), bias (O,) -> (N, O, *out), with channels last in memory where
-    x has.
+    """x (N, C, H, W), w (O, C, 3, 3), bias (O,) -> (N, O, *out), with channels last in memory where x has.
 
     Or the input's gradient, of g (N, O, *out) instead of x: (N, C, *size).
     """
     from rushlight.fast.conv import winograd_loops as loops
 
     j, (read, size), (made, out) = job_of(p), p.read, p.made
-    filters, added, loop = (
-        transformed_filters(w, p, j),
-        padded_bias(bias, j.broad),
-        loops.conv(kind(j.broad)),
-    )
+    filters, added, loop = transformed_filters(w, p, j), padded_bias(bias, j.broad), loops.conv(kind(j.broad))
     source, last = flat(x)
     result, shaped = empty_result(p, last)
     exact = []
 
     def part(first: int, end: int, step: int) -> None:
-        xs, ys, vs, ms = [
-            workspaces.take(name, getattr(j, name)) for name in ("xs", "ys", "vs", "ms")
-        ]
+        xs, ys, vs, ms = [workspaces.take(name, getattr(j, name)) for name in ("xs", "ys", "vs", "ms")]
         clear(xs[: j.xs], j.deep, read)
         exact.append(
             loop(
@@ -231,9 +207,7 @@ def conv_weight_grad(p: Plan, g: ndarray, x: ndarray) -> ndarray:
     (xf, x_last), (gf, g_last), exact = flat(x), flat(g), []
 
     def start() -> Callable:
-        xs, gs, vs, es = [
-            workspaces.take(name, getattr(j, name)) for name in ("xs", "ys", "vs", "ms")
-        ]
+        xs, gs, vs, es = [workspaces.take(name, getattr(j, name)) for name in ("xs", "ys", "vs", "ms")]
         clear(xs[: j.xs], j.deep, p.channels)
         clear(gs[: j.ys], j.broad, p.filters)
         return lambda total, first, end, step: exact.append(
@@ -260,9 +234,7 @@ def conv_weight_grad(p: Plan, g: ndarray, x: ndarray) -> ndarray:
             )
         )
 
-    each = j.images * max(
-        1, min(WINOGRAD_SUM_TILES // (j.images * j.tiles), -(-p.images // j.images))
-    )
+    each = j.images * max(1, min(WINOGRAD_SUM_TILES // (j.images * j.tiles), -(-p.images // j.images)))
     total = sum_over_images(start, 16 * rows * j.deep, p.images, j.images, each)
     if not all(exact):
         raise Inexact

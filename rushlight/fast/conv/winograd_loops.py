@@ -1,8 +1,6 @@
-"""Compiled loops of Winograd's convolution (fast/conv/winograd.py), for float32: a vector register
-holds channels.
+"""Compiled loops of Winograd's convolution (fast/conv/winograd.py), for float32: a vector register holds channels.
 
-Tiles are the rows of sixteen products of matrices, whose blocks are made in registers
-(channels_last.py).
+Tiles are the rows of sixteen products of matrices, whose blocks are made in registers (channels_last.py).
 """
 
 from __future__ import annotations
@@ -10,15 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from rushlight.fast.conv.channels_last import (
-    block_added,
-    block_stored,
-    block_sums,
-    blocks,
-    indented,
-    turning,
-    usual,
-)
+from rushlight.fast.conv.channels_last import block_added, block_stored, block_sums, blocks, indented, turning, usual
 from rushlight.fast.conv.tiling import lanes
 from rushlight.loops.cache import calling, compiled
 
@@ -148,29 +138,20 @@ TRANSFORM = """def kernel(filters, half, begin, along, read, broad, out):
 """
 
 CHANNELS = 64  # summed in registers, then added to the sum so far: as exact as torch
-MAX_OVER_MEAN = (
-    256  # absolute value over the mean: the rounding of a larger one is seen in its tile
-)
+MAX_OVER_MEAN = 256  # absolute value over the mean: the rounding of a larger one is seen in its tile
 
 
 def lines_of(kind: str) -> list[str]:
     """The arithmetic of one vector of channels of one tile."""
-    load_all = lambda room, at: [
-        f"x{r}{s} = load({room}, {at(r, s)})" for r in range(4) for s in range(4)
-    ]
-    save_all = lambda room: [
-        f"store({room}, to + {4 * r + s} * plane, v{r}{s})" for r in range(4) for s in range(4)
-    ]
+    load_all = lambda room, at: [f"x{r}{s} = load({room}, {at(r, s)})" for r in range(4) for s in range(4)]
+    save_all = lambda room: [f"store({room}, to + {4 * r + s} * plane, v{r}{s})" for r in range(4) for s in range(4)]
     four = lambda a, b, c, d, *to: [
         f"{to[0]} = sub({a}, {c})",
         f"{to[1]} = add({b}, {c})",
         f"{to[2]} = sub({c}, {b})",
         f"{to[3]} = sub({d}, {b})",
     ]
-    two = lambda a, b, c, d, *to: [
-        f"{to[0]} = add({a}, add({b}, {c}))",
-        f"{to[1]} = add(sub({b}, {c}), {d})",
-    ]
+    two = lambda a, b, c, d, *to: [f"{to[0]} = add({a}, add({b}, {c}))", f"{to[1]} = add(sub({b}, {c}), {d})"]
     more = lambda a, b, *to: [
         f"{to[0]} = {a}",
         f"{to[1]} = add({a}, {b})",
@@ -178,10 +159,7 @@ def lines_of(kind: str) -> list[str]:
         f"{to[3]} = {b}",
     ]
     name = lambda letter, rs: [f"{letter}{r}{s}" for r, s in rs]
-    columns, rows = (
-        [[(r, s) for r in range(4)] for s in range(4)],
-        [[(r, s) for s in range(4)] for r in range(4)],
-    )
+    columns, rows = [[(r, s) for r in range(4)] for s in range(4)], [[(r, s) for s in range(4)] for r in range(4)]
     if kind == "expand":
         return [
             *load_all("xs", lambda r, s: f"i{4 * r + s} + c"),
@@ -228,9 +206,7 @@ def through(kind: str) -> Callable:
         "contract": (CONTRACT, "targets", 4),
     }[kind]
     places = [f"i{k} = get({table}, at + {k})" for k in range(count)]
-    return compiled(
-        text.format(lanes=lanes(), places=indented(places, 8), lines=indented(lines_of(kind), 12))
-    )
+    return compiled(text.format(lanes=lanes(), places=indented(places, 8), lines=indented(lines_of(kind), 12)))
 
 
 def forward(width: int, height: int) -> list[str]:
@@ -261,22 +237,14 @@ def backward(width: int, height: int) -> list[str]:
     """A block of columns, from o on: es, transposed, times vs."""
     at = lambda a, k: f"total, m + {a} * deep + {k * lanes()}"
     sums = block_sums(
-        width,
-        height,
-        "for t in range(count):",
-        "vs",
-        lambda a: f"es, e + {a}",
-        after=("b += deep", "e += broad"),
+        width, height, "for t in range(count):", "vs", lambda a: f"es, e + {a}", after=("b += deep", "e += broad")
     )
     return [
         f"for row in range(0, made, {height}):",
         "    m = (q * rows + row) * deep + o",
         "    e = q * ea + row",
         "    b = q * va + o",
-        *[
-            "    " + line
-            for line in (*sums, *block_added(width, height, at), *block_stored(width, height, at))
-        ],
+        *["    " + line for line in (*sums, *block_added(width, height, at), *block_stored(width, height, at))],
     ]
 
 
@@ -327,6 +295,4 @@ def transform() -> Callable:
     for r in range(4):
         lines += four(*[f"u{r}{s}" for s in range(3)], *[f"v{r}{s}" for s in range(4)])
     lines += [f"store(out, {4 * r + s} * plane + to, v{r}{s})" for r in range(4) for s in range(4)]
-    return compiled(
-        TRANSFORM.format(block=usual()[0] * lanes(), lanes=lanes(), lines=indented(lines, 12))
-    )
+    return compiled(TRANSFORM.format(block=usual()[0] * lanes(), lanes=lanes(), lines=indented(lines, 12)))

@@ -35,12 +35,6 @@ def is_symbolic(val: Any) -> bool:
 
 
 __all__ = [
-    "GuardOnDataDependentSymNode",
-    "free_symbols",
-    "free_unbacked_symbols",
-    "guard_or_false",
-    "guard_or_true",
-    "guard_size_oblivious",
-    "is_symbolic",
-    "statically_known_true",
-]
+    "GuardOnDataDependentSymNode", "free_symbols", "free_unbacked_symbols", "guard_or_false", "guard_or_true",
+    "guard_size_oblivious", "is_symbolic", "statically_known_true",
+]  # fmt: skip

@@ -24,16 +24,11 @@ class TensorMetadata(NamedTuple):
 
 
 def of(t: Any) -> Any:
-    return (
-        TensorMetadata(t.shape, t.dtype, t.requires_grad, t.stride())
-        if isinstance(t, Tensor)
-        else t
-    )
+    return TensorMetadata(t.shape, t.dtype, t.requires_grad, t.stride()) if isinstance(t, Tensor) else t
 
 
 class ShapeProp(Interpreter):
-    """Runs a GraphModule and writes to node.meta: 'tensor_meta' of tensors made, 'type' of
-    anything.
+    """Runs a GraphModule and writes to node.meta: 'tensor_meta' of tensors made, 'type' of anything.
 
     >>> f = rushlight.fx.symbolic_trace(lambda x: x.sum(1))
     >>> out = rushlight.fx.passes.shape_prop.ShapeProp(f).propagate(rushlight.ones(2, 3))

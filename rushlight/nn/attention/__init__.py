@@ -1,6 +1,4 @@
-"""torch.nn.attention: which kernel computes attention. rushlight has one kernel, so every choice is
-accepted.
-"""
+"""torch.nn.attention: which kernel computes attention. rushlight has one kernel, so every choice is accepted."""
 
 from __future__ import annotations
 
@@ -29,11 +27,9 @@ class SDPBackend(IntEnum):
 
 
 @contextmanager
-def sdpa_kernel(
-    backends: list[SDPBackend] | SDPBackend, set_priority: bool = False
-) -> Iterator[dict]:
-    """Accepted, and changes nothing: `scaled_dot_product_attention` has one kernel, with the
-    results of all of torch's kernels.
+def sdpa_kernel(backends: list[SDPBackend] | SDPBackend, set_priority: bool = False) -> Iterator[dict]:
+    """Accepted, and changes nothing: `scaled_dot_product_attention` has one kernel, with the results of all of torch's
+    kernels.
 
     AssertionError for anything but a backend or a list of them.
 

@@ -19,8 +19,7 @@ def causal_upper_left(*size: int) -> Tensor:
 
 
 def causal_lower_right(*size: int) -> Tensor:
-    """(L, S), true where a query i may look at a key j: j <= i + S - L. The last query sees the
-    last key.
+    """(L, S), true where a query i may look at a key j: j <= i + S - L. The last query sees the last key.
 
     >>> rushlight.nn.attention.bias.causal_lower_right(2, 3)
     tensor([[ True,  True, False],

@@ -1,5 +1,4 @@
-"""Attention whose scores a function changes, and another one leaves out:
-torch.nn.attention.flex_attention."""
+"""Attention whose scores a function changes, and another one leaves out: torch.nn.attention.flex_attention."""
 
 from __future__ import annotations
 
@@ -20,17 +19,14 @@ Mod = Callable[..., Tensor]
 
 
 def indices(*sizes: int | None) -> list[Any]:
-    """The index along each of some dimensions, as tensors that broadcast against each other: (n, 1,
-    1), (n, 1), (n,)."""
+    """The index along each of some dimensions, as tensors that broadcast against each other: (n, 1, 1), (n, 1),
+    (n,)."""
     left = len(sizes)
     return [arange(n or 1).reshape(-1, *[1] * (left - 1 - i)) for i, n in enumerate(sizes)]
 
 
-def create_mask(
-    mod_fn: Mod, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = "cpu"
-) -> Any:
-    """(B, H, Q_LEN, KV_LEN) bool: `mod_fn(b, h, q_idx, kv_idx)`. It is called once, with all
-    indices.
+def create_mask(mod_fn: Mod, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = "cpu") -> Any:
+    """(B, H, Q_LEN, KV_LEN) bool: `mod_fn(b, h, q_idx, kv_idx)`. It is called once, with all indices.
 
     >>> from rushlight.nn.attention import flex_attention as flex
     >>> flex.create_mask(lambda b, h, q, kv: q >= kv, 1, 1, 2, 2)[0, 0]
@@ -67,8 +63,7 @@ class AuxOutput(NamedTuple):
 
 
 class BlockMask:
-    """A mask with the blocks that contain allowed pairs; made by `create_block_mask`. The blocks
-    are for display only.
+    """A mask with the blocks that contain allowed pairs; made by `create_block_mask`. The blocks are for display only.
 
     >>> from rushlight.nn.attention import flex_attention as flex
     >>> mask = flex.create_block_mask(lambda b, h, q, kv: q >= kv, None, None, 256, 256)
@@ -77,9 +72,7 @@ class BlockMask:
             [1, 1]], dtype=torch.int32), 25.0)
     """
 
-    def __init__(
-        self, mask_mod: Mod, shape: tuple[int, int, int, int], BLOCK_SIZE: int | tuple[int, int]
-    ):
+    def __init__(self, mask_mod: Mod, shape: tuple[int, int, int, int], BLOCK_SIZE: int | tuple[int, int]):
         self.mask_mod, self.shape = mask_mod, shape
         self.BLOCK_SIZE = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
 
@@ -97,8 +90,7 @@ class BlockMask:
         return create_mask(self.mask_mod, *self.shape)
 
     def to_dense(self) -> Any:
-        """(B, H, blocks of queries, blocks of keys) int32: 1 where the mask leaves anything of a
-        block."""
+        """(B, H, blocks of queries, blocks of keys) int32: 1 where the mask leaves anything of a block."""
         (q, kv), (rows, columns) = self.seq_lengths, self.BLOCK_SIZE
         whole = pad(self.mask().int(), (0, -kv % columns, 0, -q % rows))
         return whole.unflatten(-1, (-1, columns)).unflatten(-3, (-1, rows)).amax((-1, -3))
@@ -126,8 +118,8 @@ def create_block_mask(
     _compile: bool = False,
     **options: Any,
 ) -> BlockMask:
-    """mask[b, h, q, kv] = mask_mod(b, h, q, kv), with the blocks in which it is true. B or H None:
-    the same mask for all.
+    """mask[b, h, q, kv] = mask_mod(b, h, q, kv), with the blocks in which it is true. B or H None: the same mask for
+    all.
 
     >>> from rushlight.nn.attention import flex_attention as flex
     >>> flex.create_block_mask(lambda b, h, q, kv: q >= kv, None, None, 256, 256).shape
@@ -200,14 +192,13 @@ def flex_attention(
     *,
     return_aux: AuxRequest | None = None,
 ) -> Any:
-    """softmax(score_mod(scale query key^T, b, h, q_idx, kv_idx)) value, over the pairs that the
-    mask allows; 0 for a query without allowed keys.
+    """softmax(score_mod(scale query key^T, b, h, q_idx, kv_idx)) value, over the pairs that the mask allows; 0 for a
+    query without allowed keys.
 
-    query (B, H, L, E), key (B, H, S, E), value (B, H, S, V) -> (B, H, L, V); with `enable_gqa` keys
-    may have fewer heads. `return_lse`: also the logsumexp of the scores (B, H, L); `return_aux`:
-    the results that it requests. `score_mod` is called once, with all scores and with indices that
-    broadcast against them, so it may use elementwise ops and index tables. All scores are held in
-    memory. ValueError for shapes that do not fit.
+    query (B, H, L, E), key (B, H, S, E), value (B, H, S, V) -> (B, H, L, V); with `enable_gqa` keys may have fewer
+    heads. `return_lse`: also the logsumexp of the scores (B, H, L); `return_aux`: the results that it requests.
+    `score_mod` is called once, with all scores and with indices that broadcast against them, so it may use elementwise
+    ops and index tables. All scores are held in memory. ValueError for shapes that do not fit.
 
     >>> from rushlight.nn.attention.flex_attention import flex_attention
     >>> x = rushlight.tensor([1., 2.]).reshape(1, 1, 2, 1)
@@ -220,9 +211,8 @@ def flex_attention(
         if not enable_gqa:
             raise ValueError(
                 explain(
-                    f"Expect query and key/value to have the same number of heads but got "
-                    f"Hq={query.shape[1]} and Hkv={key.shape[1]}. Try setting enable_gqa=True for "
-                    "GQA."
+                    f"Expect query and key/value to have the same number of heads but got Hq={query.shape[1]} and "
+                    f"Hkv={key.shape[1]}. Try setting enable_gqa=True for GQA."
                 )
             )
         groups = query.shape[1] // key.shape[1]
@@ -237,20 +227,11 @@ def flex_attention(
     weights = (scores - lse.masked_fill(lse == -math.inf, 0.0).unsqueeze(-1)).exp()
     out = weights.to(query.dtype) @ value
     if return_aux is not None:
-        return out, AuxOutput(
-            lse if return_aux.lse else None, scores.amax(-1) if return_aux.max_scores else None
-        )
+        return out, AuxOutput(lse if return_aux.lse else None, scores.amax(-1) if return_aux.max_scores else None)
     return (out, lse) if return_lse else out
 
 
 __all__ = [
-    "AuxOutput",
-    "AuxRequest",
-    "BlockMask",
-    "and_masks",
-    "create_block_mask",
-    "create_mask",
-    "flex_attention",
-    "noop_mask",
-    "or_masks",
-]
+    "AuxOutput", "AuxRequest", "BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention",
+    "noop_mask", "or_masks",
+]  # fmt: skip

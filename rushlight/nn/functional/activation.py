@@ -1,5 +1,4 @@
-"""Activations: functions of one tensor, most of them element by element. `inplace=True` writes into
-the input."""
+"""Activations: functions of one tensor, most of them element by element. `inplace=True` writes into the input."""
 
 from __future__ import annotations
 
@@ -58,16 +57,13 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """max(x, 0) + min(0, alpha (exp(x / alpha) - 1)): an elu whose slope at 0 is 1 for every alpha.
 
-    RuntimeError for alpha = 0. J. T. Barron, *Continuously differentiable exponential linear
-    units*, 2017.
+    RuntimeError for alpha = 0. J. T. Barron, *Continuously differentiable exponential linear units*, 2017.
 
     >>> rushlight.nn.functional.celu(rushlight.tensor([-50., -1., 2.]), alpha=2.0)
     tensor([-2.0000, -0.7869,  2.0000])
     """
     if alpha == 0:
-        raise RuntimeError(
-            explain("ZeroDivisionError: alpha cannot be 0 for CELU", "use another alpha")
-        )
+        raise RuntimeError(explain("ZeroDivisionError: alpha cannot be 0 for CELU", "use another alpha"))
 
     def act(x: Tensor) -> Tensor:
         return called(e.elu(x, alpha, 1.0, 1 / alpha), "CeluBackward0")
@@ -85,11 +81,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     tensor([-1.1113,  0.0000,  1.0507])
     """
     alpha, scale = 1.6732632423543772, 1.0507009873554805
-    return (
-        assign(input, e.elu(before_write(input), alpha, scale))
-        if inplace
-        else e.elu(input, alpha, scale)
-    )
+    return assign(input, e.elu(before_write(input), alpha, scale)) if inplace else e.elu(input, alpha, scale)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
@@ -103,24 +95,18 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     return e.leaky_relu(input, negative_slope)
 
 
-def hardtanh(
-    input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
-) -> Tensor:
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """min(max(x, min_val), max_val), elementwise. ValueError if min_val > max_val.
 
     >>> rushlight.nn.functional.hardtanh(rushlight.tensor([-3., 0.5, 3.]))
     tensor([-1.0000,  0.5000,  1.0000])
     """
     if min_val > max_val:
-        raise ValueError(
-            explain("min_val cannot be greater than max_val", bounds=(min_val, max_val))
-        )
+        raise ValueError(explain("min_val cannot be greater than max_val", bounds=(min_val, max_val)))
     if input._array.dtype.kind in "iu":
         min_val, max_val = int(min_val), int(max_val)
         if input._array.dtype.kind == "u" and min(min_val, max_val) < 0:
-            raise RuntimeError(
-                explain("cannot do hardtanh on an unsigned type with negative limits")
-            )
+            raise RuntimeError(explain("cannot do hardtanh on an unsigned type with negative limits"))
     if inplace:
         return assign(input, a.hardtanh(before_write(input), min_val, max_val))
     return a.hardtanh(input, min_val, max_val)
@@ -136,8 +122,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
-    """x min(max(x + 3, 0), 6) / 6, element by element. A. Howard et al., *Searching for
-    MobileNetV3*, 2019.
+    """x min(max(x + 3, 0), 6) / 6, element by element. A. Howard et al., *Searching for MobileNetV3*, 2019.
 
     >>> rushlight.nn.functional.hardswish(rushlight.tensor([-4., 0., 1.5, 4.]))
     tensor([-0.0000, 0.0000, 1.1250, 4.0000])
@@ -163,9 +148,7 @@ def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) 
     """
     if lambd < 0:
         raise RuntimeError(
-            explain(
-                f"lambda must be in range [0, inf) for input dtype {input.dtype}, but found {lambd}"
-            )
+            explain(f"lambda must be in range [0, inf) for input dtype {input.dtype}, but found {lambd}")
         )
     return a.softshrink(input, lambd, out=out)
 
@@ -188,9 +171,7 @@ def softsign(input: Tensor) -> Tensor:
     return e.div(input, e.add(e.abs(input), 1))
 
 
-def softplus(
-    input: Tensor, beta: float = 1.0, threshold: float = 20.0, *, out: Tensor | None = None
-) -> Tensor:
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0, *, out: Tensor | None = None) -> Tensor:
     """log(1 + exp(beta x)) / beta, and x itself where beta x > threshold.
 
     >>> rushlight.nn.functional.softplus(rushlight.tensor([-1., 0., 100.]))
@@ -209,11 +190,10 @@ def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 def gelu(input: Tensor, approximate: str = "none", *, out: Tensor | None = None) -> Tensor:
-    """x Phi(x), Phi(x) = (1 + erf(x / sqrt 2)) / 2, the probability that a normal number is below
-    x.
+    """x Phi(x), Phi(x) = (1 + erf(x / sqrt 2)) / 2, the probability that a normal number is below x.
 
-    `approximate`: 'none', or 'tanh' for 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
-    RuntimeError for another. D. Hendrycks, K. Gimpel, *Gaussian error linear units*, 2016.
+    `approximate`: 'none', or 'tanh' for 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))). RuntimeError for another. D.
+    Hendrycks, K. Gimpel, *Gaussian error linear units*, 2016.
 
     >>> from rushlight.nn import functional as F
     >>> F.gelu(rushlight.tensor([-1., 0., 1.])), F.gelu(rushlight.tensor([1.]), approximate="tanh")
@@ -223,9 +203,7 @@ def gelu(input: Tensor, approximate: str = "none", *, out: Tensor | None = None)
         return a.gelu(input, out=out)
     if approximate == "tanh":
         return a.gelu_tanh(input, out=out)
-    raise RuntimeError(
-        explain(f"approximate argument must be either none or tanh, but found {approximate!r}.")
-    )
+    raise RuntimeError(explain(f"approximate argument must be either none or tanh, but found {approximate!r}."))
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
@@ -238,8 +216,7 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """x / (1 + exp(-x)), element by element. S. Elfwing, E. Uchibe, K. Doya, *Sigmoid-weighted
-    linear units*, 2017.
+    """x / (1 + exp(-x)), element by element. S. Elfwing, E. Uchibe, K. Doya, *Sigmoid-weighted linear units*, 2017.
 
     >>> rushlight.nn.functional.silu(rushlight.tensor([-1., 0., 1.]))
     tensor([-0.2689,  0.0000,  0.7311])
@@ -279,8 +256,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """a sigmoid(b), a and b the halves of the input along `dim`. RuntimeError for an odd size, or 0
-    dimensions.
+    """a sigmoid(b), a and b the halves of the input along `dim`. RuntimeError for an odd size, or 0 dimensions.
 
     Y. N. Dauphin et al., *Language modeling with gated convolutional networks*, 2017.
 
@@ -292,9 +268,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     place = wrap(dim, input._array.ndim)
     n = input._array.shape[place]
     if n % 2:
-        raise RuntimeError(
-            explain(f"Halving dimension must be even, but dimension {dim} is size {n}")
-        )
+        raise RuntimeError(explain(f"Halving dimension must be even, but dimension {dim} is size {n}"))
     value, gate = parts(input, (n // 2, n // 2), place)
     if gate._array.size >= ELEMENTWISE_ELEMENTS:  # loops need contiguous rows
         gate = contiguous(gate)
@@ -303,22 +277,17 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 
 @method
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """x where x > 0, else weight x. `weight` has one element, or one for each channel (dimension
-    1).
+    """x where x > 0, else weight x. `weight` has one element, or one for each channel (dimension 1).
 
     RuntimeError for a weight of another shape. K. He et al., *Delving deep into rectifiers*, 2015.
 
-    >>> rushlight.nn.functional.prelu(rushlight.tensor([[-1., -1., 2.]]), rushlight.tensor([0.1,
-    ...     0.2, 0.3]))
+    >>> rushlight.nn.functional.prelu(rushlight.tensor([[-1., -1., 2.]]), rushlight.tensor([0.1, 0.2, 0.3]))
     tensor([[-0.1000, -0.2000,  2.0000]])
     """
     n, ndim = weight.numel(), input._array.ndim
     if weight._array.ndim > 1:
         raise RuntimeError(
-            explain(
-                "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = "
-                f"{weight._array.ndim}"
-            )
+            explain(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight._array.ndim}")
         )
     if n != 1:
         if ndim == 0:
@@ -327,8 +296,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         if channels != n:
             raise RuntimeError(
                 explain(
-                    "Mismatch of parameter numbers and input channel size. Found parameter "
-                    f"numbers = {n} and channel size = {channels}.",
+                    f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {n} and channel "
+                    f"size = {channels}.",
                     f"use num_parameters={channels}, or 1 for all channels",
                 )
             )
@@ -338,14 +307,10 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 
 def rrelu(
-    input: Tensor,
-    lower: float = 1 / 8,
-    upper: float = 1 / 3,
-    training: bool = False,
-    inplace: bool = False,
+    input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:
-    """x where x > 0, else r x. In training r is uniform in [lower, upper), one for each element;
-    else r is the mean (lower + upper) / 2.
+    """x where x > 0, else r x. In training r is uniform in [lower, upper), one for each element; else r is the mean
+    (lower + upper) / 2.
 
     RuntimeError for lower > upper. B. Xu et al., *Empirical evaluation of rectified activations*,
     2015.
@@ -356,9 +321,7 @@ def rrelu(
     """
     if lower > upper:
         raise RuntimeError(
-            explain(
-                "Lower bound should be less than or equal to the upper bound", bounds=(lower, upper)
-            )
+            explain("Lower bound should be less than or equal to the upper bound", bounds=(lower, upper))
         )
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
@@ -366,84 +329,60 @@ def rrelu(
     check_taken(TABLE["leaky_relu"], input)
 
     def act(x: Tensor) -> Tensor:
-        return called(
-            e.mul(contiguous(x), from_array(slopes(x, lower, upper))), "RreluWithNoiseBackward0"
-        )
+        return called(e.mul(contiguous(x), from_array(slopes(x, lower, upper))), "RreluWithNoiseBackward0")
 
     return assign(input, act(before_write(input))) if inplace else act(input)
 
 
 def slopes(input: Tensor, lower: float, upper: float) -> np.ndarray:
-    """1 where x > 0, elsewhere uniform numbers. Only these are drawn, in order, with 53 bits each,
-    as torch does.
-    """
+    """1 where x > 0, elsewhere uniform numbers. Only these are drawn, in order, with 53 bits each, as torch does."""
     x = input._array
     noticed(input)
     negative = ~(x > 0)
     r = np.ones(x.shape, x.dtype)
     low, high = (float(np.asarray(b, x.dtype)) for b in (lower, upper))
-    r[negative] = random.default_generator.uniform(
-        int(negative.sum()), np.float64, low, high
-    ).astype(x.dtype)
+    r[negative] = random.default_generator.uniform(int(negative.sum()), np.float64, low, high).astype(x.dtype)
     return r
 
 
 def default_dim(name: str, ndim: int) -> int:
     """The dimension that old programs left unsaid."""
-    warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include "
-        "dim=X as an argument."
-    )
+    warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.")
     return 0 if ndim in (0, 1, 3) else 1
 
 
-def softmax(
-    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
-) -> Tensor:
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """exp(x_i) / sum over j of exp(x_j), along `dim`; `dtype`: convert first.
 
     >>> rushlight.nn.functional.softmax(rushlight.tensor([1., 2., 3.]), dim=0)
     tensor([0.0900, 0.2447, 0.6652])
     """
-    return reduce_api.softmax(
-        input, default_dim("softmax", input._array.ndim) if dim is None else dim, dtype
-    )
+    return reduce_api.softmax(input, default_dim("softmax", input._array.ndim) if dim is None else dim, dtype)
 
 
-def softmin(
-    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
-) -> Tensor:
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """exp(-x_i) / sum over j of exp(-x_j), along `dim`: the softmax of -x; `dtype`: convert first.
 
     >>> rushlight.nn.functional.softmin(rushlight.tensor([1., 2., 3.]), dim=0)
     tensor([0.6652, 0.2447, 0.0900])
     """
-    return reduce_api.softmax(
-        e.neg(input), default_dim("softmin", input._array.ndim) if dim is None else dim, dtype
-    )
+    return reduce_api.softmax(e.neg(input), default_dim("softmin", input._array.ndim) if dim is None else dim, dtype)
 
 
-def log_softmax(
-    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
-) -> Tensor:
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """x_i - log sum over j of exp(x_j), along `dim`; `dtype`: convert first.
 
     >>> rushlight.nn.functional.log_softmax(rushlight.tensor([[1000., 0.]]), dim=1)
     tensor([[    0., -1000.]])
     """
-    return reduce_api.log_softmax(
-        input, default_dim("log_softmax", input._array.ndim) if dim is None else dim, dtype
-    )
+    return reduce_api.log_softmax(input, default_dim("log_softmax", input._array.ndim) if dim is None else dim, dtype)
 
 
-def gumbel_softmax(
-    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
-) -> Tensor:
-    """softmax((logits + noise) / tau) along `dim`, noise = -log(-log u): a sample of the classes
-    that has a gradient.
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """softmax((logits + noise) / tau) along `dim`, noise = -log(-log u): a sample of the classes that has a gradient.
 
-    `hard`: exactly one-hot going forward, soft going backward. `eps` does nothing, as in torch. E.
-    Jang, S. Gu, B. Poole, *Categorical reparameterization with Gumbel-softmax*, 2017.
+    `hard`: exactly one-hot going forward, soft going backward. `eps` does nothing, as in torch. E. Jang, S. Gu, B.
+    Poole, *Categorical reparameterization with Gumbel-softmax*, 2017.
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.nn.functional.gumbel_softmax(rushlight.zeros(2, 3), hard=True)
@@ -463,8 +402,8 @@ def gumbel_softmax(
 
 
 def in_place(function: Any, shown: str, given: str = "") -> Any:
-    """The in-place form of a function. `shown`: its result for -1 and 2; `given`: values for
-    settings without a default.
+    """The in-place form of a function. `shown`: its result for -1 and 2; `given`: values for settings without a
+    default.
     """
 
     def act(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -480,11 +419,7 @@ def in_place(function: Any, shown: str, given: str = "") -> Any:
     return act
 
 
-relu_, elu_, celu_ = (
-    in_place(relu, "0., 2."),
-    in_place(elu, "-0.6321,  2.0000"),
-    in_place(celu, "-0.6321,  2.0000"),
-)
+relu_, elu_, celu_ = in_place(relu, "0., 2."), in_place(elu, "-0.6321,  2.0000"), in_place(celu, "-0.6321,  2.0000")
 selu_, leaky_relu_ = in_place(selu, "-1.1113,  2.1014"), in_place(leaky_relu, "-0.0100,  2.0000")
 hardtanh_, threshold_ = in_place(hardtanh, "-1.,  1."), in_place(threshold, "9., 2.", ", 0., 9.")
 rrelu_ = in_place(rrelu, "-0.2292,  2.0000")

@@ -1,5 +1,5 @@
-"""The lower-level functions behind nn.functional that torch exports: positional arguments, and
-results that their backward would need.
+"""The lower-level functions behind nn.functional that torch exports: positional arguments, and results that their
+backward would need.
 """
 
 from __future__ import annotations
@@ -33,12 +33,10 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """(out, bag of each index, size of each bag, row of each maximum): nn.functional.embedding_bag
-    with mode 0 sum, 1 mean, 2 max. The last three serve torch's backward; values that backward does
-    not need, as for sums, are 0.
+    """(out, bag of each index, size of each bag, row of each maximum): nn.functional.embedding_bag with mode 0 sum, 1
+    mean, 2 max. The last three serve torch's backward; values that backward does not need, as for sums, are 0.
 
-    >>> rushlight.embedding_bag(rushlight.eye(2), rushlight.tensor([0, 1, 1]), rushlight.tensor([0,
-    ...     2]))[0]
+    >>> rushlight.embedding_bag(rushlight.eye(2), rushlight.tensor([0, 1, 1]), rushlight.tensor([0, 2]))[0]
     tensor([[1., 1.],
             [0., 1.]])
     """
@@ -57,11 +55,7 @@ def embedding_bag(
     )
     flat, sizes = bags(indices, offsets, include_last_offset)
     bag = np.repeat(np.arange(len(sizes)), as_intp(sizes))
-    kept = (
-        np.ones(len(flat), bool)
-        if padding_idx is None
-        else flat != padding_row(padding_idx, weight)
-    )
+    kept = np.ones(len(flat), bool) if padding_idx is None else flat != padding_row(padding_idx, weight)
     size = np.bincount(bag[kept], minlength=len(sizes)) if mode else np.zeros(len(sizes), np.int64)
     largest = size
     if mode == 2:
@@ -75,11 +69,9 @@ def embedding_bag(
 
 
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
-    """input[i] = input[i] min(1, max_norm / |input[i]|) for the rows i that are looked up:
-    shortened in place.
+    """input[i] = input[i] min(1, max_norm / |input[i]|) for the rows i that are looked up: shortened in place.
 
-    >>> rushlight.embedding_renorm_(rushlight.tensor([[3., 4.], [6., 8.]]), rushlight.tensor([0]),
-    ...     1.0, 2.0)
+    >>> rushlight.embedding_renorm_(rushlight.tensor([[3., 4.], [6., 8.]]), rushlight.tensor([0]), 1.0, 2.0)
     tensor([[0.6000, 0.8000],
             [6.0000, 8.0000]])
     """
@@ -153,12 +145,7 @@ def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
 
 
 def max_pool1d_with_indices(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = (),
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
+    input: Tensor, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> tuple[Tensor, Tensor]:
     """(values, indices) = nn.functional.max_pool1d(..., return_indices=True).
 
@@ -198,8 +185,8 @@ def nuclear_norm(input: Tensor, dim: Sequence[int] | None = None, keepdim: bool 
     if dim is None and input.ndim != 2:
         raise RuntimeError(
             explain(
-                "nuclear_norm: expected a tensor with 2 dimensions, but got a tensor with "
-                f"{input.ndim} dimension{'s' * (input.ndim != 1)} instead.",
+                f"nuclear_norm: expected a tensor with 2 dimensions, but got a tensor with {input.ndim} "
+                f"dimension{'s' * (input.ndim != 1)} instead.",
                 "pass the two dimensions as `dim`",
             )
         )
@@ -227,8 +214,8 @@ def convolution(
     output_padding: Sequence[int],
     groups: int,
 ) -> Tensor:
-    """The function nn.functional.conv1d to conv3d, or conv_transpose1d to conv_transpose3d, for the
-    input's number of dimensions.
+    """The function nn.functional.conv1d to conv3d, or conv_transpose1d to conv_transpose3d, for the input's number of
+    dimensions.
 
     >>> x, w = rushlight.ones(1, 1, 3), rushlight.ones(1, 1, 2)
     >>> rushlight.convolution(x, w, None, [1], [0], [1], False, [0], 1)
@@ -236,17 +223,15 @@ def convolution(
     """
     way = getattr(F, f"conv{'_transpose' * transposed}{input.ndim - 2}d", None)
     if way is None:
-        raise RuntimeError(
-            explain(f"convolution: expected an input of 3, 4 or 5 dimensions, but got {input.ndim}")
-        )
+        raise RuntimeError(explain(f"convolution: expected an input of 3, 4 or 5 dimensions, but got {input.ndim}"))
     if transposed:
         return way(input, weight, bias, stride, padding, output_padding, groups, dilation)
     return way(input, weight, bias, stride, padding, dilation, groups)
 
 
 # -- recurrent layers: lstm(x, (h, c), weights, has_biases, num_layers, dropout, train, bidirectiona
-# packed rows, lstm(data, batch_sizes, (h, c), weights, has_biases, num_layers, dropout, train,
-# bidirectional) ------------
+# packed rows, lstm(data, batch_sizes, (h, c), weights, has_biases, num_layers, dropout, train, bidirectional)
+# ------------
 
 
 def recurrent_function(name: str, mode: str, states: int) -> Callable:
@@ -259,11 +244,7 @@ def recurrent_function(name: str, mode: str, states: int) -> Callable:
         )
         given = [hx] if isinstance(hx, Tensor) else list(hx)
         if len(given) != states:
-            raise RuntimeError(
-                explain(
-                    f"{name} expects {'two hidden states' if states == 2 else 'one hidden state'}"
-                )
-            )
+            raise RuntimeError(explain(f"{name} expects {'two hidden states' if states == 2 else 'one hidden state'}"))
         step = len(params) // (num_layers * (1 + bidirectional))
         weights = [grouped(params[i : i + step], has_biases) for i in range(0, len(params), step)]
         first = bool(rest and rest[0])
@@ -300,7 +281,4 @@ def grouped(params: Sequence[Tensor], has_biases: bool) -> Any:
 
 
 lstm, gru = recurrent_function("lstm", "LSTM", 2), recurrent_function("gru", "GRU", 1)
-rnn_tanh, rnn_relu = (
-    recurrent_function("rnn_tanh", "RNN_TANH", 1),
-    recurrent_function("rnn_relu", "RNN_RELU", 1),
-)
+rnn_tanh, rnn_relu = recurrent_function("rnn_tanh", "RNN_TANH", 1), recurrent_function("rnn_relu", "RNN_RELU", 1)

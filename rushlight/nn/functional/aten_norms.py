@@ -1,6 +1,5 @@
-"""Normalization functions that torch's layers call: they also return the statistics, and all
-arguments are positional.
-"""
+"""Normalization functions that torch's layers call: they also return the statistics, and all arguments are
+positional."""
 
 from __future__ import annotations
 
@@ -21,11 +20,7 @@ Statistics = tuple[Tensor, Tensor, Tensor]  # normalized input, mean, 1 / sqrt(v
 
 
 def native_layer_norm(
-    input: Tensor,
-    normalized_shape: Sequence[int],
-    weight: Tensor | None,
-    bias: Tensor | None,
-    eps: float,
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> Statistics:
     """(layer_norm(input), mean, 1 / sqrt(var + eps)); the last two have no gradient.
 
@@ -38,14 +33,7 @@ def native_layer_norm(
 
 
 def native_group_norm(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    N: int,
-    C: int,
-    HxW: int,
-    group: int,
-    eps: float,
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float
 ) -> Statistics:
     """(group_norm(input), mean, 1 / sqrt(var + eps)), the last two (N, group).
 
@@ -55,9 +43,8 @@ def native_group_norm(
     if group <= 0 or C % group:
         raise RuntimeError(
             explain(
-                "Expected number of channels in input to be divisible by num_groups, but got "
-                "input of "
-                f"shape {list(input.shape)} and num_groups={group}"
+                "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+                f"{list(input.shape)} and num_groups={group}"
             )
         )
     rows = reshape(input, (N, group, C // group * HxW))
@@ -82,25 +69,19 @@ def native_batch_norm(
     *,
     out: Statistics | None = None,
 ) -> Statistics:
-    """(batch_norm(input), mean, 1 / sqrt(var + eps)) of each channel; outside of training the last
-    two are empty.
+    """(batch_norm(input), mean, 1 / sqrt(var + eps)) of each channel; outside of training the last two are empty.
 
     In training the running statistics move by `momentum`.
 
-    >>> rushlight.native_batch_norm(rushlight.tensor([[1.], [3.]]), None, None, None, None, True,
-    ...     0.1, 0.)[1]
+    >>> rushlight.native_batch_norm(rushlight.tensor([[1.], [3.]]), None, None, None, None, True, 0.1, 0.)[1]
     tensor([2.])
     """
-    normalization.check_channels(
-        input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias
-    )
+    normalization.check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     made = (
         trained(input, weight, bias, running_mean, running_var, momentum, eps)
         if training
         else (
-            normalization.batch_norm(
-                input, running_mean, running_var, weight, bias, False, momentum, eps
-            ),
+            normalization.batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps),
             from_array(np.zeros(0, input._array.dtype)),
             from_array(np.zeros(0, input._array.dtype)),
         )
@@ -120,9 +101,7 @@ def trained(
     """Normalize by the statistics of the batch, and update the running statistics."""
     shape = input._array.shape
     out, mean, var = norm.batch_norm(input, weight, bias, (0, *range(2, len(shape))), eps)
-    normalization.update_running(
-        running_mean, running_var, mean, var, momentum, prod(shape) // max(shape[1], 1)
-    )
+    normalization.update_running(running_mean, running_var, mean, var, momentum, prod(shape) // max(shape[1], 1))
     return out, *[reshape(t, (-1,)) for t in statistics(mean, var, eps)]
 
 

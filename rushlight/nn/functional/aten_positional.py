@@ -1,5 +1,5 @@
-"""torch's functions with the signatures of ATen, such as `torch.embedding`: another order of
-arguments, and a number as `reduction`.
+"""torch's functions with the signatures of ATen, such as `torch.embedding`: another order of arguments, and a number as
+`reduction`.
 
     import rushlight as torch
     torch.embedding(weight, indices)  # nn.functional.embedding(indices, weight)
@@ -19,11 +19,7 @@ REDUCTIONS = ("none", "mean", "sum")
 
 
 def embedding(
-    weight: Tensor,
-    indices: Tensor,
-    padding_idx: int = -1,
-    scale_grad_by_freq: bool = False,
-    sparse: bool = False,
+    weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> Tensor:
     """weight[indices]; the row `padding_idx`, unless it is -1, gets no gradient.
 
@@ -50,8 +46,7 @@ def batch_norm(
     eps: float,
     cudnn_enabled: bool,
 ) -> Tensor:
-    """out = nn.functional.batch_norm(input, running_mean, running_var, weight, bias, training,
-    momentum, eps).
+    """out = nn.functional.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps).
 
     >>> x = rushlight.tensor([[1.], [3.]])
     >>> rushlight.batch_norm(x, None, None, None, None, True, 0.1, 1e-5, False)
@@ -72,23 +67,18 @@ def instance_norm(
     eps: float,
     cudnn_enabled: bool,
 ) -> Tensor:
-    """out = nn.functional.instance_norm(input, running_mean, running_var, weight, bias,
-    use_input_stats, momentum, eps).
+    """out = nn.functional.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum,
+    eps).
 
     >>> x = rushlight.tensor([[[1., 3.]]])
     >>> rushlight.instance_norm(x, None, None, None, None, True, 0.1, 1e-5, False)
     tensor([[[-1.0000,  1.0000]]])
     """
-    return F.instance_norm(
-        input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps
-    )
+    return F.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
 
 
-def numbered(
-    loss: Callable[..., Tensor], example: str, *names: str, shown: str = "2."
-) -> Callable[..., Tensor]:
-    """`loss` with arguments of these names in this order; `reduction` is 0 for 'none', 1 for
-    'mean', 2 for 'sum'.
+def numbered(loss: Callable[..., Tensor], example: str, *names: str, shown: str = "2.") -> Callable[..., Tensor]:
+    """`loss` with arguments of these names in this order; `reduction` is 0 for 'none', 1 for 'mean', 2 for 'sum'.
 
     `example`: arguments of the example; `shown`: its result.
     """
@@ -97,16 +87,13 @@ def numbered(
         if len(args) > len(names):
             raise TypeError(
                 explain(
-                    f"{loss.__name__}() takes {len(names)} positional arguments but {len(args)} "
-                    "were given",
+                    f"{loss.__name__}() takes {len(names)} positional arguments but {len(args)} were given",
                     f"torch.{loss.__name__}({', '.join(names)})",
                 )
             )
         given = {**dict(zip(names, args, strict=False)), **kwargs}
         reduction = given.pop("reduction", 1)
-        return loss(
-            **given, reduction=reduction if isinstance(reduction, str) else REDUCTIONS[reduction]
-        )
+        return loss(**given, reduction=reduction if isinstance(reduction, str) else REDUCTIONS[reduction])
 
     call.__name__ = call.__qualname__ = loss.__name__
     call.__doc__ = f"""out = nn.functional.{loss.__name__}(...), with arguments in the order {", ".join(names)}.
@@ -133,13 +120,7 @@ binary_cross_entropy_with_logits = numbered(
     shown="1.3863",
 )
 cosine_embedding_loss = numbered(
-    F.cosine_embedding_loss,
-    f"{COLUMN}, {COLUMN}, -{ONES}, 0.0, 2",
-    "input1",
-    "input2",
-    "target",
-    "margin",
-    "reduction",
+    F.cosine_embedding_loss, f"{COLUMN}, {COLUMN}, -{ONES}, 0.0, 2", "input1", "input2", "target", "margin", "reduction"
 )
 ctc_loss = numbered(
     F.ctc_loss,
@@ -157,13 +138,7 @@ hinge_embedding_loss = numbered(
 )
 kl_div = numbered(F.kl_div, f"-{ONES}, {ONES}, 2", "input", "target", "reduction")
 margin_ranking_loss = numbered(
-    F.margin_ranking_loss,
-    f"{ZEROS}, {ONES}, {ONES}, 0.0, 2",
-    "input1",
-    "input2",
-    "target",
-    "margin",
-    "reduction",
+    F.margin_ranking_loss, f"{ZEROS}, {ONES}, {ONES}, 0.0, 2", "input1", "input2", "target", "margin", "reduction"
 )
 poisson_nll_loss = numbered(
     F.poisson_nll_loss,

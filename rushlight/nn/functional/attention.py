@@ -27,10 +27,9 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """softmax(q k^T scale + mask) v: q (..., L, E), k (..., S, E), v (..., S, F) -> (..., L, F).
 
-    `scale`: default 1 / sqrt(E). `attn_mask`: booleans, true where a query may look, or numbers to
-    add. `is_causal`: query i looks at keys up to i. `enable_gqa`: fewer heads (dimension -3) in k
-    and v are shared by several of q. RuntimeError for a mask together with `is_causal`, and for
-    shapes or dtypes that do not fit.
+    `scale`: default 1 / sqrt(E). `attn_mask`: booleans, true where a query may look, or numbers to add. `is_causal`:
+    query i looks at keys up to i. `enable_gqa`: fewer heads (dimension -3) in k and v are shared by several of q.
+    RuntimeError for a mask together with `is_causal`, and for shapes or dtypes that do not fit.
 
     >>> x = rushlight.ones(1, 3, 4)
     >>> rushlight.nn.functional.scaled_dot_product_attention(x, x, x).shape
@@ -49,21 +48,14 @@ def scaled_dot_product_attention(
     if attn_mask is None:
         return attention([query, key, value], is_causal, scale)[0]
     if attn_mask._array.dtype.kind == "b":
-        attn_mask = e.where(
-            attn_mask, created(from_array(np.zeros((), query._array.dtype))), -math.inf
-        )
+        attn_mask = e.where(attn_mask, created(from_array(np.zeros((), query._array.dtype))), -math.inf)
     return attention([query, key, value, attn_mask], is_causal, scale)[0]
 
 
 def at_once(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> bool:
-    """Whether one op can do it: of plain tensors whose leading dimensions agree, under a mask
-    without a gradient."""
+    """Whether one op can do it: of plain tensors whose leading dimensions agree, under a mask without a gradient."""
     q, k, v, m = query._array, key._array, value._array, mode()
-    if (
-        q.__class__ is not np.ndarray
-        or k.__class__ is not np.ndarray
-        or v.__class__ is not np.ndarray
-    ):
+    if q.__class__ is not np.ndarray or k.__class__ is not np.ndarray or v.__class__ is not np.ndarray:
         return False  # samples of vmap
     q_shape, k_shape, v_shape = q.shape, k.shape, v.shape
     return (
@@ -97,36 +89,28 @@ def check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_cau
     if any(len(s) < 2 for s in shapes):
         raise RuntimeError(
             explain(
-                "scaled_dot_product_attention: Expected query, key, and value to all be  at least "
-                "2 "
-                f"dimensional, but got Query dim: {len(shapes[0])}, Key dim: {len(shapes[1])} and "
-                "Value "
-                f"dim: {len(shapes[2])} instead."
+                "scaled_dot_product_attention: Expected query, key, and value to all be  at least 2 dimensional, but "
+                f"got Query dim: {len(shapes[0])}, Key dim: {len(shapes[1])} and Value dim: {len(shapes[2])} instead."
             )
         )
     if len({t._array.dtype for t in (query, key, value)}) > 1:
         raise RuntimeError(
             explain(
-                "Expected query, key, and value to have the same dtype, but got query.dtype: "
-                f"{query.dtype} key.dtype: {key.dtype} and value.dtype: {value.dtype} instead."
+                f"Expected query, key, and value to have the same dtype, but got query.dtype: {query.dtype} "
+                f"key.dtype: {key.dtype} and value.dtype: {value.dtype} instead."
             )
         )
     if mask is not None and is_causal:
         raise RuntimeError(
             explain(
-                "scaled_dot_product_attention: Explicit attn_mask should not be set when "
-                "is_causal=True",
+                "scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True",
                 "omit one of them",
             )
         )
-    if (
-        mask is not None
-        and mask._array.dtype.kind != "b"
-        and mask._array.dtype != query._array.dtype
-    ):
+    if mask is not None and mask._array.dtype.kind != "b" and mask._array.dtype != query._array.dtype:
         raise RuntimeError(
             explain(
-                f"Expected attn_mask dtype to be bool or float or to match query dtype, but got "
-                f"attn_mask.dtype: {mask.dtype} and  query.dtype: {query.dtype} instead."
+                "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
+                f"{mask.dtype} and  query.dtype: {query.dtype} instead."
             )
         )

@@ -65,22 +65,16 @@ def convolve(n: int) -> Callable:
     return conv
 
 
-def padded(
-    x: Tensor, padding: str, kernel: tuple, stride: tuple, dilation: tuple
-) -> tuple[Tensor, tuple[int, ...]]:
-    """The input and the padding in numbers for 'same' and 'valid'; padding that 'same' needs on one
-    side only is added first.
+def padded(x: Tensor, padding: str, kernel: tuple, stride: tuple, dilation: tuple) -> tuple[Tensor, tuple[int, ...]]:
+    """The input and the padding in numbers for 'same' and 'valid'; padding that 'same' needs on one side only is added
+    first.
     """
     if padding == "valid":
         return x, (0,) * len(kernel)
     if padding != "same":
-        raise ValueError(
-            explain(f"Invalid padding string {padding!r}, should be one of {{'valid', 'same'}}")
-        )
+        raise ValueError(explain(f"Invalid padding string {padding!r}, should be one of {{'valid', 'same'}}"))
     if any(s != 1 for s in stride):
-        raise RuntimeError(
-            explain("padding='same' is not supported for strided convolutions", "give numbers")
-        )
+        raise RuntimeError(explain("padding='same' is not supported for strided convolutions", "give numbers"))
     total = [d * (k - 1) for k, d in zip(kernel, dilation)]
     if any(t % 2 for t in total):
         x = pad(x, [amount for t in reversed(total) for amount in (0, t % 2)])
@@ -93,11 +87,7 @@ def check_steps(stride: tuple, padding: tuple) -> None:
         raise RuntimeError(explain("non-positive stride is not supported", stride=stride))
     if min(padding) < 0:
         raise RuntimeError(
-            explain(
-                "negative padding is not supported",
-                "crop the input: F.pad with negative amounts",
-                padding=padding,
-            )
+            explain("negative padding is not supported", "crop the input: F.pad with negative amounts", padding=padding)
         )
 
 
@@ -121,11 +111,7 @@ def check_weight(weight: Tensor, n: int, name: str, input: Tensor) -> None:
     """RuntimeError unless the weight has n + 2 dimensions."""
     dims, shape = weight._array.ndim, list(weight.shape)
     if dims < 3:
-        raise RuntimeError(
-            explain(
-                f"weight should have at least three dimensions, but has {dims}: {shape}", op=name
-            )
-        )
+        raise RuntimeError(explain(f"weight should have at least three dimensions, but has {dims}: {shape}", op=name))
     if dims != n + 2:
         raise RuntimeError(
             explain(
@@ -138,16 +124,16 @@ def check_weight(weight: Tensor, n: int, name: str, input: Tensor) -> None:
 
 
 def check_channels_are_no_batch(input: Tensor, weight: Tensor, groups: int, name: str) -> None:
-    """RuntimeError for an input (N, *size) without a channel dimension, which is read as (C, *size):
-    a batch of grey pictures."""
+    """RuntimeError for an input (N, *size) without a channel dimension, which is read as (C, *size): a batch of grey
+    pictures."""
     channels, wanted = input._array.shape[0], weight._array.shape[1] * groups
     if wanted == 1 != channels:
         raise RuntimeError(
             explain(
-                f"Given groups={groups}, weight of size {list(weight.shape)}, expected "
-                f"input{list(input.shape)} to have 1 channels, but got {channels} channels instead",
-                f"{name} reads (channels, *size): for a batch of {channels} with one channel each, "
-                "add the dimension: x.unsqueeze(1)",
+                f"Given groups={groups}, weight of size {list(weight.shape)}, expected input{list(input.shape)} to "
+                f"have 1 channels, but got {channels} channels instead",
+                f"{name} reads (channels, *size): for a batch of {channels} with one channel each, add the dimension: "
+                "x.unsqueeze(1)",
             )
         )
 
@@ -157,9 +143,8 @@ def check_bias(bias: Tensor | None, channels: int, name: str) -> None:
     if bias is not None and bias._array.shape != (channels,):
         raise RuntimeError(
             explain(
-                f"{name}: expected bias to be 1-dimensional with {channels} elements, but got "
-                "bias of "
-                f"size {list(bias.shape)} instead"
+                f"{name}: expected bias to be 1-dimensional with {channels} elements, but got bias of size "
+                f"{list(bias.shape)} instead"
             )
         )
 
@@ -184,9 +169,7 @@ def convolve_transposed(n: int) -> Callable:
         if bias is not None and is_half(x._array) and bias.dtype is weight.dtype is x.dtype:
             return called(
                 in_single(
-                    lambda x, w, b: conv(
-                        x, w, b, stride, padding, output_padding, groups, dilation
-                    ),
+                    lambda x, w, b: conv(x, w, b, stride, padding, output_padding, groups, dilation),
                     input,
                     weight,
                     bias,
@@ -202,9 +185,7 @@ def convolve_transposed(n: int) -> Callable:
         )
         size = tuple(m - 2 * p + o for m, p, o in zip(whole, padding, extra))
         if any(m < 1 for m in size):
-            raise RuntimeError(
-                explain(f"{name}: calculated output size {list(size)} is too small", "pad less")
-            )
+            raise RuntimeError(explain(f"{name}: calculated output size {list(size)} is too small", "pad less"))
         if all(o < s for o, s in zip(extra, stride)):
             out = conv_input_grad(x, weight, size, stride, padding, dilation, groups)
         else:  # an input of that size would give more than x: cut from the whole
@@ -229,17 +210,14 @@ def convolve_transposed(n: int) -> Callable:
     return conv
 
 
-def check_transposed(
-    x: Tensor, weight: Tensor, stride: tuple, dilation: tuple, extra: tuple
-) -> None:
-    """RuntimeError where the channels do not fit, or the output padding is too large to be a
-    padding."""
+def check_transposed(x: Tensor, weight: Tensor, stride: tuple, dilation: tuple, extra: tuple) -> None:
+    """RuntimeError where the channels do not fit, or the output padding is too large to be a padding."""
     channels, wanted = x._array.shape[1], weight._array.shape[0]
     if channels != wanted:
         raise RuntimeError(
             explain(
-                f"Given transposed=1, weight of size {list(weight.shape)}, expected input"
-                f"{list(x.shape)} to have {wanted} channels, but got {channels} channels instead",
+                f"Given transposed=1, weight of size {list(weight.shape)}, expected input{list(x.shape)} to have "
+                f"{wanted} channels, but got {channels} channels instead",
                 f"use in_channels={channels}, or an input with {wanted} channels (dimension 1)",
             )
         )
@@ -247,8 +225,8 @@ def check_transposed(
         if o >= max(s, d):
             raise RuntimeError(
                 explain(
-                    "output padding must be smaller than either stride or dilation, but got "
-                    f"output_padding={extra}, stride={stride}, dilation={dilation}"
+                    f"output padding must be smaller than either stride or dilation, but got output_padding={extra}, "
+                    f"stride={stride}, dilation={dilation}"
                 )
             )
 
@@ -257,11 +235,8 @@ conv1d, conv2d, conv3d = convolve(1), convolve(2), convolve(3)
 conv_transpose1d, conv_transpose2d, conv_transpose3d = (convolve_transposed(n) for n in (1, 2, 3))
 
 
-def unfold(
-    input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
-) -> Tensor:
-    """Windows as columns: out[n, (c, i, j), (p, q)] = x[n, c, p s - pad + i d, q s - pad + j d], 0
-    on padding.
+def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
+    """Windows as columns: out[n, (c, i, j), (p, q)] = x[n, c, p s - pad + i d, q s - pad + j d], 0 on padding.
 
     (N, C, H, W) -> (N, C kh kw, L), or without N. RuntimeError where no window fits.
 
@@ -277,26 +252,15 @@ def unfold(
     x, added = with_batch(input, 2, "unfold")
     sizes = [
         each(v, 2, name)
-        for v, name in (
-            (kernel_size, "kernel_size"),
-            (dilation, "dilation"),
-            (padding, "padding"),
-            (stride, "stride"),
-        )
+        for v, name in ((kernel_size, "kernel_size"), (dilation, "dilation"), (padding, "padding"), (stride, "stride"))
     ]
     return without_batch(im2col(x, *sizes), added)
 
 
 def fold(
-    input: Tensor,
-    output_size: Any,
-    kernel_size: Any,
-    dilation: Any = 1,
-    padding: Any = 0,
-    stride: Any = 1,
+    input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
-    """out[n, c, h, w] = sum of the elements that `unfold` takes from there: (N, C kh kw, L) -> (N,
-    C, *output_size).
+    """out[n, c, h, w] = sum of the elements that `unfold` takes from there: (N, C kh kw, L) -> (N, C, *output_size).
 
     Both may lack N. RuntimeError where the columns do not fit the output size.
 
@@ -324,11 +288,10 @@ def fold(
 
 @composite(tensor=False)
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
-    """out[t, n, o] = b[o] + sum over k, c of input[t - pad + k, n, c] w[k, c, o]: conv1d with time
-    first.
+    """out[t, n, o] = b[o] + sum over k, c of input[t - pad + k, n, c] w[k, c, o]: conv1d with time first.
 
-    input (T, N, C), weight (kernel, C, O), bias (O,) -> (T + 2 pad - kernel + 1, N, O).
-    RuntimeError for shapes that do not fit.
+    input (T, N, C), weight (kernel, C, O), bias (O,) -> (T + 2 pad - kernel + 1, N, O). RuntimeError for shapes that do
+    not fit.
 
     >>> from rushlight.nn import functional as F
     >>> F.conv_tbc(rushlight.ones(5, 1, 2), rushlight.ones(3, 2, 4), rushlight.zeros(4)).shape
@@ -338,25 +301,13 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tenso
     if len(x) != 3:
         raise RuntimeError(explain("Input must have 3 dims: time, batch, in_channel", shape=x))
     if len(w) != 3:
-        raise RuntimeError(
-            explain(
-                "Weight tensor must have 3 dims: kernel_width, in_channels, out_channels.", shape=w
-            )
-        )
+        raise RuntimeError(explain("Weight tensor must have 3 dims: kernel_width, in_channels, out_channels.", shape=w))
     if bias._array.ndim != 1:
         raise RuntimeError(explain("Bias must be 1-D", shape=tuple(bias.shape)))
     if x[2] != w[1]:
         raise RuntimeError(
-            explain(
-                "Input dim 2 (input channels) is not == dim 1 in the weight tensor",
-                input=x,
-                weight=w,
-            )
+            explain("Input dim 2 (input channels) is not == dim 1 in the weight tensor", input=x, weight=w)
         )
     if w[2] != bias._array.shape[0]:
-        raise RuntimeError(
-            explain("Bias size must equal dim 2 in the weight tensor (output channels).", weight=w)
-        )
-    return permute(
-        conv1d(permute(input, (1, 2, 0)), permute(weight, (2, 1, 0)), bias, padding=pad), (2, 0, 1)
-    )
+        raise RuntimeError(explain("Bias size must equal dim 2 in the weight tensor (output channels).", weight=w))
+    return permute(conv1d(permute(input, (1, 2, 0)), permute(weight, (2, 1, 0)), bias, padding=pad), (2, 0, 1))

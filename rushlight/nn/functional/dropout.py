@@ -18,9 +18,7 @@ def check_p(p: float) -> None:
         raise ValueError(explain(f"dropout probability has to be between 0 and 1, but got {p}"))
 
 
-def apply_dropout(
-    input: Tensor, p: float, training: bool, inplace: bool, features: bool = False
-) -> Tensor:
+def apply_dropout(input: Tensor, p: float, training: bool, inplace: bool, features: bool = False) -> Tensor:
     """Zero elements, or whole channels, with probability p; divide the others by 1 - p."""
     check_p(p)
     if not training or p == 0 or input._array.size == 0:
@@ -45,11 +43,9 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return apply_dropout(input, p, training, inplace)
 
 
-def dropout1d(
-    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
-) -> Tensor:
-    """x m / (1 - p), m 0 with probability p, else 1, for each channel of (N, C, L) or (C, L); x
-    itself unless `training`.
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """x m / (1 - p), m 0 with probability p, else 1, for each channel of (N, C, L) or (C, L); x itself unless
+    `training`.
 
     RuntimeError for another number of dimensions, ValueError unless p is in [0, 1].
 
@@ -64,24 +60,19 @@ def dropout1d(
     if input._array.ndim not in (2, 3):
         raise RuntimeError(
             explain(
-                f"dropout1d: Expected 2D or 3D input, but received a {input._array.ndim}D input. "
-                "Note "
-                "that dropout1d exists to provide channel-wise dropout on inputs with 1 spatial "
-                "dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D "
-                "inputs)."
+                f"dropout1d: Expected 2D or 3D input, but received a {input._array.ndim}D input. Note that dropout1d "
+                "exists to provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and "
+                "an optional batch dimension (i.e. 2D or 3D inputs)."
             )
         )
     return batched(input, 3, p, training, inplace)
 
 
-def dropout2d(
-    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
-) -> Tensor:
-    """x m / (1 - p), m 0 with probability p, else 1, for each channel of (N, C, H, W); x itself
-    unless `training`.
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """x m / (1 - p), m 0 with probability p, else 1, for each channel of (N, C, H, W); x itself unless `training`.
 
-    Three dimensions are read as (N, C, L), with a warning. ValueError unless p is in [0, 1]. J.
-    Tompson et al., *Efficient object localization using convolutional networks*, 2015.
+    Three dimensions are read as (N, C, L), with a warning. ValueError unless p is in [0, 1]. J. Tompson et al.,
+    *Efficient object localization using convolutional networks*, 2015.
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.nn.functional.dropout2d(rushlight.ones(1, 4, 1, 2)).squeeze()
@@ -93,25 +84,19 @@ def dropout2d(
     check_p(p)
     if input._array.ndim not in (3, 4):
         warn(
-            f"dropout2d: Received a {input._array.ndim}-D input to dropout2d, which is deprecated "
-            "and will result "
-            "in an error in a future release."
+            f"dropout2d: Received a {input._array.ndim}-D input to dropout2d, which is deprecated and will result in "
+            "an error in a future release."
         )
     elif input._array.ndim == 3:
         warn(
-            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D "
-            "dropout behavior is desired - "
-            "input is interpreted as shape (N, C, L), where C is the channel dim. Maybe you mean "
-            "dropout1d?"
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is "
+            "desired - input is interpreted as shape (N, C, L), where C is the channel dim. Maybe you mean dropout1d?"
         )
     return apply_dropout(input, p, training, inplace, features=True)
 
 
-def dropout3d(
-    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
-) -> Tensor:
-    """x m / (1 - p), m 0 with probability p, else 1, for each channel of (N, C, D, H, W) or (C, D,
-    H, W).
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """x m / (1 - p), m 0 with probability p, else 1, for each channel of (N, C, D, H, W) or (C, D, H, W).
 
     x itself unless `training`. ValueError unless p is in [0, 1].
 
@@ -125,9 +110,8 @@ def dropout3d(
     check_p(p)
     if input._array.ndim not in (4, 5):
         warn(
-            f"dropout3d: Received a {input._array.ndim}-D input to dropout3d, which is deprecated "
-            "and will result "
-            "in an error in a future release."
+            f"dropout3d: Received a {input._array.ndim}-D input to dropout3d, which is deprecated and will result in "
+            "an error in a future release."
         )
     return batched(input, 5, p, training, inplace)
 
@@ -140,15 +124,11 @@ def batched(input: Tensor, ndim: int, p: float, training: bool, inplace: bool) -
     return assign(input, one) if inplace else one
 
 
-def alpha_dropout(
-    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
-) -> Tensor:
-    """a (x m + (m - 1) 1.758 + 1.758 p), m 0 with probability p, else 1: dropout to selu's limit
-    instead of 0.
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """a (x m + (m - 1) 1.758 + 1.758 p), m 0 with probability p, else 1: dropout to selu's limit instead of 0.
 
-    a = 1 / sqrt((1 - p) (1 + 1.758^2 p)): numbers of mean 0 and variance 1 keep both. x itself
-    unless `training`. ValueError unless p is in [0, 1]. G. Klambauer et al., *Self-normalizing
-    neural networks*, 2017.
+    a = 1 / sqrt((1 - p) (1 + 1.758^2 p)): numbers of mean 0 and variance 1 keep both. x itself unless `training`.
+    ValueError unless p is in [0, 1]. G. Klambauer et al., *Self-normalizing neural networks*, 2017.
 
     >>> _ = rushlight.manual_seed(0)
     >>> dropped = rushlight.nn.functional.alpha_dropout(rushlight.randn(10000), 0.5, training=True)
@@ -158,11 +138,8 @@ def alpha_dropout(
     return apply_alpha_dropout(input, p, training, inplace, features=False)
 
 
-def feature_alpha_dropout(
-    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
-) -> Tensor:
-    """a (x m + (m - 1) 1.758 + 1.758 p) as in `alpha_dropout`, with one m for each channel of (N,
-    C, *).
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """a (x m + (m - 1) 1.758 + 1.758 p) as in `alpha_dropout`, with one m for each channel of (N, C, *).
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.nn.functional.feature_alpha_dropout(rushlight.zeros(1, 4, 2), 0.5, training=True)
@@ -174,9 +151,7 @@ def feature_alpha_dropout(
     return apply_alpha_dropout(input, p, training, inplace, features=True)
 
 
-def apply_alpha_dropout(
-    input: Tensor, p: float, training: bool, inplace: bool, features: bool
-) -> Tensor:
+def apply_alpha_dropout(input: Tensor, p: float, training: bool, inplace: bool, features: bool) -> Tensor:
     check_p(p)
     if not training or p == 0 or input._array.size == 0:
         return input

@@ -29,31 +29,23 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """out[...] = weight[input[...]]: the rows of a table, looked up by integers. input (*), weight
-    (n, d) -> (*, d).
+    """out[...] = weight[input[...]]: the rows of a table, looked up by integers. input (*), weight (n, d) -> (*, d).
 
-    `padding_idx`: a row that gets no gradient; `max_norm`: longer rows that are looked up are first
-    shortened in place; `scale_grad_by_freq`: divide each row's gradient by how often it was looked
-    up; `sparse`: the gradient of a leaf is a sparse tensor of the rows that were looked up.
-    IndexError for a row that is not there.
+    `padding_idx`: a row that gets no gradient; `max_norm`: longer rows that are looked up are first shortened in place;
+    `scale_grad_by_freq`: divide each row's gradient by how often it was looked up; `sparse`: the gradient of a leaf is
+    a sparse tensor of the rows that were looked up. IndexError for a row that is not there.
 
-    >>> rushlight.nn.functional.embedding(rushlight.tensor([1, 0]), rushlight.tensor([[1., 2.], [3.,
-    ...     4.]]))
+    >>> rushlight.nn.functional.embedding(rushlight.tensor([1, 0]), rushlight.tensor([[1., 2.], [3., 4.]]))
     tensor([[3., 4.],
             [1., 2.]])
     """
     if weight._array.ndim != 2:
-        raise RuntimeError(
-            explain(
-                "'weight' must be 2-D", "its shape is (rows, columns)", shape=tuple(weight.shape)
-            )
-        )
+        raise RuntimeError(explain("'weight' must be 2-D", "its shape is (rows, columns)", shape=tuple(weight.shape)))
     if input._array.dtype.kind not in "iu":
         raise RuntimeError(
             explain(
-                "Expected tensor for argument #1 'indices' to have one of the following scalar "
-                "types: "
-                f"Long, Int; but got torch.{input.dtype.scalar_type}Tensor instead",
+                "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but "
+                f"got torch.{input.dtype.scalar_type}Tensor instead",
                 "convert with .long()",
             )
         )
@@ -62,11 +54,7 @@ def embedding(
         shorten(weight, input, max_norm, norm_type)
     if sparse and weight._node is not None and weight._node.leaf:
         if scale_grad_by_freq:
-            raise RuntimeError(
-                explain(
-                    "embedding_backward: scale_grad_by_freq not supported with sparse gradients"
-                )
-            )
+            raise RuntimeError(explain("embedding_backward: scale_grad_by_freq not supported with sparse gradients"))
         from rushlight.sparse.rows import looked_up  # loaded with the first sparse gradient
 
         return looked_up(weight, input, padding_idx)
@@ -116,10 +104,10 @@ def embedding_bag(
 ) -> Tensor:
     """out[b] = sum, mean or max of the weight's rows that bag b names.
 
-    input (B, N), or (N,) with the `offsets` (B,) at which bags begin; weight (n, d) -> (B, d).
-    `per_sample_weights` (as input): factors of the rows, with mode 'sum' only. Rows of
-    `padding_idx` do not count; an empty bag gives 0. `max_norm`, `scale_grad_by_freq` and `sparse`
-    as in `embedding`. RuntimeError for rows that are not there, ValueError for another mode.
+    input (B, N), or (N,) with the `offsets` (B,) at which bags begin; weight (n, d) -> (B, d). `per_sample_weights` (as
+    input): factors of the rows, with mode 'sum' only. Rows of `padding_idx` do not count; an empty bag gives 0.
+    `max_norm`, `scale_grad_by_freq` and `sparse` as in `embedding`. RuntimeError for rows that are not there,
+    ValueError for another mode.
 
     >>> from rushlight.nn import functional as F
     >>> rows = rushlight.tensor([[1.], [10.], [100.]])
@@ -134,19 +122,15 @@ def embedding_bag(
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError(
             explain(
-                "embedding_bag: per_sample_weights was not None. per_sample_weights is only "
-                f"supported for mode='sum' (got mode='{mode}')."
+                "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
+                f"(got mode='{mode}')."
             )
         )
     if mode == "max" and (scale_grad_by_freq or sparse):
         raise ValueError(
             explain(
                 "max mode does not support "
-                + (
-                    "scaling the gradient by the frequency"
-                    if scale_grad_by_freq
-                    else "sparse weights"
-                )
+                + ("scaling the gradient by the frequency" if scale_grad_by_freq else "sparse weights")
             )
         )
     check_bags(input, weight, per_sample_weights, padding_idx)
@@ -165,9 +149,7 @@ def embedding_bag(
     count = len(sizes)
     bag = np.arange(count).repeat(as_intp(sizes))
     kept = np.flatnonzero(flat != padding_idx) if padding_idx is not None else np.arange(flat.size)
-    rows = embedding(
-        from_array(flat[kept]), weight, None, max_norm, norm_type, scale_grad_by_freq, sparse
-    )
+    rows = embedding(from_array(flat[kept]), weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
     if per_sample_weights is not None:
         factors = reshape(per_sample_weights, (-1, 1)).index_select(0, from_array(kept))
         rows = e.mul(rows, factors)
@@ -175,12 +157,7 @@ def embedding_bag(
 
 
 def summed(
-    input: Tensor,
-    weight: Tensor,
-    offsets: Tensor | None,
-    include_last: bool,
-    padding_idx: int | None,
-    mode: str,
+    input: Tensor, weight: Tensor, offsets: Tensor | None, include_last: bool, padding_idx: int | None, mode: str
 ) -> Tensor:
     """The sums or means of bags, by one op."""
     if input._array.ndim == 2 and input._array.size and offsets is None and padding_idx is None:
@@ -198,14 +175,10 @@ def summed(
     return total if mode == "sum" else e.div(total, bag_sizes(bag, count, weight))
 
 
-def check_bags(
-    input: Tensor, weight: Tensor, factors: Tensor | None, padding_idx: int | None
-) -> None:
+def check_bags(input: Tensor, weight: Tensor, factors: Tensor | None, padding_idx: int | None) -> None:
     """torch's errors for rows that are not there, and for factors of another shape or dtype."""
     if weight._array.ndim != 2:
-        raise RuntimeError(
-            explain("weight has to be a 2D Tensor", op="embedding_bag", shape=tuple(weight.shape))
-        )
+        raise RuntimeError(explain("weight has to be a 2D Tensor", op="embedding_bag", shape=tuple(weight.shape)))
     n, at = len(weight._array), input._array
     if padding_idx is not None and not -n <= padding_idx < n:
         raise RuntimeError(
@@ -219,16 +192,15 @@ def check_bags(
     if factors is not None and factors._array.shape != at.shape:
         raise ValueError(
             explain(
-                f"embedding_bag: If per_sample_weights ({list(factors.shape)}) is not None, then "
-                "it must "
-                f"have the same shape as the input ({list(input.shape)})"
+                f"embedding_bag: If per_sample_weights ({list(factors.shape)}) is not None, then it must have the "
+                f"same shape as the input ({list(input.shape)})"
             )
         )
     if factors is not None and factors._array.dtype != weight._array.dtype:
         raise RuntimeError(
             explain(
-                "expected per_sample_weights to have the same type as the weight, but got "
-                f"{factors.dtype} and {weight.dtype}",
+                f"expected per_sample_weights to have the same type as the weight, but got {factors.dtype} and "
+                f"{weight.dtype}",
                 "convert one: .to(weight.dtype)",
             )
         )
@@ -243,57 +215,39 @@ def check_bags(
 
 
 def of_one_size(rows: Tensor, factors: Tensor | None, mode: str) -> Tensor:
-    """Of each bag, rows (B, N, D) and factors (B, N), without a look at the numbers, so that
-    programs can be compiled."""
+    """Of each bag, rows (B, N, D) and factors (B, N), without a look at the numbers, so that programs can be
+    compiled."""
     if factors is not None:
         rows = e.mul(rows, unsqueeze(factors, -1))
-    return (
-        r.sum(rows, 1)
-        if mode == "sum"
-        else r.mean(rows, 1)
-        if mode == "mean"
-        else rows.max(1).values
-    )
+    return r.sum(rows, 1) if mode == "sum" else r.mean(rows, 1) if mode == "mean" else rows.max(1).values
 
 
-def bags(
-    input: Tensor, offsets: Tensor | None, include_last: bool
-) -> tuple[np.ndarray, np.ndarray]:
+def bags(input: Tensor, offsets: Tensor | None, include_last: bool) -> tuple[np.ndarray, np.ndarray]:
     """The rows one after another, and how many are in each bag."""
     noticed(input)
     if input._array.ndim == 2:
         if offsets is not None:
             raise ValueError(
                 explain(
-                    "if input is 2D, then offsets has to be None, as input is treated is a "
-                    "mini-batch "
-                    f"of fixed length sequences. However, found offsets of type {type(offsets)}"
+                    "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed "
+                    f"length sequences. However, found offsets of type {type(offsets)}"
                 )
             )
         b, n = input._array.shape
         return input._array.reshape(-1), np.full(b, n)
     if input._array.ndim != 1:
-        raise ValueError(
-            explain(
-                f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input._array.ndim}"
-            )
-        )
+        raise ValueError(explain(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input._array.ndim}"))
     size = input._array.size
     given = checked_offsets(offsets, size, include_last)
     starts = given if include_last or not given.size else np.concatenate((given, (size,)))
     sizes = starts[1:] - starts[:-1]
     if given.size and np.minimum.reduce(sizes, initial=0) < 0:
-        raise RuntimeError(
-            explain(
-                "offsets must not decrease: each says where a bag begins", offsets=given.tolist()
-            )
-        )
+        raise RuntimeError(explain("offsets must not decrease: each says where a bag begins", offsets=given.tolist()))
     return input._array[: starts[-1] if given.size else 0], sizes
 
 
 def checked_offsets(offsets: Tensor | None, size: int, include_last: bool) -> np.ndarray:
-    """The rows at which the bags of `size` rows begin. ValueError or RuntimeError for what cannot
-    be such rows."""
+    """The rows at which the bags of `size` rows begin. ValueError or RuntimeError for what cannot be such rows."""
     if offsets is None or offsets._array.ndim != 1:
         raise ValueError(
             explain(
@@ -305,9 +259,8 @@ def checked_offsets(offsets: Tensor | None, size: int, include_last: bool) -> np
     if given.dtype.kind not in "iu":
         raise RuntimeError(
             explain(
-                "Expected tensor for argument #1 'offsets' to have one of the following scalar "
-                "types: "
-                f"Long, Int; but got torch.{offsets.dtype.scalar_type}Tensor instead"
+                "Expected tensor for argument #1 'offsets' to have one of the following scalar types: Long, Int; but "
+                f"got torch.{offsets.dtype.scalar_type}Tensor instead"
             )
         )
     if include_last and not given.size:
@@ -315,17 +268,13 @@ def checked_offsets(offsets: Tensor | None, size: int, include_last: bool) -> np
     if given.size and given[0] != 0:
         raise RuntimeError(
             explain(
-                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
-                "from "
-                f"position 0. However, got {given[0]}"
+                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
+                f"However, got {given[0]}"
             )
         )
     if given.size and given[-1] > size:
         raise RuntimeError(
-            explain(
-                f"offsets[-1] can not be greater than input's length {size} but got offsets[-1] of "
-                f"{given[-1]}"
-            )
+            explain(f"offsets[-1] can not be greater than input's length {size} but got offsets[-1] of {given[-1]}")
         )
     return given
 
@@ -359,8 +308,8 @@ def bag_sizes(bag: np.ndarray, count: int, like: Tensor) -> Tensor:
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """out[..., c] = 1 where c is the class, else 0: (*) int64 -> (*, num_classes). num_classes=-1:
-    the largest class + 1.
+    """out[..., c] = 1 where c is the class, else 0: (*) int64 -> (*, num_classes). num_classes=-1: the largest class +
+    1.
 
     RuntimeError for classes below 0 or beyond, or of another dtype.
 
@@ -384,16 +333,12 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         return from_array(made)
     zeros = created(from_array(np.broadcast_to(np.zeros((), np.int64), (*t.shape, num_classes))))
     return places.scatter(
-        zeros.to(tensor.device),
-        -1,
-        unsqueeze(tensor, -1),
-        created(from_array(np.ones((), np.int64))),
+        zeros.to(tensor.device), -1, unsqueeze(tensor, -1), created(from_array(np.ones((), np.int64)))
     )
 
 
 def class_count(tensor: Tensor, num_classes: int) -> int:
-    """`num_classes`, or one more than the largest class for -1. RuntimeError for classes below 0 or
-    beyond."""
+    """`num_classes`, or one more than the largest class for -1. RuntimeError for classes below 0 or beyond."""
     t = tensor._array
     if t.size == 0 and num_classes <= 0:
         raise RuntimeError(explain("Can not infer total number of classes from empty tensor."))

@@ -31,15 +31,11 @@ def fractional_max_pooling(n: int) -> tuple[Callable, Callable]:
         _random_samples: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         if output_size is None and output_ratio is None:
-            raise ValueError(
-                explain(f"{name} requires specifying either an output_size or an output_ratio")
-            )
+            raise ValueError(explain(f"{name} requires specifying either an output_size or an output_ratio"))
         kernel = whole(kernel_size, n, name, "kernel_size")
         x, added = with_batch(input, n, name)
         if output_size is None:
-            ratios = (
-                output_ratio if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * n
-            )
+            ratios = output_ratio if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * n
             if len(ratios) != n:
                 raise ValueError(
                     explain(
@@ -53,9 +49,7 @@ def fractional_max_pooling(n: int) -> tuple[Callable, Callable]:
         check(x, kernel, name)
         check_windows(x._array.shape[2:], kernel, out)  # before the draw
         samples = (
-            rand(*x._array.shape[:2], n, dtype=x.dtype)
-            if _random_samples is None
-            else checked(_random_samples, x, n)
+            rand(*x._array.shape[:2], n, dtype=x.dtype) if _random_samples is None else checked(_random_samples, x, n)
         )
         values, indices = pool.fractional_max_pool(x, samples, kernel, out)
         called(values, f"FractionalMaxPool{n}DBackward0")
@@ -69,9 +63,7 @@ def fractional_max_pooling(n: int) -> tuple[Callable, Callable]:
         return_indices: bool = False,
         _random_samples: Tensor | None = None,
     ) -> Any:
-        values, indices = with_indices(
-            input, kernel_size, output_size, output_ratio, True, _random_samples
-        )
+        values, indices = with_indices(input, kernel_size, output_size, output_ratio, True, _random_samples)
         return (values, indices) if return_indices else values
 
     fractional_max_pool.__name__ = fractional_max_pool.__qualname__ = name
@@ -109,21 +101,19 @@ def whole(value: Any, n: int, name: str, what: str) -> tuple[int, ...]:
 
 
 def check(x: Tensor, kernel: tuple[int, ...], name: str) -> None:
-    """RuntimeError or NotImplementedError for empty windows, an empty input, or a dtype that the op
-    does not take: before random numbers are drawn."""
+    """RuntimeError or NotImplementedError for empty windows, an empty input, or a dtype that the op does not take:
+    before random numbers are drawn."""
     op = pool.fractional_max_pool.op
     if x._array.dtype in op.refused:
         raise not_taken(op, (x,), x.dtype)
     if min(kernel) < 1:
-        raise RuntimeError(
-            explain(f"{name}: kernel_size should be greater than zero, but got {kernel}")
-        )
+        raise RuntimeError(explain(f"{name}: kernel_size should be greater than zero, but got {kernel}"))
     if prod(x._array.shape[1:]) == 0:
         at = x._array.shape.index(0, 1)
         raise RuntimeError(
             explain(
-                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got"
-                f"{list(x.shape)} with dimension {at} being empty."
+                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got{list(x.shape)} "
+                f"with dimension {at} being empty."
             )
         )
 

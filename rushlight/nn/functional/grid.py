@@ -23,28 +23,21 @@ MODES = ("bilinear", "nearest", "bicubic")  # torch's numbers for them are 0, 1,
 MAX_CACHED_POINTS = 1 << 14  # larger grids are not cached; 200 KB
 PADDINGS = ("zeros", "border", "reflection")
 CHANGED = (
-    "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
-    "Please specify "
-    "align_corners=True if the old behavior is desired. See the documentation of grid_sample for "
-    "details."
+    "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please "
+    "specify align_corners=True if the old behavior is desired. See the documentation of grid_sample for details."
 )
 
 
 def grid_sample(
-    input: Tensor,
-    grid: Tensor,
-    mode: str = "bilinear",
-    padding_mode: str = "zeros",
-    align_corners: bool | None = None,
+    input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Tensor:
     """out[n, c, p] = input[n, c] at the point grid[n, p], between the elements around it.
 
-    input (N, C, H, W), grid (N, Ho, Wo, 2) of points (x, y) from -1 to 1 -> (N, C, Ho, Wo); or (N,
-    C, D, H, W) with points (x, y, z), not for 'bicubic'. `mode`: 'bilinear', 'nearest' or
-    'bicubic'; `padding_mode`: what lies outside is 0 ('zeros'), the nearest element ('border'), or
-    the image mirrored ('reflection'). `align_corners`: -1 and 1 are the centres of the corner
-    elements, rather than their outer edges. RuntimeError for shapes that do not fit, ValueError for
-    another mode.
+    input (N, C, H, W), grid (N, Ho, Wo, 2) of points (x, y) from -1 to 1 -> (N, C, Ho, Wo); or (N, C, D, H, W) with
+    points (x, y, z), not for 'bicubic'. `mode`: 'bilinear', 'nearest' or 'bicubic'; `padding_mode`: what lies outside
+    is 0 ('zeros'), the nearest element ('border'), or the image mirrored ('reflection'). `align_corners`: -1 and 1 are
+    the centres of the corner elements, rather than their outer edges. RuntimeError for shapes that do not fit,
+    ValueError for another mode.
 
     >>> x = rushlight.tensor([[[[0., 1.], [2., 3.]]]])
     >>> rushlight.nn.functional.grid_sample(x, rushlight.zeros(1, 1, 1, 2), align_corners=False)
@@ -53,16 +46,15 @@ def grid_sample(
     if mode not in MODES:
         raise ValueError(
             explain(
-                "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or "
-                "'bicubic', "
-                f"but got: '{mode}'"
+                "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: "
+                f"'{mode}'"
             )
         )
     if padding_mode not in PADDINGS:
         raise ValueError(
             explain(
-                "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
-                f"'reflection', but got: '{padding_mode}'"
+                "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but "
+                f"got: '{padding_mode}'"
             )
         )
     if align_corners is None:
@@ -71,8 +63,7 @@ def grid_sample(
 
 
 def at_points(input: Tensor, grid: Tensor, mode: str, padding: str, align: bool) -> Tensor:
-    """The image at the points: their positions, the weights of the elements around them, and the
-    sum."""
+    """The image at the points: their positions, the weights of the elements around them, and the sum."""
     check_sizes(input, grid, mode)
     batch, channels, *size = input._array.shape
     out = grid._array.shape[1:-1]
@@ -118,50 +109,37 @@ def check_sizes(input: Tensor, grid: Tensor, mode: str) -> None:
     n = len(x) - 2
     sizes = f"got input with sizes {x} and grid with sizes {y}"
     if not x or not y or x[0] != y[0]:
-        raise RuntimeError(
-            explain(f"grid_sampler(): expected grid and input to have same batch size, but {sizes}")
-        )
+        raise RuntimeError(explain(f"grid_sampler(): expected grid and input to have same batch size, but {sizes}"))
     if y[-1] != n:
         raise RuntimeError(
             explain(
-                f"grid_sampler(): expected grid to have size {n} in last dimension, but got grid "
-                f"with sizes {y}",
+                f"grid_sampler(): expected grid to have size {n} in last dimension, but got grid with sizes {y}",
                 "pass a number for each spatial dimension of the input",
             )
         )
     if n not in (2, 3) or len(y) != len(x):
         raise RuntimeError(
-            explain(
-                "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, "
-                f"but {sizes}"
-            )
+            explain(f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but {sizes}")
         )
     if 0 in x[2:]:
         raise RuntimeError(
             explain(
-                "grid_sampler(): expected input to have non-empty spatial dimensions, but input "
-                "has "
-                f"sizes {x} with dimension {x.index(0, 2)} being empty"
+                f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {x} with "
+                f"dimension {x.index(0, 2)} being empty"
             )
         )
     if mode == "bicubic" and n != 2:
-        raise RuntimeError(
-            explain("grid_sampler(): bicubic interpolation only supports 4D input", sizes=sizes)
-        )
+        raise RuntimeError(explain("grid_sampler(): bicubic interpolation only supports 4D input", sizes=sizes))
     if input.dtype is not grid.dtype:
         raise RuntimeError(
             explain(
-                f"expected scalar type {input.dtype.scalar_type} but found "
-                f"{grid.dtype.scalar_type}",
+                f"expected scalar type {input.dtype.scalar_type} but found {grid.dtype.scalar_type}",
                 "convert one to the other's dtype: .to(dtype)",
             )
         )
     if not input.is_floating_point():
         raise NotImplementedError(
-            explain(
-                f"\"grid_sampler_{n}d\" not implemented for '{input.dtype.scalar_type}'",
-                "convert with .float()",
-            )
+            explain(f"\"grid_sampler_{n}d\" not implemented for '{input.dtype.scalar_type}'", "convert with .float()")
         )
 
 
@@ -169,13 +147,11 @@ def check_sizes(input: Tensor, grid: Tensor, mode: str) -> None:
 def grid_sampler(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
-    """out[n, c, p] = input[n, c] at the point grid[n, p]: `nn.functional.grid_sample` with modes by
-    number.
+    """out[n, c, p] = input[n, c] at the point grid[n, p]: `nn.functional.grid_sample` with modes by number.
 
     0, 1, 2: bilinear, nearest, bicubic; padding modes zeros, border and reflection.
 
-    >>> rushlight.grid_sampler(rushlight.tensor([[[[0., 1.], [2., 3.]]]]), rushlight.zeros(1, 1, 1,
-    ...     2), 0, 0, False)
+    >>> rushlight.grid_sampler(rushlight.tensor([[[[0., 1.], [2., 3.]]]]), rushlight.zeros(1, 1, 1, 2), 0, 0, False)
     tensor([[[[1.5000]]]])
     """
     return at_points(input, grid, MODES[interpolation_mode], PADDINGS[padding_mode], align_corners)
@@ -187,8 +163,7 @@ def grid_sampler_2d(
 ) -> Tensor:
     """out[n, c, p] = input[n, c] at the point grid[n, p]: `grid_sampler` of (N, C, H, W).
 
-    >>> rushlight.grid_sampler_2d(rushlight.ones(1, 3, 4, 4), rushlight.zeros(1, 2, 5, 2), 0, 0,
-    ...     False).shape
+    >>> rushlight.grid_sampler_2d(rushlight.ones(1, 3, 4, 4), rushlight.zeros(1, 2, 5, 2), 0, 0, False).shape
     torch.Size([1, 3, 2, 5])
     """
     return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
@@ -200,19 +175,17 @@ def grid_sampler_3d(
 ) -> Tensor:
     """out[n, c, p] = input[n, c] at the point grid[n, p]: `grid_sampler` of (N, C, D, H, W).
 
-    >>> rushlight.grid_sampler_3d(rushlight.ones(1, 3, 4, 4, 4), rushlight.zeros(1, 2, 5, 6, 3), 0,
-    ...     0, False).shape
+    >>> rushlight.grid_sampler_3d(rushlight.ones(1, 3, 4, 4, 4), rushlight.zeros(1, 2, 5, 6, 3), 0, 0, False).shape
     torch.Size([1, 3, 2, 5, 6])
     """
     return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
-    """grid[n, p] = theta[n] (p, 1): the points of an image of `size`, moved by affine maps, for
-    `grid_sample`.
+    """grid[n, p] = theta[n] (p, 1): the points of an image of `size`, moved by affine maps, for `grid_sample`.
 
-    theta (N, 2, 3), size (N, C, H, W) -> (N, H, W, 2); or (N, 3, 4), (N, C, D, H, W) -> (N, D, H,
-    W, 3). ValueError or NotImplementedError for other shapes, ValueError for integers.
+    theta (N, 2, 3), size (N, C, H, W) -> (N, H, W, 2); or (N, 3, 4), (N, C, D, H, W) -> (N, D, H, W, 3). ValueError or
+    NotImplementedError for other shapes, ValueError for integers.
 
     >>> same = rushlight.tensor([[[1., 0., 0.], [0., 1., 0.]]])
     >>> rushlight.nn.functional.affine_grid(same, (1, 1, 1, 2), align_corners=False)
@@ -226,10 +199,8 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
     batch, _, *spatial = size
     if align_corners and 1 in spatial:
         warn(
-            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when "
-            "align_corners=True. This is not an intended use case of affine_grid. See the "
-            "documentation of "
-            "affine_grid for details."
+            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This "
+            "is not an intended use case of affine_grid. See the documentation of affine_grid for details."
         )
     make = pixel_centres if prod(spatial) <= MAX_CACHED_POINTS else pixel_centres.__wrapped__
     points = make(tuple(spatial), bool(align_corners), theta.dtype)
@@ -239,8 +210,8 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
 
 @lru_cache(maxsize=64)
 def pixel_centres(size: tuple[int, ...], align: bool, d: dtype) -> np.ndarray:
-    """The centres of all elements of an image, (points, n + 1), x first and 1 last. Cached and
-    shared between calls: do not write to them.
+    """The centres of all elements of an image, (points, n + 1), x first and 1 last. Cached and shared between calls: do
+    not write to them.
     """
     axes = np.meshgrid(*[steps(n, align, d) for n in size], indexing="ij")
     points = np.stack([*reversed(axes), np.ones(size, d.numpy)], -1).reshape(-1, len(size) + 1)
@@ -249,9 +220,8 @@ def pixel_centres(size: tuple[int, ...], align: bool, d: dtype) -> np.ndarray:
 
 
 def steps(n: int, align: bool, d: dtype) -> np.ndarray:
-    """The centres of n elements, from -1 to 1, to torch's last bit: sampled at the points
-    themselves, an image has a gradient that changes from one side of an element's centre to the
-    other."""
+    """The centres of n elements, from -1 to 1, to torch's last bit: sampled at the points themselves, an image has a
+    gradient that changes from one side of an element's centre to the other."""
     if n == 1:
         return np.zeros(1, d.numpy)
     edges = evenly_spaced(-1, 1, n, d)
@@ -261,22 +231,19 @@ def steps(n: int, align: bool, d: dtype) -> np.ndarray:
 def check_affine(theta: Tensor, size: tuple[int, ...]) -> None:
     """ValueError, NotImplementedError or RuntimeError where theta and size do not fit."""
     if not theta.is_floating_point():
-        raise ValueError(
-            explain(f"Expected theta to have floating point type, but got {theta.dtype}")
-        )
+        raise ValueError(explain(f"Expected theta to have floating point type, but got {theta.dtype}"))
     n = len(size) - 2
     if n not in (2, 3):
         raise NotImplementedError(
             explain(
-                "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
-                f"respectively. Got size {size}."
+                "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size "
+                f"{size}."
             )
         )
     if theta._array.ndim != 3 or theta._array.shape[1:] != (n, n + 1):
         raise ValueError(
             explain(
-                f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {size}. "
-                f"Got {theta.shape}."
+                f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {size}. Got {theta.shape}."
             )
         )
     if min(size) <= 0:
@@ -284,8 +251,8 @@ def check_affine(theta: Tensor, size: tuple[int, ...]) -> None:
     if theta._array.shape[0] != size[0]:
         raise RuntimeError(
             explain(
-                f"Expected size for first two dimensions of batch2 tensor to be: "
-                f"[{size[0]}, {n + 1}] but got: [{theta._array.shape[0]}, {n + 1}].",
+                f"Expected size for first two dimensions of batch2 tensor to be: [{size[0]}, {n + 1}] but got: "
+                f"[{theta._array.shape[0]}, {n + 1}].",
                 "pass one matrix for each image",
             )
         )

@@ -23,9 +23,7 @@ from rushlight.ops.reduce.vector_norm import apart, farthest, vector_norm
 from rushlight.ops.shape.views import expand, permute, reshape
 
 
-def linear(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None
-) -> Tensor:
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """x w^T + b: input (..., in), weight (out, in), bias (out,) -> (..., out). All of one dtype.
 
     RuntimeError where sizes do not fit.
@@ -39,12 +37,7 @@ def linear(
         return filled(out, sparse.instead("linear", input, weight, bias))
     except AttributeError:
         check_kinds(
-            "linear",
-            [
-                ("input", "Tensor", input),
-                ("weight", "Tensor", weight),
-                ("bias", "Tensor | None", bias),
-            ],
+            "linear", [("input", "Tensor", input), ("weight", "Tensor", weight), ("bias", "Tensor | None", bias)]
         )
         raise
     if usual:
@@ -62,8 +55,7 @@ def linear(
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """out_k = sum over i, j of x1_i w_kij x2_j + b_k: (..., I), (..., J), weight (K, I, J) -> (...,
-    K).
+    """out_k = sum over i, j of x1_i w_kij x2_j + b_k: (..., I), (..., J), weight (K, I, J) -> (..., K).
 
     RuntimeError where sizes do not fit.
 
@@ -74,16 +66,13 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     """
     a, b = input1._array.shape, input2._array.shape
     if a[:-1] != b[:-1]:
-        raise RuntimeError(
-            explain(f"bilinear(): input batch dimensions do not match: got {list(a)} and {list(b)}")
-        )
+        raise RuntimeError(explain(f"bilinear(): input batch dimensions do not match: got {list(a)} and {list(b)}"))
     if weight._array.ndim != 3 or (a[-1], b[-1]) != weight._array.shape[1:]:
         raise RuntimeError(
             explain(
-                f"bilinear(): input sizes {a[-1]} and {b[-1]} do not match weight size "
-                f"{list(weight.shape)}",
-                f"make the layer take them (in1_features={a[-1]}, "
-                f"in2_features={b[-1]}): weight has the shape (out, in1, in2)",
+                f"bilinear(): input sizes {a[-1]} and {b[-1]} do not match weight size {list(weight.shape)}",
+                f"make the layer take them (in1_features={a[-1]}, in2_features={b[-1]}): weight has the shape (out, "
+                "in1, in2)",
             )
         )
     k, i, j = weight._array.shape
@@ -91,10 +80,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         raise not_a_tensor("bilinear", "bias", 3, bias)
     if bias is not None and bias._array.shape != (k,):
         raise RuntimeError(
-            explain(
-                "bilinear(): bias size does not match weight size: got "
-                f"{list(bias.shape)} but expected [{k}]"
-            )
+            explain(f"bilinear(): bias size does not match weight size: got {list(bias.shape)} but expected [{k}]")
         )
     for t in (input2, weight, bias):
         if t is not None:
@@ -109,9 +95,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 # -- lengths and distances -------------------------------------------------------------------------
 
 
-def normalize(
-    input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None
-) -> Tensor:
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
     """x / max(|x|_p, eps), lengths taken along `dim`.
 
     >>> rushlight.nn.functional.normalize(rushlight.tensor([[3., 4.]]))
@@ -124,8 +108,7 @@ def normalize(
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along `dim`; the other dimensions broadcast.
 
-    >>> rushlight.nn.functional.cosine_similarity(rushlight.tensor([1., 0.]), rushlight.tensor([1.,
-    ...     1.]), dim=0)
+    >>> rushlight.nn.functional.cosine_similarity(rushlight.tensor([1., 0.]), rushlight.tensor([1., 1.]), dim=0)
     tensor(0.7071)
     """
     try:
@@ -141,22 +124,17 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     return r.sum(e.mul(one, two), (dim,))
 
 
-def pairwise_distance(
-    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
-) -> Tensor:
-    """|x1 - x2 + eps|_p along the last dimension: (N, D) or (D,) -> (N,) or (), with 1 in its place
-    for `keepdim`.
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """|x1 - x2 + eps|_p along the last dimension: (N, D) or (D,) -> (N,) or (), with 1 in its place for `keepdim`.
 
-    >>> rushlight.nn.functional.pairwise_distance(rushlight.tensor([[0., 0.]]),
-    ...     rushlight.tensor([[3., 4.]]))
+    >>> rushlight.nn.functional.pairwise_distance(rushlight.tensor([[0., 0.]]), rushlight.tensor([[3., 4.]]))
     tensor([5.0000])
     """
     return norm(e.add(e.sub(x1, x2), eps), p, -1, keepdim)
 
 
 def pdist(input: Tensor, p: float = 2) -> Tensor:
-    """|x_i - x_j|_p for all rows i < j of (N, M): (N (N - 1) / 2,). RuntimeError for other
-    dimensions, or p < 0.
+    """|x_i - x_j|_p for all rows i < j of (N, M): (N (N - 1) / 2,). RuntimeError for other dimensions, or p < 0.
 
     >>> from rushlight.nn import functional as F
     >>> F.pdist(rushlight.tensor([[0., 0.], [3., 4.], [0.,

@@ -31,9 +31,7 @@ def reduced(loss: Tensor, reduction: str, name: str = "") -> Tensor:
     elif reduction == "sum":
         loss = r.sum(loss)
     elif reduction != "none":
-        raise ValueError(
-            explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'")
-        )
+        raise ValueError(explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'"))
     return called(loss, name) if name else loss
 
 
@@ -44,8 +42,10 @@ def reduction_of(size_average: Old, reduce: Old, reduction: str) -> str:
     if any(isinstance(old, Tensor) for old in (size_average, reduce, reduction)):
         raise RuntimeError(
             explain(
-                "Boolean value of Tensor with more than one value is ambiguous: an argument of the loss's constructor is a tensor",
-                "create the loss first, then call it: nn.MSELoss()(input, target); or use nn.functional.mse_loss(input, target)",
+                "Boolean value of Tensor with more than one value is ambiguous: an argument of the loss's constructor "
+                "is a tensor",
+                "create the loss first, then call it: nn.MSELoss()(input, target); or use "
+                "nn.functional.mse_loss(input, target)",
             )
         )
     said = "none" if reduce is False else "sum" if size_average is False else "mean"
@@ -56,10 +56,8 @@ def reduction_of(size_average: Old, reduce: Old, reduction: str) -> str:
 def warn_of_sizes(input: Tensor, target: Tensor) -> None:
     if input._array.shape != target._array.shape:
         warn(
-            f"Using a target size ({target.shape}) that is different to the input size "
-            f"({input.shape}). This "
-            "will likely lead to incorrect results due to broadcasting. Please ensure they have "
-            "the same size."
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will "
+            "likely lead to incorrect results due to broadcasting. Please ensure they have the same size."
         )
 
 
@@ -69,11 +67,7 @@ def weighted(loss: Tensor, weight: Tensor | None, reduction: str, name: str = ""
         return reduced(loss, reduction, name)
     if weight._array.shape != loss._array.shape:
         raise ValueError(
-            explain(
-                "Inputs and weight must have the same size.",
-                loss=tuple(loss.shape),
-                weight=tuple(weight.shape),
-            )
+            explain("Inputs and weight must have the same size.", loss=tuple(loss.shape), weight=tuple(weight.shape))
         )
     total = e.mul(loss, weight)
     return (
@@ -130,8 +124,7 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Tensor:
-    """mean of 0.5 d^2 / beta where |d| < beta, else |d| - 0.5 beta; d = x - y. RuntimeError for
-    beta < 0.
+    """mean of 0.5 d^2 / beta where |d| < beta, else |d| - 0.5 beta; d = x - y. RuntimeError for beta < 0.
 
     R. Girshick, *Fast R-CNN*, 2015.
 
@@ -142,39 +135,27 @@ def smooth_l1_loss(
     reduction = reduction_of(size_average, reduce, reduction)
     warn_of_sizes(input, target)
     if beta < 0:
-        raise RuntimeError(
-            explain("smooth_l1_loss does not support negative values for beta.", beta=beta)
-        )
+        raise RuntimeError(explain("smooth_l1_loss does not support negative values for beta.", beta=beta))
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
     return reduced(losses.smooth_l1_loss(input, target, beta), reduction, "SmoothL1LossBackward0")
 
 
 def huber_loss(
-    input: Tensor,
-    target: Tensor,
-    reduction: str = "mean",
-    delta: float = 1.0,
-    weight: Tensor | None = None,
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """mean of 0.5 d^2 where |d| < delta, else delta (|d| - 0.5 delta); d = x - y. RuntimeError for
-    delta <= 0.
+    """mean of 0.5 d^2 where |d| < delta, else delta (|d| - 0.5 delta); d = x - y. RuntimeError for delta <= 0.
 
     P. J. Huber, *Robust estimation of a location parameter*, 1964.
 
     >>> from rushlight.nn import functional as F
-    >>> F.huber_loss(rushlight.tensor([0.5, 3.]), rushlight.tensor([0., 0.]), reduction="none",
-    ...     delta=2.0)
+    >>> F.huber_loss(rushlight.tensor([0.5, 3.]), rushlight.tensor([0., 0.]), reduction="none", delta=2.0)
     tensor([0.1250, 4.0000])
     """
     warn_of_sizes(input, target)
     if delta <= 0:
-        raise RuntimeError(
-            explain("huber_loss does not support non-positive values for delta.", delta=delta)
-        )
-    return weighted(
-        losses.huber_loss(input, target, delta), weight, reduction, "HuberLossBackward0"
-    )
+        raise RuntimeError(explain("huber_loss does not support non-positive values for delta.", delta=delta))
+    return weighted(losses.huber_loss(input, target, delta), weight, reduction, "HuberLossBackward0")
 
 
 def poisson_nll_loss(
@@ -187,8 +168,7 @@ def poisson_nll_loss(
     reduce: Old = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """mean of exp(x) - y x, or x - y log(x + eps) unless `log_input`; `full`: plus Stirling's log
-    y!.
+    """mean of exp(x) - y x, or x - y log(x + eps) unless `log_input`; `full`: plus Stirling's log y!.
 
     >>> from rushlight.nn import functional as F
     >>> F.poisson_nll_loss(rushlight.tensor([0.]), rushlight.tensor([2.]))  # rate exp(0), count 2
@@ -201,25 +181,18 @@ def poisson_nll_loss(
         loss = e.sub(input, e.mul(target, e.log(e.add(input, eps))))
     if full:
         safe = e.where(e.gt(target, 1), target, 1)
-        stirling = e.add(
-            e.sub(e.mul(safe, e.log(safe)), safe), e.mul(e.log(e.mul(safe, 2 * math.pi)), 0.5)
-        )
+        stirling = e.add(e.sub(e.mul(safe, e.log(safe)), safe), e.mul(e.log(e.mul(safe, 2 * math.pi)), 0.5))
         loss = e.add(loss, e.where(e.gt(target, 1), stirling, 0))
     return reduced(loss, reduction)
 
 
 def gaussian_nll_loss(
-    input: Tensor,
-    target: Tensor,
-    var: Any,
-    full: bool = False,
-    eps: float = 1e-6,
-    reduction: str = "mean",
+    input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
     """mean of 0.5 (log var + (x - y)^2 / var), var at least eps; `full`: plus 0.5 log 2 pi.
 
-    `var` has the input's shape, or without its last dimension, or with 1 in its place. ValueError
-    for another shape, and for values below 0.
+    `var` has the input's shape, or without its last dimension, or with 1 in its place. ValueError for another shape,
+    and for values below 0.
 
     >>> x, y, var = rushlight.ones(1), rushlight.zeros(1), rushlight.full((1,), 4.)
     >>> rushlight.nn.functional.gaussian_nll_loss(x, y, var)  # 0.5 (log 4 + 1 / 4)
@@ -230,12 +203,8 @@ def gaussian_nll_loss(
     if var._array.shape != input._array.shape:
         if input._array.shape[:-1] == var._array.shape:
             var = unsqueeze(var, -1)
-        elif [b for a, b in zip(input._array.shape, var._array.shape) if a != b] != [
-            1
-        ] or var.dim() != input.dim():
-            raise ValueError(
-                explain("var is of incorrect size", input=tuple(input.shape), var=tuple(var.shape))
-            )
+        elif [b for a, b in zip(input._array.shape, var._array.shape) if a != b] != [1] or var.dim() != input.dim():
+            raise ValueError(explain("var is of incorrect size", input=tuple(input.shape), var=tuple(var.shape)))
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(explain(f"{reduction} is not valid", "'mean', 'sum' or 'none'"))
     if (var._array < 0).any():
@@ -275,23 +244,20 @@ def binary_cross_entropy(
     reduce: Old = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """mean of -w (y log x + (1 - y) log(1 - x)), the logarithms not below -100; x are
-    probabilities.
+    """mean of -w (y log x + (1 - y) log(1 - x)), the logarithms not below -100; x are probabilities.
 
     RuntimeError for x outside [0, 1] and for dtypes that differ, ValueError for shapes that do.
 
     >>> from rushlight.nn import functional as F
-    >>> F.binary_cross_entropy(rushlight.tensor([0.5, 0.9]), rushlight.tensor([1., 1.]),
-    ...     reduction="none")
+    >>> F.binary_cross_entropy(rushlight.tensor([0.5, 0.9]), rushlight.tensor([1., 1.]), reduction="none")
     tensor([0.6931, 0.1054])
     """
     reduction = reduction_of(size_average, reduce, reduction)
     same_sizes(
         input,
         target,
-        "Using a target size ({target}) that is different to the input size ({input}) is "
-        "deprecated. "
-        "Please ensure they have the same size.",
+        "Using a target size ({target}) that is different to the input size ({input}) is deprecated. Please ensure "
+        "they have the same size.",
     )
     if input.dtype is not target.dtype:
         raise RuntimeError(
@@ -315,11 +281,9 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """mean of -w (p y log s + (1 - y) log(1 - s)), s = sigmoid(x), without overflow; p =
-    pos_weight.
+    """mean of -w (p y log s + (1 - y) log(1 - s)), s = sigmoid(x), without overflow; p = pos_weight.
 
-    >>> rushlight.nn.functional.binary_cross_entropy_with_logits(rushlight.tensor([0.]),
-    ...     rushlight.tensor([1.]))
+    >>> rushlight.nn.functional.binary_cross_entropy_with_logits(rushlight.tensor([0.]), rushlight.tensor([1.]))
     tensor(0.6931)
     """
     reduction = reduction_of(size_average, reduce, reduction)
@@ -351,11 +315,10 @@ def kl_div(
     reduction: str = "mean",
     log_target: bool = False,
 ) -> Tensor:
-    """mean of y (log y - x) for log-probabilities x and probabilities y; `log_target`: the target
-    is log y.
+    """mean of y (log y - x) for log-probabilities x and probabilities y; `log_target`: the target is log y.
 
-    'mean' divides by the elements; 'batchmean', by the batch, is the divergence KL(y || exp(x)) of
-    its definition. RuntimeError for integers.
+    'mean' divides by the elements; 'batchmean', by the batch, is the divergence KL(y || exp(x)) of its definition.
+    RuntimeError for integers.
 
     >>> p, q = rushlight.tensor([[0.5, 0.5]]), rushlight.tensor([[0.25, 0.75]])
     >>> rushlight.nn.functional.kl_div(q.log(), p, reduction="batchmean")  # sum of p log(p / q)
@@ -380,10 +343,9 @@ def kl_div(
         loss = e.sub(e.xlogy(target, target), e.mul(target, input))
     if said == "mean":
         warn(
-            "reduction: 'mean' divides the total loss by both the batch size and the support size."
-            "'batchmean' divides only by the batch size, and aligns with the KL div math "
-            "definition.'mean' will be changed to behave the same as 'batchmean' in the next major "
-            "release."
+            "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides "
+            "only by the batch size, and aligns with the KL div math definition.'mean' will be changed to behave the "
+            "same as 'batchmean' in the next major release."
         )
     if reduction == "batchmean":
         total = r.sum(loss)
@@ -405,9 +367,9 @@ def nll_loss(
 ) -> Tensor:
     """mean of -x[n, y_n]: log-probabilities x (N, C, *d) or (C,), classes y (N, *d) or (), int64.
 
-    `weight` (C,): factors of the classes; the mean divides by the factors of the targets. Targets
-    equal to `ignore_index` do not count. IndexError for a class outside 0 to C - 1, ValueError or
-    RuntimeError for shapes that do not fit.
+    `weight` (C,): factors of the classes; the mean divides by the factors of the targets. Targets equal to
+    `ignore_index` do not count. IndexError for a class outside 0 to C - 1, ValueError or RuntimeError for shapes that
+    do not fit.
 
     >>> from rushlight.nn import functional as F
     >>> F.nll_loss(rushlight.tensor([[-0.1, -2.3], [-0.7, -0.7]]), rushlight.tensor([0,
@@ -416,9 +378,7 @@ def nll_loss(
     """
     reduction = reduction_of(size_average, reduce, reduction)
     if reduction not in ("mean", "sum", "none"):
-        raise ValueError(
-            explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'")
-        )
+        raise ValueError(explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'"))
     ignore_index = integer(ignore_index, "ignore_index")
     x, t = input._array, target._array
     if x.ndim < 3 and t.shape == x.shape[:-1] and x.ndim and weight is None:
@@ -429,18 +389,14 @@ def nll_loss(
 
 
 def check_classes(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
-    """Errors in torch's words where the shapes of log-probabilities, classes and weights do not
-    fit."""
+    """Errors in torch's words where the shapes of log-probabilities, classes and weights do not fit."""
     x, t = input._array.shape, target._array.shape
     if not x:
-        raise ValueError(
-            explain("Expected 1 or more dimensions (got 0)", "input needs a logit for each class")
-        )
+        raise ValueError(explain("Expected 1 or more dimensions (got 0)", "input needs a logit for each class"))
     if len(x) > 1 and (not t or x[0] != t[0]):
         raise ValueError(
             explain(
-                f"Expected input batch_size ({x[0]}) to match target batch_size "
-                f"({t[0] if t else 1}).",
+                f"Expected input batch_size ({x[0]}) to match target batch_size ({t[0] if t else 1}).",
                 "target needs one class for each row of the input",
                 input=x,
                 target=t,
@@ -463,17 +419,15 @@ def check_classes(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
     if weight is not None and weight.dtype is not input.dtype:
         raise RuntimeError(
             explain(
-                f"expected scalar type {input.dtype.scalar_type} but found "
-                f"{weight.dtype.scalar_type}",
+                f"expected scalar type {input.dtype.scalar_type} but found {weight.dtype.scalar_type}",
                 "convert the weight with .to(dtype)",
             )
         )
     if weight is not None and weight._array.shape != (classes,):
         raise RuntimeError(
             explain(
-                f"weight tensor should be defined either for all {classes} classes or no classes "
-                "but got "
-                f"weight tensor of shape: {list(weight.shape)}"
+                f"weight tensor should be defined either for all {classes} classes or no classes but got weight "
+                f"tensor of shape: {list(weight.shape)}"
             )
         )
 
@@ -488,27 +442,21 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """mean of -log softmax(x)[n, y_n]: logits x (N, C, *d) or (C,), classes y (N, *d) or () in
-    int64.
+    """mean of -log softmax(x)[n, y_n]: logits x (N, C, *d) or (C,), classes y (N, *d) or () in int64.
 
-    y may also be probabilities, floats of the input's shape. `weight` (C,): factors of the classes;
-    targets of `ignore_index` do not count; `label_smoothing`: so much of the target is shared by
-    all classes. Errors as for `nll_loss`.
+    y may also be probabilities, floats of the input's shape. `weight` (C,): factors of the classes; targets of
+    `ignore_index` do not count; `label_smoothing`: so much of the target is shared by all classes. Errors as for
+    `nll_loss`.
 
-    >>> rushlight.nn.functional.cross_entropy(rushlight.tensor([[1., 2., 3.]]),
-    ...     rushlight.tensor([2]))
+    >>> rushlight.nn.functional.cross_entropy(rushlight.tensor([[1., 2., 3.]]), rushlight.tensor([2]))
     tensor(0.4076)
     """
     if size_average is not None or reduce is not None:
         reduction = reduction_of(size_average, reduce, reduction)
     if not 0 <= label_smoothing <= 1:
-        raise RuntimeError(
-            explain(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-        )
+        raise RuntimeError(explain(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"))
     if input._array.ndim == 0:
-        raise RuntimeError(
-            explain("cross_entropy: expected an input of 1 or more dimensions, but got 0")
-        )
+        raise RuntimeError(explain("cross_entropy: expected an input of 1 or more dimensions, but got 0"))
     if input.dtype.category < dtypes.FLOATING:
         raise NotImplementedError(
             explain(
@@ -519,9 +467,7 @@ def cross_entropy(
     dim = 1 if input._array.ndim > 1 else 0
     logs = r.log_softmax(input, dim)
     if input._array.shape == target._array.shape:
-        return soft_cross_entropy(
-            logs, target, weight, dim, ignore_index, reduction, label_smoothing
-        )
+        return soft_cross_entropy(logs, target, weight, dim, ignore_index, reduction, label_smoothing)
     loss = nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)
     if label_smoothing == 0:
         return loss
@@ -548,8 +494,7 @@ def soft_cross_entropy(
     if target.dtype.category < dtypes.FLOATING:
         raise RuntimeError(
             explain(
-                "Expected floating point type for target with class probabilities, got "
-                f"{target.dtype}",
+                f"Expected floating point type for target with class probabilities, got {target.dtype}",
                 "pass class indices, target.argmax(1), or float probabilities, target.float()",
             )
         )
@@ -558,9 +503,7 @@ def soft_cross_entropy(
     classes = logs._array.shape[dim]
     if label_smoothing > 0:
         target = e.add(e.mul(target, 1 - label_smoothing), label_smoothing / classes)
-    loss = e.neg(
-        r.sum(times(e.mul(logs, target), along_classes(weight, logs._array.ndim, dim)), (dim,))
-    )
+    loss = e.neg(r.sum(times(e.mul(logs, target), along_classes(weight, logs._array.ndim, dim)), (dim,)))
     if reduction == "mean":
         n = loss._array.size if classes else 0
         return in_single(lambda x: e.div(r.sum(x), n), loss)  # of nothing nan, as in torch
@@ -598,11 +541,10 @@ def linear_cross_entropy(
     label_smoothing: float = 0.0,
     options: Any = None,
 ) -> Tensor:
-    """mean of -log softmax(x w^T + b)[n, y_n]: cross_entropy of a linear map; `options` do nothing
-    here.
+    """mean of -log softmax(x w^T + b)[n, y_n]: cross_entropy of a linear map; `options` do nothing here.
 
-    input (N, in) or (in,), linear_weight (C, *d, in), linear_bias (C, *d), target, `weight` and
-    errors as for `cross_entropy`.
+    input (N, in) or (in,), linear_weight (C, *d, in), linear_bias (C, *d), target, `weight` and errors as for
+    `cross_entropy`.
 
     >>> from rushlight.nn import functional as F
     >>> x, w = rushlight.ones(2, 3), rushlight.zeros(4, 3)
@@ -633,8 +575,7 @@ def check_linear(
     ignore_index: int | None,
     label_smoothing: float,
 ) -> None:
-    """RuntimeError, in torch's words, where the arguments of `linear_cross_entropy` do not go
-    together."""
+    """RuntimeError, in torch's words, where the arguments of `linear_cross_entropy` do not go together."""
     x, w = input._array.shape, linear_weight._array.shape
     what = ""
     if len(x) not in (1, 2):
@@ -643,14 +584,12 @@ def check_linear(
         what = f"expected linear_weight with dimensionality at least 2, got {len(w)}"
     elif x[-1] != w[-1]:
         what = (
-            f"expected equal input and linear_weight last dimensions (in_features), got {x[-1]} "
-            f"and {w[-1]}, "
+            f"expected equal input and linear_weight last dimensions (in_features), got {x[-1]} and {w[-1]}, "
             "respectively"
         )
     elif len(w) > 2 and len(x) == 1:
         what = (
-            f"K-dimensional loss defined by linear_weight shape {w} requires batched input, (N, "
-            f"{w[-1]}), got "
+            f"K-dimensional loss defined by linear_weight shape {w} requires batched input, (N, {w[-1]}), got "
             f"unbatched input with shape {x}"
         )
     elif linear_bias is not None and linear_bias._array.shape != w[:-1]:

@@ -34,8 +34,7 @@ def margin_ranking_loss(
 
     RuntimeError for different numbers of dimensions.
 
-    >>> x1, x2, y = rushlight.tensor([1., 1.]), rushlight.tensor([3., 3.]), rushlight.tensor([1.,
-    ...     -1.])
+    >>> x1, x2, y = rushlight.tensor([1., 1.]), rushlight.tensor([3., 3.]), rushlight.tensor([1., -1.])
     >>> rushlight.nn.functional.margin_ranking_loss(x1, x2, y, reduction="none")
     tensor([2., 0.])
     """
@@ -44,8 +43,8 @@ def margin_ranking_loss(
     if len(set(shapes)) > 1:
         raise RuntimeError(
             explain(
-                "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
-                f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} "
+                "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
+                f"{input1.shape}, input2: {input2.shape}, target: {target.shape} "
             )
         )
     loss = e.add(e.mul(e.neg(target), e.sub(input1, input2)), float(margin))
@@ -63,8 +62,7 @@ def hinge_embedding_loss(
     """mean of x where y = 1, of max(0, margin - x) where y = -1.
 
     >>> from rushlight.nn import functional as F
-    >>> F.hinge_embedding_loss(rushlight.tensor([0.3, 0.3]), rushlight.tensor([1., -1.]),
-    ...     reduction="none")
+    >>> F.hinge_embedding_loss(rushlight.tensor([0.3, 0.3]), rushlight.tensor([1., -1.]), reduction="none")
     tensor([0.3000, 0.7000])
     """
     reduction = reduction_of(size_average, reduce, reduction)
@@ -75,17 +73,12 @@ def hinge_embedding_loss(
 
 
 def soft_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: Old = None,
-    reduce: Old = None,
-    reduction: str = "mean",
+    input: Tensor, target: Tensor, size_average: Old = None, reduce: Old = None, reduction: str = "mean"
 ) -> Tensor:
     """mean of log(1 + exp(-y x)), without overflow; y is 1 or -1.
 
     >>> from rushlight.nn import functional as F
-    >>> F.soft_margin_loss(rushlight.tensor([0., -100.]), rushlight.tensor([1., 1.]),
-    ...     reduction="none")
+    >>> F.soft_margin_loss(rushlight.tensor([0., -100.]), rushlight.tensor([1., 1.]), reduction="none")
     tensor([  0.6931, 100.0000])
     """
     reduction = reduction_of(size_average, reduce, reduction)
@@ -93,17 +86,12 @@ def soft_margin_loss(
     if product._array.shape != input._array.shape:
         raise RuntimeError(
             explain(
-                f"output with shape {list(input.shape)} doesn't match the broadcast shape "
-                f"{list(product.shape)}",
+                f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(product.shape)}",
                 "target needs the shape of input, or one that broadcasts to it",
                 op="soft_margin_loss",
             )
         )
-    loss = (
-        e.log1p(e.exp(e.neg(product)))
-        if product.dtype.is_complex
-        else e.neg(log_sigmoid(product)).to(input.dtype)
-    )
+    loss = e.log1p(e.exp(e.neg(product))) if product.dtype.is_complex else e.neg(log_sigmoid(product)).to(input.dtype)
     return reduced(loss, reduction, "SoftMarginLossBackward0")
 
 
@@ -116,31 +104,26 @@ def cosine_embedding_loss(
     reduce: Old = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """mean of 1 - cos(x1, x2) where y = 1, of max(0, cos(x1, x2) - margin) where y = -1; x (N, D)
-    or (D,).
+    """mean of 1 - cos(x1, x2) where y = 1, of max(0, cos(x1, x2) - margin) where y = -1; x (N, D) or (D,).
 
     RuntimeError for other shapes.
 
     >>> from rushlight.nn import functional as F
     >>> x, y = rushlight.tensor([[1., 0.]]), rushlight.tensor([[0.6, 0.8]])
-    >>> F.cosine_embedding_loss(x, y, rushlight.tensor([1])), F.cosine_embedding_loss(x, y,
-    ...     rushlight.tensor([-1]))
+    >>> F.cosine_embedding_loss(x, y, rushlight.tensor([1])), F.cosine_embedding_loss(x, y, rushlight.tensor([-1]))
     (tensor(0.4000), tensor(0.6000))
     """
     reduction = reduction_of(size_average, reduce, reduction)
     n = target._array.ndim
     if n > 1:
         raise RuntimeError(
-            explain(
-                "0D or 1D target tensor expected, multi-target not supported",
-                target=list(target.shape),
-            )
+            explain("0D or 1D target tensor expected, multi-target not supported", target=list(target.shape))
         )
     if input1._array.ndim != n + 1 or input2._array.ndim != n + 1:
         raise RuntimeError(
             explain(
-                f"{n}D target tensor expects {n + 1}D input tensors, but found inputs with sizes "
-                f"{list(input1.shape)} and {list(input2.shape)}."
+                f"{n}D target tensor expects {n + 1}D input tensors, but found inputs with sizes {list(input1.shape)} "
+                f"and {list(input2.shape)}."
             )
         )
     tiny = 1e-12
@@ -164,13 +147,11 @@ def triplet_margin_loss(
     reduce: Old = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """mean of max(0, |a - p| - |a - n| + margin). `swap`: |p - n| in place of |a - n| if it is
-    smaller.
+    """mean of max(0, |a - p| - |a - n| + margin). `swap`: |p - n| in place of |a - n| if it is smaller.
 
-    anchor, positive and negative (N, D) or (D,); |.| is `pairwise_distance` with `p` and `eps`.
-    RuntimeError for different numbers of dimensions, ValueError for a margin <= 0. V. Balntas et
-    al., *Learning local feature descriptors with triplets and shallow convolutional neural
-    networks*, 2016.
+    anchor, positive and negative (N, D) or (D,); |.| is `pairwise_distance` with `p` and `eps`. RuntimeError for
+    different numbers of dimensions, ValueError for a margin <= 0. V. Balntas et al., *Learning local feature
+    descriptors with triplets and shallow convolutional neural networks*, 2016.
 
     >>> a, p, n = rushlight.tensor([[0.]]), rushlight.tensor([[2.]]), rushlight.tensor([[1.5]])
     >>> rushlight.nn.functional.triplet_margin_loss(a, p, n)  # 2 - 1.5 + 1
@@ -197,22 +178,18 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """mean of max(0, d(a, p) - d(a, n) + margin) with d = `distance_function`. `swap`: d(p, n) in
-    place of d(a, n) if it is smaller.
+    """mean of max(0, d(a, p) - d(a, n) + margin) with d = `distance_function`. `swap`: d(p, n) in place of d(a, n) if
+    it is smaller.
 
     default `pairwise_distance`. ValueError for a margin <= 0 or an unknown reduction.
 
     >>> from rushlight.nn import functional as F
-    >>> a, p, n = rushlight.tensor([[0., 0.]]), rushlight.tensor([[2., 2.]]), rushlight.tensor([[1.,
-    ...     2.5]])
-    >>> F.triplet_margin_with_distance_loss(a, p, n, distance_function=lambda x,
-    ...     y: (x - y).abs().amax(-1))
+    >>> a, p, n = rushlight.tensor([[0., 0.]]), rushlight.tensor([[2., 2.]]), rushlight.tensor([[1., 2.5]])
+    >>> F.triplet_margin_with_distance_loss(a, p, n, distance_function=lambda x, y: (x - y).abs().amax(-1))
     tensor(0.5000)
     """
     if reduction not in ("mean", "sum", "none"):
-        raise ValueError(
-            explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'")
-        )
+        raise ValueError(explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'"))
     if margin <= 0:
         raise ValueError(explain(f"margin must be greater than 0, got {margin}"))
     distance = pairwise_distance if distance_function is None else distance_function
@@ -220,11 +197,8 @@ def triplet_margin_with_distance_loss(
     if len(set(dims)) > 1:
         raise RuntimeError(
             explain(
-                "The anchor, positive, and negative tensors are expected to have the same number "
-                "of "
-                f"dimensions, but got: anchor {dims[0]}D, positive {dims[1]}D, and negative "
-                f"{dims[2]}D "
-                "inputs"
+                "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but "
+                f"got: anchor {dims[0]}D, positive {dims[1]}D, and negative {dims[2]}D inputs"
             )
         )
     near, far = distance(anchor, positive), distance(anchor, negative)
@@ -241,8 +215,7 @@ def multilabel_soft_margin_loss(
     reduce: Old = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """mean over classes, then samples, of -w (y log s + (1 - y) log(1 - s)), s = sigmoid(x); x, y
-    (*, C).
+    """mean over classes, then samples, of -w (y log s + (1 - y) log(1 - s)), s = sigmoid(x); x, y (*, C).
 
     >>> from rushlight.nn import functional as F
     >>> F.multilabel_soft_margin_loss(rushlight.tensor([[0., 100.]]), rushlight.ones(1,
@@ -255,21 +228,16 @@ def multilabel_soft_margin_loss(
 
 
 def checked_scores(input: Tensor, reduction: str) -> tuple[int, int]:
-    """(number of dimensions, number of classes) of scores (N, C), (C,) or (). An error for other
-    shapes or another reduction.
+    """(number of dimensions, number of classes) of scores (N, C), (C,) or (). An error for other shapes or another
+    reduction.
     """
     ndim, c = input._array.ndim, input._array.shape[-1] if input._array.ndim else 1
     if ndim > 2 or c == 0:
         raise RuntimeError(
-            explain(
-                "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
-                f"{list(input.shape)}"
-            )
+            explain(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}")
         )
     if reduction not in ("mean", "sum", "none"):
-        raise ValueError(
-            explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'")
-        )
+        raise ValueError(explain(f"{reduction} is not a valid value for reduction", "'mean', 'sum' or 'none'"))
     return ndim, c
 
 
@@ -278,8 +246,7 @@ def check_labels(target: Tensor) -> None:
     if target.dtype is not int64:
         raise RuntimeError(
             explain(
-                f"expected scalar type Long but found {target.dtype.scalar_type}",
-                "convert the target with .long()",
+                f"expected scalar type Long but found {target.dtype.scalar_type}", "convert the target with .long()"
             )
         )
 
@@ -294,8 +261,7 @@ def multi_margin_loss(
     reduce: Old = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """mean over samples of sum over c != y of w_y max(0, margin - x_y + x_c)^p / C; x (N, C) or
-    (C,), y (N,) or ().
+    """mean over samples of sum over c != y of w_y max(0, margin - x_y + x_c)^p / C; x (N, C) or (C,), y (N,) or ().
 
     ValueError unless p is 1 or 2, RuntimeError for shapes that do not fit.
 
@@ -311,16 +277,14 @@ def multi_margin_loss(
     if target._array.ndim > 1 or target._array.size != n:
         raise RuntimeError(
             explain(
-                "multi_margin_loss: The target tensor should be 1-D with size equal to the batch. "
-                f"Expected target size [{n}], but got {list(target.shape)}"
+                "multi_margin_loss: The target tensor should be 1-D with size equal to the batch. Expected target "
+                f"size [{n}], but got {list(target.shape)}"
             )
         )
     if weight is not None and weight._array.ndim != 1:
         raise ValueError(explain("weight must be one-dimensional", shape=tuple(weight.shape)))
     if weight is not None and weight._array.shape != (c,):
-        raise RuntimeError(
-            explain(f"inconsistent weight size, expected {c} but got {list(weight.shape)}")
-        )
+        raise RuntimeError(explain(f"inconsistent weight size, expected {c} but got {list(weight.shape)}"))
     check_labels(target)
     check_dtypes("multi_margin_loss", "f", input)
     x, y = reshape(input, (n, c)), reshape(target, (n, 1))
@@ -337,14 +301,10 @@ def multi_margin_loss(
 
 @sample_by_sample
 def multilabel_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: Old = None,
-    reduce: Old = None,
-    reduction: str = "mean",
+    input: Tensor, target: Tensor, size_average: Old = None, reduce: Old = None, reduction: str = "mean"
 ) -> Tensor:
-    """mean over samples of sum over labels y and other classes c of max(0, 1 - x_y + x_c) / C. A
-    target row lists labels, ended by -1.
+    """mean over samples of sum over labels y and other classes c of max(0, 1 - x_y + x_c) / C. A target row lists
+    labels, ended by -1.
 
     x and y (N, C) or (C,). RuntimeError for shapes that do not fit.
 
@@ -357,10 +317,7 @@ def multilabel_margin_loss(
     ndim, c = checked_scores(input, reduction)
     if target._array.shape != input._array.shape and (ndim == 2 or target._array.size != c):
         raise RuntimeError(
-            explain(
-                f"inconsistent target size: {list(target.shape)} for input of size: "
-                f"{list(input.shape)}"
-            )
+            explain(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
         )
     check_labels(target)
     check_dtypes("multilabel_margin_loss", "f", input)

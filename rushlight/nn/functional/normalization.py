@@ -29,8 +29,8 @@ from rushlight.ops.tensor.node_names import called
 
 
 def of_halves(function: Callable) -> Callable:
-    """Let a norm accept float16 or bfloat16 input with float32 weights and statistics: computed in
-    float32, rounded once.
+    """Let a norm accept float16 or bfloat16 input with float32 weights and statistics: computed in float32, rounded
+    once.
     """
 
     @wraps(function)
@@ -43,10 +43,7 @@ def of_halves(function: Callable) -> Callable:
         if (
             short
             and input.is_floating_point()
-            and any(
-                isinstance(a, Tensor) and a.dtype is dtypes.float32
-                for a in (*args, *kwargs.values())
-            )
+            and any(isinstance(a, Tensor) and a.dtype is dtypes.float32 for a in (*args, *kwargs.values()))
         ):
             return to(function(to(input, dtypes.float32), *args, **kwargs), input.dtype)
         return function(input, *args, **kwargs)
@@ -62,8 +59,7 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """(x - mean) / sqrt(var + eps) * weight + bias, over the last dimensions, which have
-    `normalized_shape`.
+    """(x - mean) / sqrt(var + eps) * weight + bias, over the last dimensions, which have `normalized_shape`.
 
     weight and bias have that shape too. RuntimeError where the shapes do not fit.
 
@@ -77,25 +73,22 @@ def layer_norm(
 def last_dims(
     input: Tensor, normalized_shape: Sequence[int], name: str, **parameters: Tensor | None
 ) -> tuple[int, ...]:
-    """The trailing dimensions that have the shape. RuntimeError if they have another, or a
-    parameter has."""
+    """The trailing dimensions that have the shape. RuntimeError if they have another, or a parameter has."""
     shape = tuple([integer(n, "normalized_shape") for n in normalized_shape])
     ndim = input._array.ndim
     n = len(shape)
     if n == 0:
         raise RuntimeError(
             explain(
-                "Expected normalized_shape to be at least 1-dimensional, i.e., containing at "
-                "least one "
-                f"element, but got normalized_shape = {list(shape)}"
+                "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but "
+                f"got normalized_shape = {list(shape)}"
             )
         )
     for what, t in parameters.items():
         if t is not None and t._array.shape != shape:
             raise RuntimeError(
                 explain(
-                    f"Expected {what} to be of same shape as normalized_shape, but got {what} of "
-                    "shape "
+                    f"Expected {what} to be of same shape as normalized_shape, but got {what} of shape "
                     f"{list(t.shape)} and normalized_shape = {list(shape)}"
                 )
             )
@@ -103,12 +96,10 @@ def last_dims(
         wanted = ", ".join(["*", *map(str, shape)])
         raise RuntimeError(
             explain(
-                f"Given normalized_shape={list(shape)}, expected input with shape [{wanted}], but "
-                "got "
-                f"input of size{list(input.shape)}",
+                f"Given normalized_shape={list(shape)}, expected input with shape [{wanted}], but got input of "
+                f"size{list(input.shape)}",
                 f"{name} normalizes the last dimensions: make the layer take them "
-                f"(normalized_shape={shape_argument(input._array.shape[-n:])}), or bring them to "
-                f"{list(shape)}",
+                f"(normalized_shape={shape_argument(input._array.shape[-n:])}), or bring them to {list(shape)}",
             )
         )
     return tuple(range(ndim - n, ndim))
@@ -120,16 +111,12 @@ def shape_argument(shape: tuple) -> Any:
 
 
 def rms_norm(
-    input: Tensor,
-    normalized_shape: Sequence[int],
-    weight: Tensor | None = None,
-    eps: float | None = None,
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
     """x / sqrt(mean(x^2) + eps) * weight, over the last dimensions; default eps: that of the dtype.
 
-    `normalized_shape`: the sizes of these dimensions, which are also the weight's shape.
-    RuntimeError for shapes that do not fit. B. Zhang, R. Sennrich, *Root mean square layer
-    normalization*, 2019.
+    `normalized_shape`: the sizes of these dimensions, which are also the weight's shape. RuntimeError for shapes that
+    do not fit. B. Zhang, R. Sennrich, *Root mean square layer normalization*, 2019.
 
     >>> from rushlight.nn import functional as F
     >>> F.rms_norm(rushlight.tensor([[3., 4.]]), (2,))  # over sqrt(12.5)
@@ -149,9 +136,7 @@ def rms_norm(
 def check_pair(running_mean: Tensor | None, running_var: Tensor | None) -> None:
     """ValueError where one is given without the other."""
     if (running_mean is None) is not (running_var is None):
-        raise ValueError(
-            explain("running_mean and running_var must either both be None or neither be None")
-        )
+        raise ValueError(explain("running_mean and running_var must either both be None or neither be None"))
 
 
 @of_halves
@@ -165,12 +150,11 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var over all but the channels in
-    dimension 1.
+    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var over all but the channels in dimension 1.
 
-    Training uses the statistics of the batch, and updates the running ones with `momentum`;
-    evaluation uses the running ones. All arguments (C,). ValueError for one value per channel in
-    training, RuntimeError for shapes that do not fit. S. Ioffe, C. Szegedy, *Batch normalization*,
+    Training uses the statistics of the batch, and updates the running ones with `momentum`; evaluation uses the running
+    ones. All arguments (C,). ValueError for one value per channel in training, RuntimeError for shapes that do not fit.
+    S. Ioffe, C. Szegedy, *Batch normalization*,
     2015.
 
     >>> mean, var = rushlight.zeros(1), rushlight.ones(1)
@@ -183,9 +167,7 @@ def batch_norm(
     if input._array.size == 0:  # nothing to learn from: statistics stay
         out = e.mul(input, 1 if weight is None else weight[0])
         return out if bias is None else e.add(out, bias[0])
-    check_channels(
-        input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias
-    )
+    check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     if not training:
         if running_mean is None or running_var is None:
             raise RuntimeError(
@@ -203,25 +185,12 @@ def batch_norm(
     if count == 1:
         raise ValueError(
             explain(
-                "Expected more than 1 value per channel when training, got input size "
-                f"{input.shape}",
+                f"Expected more than 1 value per channel when training, got input size {input.shape}",
                 "use larger batches, or call eval()",
             )
         )
-    by_batch = (
-        normalized_by_batch if mode().watch is None else packed_at_the_end(normalized_by_batch)
-    )
-    return by_batch(
-        input,
-        weight,
-        bias,
-        (0, *range(2, len(shape))),
-        eps,
-        running_mean,
-        running_var,
-        momentum,
-        count,
-    )
+    by_batch = normalized_by_batch if mode().watch is None else packed_at_the_end(normalized_by_batch)
+    return by_batch(input, weight, bias, (0, *range(2, len(shape))), eps, running_mean, running_var, momentum, count)
 
 
 def normalized_by_batch(
@@ -244,25 +213,14 @@ def normalized_by_batch(
 
 @no_grad()
 def update_running(
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    mean: Tensor,
-    var: Tensor,
-    momentum: float,
-    count: int,
+    running_mean: Tensor | None, running_var: Tensor | None, mean: Tensor, var: Tensor, momentum: float, count: int
 ) -> None:
-    """running = (1 - momentum) running + momentum new, in place; the new variance is that with
-    count - 1. RuntimeError inside vmap, if each sample has its own statistics and all samples share
-    the running ones."""
+    """running = (1 - momentum) running + momentum new, in place; the new variance is that with count - 1. RuntimeError
+    inside vmap, if each sample has its own statistics and all samples share the running ones."""
     if mode().batch is not None:
         check_batched(running_mean, mean)
-    for running, new, factor in (
-        (running_mean, mean, 1.0),
-        (running_var, var, count / max(count - 1, 1)),
-    ):
-        if running is not None and not updated_in_place(
-            running, new, 1 - momentum, momentum * factor
-        ):
+    for running, new, factor in ((running_mean, mean, 1.0), (running_var, var, count / max(count - 1, 1))):
+        if running is not None and not updated_in_place(running, new, 1 - momentum, momentum * factor):
             assign(running, normalization.moved(running, new, 1 - momentum, momentum * factor))
 
 
@@ -271,17 +229,17 @@ def check_batched(running: Tensor | None, new: Tensor) -> None:
     if running is not None and running._array.__class__ is ndarray is not new._array.__class__:
         raise RuntimeError(
             explain(
-                "Batch norm got a batched tensor as input while the running_mean or running_var, "
-                "which will be updated in place, were not batched.",
-                "call eval() on the module, or make it with track_running_stats=False: each sample "
-                "of vmap has its own statistics",
+                "Batch norm got a batched tensor as input while the running_mean or running_var, which will be "
+                "updated in place, were not batched.",
+                "call eval() on the module, or make it with track_running_stats=False: each sample of vmap has its "
+                "own statistics",
             )
         )
 
 
 def updated_in_place(running: Tensor, new: Tensor, keep: float, add: float) -> bool:
-    """Whether NumPy can update `running` in place, without ops: only if nothing records the ops.
-    This is faster for small inputs.
+    """Whether NumPy can update `running` in place, without ops: only if nothing records the ops. This is faster for
+    small inputs.
     """
     a, b = running._array, new._array
     if (
@@ -301,13 +259,11 @@ def updated_in_place(running: Tensor, new: Tensor, keep: float, add: float) -> b
 
 
 def check_channels(input: Tensor, **vectors: Tensor | None) -> None:
-    """RuntimeError unless the input has a dimension 1, and each vector a number for each channel in
-    it."""
+    """RuntimeError unless the input has a dimension 1, and each vector a number for each channel in it."""
     if input._array.ndim < 2:
         raise RuntimeError(
             explain(
-                "batch_norm: expected an input of 2 or more dimensions, but got "
-                f"{input._array.ndim}",
+                f"batch_norm: expected an input of 2 or more dimensions, but got {input._array.ndim}",
                 "its shape is (N, C, *)",
             )
         )
@@ -336,11 +292,10 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each sample's channels, over
-    the * of (N, C, *).
+    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each sample's channels, over the * of (N, C, *).
 
-    `use_input_stats=False`: the running ones, as batch_norm does. ValueError for a single element
-    in *. D. Ulyanov, A. Vedaldi, V. Lempitsky, *Instance normalization*, 2016.
+    `use_input_stats=False`: the running ones, as batch_norm does. ValueError for a single element in *. D. Ulyanov, A.
+    Vedaldi, V. Lempitsky, *Instance normalization*, 2016.
 
     >>> rushlight.nn.functional.instance_norm(rushlight.tensor([[[1., 3.], [10., 30.]]]))
     tensor([[[-1.0000,  1.0000],
@@ -351,14 +306,8 @@ def instance_norm(
     check_pair(running_mean, running_var)
     n, c, *size = input._array.shape
     if prod(size) == 1:
-        raise ValueError(
-            explain(
-                f"Expected more than 1 spatial element when training, got input size {input.shape}"
-            )
-        )
-    check_channels(
-        input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias
-    )
+        raise ValueError(explain(f"Expected more than 1 spatial element when training, got input size {input.shape}"))
+    check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     if not c:
         return input.clone()
     # torch's memory layout
@@ -371,69 +320,53 @@ def instance_norm(
 
 @of_halves
 def group_norm(
-    input: Tensor,
-    num_groups: int,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    eps: float = 1e-5,
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
-    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each sample's groups of
-    channels.
+    """(x - mean) / sqrt(var + eps) * weight + bias, mean and var of each sample's groups of channels.
 
-    input (N, C, *), weight and bias (C,). RuntimeError unless C is a multiple of `num_groups`. Y.
-    Wu, K. He, *Group normalization*, 2018.
+    input (N, C, *), weight and bias (C,). RuntimeError unless C is a multiple of `num_groups`. Y. Wu, K. He, *Group
+    normalization*, 2018.
 
     >>> rushlight.nn.functional.group_norm(rushlight.tensor([[1., 3., 10., 30.]]), num_groups=2)
     tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
     if input._array.ndim < 2:
-        raise RuntimeError(
-            explain(
-                f"Expected at least 2 dimensions for input tensor but received {input._array.ndim}"
-            )
-        )
+        raise RuntimeError(explain(f"Expected at least 2 dimensions for input tensor but received {input._array.ndim}"))
     n, c, *size = input._array.shape
     if num_groups <= 0:
         raise RuntimeError(explain(f"Expected num groups to be greater than 0, got {num_groups}"))
     if c % num_groups:
         raise RuntimeError(
             explain(
-                "Expected number of channels in input to be divisible by num_groups, but got "
-                "input of "
-                f"shape {list(input.shape)} and num_groups={num_groups}"
+                "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+                f"{list(input.shape)} and num_groups={num_groups}"
             )
         )
     for what, t in (("weight", weight), ("bias", bias)):
         if t is not None and t._array.shape != (c,):
             raise RuntimeError(
                 explain(
-                    f"Expected {what} to be a vector of size equal to the number of channels in "
-                    "input, "
-                    f"but got {what} of shape {list(t.shape)} and input of shape "
-                    f"{list(input.shape)}",
+                    f"Expected {what} to be a vector of size equal to the number of channels in input, but got {what} "
+                    f"of shape {list(t.shape)} and input of shape {list(input.shape)}",
                     f"use num_channels={c}",
                 )
             )
     if n * (c // num_groups) * prod(size) == 1:
         raise ValueError(
             explain(
-                "Expected more than 1 value per channel when training, got input size "
-                f"{list(input.shape)}",
+                f"Expected more than 1 value per channel when training, got input size {list(input.shape)}",
                 f"num_groups={num_groups} leaves one value in each group",
             )
         )
     return normalization.group_norm(input, weight, bias, num_groups, eps)[0]
 
 
-def local_response_norm(
-    input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
-) -> Tensor:
-    """x / (k + alpha mean of x^2 over `size` neighbouring channels)^beta; input (N, C, *) with
-    spatial dimensions.
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """x / (k + alpha mean of x^2 over `size` neighbouring channels)^beta; input (N, C, *) with spatial dimensions.
 
-    The mean is over `size` channels also at the ends, with zeros for missing channels. ValueError
-    for fewer than 3 dimensions. A. Krizhevsky, I. Sutskever, G. Hinton, *ImageNet classification
-    with deep convolutional neural networks*, 2012.
+    The mean is over `size` channels also at the ends, with zeros for missing channels. ValueError for fewer than 3
+    dimensions. A. Krizhevsky, I. Sutskever, G. Hinton, *ImageNet classification with deep convolutional neural
+    networks*, 2012.
 
     >>> from rushlight.nn import functional as F
     >>> F.local_response_norm(rushlight.ones(1, 3, 1), size=3, alpha=3.0,
@@ -441,11 +374,7 @@ def local_response_norm(
     tensor([0.3333, 0.2500, 0.3333])
     """
     if input._array.ndim < 3:
-        raise ValueError(
-            explain(
-                f"Expected 3D or higher dimensionality input (got {input._array.ndim} dimensions)"
-            )
-        )
+        raise ValueError(explain(f"Expected 3D or higher dimensionality input (got {input._array.ndim} dimensions)"))
     if input._array.size == 0:
         return input
     n, c, first, *rest = input._array.shape
@@ -455,10 +384,6 @@ def local_response_norm(
         x = constant_pad(unsqueeze(squares, 1), ((0, 0), (0, 0), ends, (0, 0)), 0)
         mean = squeezed(avg_pool2d(x, (size, 1), stride=1), 1)
     else:
-        x = constant_pad(
-            reshape(squares, (n, 1, c, first, prod(rest))),
-            ((0, 0), (0, 0), ends, (0, 0), (0, 0)),
-            0,
-        )
+        x = constant_pad(reshape(squares, (n, 1, c, first, prod(rest))), ((0, 0), (0, 0), ends, (0, 0), (0, 0)), 0)
         mean = reshape(squeezed(avg_pool3d(x, (size, 1, 1), stride=1), 1), input._array.shape)
     return e.div(input, e.pow(e.add(e.mul(mean, alpha), k), beta))

@@ -1,5 +1,4 @@
-"""Padding: with a number, or with the input's own elements, mirrored, repeated or from the other
-end."""
+"""Padding: with a number, or with the input's own elements, mirrored, repeated or from the other end."""
 
 from __future__ import annotations
 
@@ -17,16 +16,13 @@ from rushlight.ops.shape.views import clone, contiguous
 PADDING_LIMITS = {"reflect": -1, "circular": 0, "replicate": inf}
 
 
-def pad(
-    input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None
-) -> Tensor:
-    """out = elements before, input, elements after: (before, after) of the last dimension, then of
-    the one before it, ...
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    """out = elements before, input, elements after: (before, after) of the last dimension, then of the one before it,
+    ...
 
-    `mode`: 'constant' (`value`, default 0), 'reflect' (mirrored at the first and last element),
-    'replicate' (first and last element repeated), 'circular' (continued from the other end).
-    Negative amounts cut off. All but 'constant' pad 1 to 3 spatial dimensions of (N, C, ...) or (C,
-    ...). RuntimeError for amounts that do not fit.
+    `mode`: 'constant' (`value`, default 0), 'reflect' (mirrored at the first and last element), 'replicate' (first and
+    last element repeated), 'circular' (continued from the other end). Negative amounts cut off. All but 'constant' pad
+    1 to 3 spatial dimensions of (N, C, ...) or (C, ...). RuntimeError for amounts that do not fit.
 
     >>> from rushlight.nn import functional as F
     >>> x = rushlight.tensor([[1, 2, 3]])
@@ -40,9 +36,8 @@ def pad(
     if len(amounts) > 2 * ndim:
         raise RuntimeError(
             explain(
-                "Padding length should be less than or equal to two times the input dimension but "
-                "got "
-                f"padding length {len(amounts)} and input of dimension {ndim}"
+                "Padding length should be less than or equal to two times the input dimension but got padding length "
+                f"{len(amounts)} and input of dimension {ndim}"
             )
         )
     n = len(amounts) // 2
@@ -50,15 +45,12 @@ def pad(
     if mode == "constant":
         return constant_pad(input, tuple(each), 0 if value is None else value)
     if value is not None and value != 0:
-        raise ValueError(
-            explain(f'Padding mode "{mode}" doesn\'t take in value argument', "omit value=")
-        )
+        raise ValueError(explain(f'Padding mode "{mode}" doesn\'t take in value argument', "omit value="))
     if mode not in PADDING_LIMITS or not 1 <= n <= 3 or ndim not in (n + 1, n + 2):
         raise NotImplementedError(
             explain(
-                "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now: "
-                f"mode {mode!r}, {n} dimensions "
-                f"of an input of {ndim}",
+                f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now: mode {mode!r}, {n} "
+                f"dimensions of an input of {ndim}",
                 "pad 1 to 3 spatial dimensions, in mode 'reflect', 'replicate' or 'circular'",
             )
         )
@@ -95,9 +87,8 @@ def check_amounts(x: Tensor, dim: int, before: int, after: int, mode: str) -> No
     if size + before + after < 1 or size == 0:
         raise RuntimeError(
             explain(
-                f"input (size {size} in dimension {dim}) with padding ({before}, {after}) is too "
-                "small: "
-                f"calculated output size {size + before + after}"
+                f"input (size {size} in dimension {dim}) with padding ({before}, {after}) is too small: calculated "
+                f"output size {size + before + after}"
             )
         )
     if max(before, after) > size + PADDING_LIMITS[mode]:
@@ -105,9 +96,8 @@ def check_amounts(x: Tensor, dim: int, before: int, after: int, mode: str) -> No
             "Padding value causes wrapping around more than once."
             if mode == "circular"
             else (
-                "Padding size should be less than the corresponding input dimension, but got: "
-                "padding "
-                f"({before}, {after}) at dimension {dim} of input {list(x.shape)}"
+                f"Padding size should be less than the corresponding input dimension, but got: padding ({before}, "
+                f"{after}) at dimension {dim} of input {list(x.shape)}"
             )
         )
         raise RuntimeError(explain(what, "pad less", size=size, padding=(before, after)))

@@ -81,9 +81,7 @@ def max_pooling(n: int) -> tuple[Callable, Callable]:
 
 
 def told_where(function: Callable, name: str, n: int, size: int) -> Callable:
-    """The form of `name` that always returns indices. `size`: the size with which the example has a
-    single window.
-    """
+    """The form of `name` that always returns indices. `size`: the size with which the example has a single window."""
     return named(
         function,
         f"{name}_with_indices",
@@ -112,15 +110,11 @@ def avg_pooling(n: int) -> Callable:
         *,
         out: Tensor | None = None,
     ) -> Tensor:
-        kernel, step, margin, _ = window(
-            kernel_size, None if stride == () else stride, padding, 1, n
-        )
+        kernel, step, margin, _ = window(kernel_size, None if stride == () else stride, padding, 1, n)
         if divisor_override is not None:
             divisor_override = integer(divisor_override, "divisor_override")
         x, added = batched(input, n, name)
-        made = pool.avg_pool(
-            x, kernel, step, margin, ceil_mode, count_include_pad, divisor_override
-        )
+        made = pool.avg_pool(x, kernel, step, margin, ceil_mode, count_include_pad, divisor_override)
         made = without_batch(made, added)
         return made if out is None else into(out, made)
 
@@ -138,11 +132,8 @@ def avg_pooling(n: int) -> Callable:
     )
 
 
-def window(
-    kernel_size: Any, stride: Any, padding: Any, dilation: Any, n: int
-) -> tuple[tuple[int, ...], ...]:
-    """Kernel, stride, padding and dilation, n numbers each. RuntimeError for windows that cannot
-    be."""
+def window(kernel_size: Any, stride: Any, padding: Any, dilation: Any, n: int) -> tuple[tuple[int, ...], ...]:
+    """Kernel, stride, padding and dilation, n numbers each. RuntimeError for windows that cannot be."""
     if kernel_size.__class__ is padding.__class__ is dilation.__class__ is int and (
         stride is None or stride.__class__ is int
     ):
@@ -170,24 +161,20 @@ def check_window(kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) 
     for what, values in (("kernel_size", kernel), ("stride", stride), ("dilation", dilation)):
         if min(values) < 1:
             words = "must" if len(kernel) == 1 else "should"
-            raise RuntimeError(
-                explain(f"{what} {words} be greater than zero, but got {min(values)}")
-            )
+            raise RuntimeError(explain(f"{what} {words} be greater than zero, but got {min(values)}"))
     for k, p, d in zip(kernel, padding, dilation):
         if p > ((k - 1) * d + 1) // 2:
             raise RuntimeError(
                 explain(
-                    f"pad should be at most half of effective kernel size, but got pad={p}, "
-                    f"kernel_size={k} and dilation={d}",
+                    f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "
+                    f"dilation={d}",
                     "pad the input itself: F.pad",
                 )
             )
 
 
 def batched(input: Tensor, n: int, name: str) -> tuple[Tensor, bool]:
-    """The input as (N, C, *size), and whether N was added to (C, *size). RuntimeError for other
-    shapes.
-    """
+    """The input as (N, C, *size), and whether N was added to (C, *size). RuntimeError for other shapes."""
     ndim = input._array.ndim
     if ndim == n + 2:
         return input, False
@@ -202,44 +189,27 @@ def batched(input: Tensor, n: int, name: str) -> tuple[Tensor, bool]:
     return input.unsqueeze(0), True
 
 
-def adaptive(
-    input: Tensor, output_size: Any, n: int, name: str
-) -> tuple[Tensor, bool, tuple[int, ...]]:
-    """The input with a batch dimension, whether the dimension was added, and the output size (None:
-    the input's size).
+def adaptive(input: Tensor, output_size: Any, n: int, name: str) -> tuple[Tensor, bool, tuple[int, ...]]:
+    """The input with a batch dimension, whether the dimension was added, and the output size (None: the input's size).
 
     ValueError for too few dimensions, RuntimeError for too many or a size of another length.
     """
     if not isinstance(output_size, (tuple, list)):
         output_size = (output_size,) * n
     if len(output_size) != n:
-        what = (
-            "'output_size' should contain one int"
-            if n == 1
-            else f"{name}: internal error: output_size must be {n}"
-        )
+        what = "'output_size' should contain one int" if n == 1 else f"{name}: internal error: output_size must be {n}"
         raise RuntimeError(
-            explain(
-                what, f"pass {n} numbers, or one for all dimensions", output_size=tuple(output_size)
-            )
+            explain(what, f"pass {n} numbers, or one for all dimensions", output_size=tuple(output_size))
         )
     if n > 1 and input._array.ndim <= n:
-        raise ValueError(
-            explain(f"{name}: Input dimension should be at least {n + 1}", shape=tuple(input.shape))
-        )
+        raise ValueError(explain(f"{name}: Input dimension should be at least {n + 1}", shape=tuple(input.shape)))
     x, added = with_batch(input, n, name)
-    size = tuple(
-        [
-            s if o is None else integer(o, "output_size")
-            for o, s in zip(output_size, x._array.shape[2:])
-        ]
-    )
+    size = tuple([s if o is None else integer(o, "output_size") for o, s in zip(output_size, x._array.shape[2:])])
     if min(size) < 0:
         raise RuntimeError(
             explain(
-                f"Trying to create tensor with negative dimension {min(size)}: elements of "
-                "output_size "
-                f"must be greater than or equal to 0, but got {list(size)}",
+                f"Trying to create tensor with negative dimension {min(size)}: elements of output_size must be "
+                f"greater than or equal to 0, but got {list(size)}",
                 op=name,
             )
         )
@@ -274,9 +244,7 @@ def adaptive_max_pooling(n: int) -> tuple[Callable, Callable]:
         values, indices = (without_batch(t, added) for t in pool.adaptive_max_pool(x, size))
         return (values, indices) if return_indices else values
 
-    def with_indices(
-        input: Tensor, output_size: Any, return_indices: bool = False
-    ) -> tuple[Tensor, Tensor]:
+    def with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> tuple[Tensor, Tensor]:
         return adaptive_max_pool(input, output_size, True)
 
     doc = f"""out[n, c, p] = max of input[n, c, floor(p size / out):ceil((p + 1) size / out)], in each dimension.
@@ -295,19 +263,13 @@ def max_unpooling(n: int) -> Callable:
     name = f"max_unpool{n}d"
 
     def max_unpool(
-        input: Tensor,
-        indices: Tensor,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        output_size: Any = None,
+        input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
     ) -> Tensor:
         if indices._array.shape != input._array.shape:
             raise RuntimeError(
                 explain(
-                    "Expected shape of indices to be same as that of the input tensor "
-                    f"({list(input.shape)}) but got indices tensor with shape: "
-                    f"{list(indices.shape)}"
+                    f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got "
+                    f"indices tensor with shape: {list(indices.shape)}"
                 )
             )
         x, added = with_batch(input, n, name)
@@ -332,16 +294,13 @@ def max_unpooling(n: int) -> Callable:
 
 
 def scatter_to_indices(x: Tensor, where: Tensor, size: tuple[int, ...]) -> Tensor:
-    """x (N, C, *out) written at the places `where`, flat over `size`; 0 elsewhere. RuntimeError for
-    a place outside."""
+    """x (N, C, *out) written at the places `where`, flat over `size`; 0 elsewhere. RuntimeError for a place outside."""
     n, c = x._array.shape[:2]
     at = holder(where)._array
     if at.size and (at.min() < 0 or at.max() >= prod(size)):
         raise RuntimeError(
             explain(
-                f"Found an invalid max index: {at.max()} (output volumes are of size "
-                + "x".join(map(str, size))
-                + ")"
+                f"Found an invalid max index: {at.max()} (output volumes are of size " + "x".join(map(str, size)) + ")"
             )
         )
     blank = created(from_array(np.zeros((n, c, prod(size)), x._array.dtype)))
@@ -354,37 +313,27 @@ def scatter_to_indices(x: Tensor, where: Tensor, size: tuple[int, ...]) -> Tenso
 def in_format_of(images: Tensor, made: Tensor) -> Tensor:
     """The result in the memory format of the input (channels_last stays channels_last)."""
     a = images._array
-    return (
-        laid_out(made, (0, *range(2, a.ndim), 1))
-        if a.__class__ is np.ndarray and suggests_last(a)
-        else made
-    )
+    return laid_out(made, (0, *range(2, a.ndim), 1)) if a.__class__ is np.ndarray and suggests_last(a) else made
 
 
-def unpooled_size(
-    x: Tensor, kernel: tuple, stride: tuple, padding: tuple, output_size: Any, n: int
-) -> tuple[int, ...]:
+def unpooled_size(x: Tensor, kernel: tuple, stride: tuple, padding: tuple, output_size: Any, n: int) -> tuple[int, ...]:
     """The size before pooling. ValueError for a given size that is impossible."""
-    usual = [
-        (s - 1) * st + k - 2 * p for s, k, st, p in zip(x._array.shape[2:], kernel, stride, padding)
-    ]
+    usual = [(s - 1) * st + k - 2 * p for s, k, st, p in zip(x._array.shape[2:], kernel, stride, padding)]
     if output_size is None:
         return tuple(usual)
     size = tuple(int(s) for s in output_size)[-n:]
     if len(tuple(output_size)) not in (n, n + 1, n + 2):
         raise ValueError(
             explain(
-                f"output_size should be a sequence containing {n} or {n + 2} elements, but it has "
-                "a length "
-                f"of '{len(tuple(output_size))}'"
+                f"output_size should be a sequence containing {n} or {n + 2} elements, but it has a length of "
+                f"'{len(tuple(output_size))}'"
             )
         )
     for d, (have, want) in enumerate(zip(size, usual)):
         if not want - stride[d] < have < want + stride[d]:
             raise ValueError(
                 explain(
-                    f'invalid output_size "{size}" (dim {d} must be between {want - stride[d]} and '
-                    f"{want + stride[d]})"
+                    f'invalid output_size "{size}" (dim {d} must be between {want - stride[d]} and {want + stride[d]})'
                 )
             )
     return size
@@ -395,11 +344,7 @@ def lp_pooling(n: int) -> Callable:
     average = AVERAGES[n - 1]
 
     def lp_pool(
-        input: Tensor,
-        norm_type: float,
-        kernel_size: Any,
-        stride: Any = None,
-        ceil_mode: bool = False,
+        input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
     ) -> Tensor:
         volume = prod(each(kernel_size, n, "kernel_size"))
         mean = average(e.pow(input, norm_type), kernel_size, stride, 0, ceil_mode)
@@ -421,9 +366,7 @@ def lp_pooling(n: int) -> Callable:
     (max_pool3d, max_pool3d_with_indices),
 ) = (max_pooling(n) for n in (1, 2, 3))
 avg_pool1d, avg_pool2d, avg_pool3d = AVERAGES = tuple(avg_pooling(n) for n in (1, 2, 3))
-adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = (
-    adaptive_avg_pooling(n) for n in (1, 2, 3)
-)
+adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = (adaptive_avg_pooling(n) for n in (1, 2, 3))
 adaptive_max_pool1d, adaptive_max_pool1d_with_indices = adaptive_max_pooling(1)
 adaptive_max_pool2d, adaptive_max_pool2d_with_indices = adaptive_max_pooling(2)
 adaptive_max_pool3d, adaptive_max_pool3d_with_indices = adaptive_max_pooling(3)

@@ -20,9 +20,7 @@ Sizes = tuple[int, ...] | None
 
 
 class Weights(NamedTuple):
-    """The weights of one direction of a layer: (gates H, in), (gates H, P), twice (gates H,), (P,
-    H).
-    """
+    """The weights of one direction of a layer: (gates H, in), (gates H, P), twice (gates H,), (P, H)."""
 
     weight_ih: Tensor
     weight_hh: Tensor
@@ -35,64 +33,35 @@ Direction = Callable[[Tensor, Sequence[Tensor], Weights, Sizes, bool, bool], tup
 
 
 def lstm_direction(
-    x: Tensor,
-    states: Sequence[Tensor],
-    w: Weights,
-    sizes: Sizes,
-    reverse: bool,
-    first: bool = False,
+    x: Tensor, states: Sequence[Tensor], w: Weights, sizes: Sizes, reverse: bool, first: bool = False
 ) -> tuple:
-    """x (T, N, in), (N, T, in) if the batch is `first`, or rows as `sizes` says, and h, c -> out
-    (T, N, P) or rows, h, c."""
+    """x (T, N, in), (N, T, in) if the batch is `first`, or rows as `sizes` says, and h, c -> out (T, N, P) or rows, h,
+    c."""
     projection = [] if w.weight_hr is None else [w.weight_hr]
     operands = [input_projection(x, w, first), *states, w.weight_hh, *summed_bias(w), *projection]
     return lstm_layer(operands, sizes, reverse)[:3]
 
 
 def gru_direction(
-    x: Tensor,
-    states: Sequence[Tensor],
-    w: Weights,
-    sizes: Sizes,
-    reverse: bool,
-    first: bool = False,
+    x: Tensor, states: Sequence[Tensor], w: Weights, sizes: Sizes, reverse: bool, first: bool = False
 ) -> tuple:
     """x and h -> out, h."""
     bias = [] if w.bias_hh is None else [w.bias_hh]
-    return gru_layer(
-        [input_projection(x, w, first, w.bias_ih), *states, w.weight_hh, *bias], sizes, reverse
-    )[:2]
+    return gru_layer([input_projection(x, w, first, w.bias_ih), *states, w.weight_hh, *bias], sizes, reverse)[:2]
 
 
 def tanh_direction(
-    x: Tensor,
-    states: Sequence[Tensor],
-    w: Weights,
-    sizes: Sizes,
-    reverse: bool,
-    first: bool = False,
+    x: Tensor, states: Sequence[Tensor], w: Weights, sizes: Sizes, reverse: bool, first: bool = False
 ) -> tuple:
     """x and h -> out, h."""
-    return rnn_layer(
-        [input_projection(x, w, first), *states, w.weight_hh, *summed_bias(w)],
-        False,
-        sizes,
-        reverse,
-    )
+    return rnn_layer([input_projection(x, w, first), *states, w.weight_hh, *summed_bias(w)], False, sizes, reverse)
 
 
 def relu_direction(
-    x: Tensor,
-    states: Sequence[Tensor],
-    w: Weights,
-    sizes: Sizes,
-    reverse: bool,
-    first: bool = False,
+    x: Tensor, states: Sequence[Tensor], w: Weights, sizes: Sizes, reverse: bool, first: bool = False
 ) -> tuple:
     """x and h -> out, h."""
-    return rnn_layer(
-        [input_projection(x, w, first), *states, w.weight_hh, *summed_bias(w)], True, sizes, reverse
-    )
+    return rnn_layer([input_projection(x, w, first), *states, w.weight_hh, *summed_bias(w)], True, sizes, reverse)
 
 
 DIRECTIONS: dict[str, Direction] = {
@@ -104,8 +73,8 @@ DIRECTIONS: dict[str, Direction] = {
 
 
 def input_projection(x: Tensor, w: Weights, first: bool, bias: Tensor | None = None) -> Tensor:
-    """The projection of the input for all steps at once: x w^T plus bias, (T, N, gates H) or rows.
-    The product is transposed instead of the input, which would need a copy.
+    """The projection of the input for all steps at once: x w^T plus bias, (T, N, gates H) or rows. The product is
+    transposed instead of the input, which would need a copy.
     """
     found = linear(x, w.weight_ih, bias)
     return transpose(found, 0, 1) if first else found
@@ -126,17 +95,15 @@ def layers(
     dropout: float,
     first: bool = False,
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """x (T, N, in), (N, T, in) if the batch is `first`, or rows as `sizes` says, through all
-    layers: out like x, the states.
+    """x (T, N, in), (N, T, in) if the batch is `first`, or rows as `sizes` says, through all layers: out like x, the
+    states.
 
-    `weights` stand in order, and so do `starts`, the states of each: layer 0 forward, layer 0
-    backward, layer 1 forward, ..."""
+    `weights` stand in order, and so do `starts`, the states of each: layer 0 forward, layer 0 backward, layer 1
+    forward, ..."""
     run, directions = DIRECTIONS[mode], 1 + bidirectional
     last: list[tuple] = []
     for i in range(0, len(weights), directions):
-        found = [
-            run(x, starts[i + d], weights[i + d], sizes, d == 1, first) for d in range(directions)
-        ]
+        found = [run(x, starts[i + d], weights[i + d], sizes, d == 1, first) for d in range(directions)]
         last += [each[1:] for each in found]
         x = cat([each[0] for each in found], -1) if bidirectional else found[0][0]
         if dropout and i + directions < len(weights):
@@ -163,8 +130,7 @@ def check_dtypes(x: Tensor, states: Sequence[Tensor]) -> None:
         if state._array.dtype != x._array.dtype:
             raise RuntimeError(
                 explain(
-                    f"mat1 and mat2 must have the same dtype, but got {state.dtype.scalar_type} "
-                    "and "
+                    f"mat1 and mat2 must have the same dtype, but got {state.dtype.scalar_type} and "
                     f"{x.dtype.scalar_type}",
                     f"convert the states to the input's dtype: .to({x.dtype})",
                 )
@@ -182,8 +148,7 @@ def lstm_cell(
     b_ih: Tensor | None = None,
     b_hh: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """i, f, o = sigmoid(W x + b + U h + b'), g = tanh(the same), c' = f c + i g, h' = o tanh(c');
-    returns h', c'.
+    """i, f, o = sigmoid(W x + b + U h + b'), g = tanh(the same), c' = f c + i g, h' = o tanh(c'); returns h', c'.
 
     x (N, in), h and c (N, H), weights (4 H, in) and (4 H, H) hold i, f, g, o in this order.
 
@@ -197,12 +162,7 @@ def lstm_cell(
 
 
 def gru_cell(
-    input: Tensor,
-    hx: Tensor,
-    w_ih: Tensor,
-    w_hh: Tensor,
-    b_ih: Tensor | None = None,
-    b_hh: Tensor | None = None,
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
 ) -> Tensor:
     """r, z = sigmoid(W x + b + U h + b'), n = tanh(W x + b + r (U h + b')), h' = (1 - z) n + z h.
 
@@ -217,12 +177,7 @@ def gru_cell(
 
 
 def rnn_tanh_cell(
-    input: Tensor,
-    hx: Tensor,
-    w_ih: Tensor,
-    w_hh: Tensor,
-    b_ih: Tensor | None = None,
-    b_hh: Tensor | None = None,
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
 ) -> Tensor:
     """h' = tanh(W x + b + U h + b'): x (N, in), h (N, H), weights (H, in) and (H, H), biases (H,).
 
@@ -235,12 +190,7 @@ def rnn_tanh_cell(
 
 
 def rnn_relu_cell(
-    input: Tensor,
-    hx: Tensor,
-    w_ih: Tensor,
-    w_hh: Tensor,
-    b_ih: Tensor | None = None,
-    b_hh: Tensor | None = None,
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
 ) -> Tensor:
     """h' = relu(W x + b + U h + b'): x (N, in), h (N, H), weights (H, in) and (H, H), biases (H,).
 
@@ -253,28 +203,20 @@ def rnn_relu_cell(
 
 
 def step_operands(
-    x: Tensor,
-    states: Sequence[Tensor],
-    w_ih: Tensor,
-    w_hh: Tensor,
-    b_ih: Tensor | None,
-    b_hh: Tensor | None,
+    x: Tensor, states: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None, b_hh: Tensor | None
 ) -> list[Tensor]:
     """The operands of a layer's op for a single step."""
     return [linear(x, w_ih, b_ih), *states, w_hh, *([] if b_hh is None else [b_hh])]
 
 
-def check_cell(
-    input: Tensor, states: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, gates: int
-) -> None:
+def check_cell(input: Tensor, states: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, gates: int) -> None:
     """RuntimeError, in torch's words, where sizes do not go together."""
     check_dtypes(input, states)
     shape, hidden = input._array.shape, w_hh._array.shape[0] // gates
     if shape[-1] != w_ih._array.shape[1]:
         raise RuntimeError(
             explain(
-                f"input has inconsistent input_size: got {shape[-1]} expected "
-                f"{w_ih._array.shape[1]}",
+                f"input has inconsistent input_size: got {shape[-1]} expected {w_ih._array.shape[1]}",
                 f"make the cell take {shape[-1]} (input_size={shape[-1]})",
                 input=shape,
             )
@@ -289,9 +231,5 @@ def check_cell(
             )
         if state._array.shape[1] != hidden:
             raise RuntimeError(
-                explain(
-                    f"hidden{i} has inconsistent hidden_size: got {state._array.shape[1]}, "
-                    "expected "
-                    f"{hidden}"
-                )
+                explain(f"hidden{i} has inconsistent hidden_size: got {state._array.shape[1]}, expected {hidden}")
             )

@@ -1,5 +1,4 @@
-"""Resizing images, each dimension for itself, by picking elements or mixing neighbours; pixels to
-channels and back."""
+"""Resizing images, each dimension for itself, by picking elements or mixing neighbours; pixels to channels and back."""
 
 from __future__ import annotations
 
@@ -17,12 +16,7 @@ from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor
 from rushlight.kernels.layout import suggests_last
 from rushlight.kernels.resize import FILTERS, nearest
-from rushlight.nn.functional.pooling import (
-    adaptive_avg_pool1d,
-    adaptive_avg_pool2d,
-    adaptive_avg_pool3d,
-    in_format_of,
-)
+from rushlight.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d, in_format_of
 from rushlight.ops.nn.pool import avg_pool_grad
 from rushlight.ops.nn.resize import blend
 from rushlight.ops.shape.views import clone, permute, reshape, to, transpose
@@ -41,14 +35,12 @@ def interpolate(
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> Tensor:
-    """out[i] = input at (i + 0.5) / scale - 0.5, in each spatial dimension of (N, C, *size), as
-    `mode` says.
+    """out[i] = input at (i + 0.5) / scale - 0.5, in each spatial dimension of (N, C, *size), as `mode` says.
 
-    `size`: that of the output, or `scale_factor`: numbers, or one for each dimension. `mode`:
-    'nearest', 'nearest-exact', 'area' for 1 to 3 dimensions, 'linear', 'bilinear', 'bicubic',
-    'trilinear'; 'lanczos' with `antialias`. `align_corners`: the corner elements' centres stay,
-    rather than the corners: out[i] = input at i (in - 1) / (out - 1). `antialias`: average when
-    shrinking. 'nearest' takes element floor(i / scale).
+    `size`: that of the output, or `scale_factor`: numbers, or one for each dimension. `mode`: 'nearest',
+    'nearest-exact', 'area' for 1 to 3 dimensions, 'linear', 'bilinear', 'bicubic', 'trilinear'; 'lanczos' with
+    `antialias`. `align_corners`: the corner elements' centres stay, rather than the corners: out[i] = input at i (in -
+    1) / (out - 1). `antialias`: average when shrinking. 'nearest' takes element floor(i / scale).
 
     >>> from rushlight.nn import functional as F
     >>> F.interpolate(rushlight.tensor([[[1., 2.]]]), scale_factor=2)
@@ -62,13 +54,7 @@ def interpolate(
     # rounded once
     if mode in MODES and input._array.dtype.itemsize == 2 and input.dtype.is_floating_point:
         wide = interpolate(
-            to(input, float32),
-            size,
-            scale_factor,
-            mode,
-            align_corners,
-            recompute_scale_factor,
-            antialias,
+            to(input, float32), size, scale_factor, mode, align_corners, recompute_scale_factor, antialias
         )
         return to(wide, input.dtype)
     if mode == "area":
@@ -94,26 +80,19 @@ def node_name(mode: str, n: int, antialias: bool) -> str:
 
 
 def factor_used(size: int, out: int, factor: float, mode: str) -> float:
-    """The factor to compute positions with: torch uses the sizes, not the factor (such as 1.3 for 2
-    elements), if the output has as many elements as the input or, in mode 'nearest', twice as many.
-    """
+    """The factor to compute positions with: torch uses the sizes, not the factor (such as 1.3 for 2 elements), if the
+    output has as many elements as the input or, in mode 'nearest', twice as many."""
     whole = {"nearest": (size, 2 * size), "nearest-exact": (), "bicubic": ()}.get(mode, (size,))
     return out / size if out in whole else factor
 
 
 def repeats(x: Tensor, out: tuple[int, ...], factors: list[float] | None) -> tuple[int, ...] | None:
-    """How often each element is repeated in each dimension, if these are whole numbers; else
-    None.
-    """
+    """How often each element is repeated in each dimension, if these are whole numbers; else None."""
     size = x._array.shape[2:]
     if len(size) == 3 and isinstance(x._array, np.ndarray) and suggests_last(x._array):
         return None  # windows of volumes are in C order
     times = tuple([o // s for s, o in zip(size, out)])
-    if (
-        x._array.dtype.kind not in "fV"
-        or max(times) < 2
-        or any([s * r != o for s, r, o in zip(size, times, out)])
-    ):
+    if x._array.dtype.kind not in "fV" or max(times) < 2 or any([s * r != o for s, r, o in zip(size, times, out)]):
         return None
     scales = [s / o for s, o in zip(size, out)] if factors is None else [1 / f for f in factors]
     return times if all(map(repeated, size, out, scales)) else None
@@ -121,15 +100,11 @@ def repeats(x: Tensor, out: tuple[int, ...], factors: list[float] | None) -> tup
 
 @lru_cache(maxsize=64)
 def repeated(size: int, out: int, scale: float) -> bool:
-    """Whether 'nearest' repeats each element equally often. To find out takes half of the time of
-    small images.
-    """
+    """Whether 'nearest' repeats each element equally often. To find out takes half of the time of small images."""
     return bool((nearest(size, out, scale)[0] == np.arange(out) // (out // size)).all())
 
 
-def check_mode(
-    input: Tensor, n: int, mode: str, align_corners: bool | None, antialias: bool
-) -> None:
+def check_mode(input: Tensor, n: int, mode: str, align_corners: bool | None, antialias: bool) -> None:
     """ValueError or NotImplementedError unless the mode exists for n spatial dimensions."""
     if mode in ("nearest", "nearest-exact"):
         check_dtypes(f"interpolate, mode '{mode}',", "uf", input)
@@ -137,16 +112,11 @@ def check_mode(
         if align_corners is not None:
             raise ValueError(
                 explain(
-                    "align_corners option can only be set with the interpolating modes: linear | "
-                    "bilinear "
-                    "| bicubic | trilinear"
+                    "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | "
+                    "trilinear"
                 )
             )
-    elif (
-        mode in MODES
-        and not input.dtype.is_floating_point
-        and not (input._array.dtype == np.uint8 and n == 2)
-    ):
+    elif mode in MODES and not input.dtype.is_floating_point and not (input._array.dtype == np.uint8 and n == 2):
         raise NotImplementedError(
             explain(
                 f'"compute_indices_weights_{mode.removeprefix("bi").removeprefix("tri")}" not '
@@ -158,26 +128,22 @@ def check_mode(
         raise NotImplementedError(
             explain(
                 f"no interpolation mode {mode!r}",
-                "nearest | nearest-exact | area | linear | "
-                "bilinear | bicubic | trilinear | lanczos",
+                "nearest | nearest-exact | area | linear | bilinear | bicubic | trilinear | lanczos",
             )
         )
     if not 1 <= n <= 3 or MODES.get(mode, n) != n:
         raise NotImplementedError(
             explain(
-                "Input Error: Only 3D, 4D and 5D input Tensors supported "
-                f"(got {n + 2}D) for the modes: nearest | linear | bilinear | bicubic | trilinear "
-                "| area | nearest-exact (got "
-                f"{mode})",
+                f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {n + 2}D) for the modes: nearest | "
+                f"linear | bilinear | bicubic | trilinear | area | nearest-exact (got {mode})",
                 shape=tuple(input.shape),
             )
         )
     if antialias and mode not in FILTERS:
         raise ValueError(
             explain(
-                "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and "
-                "requires a "
-                "4-D tensor as input"
+                "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as "
+                "input"
             )
         )
     if mode == "lanczos" and (align_corners or not antialias):
@@ -208,17 +174,14 @@ def target_size(
     if len(values) != n:
         raise ValueError(
             explain(
-                "Input and output must have the same number of spatial dimensions, but got input "
-                "with spatial dimensions of "
-                f"{list(input._array.shape[2:])} and "
+                "Input and output must have the same number of spatial dimensions, but got input with spatial "
+                f"dimensions of {list(input._array.shape[2:])} and "
                 f"{'output size' if scale_factor is None else 'scale_factor'} of {given}."
             )
         )
     if scale_factor is None:
         if recompute:
-            raise ValueError(
-                explain("recompute_scale_factor is not meaningful with an explicit size.")
-            )
+            raise ValueError(explain("recompute_scale_factor is not meaningful with an explicit size."))
         out, factors = whole_numbers(values), None
     else:
         out = tuple([math.floor(float(s) * f) for s, f in zip(input._array.shape[2:], values)])
@@ -226,16 +189,15 @@ def target_size(
     if input._array.shape[1] == 0:
         raise RuntimeError(
             explain(
-                f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes "
-                f"{list(input.shape)}",
+                f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes {list(input.shape)}",
                 "the input needs a channel dimension",
             )
         )
     if min(out) < 1 or 0 in input._array.shape[2:]:
         raise RuntimeError(
             explain(
-                "Input and output sizes should be greater than 0, but got input "
-                f"{list(input._array.shape[2:])} and output {list(out)}"
+                f"Input and output sizes should be greater than 0, but got input {list(input._array.shape[2:])} and "
+                f"output {list(out)}"
             )
         )
     if math.prod(out) >= MAX_ELEMENTS:
@@ -250,17 +212,14 @@ def whole_numbers(values: list) -> tuple[int, ...]:
     except TypeError:
         raise TypeError(
             explain(
-                "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, "
-                "int, int], but got size with "
-                f"types {[type(v) for v in values]}",
+                "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got "
+                f"size with types {[type(v) for v in values]}",
                 "round the sizes, or pass scale_factor",
             )
         ) from None
 
 
-def resized(
-    x: Tensor, dim: int, out: int, scale: float | None, mode: str, align: bool, antialias: bool
-) -> Tensor:
+def resized(x: Tensor, dim: int, out: int, scale: float | None, mode: str, align: bool, antialias: bool) -> Tensor:
     """Resize one dimension; `scale` = input elements per output element."""
     size = x._array.shape[dim]
     if scale is None or align:
@@ -269,21 +228,14 @@ def resized(
         return blend(x, dim, ("antialias", size, out, scale, mode))
     if mode.startswith("nearest"):
         half = 0.5 if mode == "nearest-exact" else 0.0
-        return (
-            x if size == out and scale == 1 else blend(x, dim, ("nearest", size, out, scale, half))
-        )
+        return x if size == out and scale == 1 else blend(x, dim, ("nearest", size, out, scale, half))
     return blend(x, dim, ("bicubic" if mode == "bicubic" else "linear", size, out, scale, align))
 
 
 def upsample(
-    input: Tensor,
-    size: Any = None,
-    scale_factor: Any = None,
-    mode: str = "nearest",
-    align_corners: bool | None = None,
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
 ) -> Tensor:
-    """out = interpolate(input, size, scale_factor, mode, align_corners), by its old name, with a
-    warning.
+    """out = interpolate(input, size, scale_factor, mode, align_corners), by its old name, with a warning.
 
     >>> rushlight.nn.functional.upsample(rushlight.tensor([[[1., 2.]]]), scale_factor=2)
     tensor([[[1., 1., 2., 2.]]])
@@ -293,8 +245,7 @@ def upsample(
 
 
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """out[i] = input[i // scale_factor] in each spatial dimension: `interpolate` in mode 'nearest',
-    by its old name.
+    """out[i] = input[i // scale_factor] in each spatial dimension: `interpolate` in mode 'nearest', by its old name.
 
     >>> rushlight.nn.functional.upsample_nearest(rushlight.tensor([[[1., 2.]]]), scale_factor=2)
     tensor([[[1., 1., 2., 2.]]])
@@ -304,15 +255,12 @@ def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) 
 
 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """out = interpolate(input, size, scale_factor, "bilinear", align_corners=True), by its old
-    name.
+    """out = interpolate(input, size, scale_factor, "bilinear", align_corners=True), by its old name.
 
     >>> rushlight.nn.functional.upsample_bilinear(rushlight.tensor([[[[1., 3.]]]]), size=(1, 3))
     tensor([[[[1., 2., 3.]]]])
     """
-    warn(
-        "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead."
-    )
+    warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.")
     return interpolate(input, size, scale_factor, "bilinear", True)
 
 
@@ -320,11 +268,11 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
 
 
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """out[c, h r + i, w r + j] = x[c r r + i r + j, h, w]: (*, C r r, H, W) -> (*, C, H r, W r),
-    channels become pixels.
+    """out[c, h r + i, w r + j] = x[c r r + i r + j, h, w]: (*, C r r, H, W) -> (*, C, H r, W r), channels become
+    pixels.
 
-    RuntimeError if the channels are not a multiple of r^2. W. Shi et al., *Real-time single image
-    and video super-resolution using an efficient sub-pixel convolutional neural network*, 2016.
+    RuntimeError if the channels are not a multiple of r^2. W. Shi et al., *Real-time single image and video
+    super-resolution using an efficient sub-pixel convolutional neural network*, 2016.
 
     >>> rushlight.nn.functional.pixel_shuffle(rushlight.arange(4.).reshape(4, 1, 1), 2)
     tensor([[[0., 1.],
@@ -337,8 +285,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     if c % (r * r):
         raise RuntimeError(
             explain(
-                "pixel_shuffle expects its input's 'channel' dimension to be divisible by the "
-                "square of "
+                "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
                 f"upscale_factor, but input.size(-3)={c} is not divisible by {r * r}"
             )
         )
@@ -350,21 +297,18 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """out[c r r + i r + j, h, w] = x[c, h r + i, w r + j]: (*, C, H r, W r) -> (*, C r r, H, W),
-    pixels become channels.
+    """out[c r r + i r + j, h, w] = x[c, h r + i, w r + j]: (*, C, H r, W r) -> (*, C r r, H, W), pixels become
+    channels.
 
     RuntimeError if H or W is not a multiple of r.
 
-    >>> rushlight.nn.functional.pixel_unshuffle(rushlight.tensor([[[0., 1.], [2., 3.]]]),
-    ...     2).flatten()
+    >>> rushlight.nn.functional.pixel_unshuffle(rushlight.tensor([[[0., 1.], [2., 3.]]]), 2).flatten()
     tensor([0., 1., 2., 3.])
     """
     r = downscale_factor
     *lead, c, h, w = shape_of(input, "pixel_unshuffle")
     if r <= 0:
-        raise RuntimeError(
-            explain(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
-        )
+        raise RuntimeError(explain(f"pixel_unshuffle expects a positive downscale_factor, but got {r}"))
     if h % r or w % r:
         raise RuntimeError(
             explain(
@@ -375,52 +319,40 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     x = reshape(input, (*lead, c, h // r, r, w // r, r))
     n = len(lead)
     x = permute(x, (*range(n), n, n + 2, n + 4, n + 1, n + 3))
-    return in_format_of(
-        input, reshape(clone(x) if r == 1 else x, (*lead, c * r * r, h // r, w // r))
-    )
+    return in_format_of(input, reshape(clone(x) if r == 1 else x, (*lead, c * r * r, h // r, w // r)))
 
 
 def shape_of(input: Tensor, name: str) -> tuple[int, ...]:
     if input._array.ndim < 3:
         raise RuntimeError(
             explain(
-                f"{name} expects input to have at least 3 dimensions, but got input with "
-                f"{input._array.ndim} dimension(s)"
+                f"{name} expects input to have at least 3 dimensions, but got input with {input._array.ndim} "
+                "dimension(s)"
             )
         )
     return input._array.shape
 
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """out[:, j groups + i] = x[:, i (C / groups) + j]: channels of (N, C, *) dealt out from
-    `groups` heaps in turn.
+    """out[:, j groups + i] = x[:, i (C / groups) + j]: channels of (N, C, *) dealt out from `groups` heaps in turn.
 
     RuntimeError if C is not a multiple of `groups`. X. Zhang et al., *ShuffleNet*, 2018.
 
-    >>> rushlight.nn.functional.channel_shuffle(rushlight.arange(6).reshape(1, 6, 1),
-    ...     groups=2).flatten()
+    >>> rushlight.nn.functional.channel_shuffle(rushlight.arange(6).reshape(1, 6, 1), groups=2).flatten()
     tensor([0, 3, 1, 4, 2, 5])
     """
     if input._array.ndim < 3:
         raise RuntimeError(
-            explain(
-                "channel_shuffle expects input with > 2 dims, but got input with sizes "
-                f"{list(input.shape)}"
-            )
+            explain(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}")
         )
     if groups <= 0:
         raise RuntimeError(
-            explain(
-                f"Number of groups to divide channels in must be positive. Value of groups:{groups}"
-            )
+            explain(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
         )
     n, c, *rest = input._array.shape
     if c % groups:
         raise RuntimeError(
-            explain(
-                f"Number of channels must be divisible by groups. Got {c} channels and {groups} "
-                "groups."
-            )
+            explain(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
         )
     x = transpose(reshape(input, (n, groups, c // groups, *rest)), 1, 2)
     x = clone(x) if groups in (1, c) else x  # a copy even if no channel moves
@@ -429,8 +361,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 
 @composite(tensor=False)
 def native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """out[:, j groups + i] = x[:, i (C / groups) + j]: `channel_shuffle`, by another of torch's
-    names.
+    """out[:, j groups + i] = x[:, i (C / groups) + j]: `channel_shuffle`, by another of torch's names.
 
     >>> from rushlight.nn import functional as F
     >>> F.native_channel_shuffle(rushlight.arange(6.).reshape(1, 6, 1), groups=2).flatten()

@@ -1,5 +1,4 @@
-"""torch.nn.modules: the same classes under torch's paths, `from torch.nn.modules.batchnorm import
-_BatchNorm`."""
+"""torch.nn.modules: the same classes under torch's paths, `from torch.nn.modules.batchnorm import _BatchNorm`."""
 
 from __future__ import annotations
 
@@ -88,9 +87,7 @@ class File(ModuleType):
         return getattr(home, name)
 
     def __dir__(self) -> list[str]:
-        return sorted(
-            {*dir(sys.modules["rushlight.nn"]), *dir(FILES[self.__name__.rpartition(".")[2]])}
-        )
+        return sorted({*dir(sys.modules["rushlight.nn"]), *dir(FILES[self.__name__.rpartition(".")[2]])})
 
 
 def file_of(ours: ModuleType) -> str:
@@ -99,15 +96,11 @@ def file_of(ours: ModuleType) -> str:
 
 
 def place() -> None:
-    """Set the `__module__` of the classes to torch's, for saved files and for programs written for
-    torch.
-    """
+    """Set the `__module__` of the classes to torch's, for saved files and for programs written for torch."""
     shown: dict[str, list[type]] = {name: [] for name in FILES}
     for ours in dict.fromkeys(FILES.values()):
         kinds = module.Module, lazy.LazyModuleMixin
-        for cls in [
-            c for c in vars(ours).values() if isinstance(c, type) and c.__module__ == ours.__name__
-        ]:
+        for cls in [c for c in vars(ours).values() if isinstance(c, type) and c.__module__ == ours.__name__]:
             if issubclass(cls, kinds):
                 parts = ELSEWHERE.get(ours, {})
                 file = next((parts[part] for part in parts if part in cls.__name__), file_of(ours))
@@ -118,12 +111,7 @@ def place() -> None:
     shown_names.place(
         "torch.nn.parameter",
         parameter,
-        [
-            parameter.Parameter,
-            parameter.Buffer,
-            parameter.UninitializedParameter,
-            parameter.UninitializedBuffer,
-        ],
+        [parameter.Parameter, parameter.Buffer, parameter.UninitializedParameter, parameter.UninitializedBuffer],
     )
 
 
@@ -133,12 +121,9 @@ for _name, _found in FILES.items():
         for name, value in vars(_found).items()
         if isinstance(value, type) and issubclass(value, module.Module)
     }
-    globals()[_name] = sys.modules[f"{__name__}.{_name}"] = File(
-        f"{__name__}.{_name}", _found.__doc__
-    )
+    globals()[_name] = sys.modules[f"{__name__}.{_name}"] = File(f"{__name__}.{_name}", _found.__doc__)
     vars(globals()[_name]).update(  # for programs that list vars(torch.nn.modules.activation)
-        {name: value for name, value in vars(_found).items() if not name.startswith("__")},
-        __file__=_found.__file__,
+        {name: value for name, value in vars(_found).items() if not name.startswith("__")}, __file__=_found.__file__
     )
     globals().update(_classes)
 place()
@@ -147,13 +132,10 @@ place()
 def __getattr__(name: str) -> Any:
     if name == "__all__":  # of a package that is still being imported when this file is read
         # exported by modules.linear only
-        nn, apart = (sys.modules["rushlight.nn"], multihead.NonDynamicallyQuantizableLinear)
+        nn, apart = sys.modules["rushlight.nn"], multihead.NonDynamicallyQuantizableLinear
         return sorted(
             n
             for n, value in globals().items()
-            if isinstance(value, type)
-            and issubclass(value, module.Module)
-            and hasattr(nn, n)
-            and value is not apart
+            if isinstance(value, type) and issubclass(value, module.Module) and hasattr(nn, n) and value is not apart
         )
     return give_up(__name__, name)

@@ -1,6 +1,4 @@
-"""Functions that expand one value to one for each dimension, under the names that users' modules
-import.
-"""
+"""Functions that expand one value to one for each dimension, under the names that users' modules import."""
 
 from __future__ import annotations
 
@@ -19,20 +17,18 @@ def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple]:
 
 
 _single, _pair, _triple, _quadruple = (
-    _ntuple(n, name)
-    for n, name in ((1, "_single"), (2, "_pair"), (3, "_triple"), (4, "_quadruple"))
+    _ntuple(n, name) for n, name in ((1, "_single"), (2, "_pair"), (3, "_triple"), (4, "_quadruple"))
 )
 
 
 def _reverse_repeat_tuple(t: tuple, n: int) -> tuple:
-    """The elements from the last to the first, each n times: settings of a convolution as F.pad
-    takes them."""
+    """The elements from the last to the first, each n times: settings of a convolution as F.pad takes them."""
     return tuple(x for x in reversed(t) for _ in range(n))
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
-    """Take a prefix such as "module." from the names that have it, in place, also in the
-    `_metadata` of versions: a model's values that were saved inside another module.
+    """Take a prefix such as "module." from the names that have it, in place, also in the `_metadata` of versions: a
+    model's values that were saved inside another module.
 
     >>> values = {"module.weight": 1, "bias": 2}
     >>> consume_prefix_in_state_dict_if_present(values, "module.")
@@ -42,9 +38,5 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: 
     for key in [key for key in state_dict if key.startswith(prefix)]:
         state_dict[key[len(prefix) :]] = state_dict.pop(key)
     versions = getattr(state_dict, "_metadata", {})
-    for key in [
-        key
-        for key in versions
-        if key and (key.startswith(prefix) or key == prefix.replace(".", ""))
-    ]:
+    for key in [key for key in versions if key and (key.startswith(prefix) or key == prefix.replace(".", ""))]:
         versions[key[len(prefix) :]] = versions.pop(key)

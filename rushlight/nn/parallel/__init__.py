@@ -17,16 +17,9 @@ if TYPE_CHECKING:
     from rushlight.nn.parallel.distributed import DistributedDataParallel
 
 __all__ = [
-    "DataParallel",
-    "DistributedDataParallel",
-    "data_parallel",
-    "distributed",
-    "gather",
-    "parallel_apply",
-    "replicate",
-    "scatter",
-    "scatter_gather",
-]
+    "DataParallel", "DistributedDataParallel", "data_parallel", "distributed", "gather", "parallel_apply", "replicate",
+    "scatter", "scatter_gather",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,4 @@
-"""Functions that move tensors between GPUs: names that libraries import and call only with several
-GPUs.
-"""
+"""Functions that move tensors between GPUs: names that libraries import and call only with several GPUs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The gradients of a module in buckets, each summed over all ranks as soon as its last gradient is
-there, while backward goes on."""
+"""The gradients of a module in buckets, each summed over all ranks as soon as its last gradient is there, while
+backward goes on."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ FIRST_BUCKET_BYTES = 1 << 20  # small, so that its sum begins early
 
 
 class Bucket:
-    """Gradients that are summed at once. `flat`: all of them; `views`: their places in `flat`, in
-    their shapes. `sparse`: of one sparse gradient, which is not in `flat`."""
+    """Gradients that are summed at once. `flat`: all of them; `views`: their places in `flat`, in their shapes.
+    `sparse`: of one sparse gradient, which is not in `flat`."""
 
     def __init__(self, index: int, parameters: Sequence[Tensor], sparse: bool = False):
         self.index, self.parameters, self.sparse = index, list(parameters), sparse
@@ -73,8 +73,7 @@ class GradBucket:
 
 
 def in_buckets(parameters: Sequence[Tensor], cap_bytes: int) -> list[list[Tensor]]:
-    """The parameters in reverse order, as backward comes to them, in lists of one dtype and at most
-    `cap_bytes`."""
+    """The parameters in reverse order, as backward comes to them, in lists of one dtype and at most `cap_bytes`."""
     made: list[list[Tensor]] = []
     open_lists: dict[Any, tuple[list[Tensor], int]] = {}
     for p in reversed(parameters):
@@ -109,9 +108,7 @@ class Reducer:
             if id(p) in sparse:
                 self.buckets.append(Bucket(len(self.buckets), [p], sparse=True))
         self.places = {
-            id(p): (bucket, view)
-            for bucket in self.buckets
-            for p, view in zip(bucket.parameters, bucket.views)
+            id(p): (bucket, view) for bucket in self.buckets for p, view in zip(bucket.parameters, bucket.views)
         }
         self.hook: Callable[[Any, GradBucket], Any] | None = None
         self.hook_state: Any = None
@@ -151,15 +148,15 @@ class Reducer:
                 t.register_hook(self.on_output)
 
     def begins(self) -> None:
-        """Called when backward reaches an output of forward. At the end of backward all parameters
-        are ready, also parameters without a gradient."""
+        """Called when backward reaches an output of forward. At the end of backward all parameters are ready, also
+        parameters without a gradient."""
         if self.expecting and not self.began and not chosen.get():
             self.began = True
             queue_callback(self.ends)
 
     def ends(self) -> None:
-        """Backward has ended. As in torch, a parameter that it did not come to counts as used if it
-        has a gradient from before."""
+        """Backward has ended. As in torch, a parameter that it did not come to counts as used if it has a gradient from
+        before."""
         for p in self.usage.parameters:
             if self.expecting and id(p) not in self.seen:
                 if p._grad is not None and id(p) not in self.usage.unused:
@@ -172,9 +169,8 @@ class Reducer:
             return
         missing = [self.names[i] for i in self.places if i not in self.seen]
         self.error = (
-            "Expected to have finished reduction in the prior iteration before starting a new "
-            "one. This error indicates that your module has parameters that were not used in "
-            "producing loss."
+            "Expected to have finished reduction in the prior iteration before starting a new one. This "
+            "error indicates that your module has parameters that were not used in producing loss."
         )
         raise RuntimeError(
             explain(
@@ -215,8 +211,8 @@ class Reducer:
         if key in self.seen:
             raise RuntimeError(
                 explain(
-                    "Expected to mark a variable ready only once. Parameter "
-                    f"{self.names[key]} has been marked as ready twice.",
+                    f"Expected to mark a variable ready only once. Parameter {self.names[key]} has been marked as "
+                    "ready twice.",
                     "one backward for each forward, and a loss of the outputs of forward alone",
                 )
             )
@@ -291,9 +287,8 @@ class Reducer:
             p._grad._array[...] = view
 
     def shadow(self) -> None:
-        """Take part in the sums of one backward with gradients of zero: this rank has no more
-        inputs, others have. The gradients become the others' means, for an optimizer whose state
-        is divided."""
+        """Take part in the sums of one backward with gradients of zero: this rank has no more inputs, others have. The
+        gradients become the others' means, for an optimizer whose state is divided."""
         for bucket in self.buckets:
             bucket.flat[...] = 0
             self.begin(bucket)

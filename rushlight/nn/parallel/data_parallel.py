@@ -1,6 +1,4 @@
-"""torch's wrapper for several devices, for the sake of its checkpoints; here there is one
-device.
-"""
+"""torch's wrapper for several devices, for the sake of its checkpoints; here there is one device."""
 
 from __future__ import annotations
 
@@ -16,9 +14,7 @@ class DataParallel(Module):
     odict_keys(['module.weight', 'module.bias'])
     """
 
-    def __init__(
-        self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0
-    ):
+    def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0):
         super().__init__()
         self.dim, self.module = dim, module
         self.device_ids: list[int] = []

@@ -26,19 +26,18 @@ _DEFAULT_BUCKET_CAP_MB, _MB_TO_BYTES = 25, 1 << 20  # torch's names
 
 
 class DistributedDataParallel(Module, Joinable):
-    """`module` on each rank with the same parameters: those of rank 0 at first. After backward each
-    gradient is the mean of those of all ranks, so that equal optimizers keep the parameters equal.
+    """`module` on each rank with the same parameters: those of rank 0 at first. After backward each gradient is the
+    mean of those of all ranks, so that equal optimizers keep the parameters equal.
 
-    Gradients are summed in buckets of `bucket_cap_mb`, each as soon as it is complete, while
-    backward goes on. `find_unused_parameters`: forward may leave parameters out; `static_graph`:
-    always the same ones. `gradient_as_bucket_view`: gradients share the buckets' memory.
-    `forward_sync_buffers`: each forward begins with the buffers of rank 0 (`broadcast_buffers` is
-    its old name; False leaves the buffers of each rank as they are at first, too). In `no_sync()`
-    gradients are added up on each rank alone. `join()` is for ranks with unequal numbers of
+    Gradients are summed in buckets of `bucket_cap_mb`, each as soon as it is complete, while backward goes on.
+    `find_unused_parameters`: forward may leave parameters out; `static_graph`: always the same ones.
+    `gradient_as_bucket_view`: gradients share the buckets' memory. `forward_sync_buffers`: each forward begins with the
+    buffers of rank 0 (`broadcast_buffers` is its old name; False leaves the buffers of each rank as they are at first,
+    too). In `no_sync()` gradients are added up on each rank alone. `join()` is for ranks with unequal numbers of
     batches.
 
-    ValueError without a process group (`torch.distributed.init_process_group`), RuntimeError for a
-    module without parameters that require gradients, and where the ranks' modules differ."""
+    ValueError without a process group (`torch.distributed.init_process_group`), RuntimeError for a module without
+    parameters that require gradients, and where the ranks' modules differ."""
 
     def __init__(
         self,
@@ -72,8 +71,8 @@ class DistributedDataParallel(Module, Joinable):
         if not any(p.requires_grad for p in module.parameters()):
             raise RuntimeError(
                 explain(
-                    "DistributedDataParallel is not needed when a module doesn't have any "
-                    "parameters that require a gradient."
+                    "DistributedDataParallel is not needed when a module doesn't have any parameters that require a "
+                    "gradient."
                 )
             )
         if any(hasattr(p, "_in_backward_optimizers") for p in module.parameters()):
@@ -84,9 +83,7 @@ class DistributedDataParallel(Module, Joinable):
                 )
             )
         if device_ids:
-            raise ValueError(
-                explain("device_ids are of GPUs, and there is none", "device_ids=None")
-            )
+            raise ValueError(explain("device_ids are of GPUs, and there is none", "device_ids=None"))
         self.device_ids, self.output_device = None, None
         self.dim, self.module = dim, module
         if broadcast_buffers is not None:
@@ -169,13 +166,9 @@ class DistributedDataParallel(Module, Joinable):
             broadcast_all(self._buffers_to_sync(), self.process_group, root)
 
     def will_sync_module_buffers(self) -> bool:
-        """Whether the next forward begins with the buffers of rank 0. As in torch it does not
-        after a forward in `no_sync()` or `no_grad()`."""
-        return (
-            self.require_forward_param_sync
-            and self.forward_sync_buffers
-            and bool(self._buffers_to_sync())
-        )
+        """Whether the next forward begins with the buffers of rank 0. As in torch it does not after a forward in
+        `no_sync()` or `no_grad()`."""
+        return self.require_forward_param_sync and self.forward_sync_buffers and bool(self._buffers_to_sync())
 
     def _set_static_graph(self) -> None:
         """The graph of each backward will be that of the first one."""
@@ -188,8 +181,8 @@ class DistributedDataParallel(Module, Joinable):
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """In this context backward adds to the gradients of this rank alone. The first backward
-        after it sums what was added up."""
+        """In this context backward adds to the gradients of this rank alone. The first backward after it sums what was
+        added up."""
         before = self.require_backward_grad_sync
         self.require_backward_grad_sync = False
         try:
@@ -198,32 +191,24 @@ class DistributedDataParallel(Module, Joinable):
             self.require_backward_grad_sync = before
 
     def register_comm_hook(self, state: Any, hook: Callable[[Any, GradBucket], Any]) -> None:
-        """Call `hook(state, bucket)` in place of the sum of each bucket. It returns a future of the
-        tensor that the bucket becomes, and divides by the number of ranks itself."""
+        """Call `hook(state, bucket)` in place of the sum of each bucket. It returns a future of the tensor that the
+        bucket becomes, and divides by the number of ranks itself."""
         if not callable(hook):
             raise TypeError(explain("Communication hook must be callable."))
         if self.reducer.hook is not None:
-            raise RuntimeError(
-                explain("register_comm_hook or register_builtin_comm_hook can only be called once.")
-            )
+            raise RuntimeError(explain("register_comm_hook or register_builtin_comm_hook can only be called once."))
         self.reducer.hook, self.reducer.hook_state = hook, state
 
     # -- ranks with unequal numbers of batches -----------------------------------------------------
 
     def join(
-        self,
-        divide_by_initial_world_size: bool = True,
-        enable: bool = True,
-        throw_on_early_termination: bool = False,
+        self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
     ) -> Join:
-        """A context for training in which ranks may have unequal numbers of batches: a rank without
-        any takes part in the others' sums with zeros. Gradients are divided by the number of all
-        ranks, or with divide_by_initial_world_size=False of those that have batches."""
+        """A context for training in which ranks may have unequal numbers of batches: a rank without any takes part in
+        the others' sums with zeros. Gradients are divided by the number of all ranks, or with
+        divide_by_initial_world_size=False of those that have batches."""
         return Join(
-            [self],
-            enable,
-            throw_on_early_termination,
-            divide_by_initial_world_size=divide_by_initial_world_size,
+            [self], enable, throw_on_early_termination, divide_by_initial_world_size=divide_by_initial_world_size
         )
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
@@ -292,25 +277,20 @@ def warn_of_broadcast_buffers(forward_sync_buffers: bool | None) -> None:
     """Warn as torch 2.13 does."""
     if forward_sync_buffers is None:
         told = (
-            "`broadcast_buffers` is deprecated. Use `forward_sync_buffers` instead. IMPORTANT: "
-            "unlike `broadcast_buffers=False`, `forward_sync_buffers=False` still syncs buffers at "
-            "init."
+            "`broadcast_buffers` is deprecated. Use `forward_sync_buffers` instead. IMPORTANT: unlike "
+            "`broadcast_buffers=False`, `forward_sync_buffers=False` still syncs buffers at init."
         )
     else:
         told = (
-            "Both `broadcast_buffers` and `forward_sync_buffers` were specified. "
-            "`broadcast_buffers` is deprecated and its value is ignored when "
-            "`forward_sync_buffers` is provided."
+            "Both `broadcast_buffers` and `forward_sync_buffers` were specified. `broadcast_buffers` is deprecated "
+            "and its value is ignored when `forward_sync_buffers` is provided."
         )
     warnings.warn(told, FutureWarning, stacklevel=3)
 
 
 def check_settings(delayed: Any, mixed_precision: Any) -> None:
     """Raise for what is not there."""
-    for name, value in (
-        ("delay_all_reduce_named_params", delayed),
-        ("mixed_precision", mixed_precision),
-    ):
+    for name, value in (("delay_all_reduce_named_params", delayed), ("mixed_precision", mixed_precision)):
         if value is not None:
             raise NotImplementedError(
                 explain(f"DistributedDataParallel has no {name}", "autocast, or module.to(dtype)")

@@ -23,17 +23,16 @@ def check_same_model(parameters: Sequence[tuple[str, Tensor]], group: ProcessGro
         if len(model) != len(mine):
             raise RuntimeError(
                 explain(
-                    f"DDP expects same model across all ranks, but Rank {group.world.rank} has "
-                    f"{len(mine)} params, while rank {rank} has inconsistent {len(model)} params."
+                    f"DDP expects same model across all ranks, but Rank {group.world.rank} has {len(mine)} params, "
+                    f"while rank {rank} has inconsistent {len(model)} params."
                 )
             )
         for (name, *here), (other, *there) in zip(mine, model):
             if here != there:
                 raise RuntimeError(
                     explain(
-                        f"[Rank {group.world.rank}]: params[{name}] in this process with "
-                        f"{here[1]}{here[0]} appears not to match {other} of rank {rank}: "
-                        f"{there[1]}{there[0]}"
+                        f"[Rank {group.world.rank}]: params[{name}] in this process with {here[1]}{here[0]} appears "
+                        f"not to match {other} of rank {rank}: {there[1]}{there[0]}"
                     )
                 )
 

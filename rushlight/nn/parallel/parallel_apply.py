@@ -9,10 +9,7 @@ from rushlight.nn.module import Module
 
 
 def parallel_apply(
-    modules: Sequence[Module],
-    inputs: Sequence[Any],
-    kwargs_tup: Sequence[dict] | None = None,
-    devices: Any = None,
+    modules: Sequence[Module], inputs: Sequence[Any], kwargs_tup: Sequence[dict] | None = None, devices: Any = None
 ) -> list[Any]:
     """The outputs of the modules for their inputs, computed in order."""
     named = kwargs_tup or [{}] * len(modules)

@@ -9,15 +9,11 @@ from rushlight.ops.shape.views import cat
 
 
 def scatter(inputs: Any, target_gpus: Any, dim: int = 0) -> Any:
-    """Tensors split along `dim` into one part for each target; of a tuple or list, the same parts
-    of each.
-    """
+    """Tensors split along `dim` into one part for each target; of a tuple or list, the same parts of each."""
     if isinstance(inputs, Tensor):
         return inputs.chunk(len(target_gpus), dim)
     if isinstance(inputs, (tuple, list)) and inputs:
-        return [
-            type(inputs)(parts) for parts in zip(*[scatter(x, target_gpus, dim) for x in inputs])
-        ]
+        return [type(inputs)(parts) for parts in zip(*[scatter(x, target_gpus, dim) for x in inputs])]
     return [inputs for _ in target_gpus]
 
 
@@ -30,16 +26,8 @@ def gather(outputs: Any, target_device: Any = None, dim: int = 0) -> Any:
     return outputs[0]
 
 
-def scatter_kwargs(
-    inputs: tuple, kwargs: dict[str, Any] | None, target_gpus: Any, dim: int = 0
-) -> tuple[tuple, tuple]:
+def scatter_kwargs(inputs: tuple, kwargs: dict[str, Any] | None, target_gpus: Any, dim: int = 0) -> tuple[tuple, tuple]:
     """Arguments and named arguments in parts."""
-    parts = (
-        [tuple(part) for part in scatter(inputs, target_gpus, dim)]
-        if inputs
-        else [()] * len(target_gpus)
-    )
+    parts = [tuple(part) for part in scatter(inputs, target_gpus, dim)] if inputs else [()] * len(target_gpus)
     named = {name: scatter(value, target_gpus, dim) for name, value in (kwargs or {}).items()}
-    return tuple(parts), tuple(
-        {name: values[i] for name, values in named.items()} for i in range(len(target_gpus))
-    )
+    return tuple(parts), tuple({name: values[i] for name, values in named.items()} for i in range(len(target_gpus)))

@@ -18,16 +18,12 @@ def sparse_parameters(module: Module) -> set[int]:
     """The ids of the parameters whose gradients are sparse."""
     from rushlight.nn.embedding import Embedding, EmbeddingBag
 
-    return {
-        id(m.weight)
-        for m in module.modules()
-        if isinstance(m, (Embedding, EmbeddingBag)) and m.sparse
-    }
+    return {id(m.weight) for m in module.modules() if isinstance(m, (Embedding, EmbeddingBag)) and m.sparse}
 
 
 def sparse_mean(parameter: Tensor, divisor: float, group: ProcessGroup) -> Tensor:
-    """The sum of the ranks' sparse gradients of a parameter, divided by `divisor`. A rank without a
-    gradient has no rows. RuntimeError for a dense gradient."""
+    """The sum of the ranks' sparse gradients of a parameter, divided by `divisor`. A rank without a gradient has no
+    rows. RuntimeError for a dense gradient."""
     grad = parameter._grad
     if grad is not None and not grad.is_sparse:
         raise RuntimeError(

@@ -1,5 +1,4 @@
-"""The parameters that backward uses: a parameter without a gradient on one rank may have a gradient
-on another rank."""
+"""The parameters that backward uses: a parameter without a gradient on one rank may have a gradient on another rank."""
 
 from __future__ import annotations
 
@@ -31,8 +30,8 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
 
 
 class Usage:
-    """Which parameters the backwards of this rank use. `looks`: forward may leave parameters out;
-    `static`: each backward is like the first one."""
+    """Which parameters the backwards of this rank use. `looks`: forward may leave parameters out; `static`: each
+    backward is like the first one."""
 
     def __init__(self, parameters: Sequence[Tensor], looks: bool):
         self.parameters = list(parameters)
@@ -52,8 +51,7 @@ class Usage:
 
     @property
     def asks(self) -> bool:
-        """Whether the ranks exchange the set of used parameters: with a static graph, in the first
-        backward only."""
+        """Whether the ranks exchange the set of used parameters: with a static graph, in the first backward only."""
         return self.first or (self.looks and not self.static)
 
     def start(self, outputs: Iterable[Tensor]) -> None:
@@ -70,8 +68,8 @@ class Usage:
             self.unused = unused
 
     def count(self, key: int, expected: bool) -> bool:
-        """A gradient of a parameter is there. Returns whether it is the last one of a backward that
-        sums gradients (`expected`)."""
+        """A gradient of a parameter is there. Returns whether it is the last one of a backward that sums gradients
+        (`expected`)."""
         if self.asks:
             self.used.add(key)
         if not expected or not self.static:
@@ -83,9 +81,9 @@ class Usage:
         if self.left[key] < 0:
             raise RuntimeError(
                 explain(
-                    "Your training graph has changed in this iteration, e.g., one parameter is "
-                    "unused in first iteration, but then got used in the second iteration. this is "
-                    "not compatible with static_graph set to True.",
+                    "Your training graph has changed in this iteration, e.g., one parameter is unused in first "
+                    "iteration, but then got used in the second iteration. this is not compatible with static_graph "
+                    "set to True.",
                     "static_graph=False, find_unused_parameters=True",
                 )
             )

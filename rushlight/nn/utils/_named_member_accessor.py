@@ -15,8 +15,8 @@ def swap_tensor(module: Module, name: str, tensor: Any, allow_missing: bool = Fa
     """Put `tensor` in the place of a parameter, buffer or attribute of the module. Returns
     what was there.
 
-    TypeError for another type, KeyError for a dotted or empty name, AttributeError for an unknown
-    name unless `allow_missing`.
+    TypeError for another type, KeyError for a dotted or empty name, AttributeError for an unknown name unless
+    `allow_missing`.
 
     >>> m = rushlight.nn.Linear(1, 1)
     >>> old = rushlight.nn.utils._named_member_accessor.swap_tensor(m, "bias", rushlight.ones(1))

@@ -1,5 +1,5 @@
-"""Gradients of each sample, as torch.nn.utils._per_sample_grad: the module is a function of one
-sample, and vmap calls it with a copy of the parameters for each sample."""
+"""Gradients of each sample, as torch.nn.utils._per_sample_grad: the module is a function of one sample, and vmap calls
+it with a copy of the parameters for each sample."""
 
 from __future__ import annotations
 
@@ -16,18 +16,13 @@ from rushlight.nn.utils.functional_call import functional_call
 
 
 def call_for_per_sample_grads(
-    module: Module,
-    *,
-    batch_size: int | None = None,
-    loss_reduction: str = "sum",
-    batch_first: bool = True,
+    module: Module, *, batch_size: int | None = None, loss_reduction: str = "sum", batch_first: bool = True
 ) -> Callable:
     """f(*args) = module(*args); backward sets `grad_sample[i]` = d(loss of sample i)/d(parameter).
 
-    The parameters get no `grad`. `loss_reduction`: how the loss is computed of the samples'
-    losses, "sum" or "mean". `batch_first`: the samples lie along dimension 0 of all tensors, else
-    along 1. RuntimeError for layers that mix samples, for tensors with different numbers of
-    samples, and for parameters that have a `grad_sample` already.
+    The parameters get no `grad`. `loss_reduction`: how the loss is computed of the samples' losses, "sum" or "mean".
+    `batch_first`: the samples lie along dimension 0 of all tensors, else along 1. RuntimeError for layers that mix
+    samples, for tensors with different numbers of samples, and for parameters that have a `grad_sample` already.
 
     >>> model = rushlight.nn.Linear(4, 3)
     >>> call = rushlight.nn.utils._per_sample_grad.call_for_per_sample_grads(model)
@@ -42,8 +37,7 @@ def call_for_per_sample_grads(
     def call(*args: Any, **kwargs: Any) -> Any:
         n = batch_size or samples(args, kwargs, dim)
         parameters = {
-            name: expanded(p, n, loss_reduction) if p.requires_grad else p
-            for name, p in module.named_parameters()
+            name: expanded(p, n, loss_reduction) if p.requires_grad else p for name, p in module.named_parameters()
         }
         batched = {name: p for name, p in parameters.items() if p.requires_grad}
 
@@ -55,17 +49,15 @@ def call_for_per_sample_grads(
         along = {name: 0 if name in batched else None for name in parameters}
         places = tuple(dim if isinstance(a, Tensor) else None for a in args)
         named = {k: dim if isinstance(a, Tensor) else None for k, a in kwargs.items()}
-        made = vmap(one, (along, places, named), dim, randomness="different")(
-            parameters, args, kwargs
-        )
+        made = vmap(one, (along, places, named), dim, randomness="different")(parameters, args, kwargs)
         return made.squeeze(dim + 1)
 
     return call
 
 
 def expanded(parameter: Tensor, n: int, reduction: str) -> Tensor:
-    """n copies of a parameter along a first dimension, without their memory; their gradient becomes
-    its `grad_sample`."""
+    """n copies of a parameter along a first dimension, without their memory; their gradient becomes its
+    `grad_sample`."""
     copies = parameter.detach().expand(n, *parameter.shape).requires_grad_()
 
     def keep(g: Tensor) -> None:
@@ -101,9 +93,7 @@ def samples(args: tuple, kwargs: dict, dim: int) -> int:
 def check(module: Any, batch_size: Any, reduction: str) -> None:
     """RuntimeError for arguments that do not fit."""
     if reduction not in ("sum", "mean"):
-        raise RuntimeError(
-            explain(f"Expected loss_reduction argument to be sum or mean, got {reduction}")
-        )
+        raise RuntimeError(explain(f"Expected loss_reduction argument to be sum or mean, got {reduction}"))
     if not isinstance(module, Module):
         kind = type(module).__name__
         raise RuntimeError(explain(f"Module passed must be nn.Module, got {kind}"))
@@ -124,8 +114,8 @@ def check(module: Any, batch_size: Any, reduction: str) -> None:
         if getattr(p, "grad_sample", None) is not None:
             raise RuntimeError(
                 explain(
-                    "Current Expanded Weights accumulates the gradients, which will be incorrect "
-                    "for multiple calls without clearing gradients.",
+                    "Current Expanded Weights accumulates the gradients, which will be incorrect for multiple calls "
+                    "without clearing gradients.",
                     "set grad_sample of each parameter to None first",
                 )
             )

@@ -26,10 +26,7 @@ def gradients(parameters: Tensors) -> list[Tensor]:
 
 @no_grad()
 def get_total_norm(
-    tensors: Tensors,
-    norm_type: float = 2.0,
-    error_if_nonfinite: bool = False,
-    foreach: bool | None = None,
+    tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
     """|(|t_1|_p, |t_2|_p, ...)|_p: the norm of all tensors as one vector.
 
@@ -46,11 +43,8 @@ def get_total_norm(
     if error_if_nonfinite and not bool(e.isfinite(total)):
         raise RuntimeError(
             explain(
-                f"The total norm of order {float(norm_type)} for gradients from `parameters` is "
-                "non-finite, so "
-                "it cannot "
-                "be clipped. To disable this error and scale the gradients by the non-finite norm "
-                "anyway, set "
+                f"The total norm of order {float(norm_type)} for gradients from `parameters` is non-finite, so it "
+                "cannot be clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
                 "`error_if_nonfinite=False`"
             )
         )
@@ -83,8 +77,7 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Scale the gradients in place so that their total norm is at most max_norm. Returns the total
-    norm before.
+    """Scale the gradients in place so that their total norm is at most max_norm. Returns the total norm before.
 
     RuntimeError if `error_if_nonfinite` and the norm is nan or infinite. `foreach` has no effect.
 
@@ -119,9 +112,7 @@ def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
     tensor(0.)
     """
     warn(
-        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of "
-        "`torch.nn.utils.clip_grad_norm_`.",
-        FutureWarning,
+        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.", FutureWarning
     )
     return clip_grad_norm_(*args, **kwargs)
 

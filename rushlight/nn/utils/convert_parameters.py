@@ -12,16 +12,14 @@ from rushlight.ops.shape.views import cat, reshape
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """v = (p_1, p_2, ...): all elements, one parameter after the other; in the graph.
 
-    >>> rushlight.nn.utils.parameters_to_vector([rushlight.tensor([1., 2.]),
-    ...     rushlight.tensor([[3.]])])
+    >>> rushlight.nn.utils.parameters_to_vector([rushlight.tensor([1., 2.]), rushlight.tensor([[3.]])])
     tensor([1., 2., 3.])
     """
     return cat([reshape(p, (-1,)) for p in parameters])
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """p_1, p_2, ... <- v: the parameters get the elements of a vector and share its memory.
-    TypeError for no tensor.
+    """p_1, p_2, ... <- v: the parameters get the elements of a vector and share its memory. TypeError for no tensor.
 
     >>> linear = rushlight.nn.Linear(2, 1)
     >>> rushlight.nn.utils.vector_to_parameters(rushlight.tensor([1., 2., 3.]), linear.parameters())

@@ -10,8 +10,7 @@ __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_s
 
 
 def replace_all_batch_norm_modules_(root: Module) -> Module:
-    """Set the running statistics of all batch norms in a module to None, so that `vmap` can run it.
-    Returns the module.
+    """Set the running statistics of all batch norms in a module to None, so that `vmap` can run it. Returns the module.
 
     >>> net = rushlight.nn.Sequential(rushlight.nn.BatchNorm1d(2))
     >>> rushlight.func.replace_all_batch_norm_modules_(net)[0].running_mean is None

@@ -15,8 +15,7 @@ from rushlight.ops.shape.views import reshape
 
 
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
-    """A convolution that computes bn(conv(x)), both in evaluation: a copy of `conv` with other
-    weights.
+    """A convolution that computes bn(conv(x)), both in evaluation: a copy of `conv` with other weights.
 
     `transpose`: of a transposed convolution. AssertionError in training mode.
 
@@ -34,23 +33,18 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
 
     AssertionError in training mode, or if the norm's features are neither the Linear's nor one.
 
-    >>> linear, bn, x = rushlight.nn.Linear(2,
-    ...     3).eval(), rushlight.nn.BatchNorm1d(3).eval(), rushlight.ones(4, 2)
+    >>> linear, bn, x = rushlight.nn.Linear(2, 3).eval(), rushlight.nn.BatchNorm1d(3).eval(), rushlight.ones(4, 2)
     >>> rushlight.allclose(rushlight.nn.utils.fuse_linear_bn_eval(linear, bn)(x), bn(linear(x)))
     True
     """
     in_evaluation(linear, bn)
     if bn.num_features not in (linear.out_features, 1):
-        raise AssertionError(
-            "To fuse, linear.out_features == bn.num_features or bn.num_features == 1"
-        )
+        raise AssertionError("To fuse, linear.out_features == bn.num_features or bn.num_features == 1")
     return fused(linear, bn, fuse_linear_bn_weights)
 
 
 def fused(layer: Module, bn: Any, weights: Any) -> Module:
-    """A copy of the layer with the weights that `weights` computes from the layer's and the
-    norm's.
-    """
+    """A copy of the layer with the weights that `weights` computes from the layer's and the norm's."""
     in_evaluation(layer, bn)
     if bn.running_mean is None or bn.running_var is None:
         raise AssertionError("Fusion needs running statistics: track_running_stats=True")
@@ -76,8 +70,7 @@ def fuse_conv_bn_weights(
     bn_b: Tensor | None,
     transpose: bool = False,
 ) -> tuple[Parameter, Parameter]:
-    """w' = w s, b' = (b - mean) s + beta, s = gamma / sqrt(var + eps): of the convolution that
-    computes both.
+    """w' = w s, b' = (b - mean) s + beta, s = gamma / sqrt(var + eps): of the convolution that computes both.
 
     >>> w, b, mean, var = rushlight.ones(1, 1,
     ...     1), rushlight.tensor([5.]), rushlight.tensor([1.]), rushlight.tensor([4.])
@@ -92,41 +85,23 @@ def fuse_conv_bn_weights(
 
 
 def fuse_linear_bn_weights(
-    linear_w: Tensor,
-    linear_b: Tensor | None,
-    bn_rm: Tensor,
-    bn_rv: Tensor,
-    bn_eps: float,
-    bn_w: Tensor,
-    bn_b: Tensor,
+    linear_w: Tensor, linear_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float, bn_w: Tensor, bn_b: Tensor
 ) -> tuple[Parameter, Parameter]:
-    """w' = w s, b' = (b - mean) s + beta, s = gamma / sqrt(var + eps): of the Linear that computes
-    both.
+    """w' = w s, b' = (b - mean) s + beta, s = gamma / sqrt(var + eps): of the Linear that computes both.
 
-    >>> w, b, mean, var = rushlight.ones(1,
-    ...     1), rushlight.tensor([5.]), rushlight.tensor([1.]), rushlight.tensor([4.])
-    >>> w, b = rushlight.nn.utils.fuse_linear_bn_weights(w, b, mean, var, 0.0, rushlight.ones(1),
-    ...     rushlight.zeros(1))
+    >>> w, b, mean, var = rushlight.ones(1, 1), rushlight.tensor([5.]), rushlight.tensor([1.]), rushlight.tensor([4.])
+    >>> w, b = rushlight.nn.utils.fuse_linear_bn_weights(w, b, mean, var, 0.0, rushlight.ones(1), rushlight.zeros(1))
     >>> w.item(), b.item()  # 1 / sqrt 4, (5 - 1) / sqrt 4
     (0.5, 2.0)
     """
     scale, shift = scale_and_shift(linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
-    return like(linear_w, e.mul(linear_w, reshape(scale, (-1, 1))), linear_w), like(
-        linear_b, shift, linear_w
-    )
+    return like(linear_w, e.mul(linear_w, reshape(scale, (-1, 1))), linear_w), like(linear_b, shift, linear_w)
 
 
 def scale_and_shift(
-    bias: Tensor | None,
-    mean: Tensor,
-    var: Tensor,
-    eps: float,
-    weight: Tensor | None,
-    beta: Tensor | None,
+    bias: Tensor | None, mean: Tensor, var: Tensor, eps: float, weight: Tensor | None, beta: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """s = weight / sqrt(var + eps), and (bias - mean) s + beta; a missing bias or beta is 0, a
-    missing weight 1.
-    """
+    """s = weight / sqrt(var + eps), and (bias - mean) s + beta; a missing bias or beta is 0, a missing weight 1."""
     bias = zeros_like(mean) if bias is None else bias
     scale = e.mul(ones_like(mean) if weight is None else weight, e.rsqrt(e.add(var, eps)))
     shift = e.add(e.mul(e.sub(bias, mean), scale), zeros_like(mean) if beta is None else beta)

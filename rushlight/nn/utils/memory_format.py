@@ -8,24 +8,20 @@ M = TypeVar("M")
 
 
 def convert_conv2d_weight_memory_format(module: M, memory_format: Any) -> M:
-    """Returns the module unchanged: convolutions give the same result for any memory format of the
-    weights.
+    """Returns the module unchanged: convolutions give the same result for any memory format of the weights.
 
     >>> conv = rushlight.nn.Conv2d(1, 2, 3)
-    >>> rushlight.nn.utils.convert_conv2d_weight_memory_format(conv,
-    ...     rushlight.channels_last) is conv
+    >>> rushlight.nn.utils.convert_conv2d_weight_memory_format(conv, rushlight.channels_last) is conv
     True
     """
     return module
 
 
 def convert_conv3d_weight_memory_format(module: M, memory_format: Any) -> M:
-    """Returns the module unchanged: convolutions give the same result for any memory format of the
-    weights.
+    """Returns the module unchanged: convolutions give the same result for any memory format of the weights.
 
     >>> conv = rushlight.nn.Conv3d(1, 2, 3)
-    >>> rushlight.nn.utils.convert_conv3d_weight_memory_format(conv,
-    ...     rushlight.channels_last_3d) is conv
+    >>> rushlight.nn.utils.convert_conv3d_weight_memory_format(conv, rushlight.channels_last_3d) is conv
     True
     """
     return module

@@ -44,8 +44,7 @@ def largest_singular(matrix: Tensor, u: Tensor, v: Tensor) -> Tensor:
 
 
 def find_hook(module: Module, kind: type[Any], name: str) -> tuple[Any, Any]:
-    """(key, hook) of the module's forward pre-hook of this class for the parameter `name`, or
-    (None, None)."""
+    """(key, hook) of the module's forward pre-hook of this class for the parameter `name`, or (None, None)."""
     hooks: dict[int, Any] = module._forward_pre_hooks
     for key, hook in hooks.items():
         if isinstance(hook, kind) and hook.name == name:

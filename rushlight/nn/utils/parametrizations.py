@@ -39,12 +39,11 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """weight = g v / |v|, with length g and direction v of each slice along `dim` (None: of the
-    whole) as separate parameters; returns the module.
+    """weight = g v / |v|, with length g and direction v of each slice along `dim` (None: of the whole) as separate
+    parameters; returns the module.
 
-    g and v are `parametrizations.weight.original0` and `original1`; states of the older form,
-    `weight_g` and `weight_v`, load too. T. Salimans, D. Kingma, Weight Normalization,
-    https://arxiv.org/abs/1602.07868
+    g and v are `parametrizations.weight.original0` and `original1`; states of the older form, `weight_g` and
+    `weight_v`, load too. T. Salimans, D. Kingma, Weight Normalization, https://arxiv.org/abs/1602.07868
 
     >>> m = rushlight.nn.utils.parametrizations.weight_norm(rushlight.nn.Linear(3, 2))
     >>> m.parametrizations.weight.original0.shape
@@ -64,9 +63,7 @@ class OldKeys:
     def __call__(self, state: dict, prefix: str, *others: Any) -> None:
         for i, end in enumerate(("_g", "_v")):
             if prefix + self.name + end in state:
-                state[f"{prefix}parametrizations.{self.name}.original{i}"] = state.pop(
-                    prefix + self.name + end
-                )
+                state[f"{prefix}parametrizations.{self.name}.original{i}"] = state.pop(prefix + self.name + end)
 
 
 class _SpectralNorm(Module):
@@ -75,24 +72,16 @@ class _SpectralNorm(Module):
     _u: Tensor
     _v: Tensor
 
-    def __init__(
-        self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12
-    ):
+    def __init__(self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12):
         super().__init__()
         ndim = weight._array.ndim
         if not -ndim <= dim < ndim:
             raise IndexError(
-                explain(
-                    f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}] but "
-                    f"got {dim})"
-                )
+                explain(f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}] but got {dim})")
             )
         if n_power_iterations <= 0:
             raise ValueError(
-                explain(
-                    "Expected n_power_iterations to be positive, but got "
-                    f"n_power_iterations={n_power_iterations}"
-                )
+                explain(f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}")
             )
         self.dim, self.eps, self.n_power_iterations = dim % ndim, eps, n_power_iterations
         if ndim > 1:
@@ -124,16 +113,11 @@ class _SpectralNorm(Module):
 
 
 def spectral_norm(
-    module: Module,
-    name: str = "weight",
-    n_power_iterations: int = 1,
-    eps: float = 1e-12,
-    dim: int | None = None,
+    module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Module:
-    """weight / its largest singular value, the weight seen as a matrix with `dim` as rows (1 for
-    ConvTranspose, else 0); returns the module. Each read of the weight in training improves the
-    value by `n_power_iterations` steps. ValueError for an unknown name. T. Miyato and others,
-    Spectral Normalization, https://arxiv.org/abs/1802.05957
+    """weight / its largest singular value, the weight seen as a matrix with `dim` as rows (1 for ConvTranspose, else
+    0); returns the module. Each read of the weight in training improves the value by `n_power_iterations` steps.
+    ValueError for an unknown name. T. Miyato and others, Spectral Normalization, https://arxiv.org/abs/1802.05957
 
     >>> m = rushlight.nn.utils.parametrizations.spectral_norm(rushlight.nn.Linear(3, 2))
     >>> list(m.state_dict())[1]
@@ -141,9 +125,7 @@ def spectral_norm(
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
-        raise ValueError(
-            explain(f"Module '{module}' has no parameter or buffer with name '{name}'")
-        )
+        raise ValueError(explain(f"Module '{module}' has no parameter or buffer with name '{name}'"))
     made = _SpectralNorm(weight, n_power_iterations, rows_of(module) if dim is None else dim, eps)
     return register_parametrization(module, name, made)
 
@@ -155,20 +137,16 @@ MAPS = ("matrix_exp", "cayley", "householder")
 
 
 class _Orthogonal(Module):
-    """Matrices with orthonormal columns (or rows, if there are fewer rows), from unconstrained
-    matrices.
+    """Matrices with orthonormal columns (or rows, if there are fewer rows), from unconstrained matrices.
 
-    `base` (with `use_trivialization`): the value is multiplied by it, so that any orthogonal value
-    can be assigned."""
+    `base` (with `use_trivialization`): the value is multiplied by it, so that any orthogonal value can be assigned."""
 
     base: Tensor | None
 
     def __init__(self, weight: Tensor, orthogonal_map: str, *, use_trivialization: bool = True):
         super().__init__()
         if weight.is_complex() and orthogonal_map == "householder":
-            raise ValueError(
-                explain("The householder parametrization does not support complex tensors.")
-            )
+            raise ValueError(explain("The householder parametrization does not support complex tensors."))
         self.shape, self.orthogonal_map = weight.shape, orthogonal_map
         if use_trivialization:
             self.register_buffer("base", None)
@@ -176,26 +154,19 @@ class _Orthogonal(Module):
     def forward(self, X: Tensor) -> Tensor:
         rows, columns = X._array.shape[-2:]
         x = X.mT if rows < columns else X
-        q = (
-            reflections(x)
-            if self.orthogonal_map == "householder"
-            else rotation(x, self.orthogonal_map)
-        )
+        q = reflections(x) if self.orthogonal_map == "householder" else rotation(x, self.orthogonal_map)
         base = self._buffers.get("base")
         q = q if base is None else matmul(base, q)
         return q.mT if rows < columns else q
 
     def right_inverse(self, Q: Tensor) -> Tensor:
-        """The unconstrained value for which forward gives Q; a matrix Q that is not orthogonal is
-        first made orthogonal.
+        """The unconstrained value for which forward gives Q; a matrix Q that is not orthogonal is first made
+        orthogonal.
         """
         if Q.shape != self.shape:
             raise ValueError(
                 explain(
-                    f"Expected a matrix or batch of matrices of shape {self.shape}. Got a "
-                    "tensor of "
-                    "shape "
-                    f"{Q.shape}."
+                    f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}."
                 )
             )
         rows, columns = Q._array.shape[-2:]
@@ -208,16 +179,14 @@ class _Orthogonal(Module):
             n, k = q._array.shape[-2:]
             more = randn(*q._array.shape[:-2], n, n - k, dtype=q.dtype)
             self.base = made_orthogonal(cat([q, more], -1))
-        return from_array(
-            0 - np.broadcast_to(np.eye(rows, columns, dtype=Q._array.dtype), Q._array.shape)
-        )
+        return from_array(0 - np.broadcast_to(np.eye(rows, columns, dtype=Q._array.dtype), Q._array.shape))
 
     def _without_base(self, q: Tensor, transposed: bool) -> Tensor:
         if self.orthogonal_map != "householder":
             raise NotImplementedError(
                 explain(
-                    "It is not possible to assign to the matrix exponential or the Cayley "
-                    "parametrizations when use_trivialization=False."
+                    "It is not possible to assign to the matrix exponential or the Cayley parametrizations when "
+                    "use_trivialization=False."
                 )
             )
         packed, tau = np.linalg.qr(q._array, "raw")
@@ -228,8 +197,8 @@ class _Orthogonal(Module):
 
 
 def rotation(x: Tensor, by: str) -> Tensor:
-    """exp(A), or Cayley's (1 + A / 2) (1 - A / 2)^-1, of the skew matrix A that the lower triangle
-    of x (n, k) gives."""
+    """exp(A), or Cayley's (1 + A / 2) (1 - A / 2)^-1, of the skew matrix A that the lower triangle of x (n, k)
+    gives."""
     n, k = x._array.shape[-2:]
     lower = tril(x)
     if n != k:
@@ -246,15 +215,10 @@ def rotation(x: Tensor, by: str) -> Tensor:
 
 
 def reflections(x: Tensor) -> Tensor:
-    """The product of the Householder reflections below the diagonal of x, its columns with the
-    diagonal's signs."""
+    """The product of the Householder reflections below the diagonal of x, its columns with the diagonal's signs."""
     a = tril(x, -1)
     tau = 2.0 / e.add(r.sum(e.mul(a, a), (-2,)), 1)
-    signs = from_array(
-        np.diagonal(x._array, axis1=-2, axis2=-1)
-        .astype(np.int32)
-        .astype(x._array.dtype)[..., None, :]
-    )
+    signs = from_array(np.diagonal(x._array, axis1=-2, axis2=-1).astype(np.int32).astype(x._array.dtype)[..., None, :])
     return e.mul(algebra.householder_product(a, tau), signs)
 
 
@@ -262,9 +226,7 @@ def is_orthogonal(q: Tensor) -> bool:
     """Whether q^H q is the identity, to 100 times the dtype's precision."""
     a = q._array
     product = np.swapaxes(a.conj(), -1, -2) @ a
-    return np.allclose(
-        product, np.eye(product.shape[-1]), atol=10 * np.finfo(a.dtype).eps * a.shape[-1]
-    )
+    return np.allclose(product, np.eye(product.shape[-1]), atol=10 * np.finfo(a.dtype).eps * a.shape[-1])
 
 
 def made_orthogonal(a: Tensor) -> Tensor:
@@ -275,20 +237,15 @@ def made_orthogonal(a: Tensor) -> Tensor:
 
 
 def orthogonal(
-    module: Module,
-    name: str = "weight",
-    orthogonal_map: str | None = None,
-    *,
-    use_trivialization: bool = True,
+    module: Module, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True
 ) -> Module:
-    """weight^T weight = 1 (or weight weight^T, where rows are fewer), for a matrix or batches of
-    them; returns the module.
+    """weight^T weight = 1 (or weight weight^T, where rows are fewer), for a matrix or batches of them; returns the
+    module.
 
-    `orthogonal_map`: 'matrix_exp' (default for square matrices), 'cayley', or 'householder'
-    (default for others): the map from unconstrained to orthogonal matrices. `use_trivialization`:
-    multiply by a fixed orthogonal matrix, so that the first value is the orthogonalized weight, and
-    other values can be assigned. ValueError for a vector, another map, or an unknown name. M.
-    Lezcano, Trivializations for Gradient-Based Optimization on Manifolds,
+    `orthogonal_map`: 'matrix_exp' (default for square matrices), 'cayley', or 'householder' (default for others): the
+    map from unconstrained to orthogonal matrices. `use_trivialization`: multiply by a fixed orthogonal matrix, so that
+    the first value is the orthogonalized weight, and other values can be assigned. ValueError for a vector, another
+    map, or an unknown name. M. Lezcano, Trivializations for Gradient-Based Optimization on Manifolds,
     https://arxiv.org/abs/1909.09501
 
     >>> m = rushlight.nn.utils.parametrizations.orthogonal(rushlight.nn.Linear(4, 2))
@@ -297,25 +254,17 @@ def orthogonal(
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
-        raise ValueError(
-            explain(f"Module '{module}' has no parameter or buffer with name '{name}'")
-        )
+        raise ValueError(explain(f"Module '{module}' has no parameter or buffer with name '{name}'"))
     if weight._array.ndim < 2:
         raise ValueError(
-            explain(
-                f"Expected a matrix or batch of matrices. Got a tensor of {weight._array.ndim} "
-                "dimensions."
-            )
+            explain(f"Expected a matrix or batch of matrices. Got a tensor of {weight._array.ndim} dimensions.")
         )
     if orthogonal_map is None:
         square = weight._array.shape[-2] == weight._array.shape[-1]
         orthogonal_map = "matrix_exp" if square or weight.is_complex() else "householder"
     if orthogonal_map not in MAPS:
         raise ValueError(
-            explain(
-                'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". '
-                f"Got: {orthogonal_map}"
-            )
+            explain(f'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: {orthogonal_map}')
         )
     made = _Orthogonal(weight, orthogonal_map, use_trivialization=use_trivialization)
     return register_parametrization(module, name, made, unsafe=True)

@@ -1,9 +1,7 @@
-"""Parameters computed from other parameters by modules: weight = f(original), computed on each
-read.
+"""Parameters computed from other parameters by modules: weight = f(original), computed on each read.
 
-`register_parametrization(m, "weight", f)` moves the parameter to
-`m.parametrizations.weight.original`, and makes `m` an instance of a class, Parametrized..., in
-which `weight` is a property."""
+`register_parametrization(m, "weight", f)` moves the parameter to `m.parametrizations.weight.original`, and makes `m` an
+instance of a class, Parametrized..., in which `weight` is a property."""
 
 from __future__ import annotations
 
@@ -22,25 +20,17 @@ from rushlight.nn.module import Module
 from rushlight.nn.parameter import Parameter
 
 __all__ = [
-    "ParametrizationList",
-    "cached",
-    "is_parametrized",
-    "register_parametrization",
-    "remove_parametrizations",
-    "transfer_parametrizations_and_params",
-    "type_before_parametrizations",
-]
+    "ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
+    "transfer_parametrizations_and_params", "type_before_parametrizations",
+]  # fmt: skip
 
 # (id of a module, name) -> computed value, inside `cached()`; None outside.
-CACHE: ContextVar[dict[tuple[int, str], Tensor] | None] = ContextVar(
-    "parametrized values", default=None
-)
+CACHE: ContextVar[dict[tuple[int, str], Tensor] | None] = ContextVar("parametrized values", default=None)
 
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """Within it every parametrized tensor is computed once: for layers whose weight is used several
-    times.
+    """Within it every parametrized tensor is computed once: for layers whose weight is used several times.
 
     >>> with rushlight.nn.utils.parametrize.cached():
     ...     pass
@@ -56,12 +46,11 @@ def cached() -> Iterator[None]:
 
 
 class ParametrizationList(ModuleList):
-    """value = last(...(first(original))): the modules that compute one tensor, and the original
-    tensor, or several.
+    """value = last(...(first(original))): the modules that compute one tensor, and the original tensor, or several.
 
-    `original` is the trained parameter; there are `original0`, `original1`, ... if the first module
-    takes several. A module may have a method `right_inverse(value)`, which returns the `original`
-    for this value: a tensor, or a sequence for several. `unsafe`: dtype and shape may change.
+    `original` is the trained parameter; there are `original0`, `original1`, ... if the first module takes several. A
+    module may have a method `right_inverse(value)`, which returns the `original` for this value: a tensor, or a
+    sequence for several. `unsafe`: dtype and shape may change.
 
     >>> m = rushlight.nn.utils.parametrizations.weight_norm(rushlight.nn.Linear(2, 3))
     >>> [name for name, _ in m.parametrizations.weight.named_parameters()]
@@ -86,16 +75,11 @@ class ParametrizationList(ModuleList):
         if not isinstance(new, (Tensor, Sequence)):
             raise ValueError(
                 explain(
-                    "'right_inverse' must return a Tensor or a Sequence of tensors (list, "
-                    "tuple...). "
-                    "Got "
+                    "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got "
                     f"{type(new).__name__}"
                 )
             )
-        self.is_tensor, self.ntensors = (
-            isinstance(new, Tensor),
-            1 if isinstance(new, Tensor) else len(new),
-        )
+        self.is_tensor, self.ntensors = isinstance(new, Tensor), 1 if isinstance(new, Tensor) else len(new)
         if isinstance(new, Tensor):
             if new.dtype != dtype:
                 raise ValueError(
@@ -116,9 +100,8 @@ class ParametrizationList(ModuleList):
             if not isinstance(part, Tensor):
                 raise ValueError(
                     explain(
-                        "'right_inverse' must return a Tensor or a Sequence of tensors (list, "
-                        "tuple...). Got "
-                        f"element {i} of the sequence with type {type(part).__name__}."
+                        "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got element "
+                        f"{i} of the sequence with type {type(part).__name__}."
                     )
                 )
             if isinstance(original, Parameter):
@@ -130,50 +113,32 @@ class ParametrizationList(ModuleList):
         return [getattr(self, name) for name in names]
 
     def right_inverse(self, value: Tensor) -> None:
-        """Set `original` so that forward returns this value. RuntimeError if a module has no
-        `right_inverse`.
-        """
+        """Set `original` so that forward returns this value. RuntimeError if a module has no `right_inverse`."""
         with no_grad():
             for module in reversed(list(self)):
                 if not hasattr(module, "right_inverse"):
                     raise RuntimeError(
-                        explain(
-                            f"parametrization {type(module).__name__} does not implement "
-                            "right_inverse."
-                        )
+                        explain(f"parametrization {type(module).__name__} does not implement right_inverse.")
                     )
                 value = module.right_inverse(value)
         parts: Any = [value] if self.is_tensor else value
         olds = self._originals()
         if not self.is_tensor and not isinstance(value, Sequence):
-            raise ValueError(
-                explain(
-                    "'right_inverse' must return a sequence of tensors. Got "
-                    f"{type(value).__name__}."
-                )
-            )
+            raise ValueError(explain(f"'right_inverse' must return a sequence of tensors. Got {type(value).__name__}."))
         if len(parts) != self.ntensors:
             raise ValueError(
                 explain(
-                    f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. "
-                    "Got a "
-                    f"sequence of length {len(parts)}."
+                    f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. Got a sequence of "
+                    f"length {len(parts)}."
                 )
             )
         for i, (part, old) in enumerate(zip(parts, olds)):
-            which = (
-                "`right_inverse` should return a tensor"
-                if self.is_tensor
-                else f"Tensor {i} of `right_inverse`"
-            )
+            which = "`right_inverse` should return a tensor" if self.is_tensor else f"Tensor {i} of `right_inverse`"
             if not isinstance(part, Tensor):
                 raise ValueError(explain(f"{which}. Got {type(part).__name__}"))
             if part.dtype != old.dtype:
                 raise ValueError(
-                    explain(
-                        f"{which} may not change the dtype: it has {part.dtype}, and the original "
-                        f"{old.dtype}"
-                    )
+                    explain(f"{which} may not change the dtype: it has {part.dtype}, and the original {old.dtype}")
                 )
         for part, old in zip(parts, olds):
             put(old, part)
@@ -194,19 +159,12 @@ def put(old: Tensor, new: Tensor) -> None:
 
 
 def same_kind(
-    value: Any,
-    shape: tuple,
-    dtype: Any,
-    old: str = "unparametrized ",
-    new: str = "parametrized ",
-    the: str = "",
+    value: Any, shape: tuple, dtype: Any, old: str = "unparametrized ", new: str = "parametrized ", the: str = ""
 ) -> None:
     """ValueError, in torch's words, unless the value is a tensor of this shape and dtype."""
     flag = f"unless {the}`unsafe` flag is enabled."
     if not isinstance(value, Tensor):
-        raise ValueError(
-            explain(f"A parametrization must return a tensor. Got {type(value).__name__}.")
-        )
+        raise ValueError(explain(f"A parametrization must return a tensor. Got {type(value).__name__}."))
     if value.dtype != dtype:
         raise ValueError(
             explain(
@@ -236,9 +194,7 @@ def register(module: Module, name: str, tensor: Tensor) -> None:
 
 @lru_cache(maxsize=256)
 def parametrized_class(base: type, names: tuple[str, ...]) -> type:
-    """The subclass of `base` with a property for each of these names; shared by all modules of
-    class `base`.
-    """
+    """The subclass of `base` with a property for each of these names; shared by all modules of class `base`."""
 
     def refuse(self: Any) -> Any:
         raise RuntimeError(
@@ -303,12 +259,11 @@ def reclass(module: Module) -> None:
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:
-    """Compute a parameter or buffer by a module from now on; a tensor that has parametrizations
-    gets one more.
+    """Compute a parameter or buffer by a module from now on; a tensor that has parametrizations gets one more.
 
-    The tensor itself becomes `module.parametrizations[tensor_name].original`, which is trained and
-    saved; `original` becomes `parametrization.right_inverse(tensor)` if that method exists. Returns
-    the module. ValueError if shape or dtype change, unless `unsafe`, and for an unknown name.
+    The tensor itself becomes `module.parametrizations[tensor_name].original`, which is trained and saved; `original`
+    becomes `parametrization.right_inverse(tensor)` if that method exists. Returns the module. ValueError if shape or
+    dtype change, unless `unsafe`, and for an unknown name.
 
     >>> class Symmetric(rushlight.nn.Module):
     ...     def forward(self, x):
@@ -331,8 +286,7 @@ def register_parametrization(
     else:
         raise ValueError(
             explain(
-                f"Module '{module}' does not have a parameter, a buffer, or a parametrized element "
-                "with name "
+                f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name "
                 f"'{tensor_name}'"
             )
         )
@@ -349,14 +303,9 @@ def append(module: Module, name: str, parametrization: Module, unsafe: bool) -> 
             back = parametrization.right_inverse(old)
             if not isinstance(back, Tensor):
                 raise ValueError(
-                    explain(
-                        "parametrization.right_inverse must return a tensor. Got: "
-                        + type(back).__name__
-                    )
+                    explain("parametrization.right_inverse must return a tensor. Got: " + type(back).__name__)
                 )
-            same_kind(
-                back, old.shape, old.dtype, words[0], "parametrization.right_inverse().", "the "
-            )
+            same_kind(back, old.shape, old.dtype, words[0], "parametrization.right_inverse().", "the ")
     chain.append(parametrization)
     chain.unsafe |= unsafe
 
@@ -375,23 +324,18 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     return len(found) > 0 if tensor_name is None else tensor_name in found
 
 
-def remove_parametrizations(
-    module: Module, tensor_name: str, leave_parametrized: bool = True
-) -> Module:
+def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
     """weight = its computed value, or the original, an ordinary tensor again. Returns the module.
 
-    ValueError if it is not parametrized, and for the original's value (`leave_parametrized=False`)
-    where there are several originals.
+    ValueError if it is not parametrized, and for the original's value (`leave_parametrized=False`) where there are
+    several originals.
 
     >>> m = rushlight.nn.utils.parametrizations.weight_norm(rushlight.nn.Linear(2, 3))
-    >>> [name for name, _ in rushlight.nn.utils.parametrize.remove_parametrizations(m,
-    ...     "weight").named_parameters()]
+    >>> [name for name, _ in rushlight.nn.utils.parametrize.remove_parametrizations(m, "weight").named_parameters()]
     ['bias', 'weight']
     """
     if not is_parametrized(module, tensor_name):
-        raise ValueError(
-            explain(f"Module {module} does not have a parametrization on {tensor_name}")
-        )
+        raise ValueError(explain(f"Module {module} does not have a parametrization on {tensor_name}"))
     chain = module.parametrizations[tensor_name]
     if leave_parametrized:
         with no_grad():
@@ -400,19 +344,14 @@ def remove_parametrizations(
         if chain.is_tensor:
             put(first, value)
         else:
-            first = (
-                Parameter(value.detach(), first.requires_grad)
-                if isinstance(first, Parameter)
-                else value
-            )
+            first = Parameter(value.detach(), first.requires_grad) if isinstance(first, Parameter) else value
     elif chain.is_tensor:
         first = chain.original
     else:
         raise ValueError(
             explain(
-                "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is "
-                "parametrized in "
-                "terms of a sequence of tensors."
+                "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms of a "
+                "sequence of tensors."
             )
         )
     del module.parametrizations[tensor_name]
@@ -436,11 +375,9 @@ def type_before_parametrizations(module: Module) -> type:
 def transfer_parametrizations_and_params(
     from_module: Module, to_module: Module, tensor_name: str | None = None
 ) -> Module:
-    """to_module's weight = from_module's: parametrizations and their values, for one tensor or all.
-    Returns to_module.
+    """to_module's weight = from_module's: parametrizations and their values, for one tensor or all. Returns to_module.
 
-    >>> m, to = rushlight.nn.utils.parametrizations.weight_norm(rushlight.nn.Linear(2,
-    ...     3)), rushlight.nn.Linear(2, 3)
+    >>> m, to = rushlight.nn.utils.parametrizations.weight_norm(rushlight.nn.Linear(2, 3)), rushlight.nn.Linear(2, 3)
     >>> to = rushlight.nn.utils.parametrize.transfer_parametrizations_and_params(m, to)
     >>> to.weight.equal(m.weight), rushlight.nn.utils.parametrize.is_parametrized(to)
     (True, True)
@@ -452,9 +389,7 @@ def transfer_parametrizations_and_params(
     )
     for name in names:
         if not is_parametrized(from_module, name):
-            raise ValueError(
-                explain(f"Module {from_module} does not have a parametrization on {name}")
-            )
+            raise ValueError(explain(f"Module {from_module} does not have a parametrization on {name}"))
         if not hasattr(to_module, name):
             register(to_module, name, Parameter(getattr(from_module, name).detach().clone()))
         source = from_module.parametrizations[name]

@@ -1,8 +1,7 @@
 """Pruning: parameters with elements set to 0 by a mask, weight = weight_orig * weight_mask.
 
-The parameter becomes `weight_orig`, which is trained; the mask is the buffer `weight_mask`; a hook
-computes the weight before each forward. Pruning again removes more of the remaining elements.
-"""
+The parameter becomes `weight_orig`, which is trained; the mask is the buffer `weight_mask`; a hook computes the weight
+before each forward. Pruning again removes more of the remaining elements."""
 
 from __future__ import annotations
 
@@ -21,33 +20,17 @@ from rushlight.ops.shape.views import cat, reshape, to
 from rushlight.ops.tensor.random_tensors import rand_like
 
 __all__ = [
-    "BasePruningMethod",
-    "CustomFromMask",
-    "Identity",
-    "L1Unstructured",
-    "LnStructured",
-    "PruningContainer",
-    "RandomStructured",
-    "RandomUnstructured",
-    "custom_from_mask",
-    "global_unstructured",
-    "identity",
-    "is_pruned",
-    "l1_unstructured",
-    "ln_structured",
-    "random_structured",
-    "random_unstructured",
-    "remove",
-]
+    "BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer",
+    "RandomStructured", "RandomUnstructured", "custom_from_mask", "global_unstructured", "identity", "is_pruned",
+    "l1_unstructured", "ln_structured", "random_structured", "random_unstructured", "remove",
+]  # fmt: skip
 
 
 class BasePruningMethod:
-    """weight = weight_orig * compute_mask(weight_orig, previous mask): a pruning method, and the
-    hook that applies it.
+    """weight = weight_orig * compute_mask(weight_orig, previous mask): a pruning method, and the hook that applies it.
 
-    A subclass defines `compute_mask(t, default_mask)`: 1 for elements to keep. `PRUNING_TYPE`:
-    'unstructured' removes elements, 'structured' slices, 'global' elements of several tensors at
-    once.
+    A subclass defines `compute_mask(t, default_mask)`: 1 for elements to keep. `PRUNING_TYPE`: 'unstructured' removes
+    elements, 'structured' slices, 'global' elements of several tensors at once.
 
     >>> class Least(rushlight.nn.utils.prune.BasePruningMethod):
     ...     def compute_mask(self, t, default_mask):
@@ -70,38 +53,21 @@ class BasePruningMethod:
         """The original times the mask."""
         name = self._tensor_name
         mask = getattr(module, name + "_mask")
-        return e.mul(
-            mask.to(getattr(module, name + "_orig").dtype), getattr(module, name + "_orig")
-        )
+        return e.mul(mask.to(getattr(module, name + "_orig").dtype), getattr(module, name + "_orig"))
 
     @classmethod
     def apply(
-        cls,
-        module: Module,
-        name: str,
-        *args: Any,
-        importance_scores: Tensor | None = None,
-        **kwargs: Any,
+        cls, module: Module, name: str, *args: Any, importance_scores: Tensor | None = None, **kwargs: Any
     ) -> BasePruningMethod:
-        """Prune a parameter of the module. If it was pruned before, more of the remaining elements
-        are removed.
-        """
+        """Prune a parameter of the module. If it was pruned before, more of the remaining elements are removed."""
         method = cls(*args, **kwargs)
         method._tensor_name = name
         before = hook_of(module, name)
         fresh = before is None
         original = getattr(module, name) if fresh else getattr(module, name + "_orig")
         if importance_scores is not None and importance_scores.shape != original.shape:
-            raise AssertionError(
-                f"importance_scores should have the same shape as parameter {name} of {module}"
-            )
-        scores = (
-            importance_scores
-            if importance_scores is not None
-            else original
-            if fresh
-            else getattr(module, name)
-        )
+            raise AssertionError(f"importance_scores should have the same shape as parameter {name} of {module}")
+        scores = importance_scores if importance_scores is not None else original if fresh else getattr(module, name)
         old = ones_like(scores) if fresh else getattr(module, name + "_mask").to(scores.dtype)
         chain: BasePruningMethod = method
         if before is not None:
@@ -121,16 +87,12 @@ class BasePruningMethod:
         module.register_forward_pre_hook(chain)
         return chain
 
-    def prune(
-        self, t: Tensor, default_mask: Tensor | None = None, importance_scores: Tensor | None = None
-    ) -> Tensor:
+    def prune(self, t: Tensor, default_mask: Tensor | None = None, importance_scores: Tensor | None = None) -> Tensor:
         """The tensor with elements set to 0, without a module."""
         scores = t if importance_scores is None else importance_scores
         if scores.shape != t.shape:
             raise AssertionError("importance_scores should have the same shape as tensor t")
-        return e.mul(
-            t, self.compute_mask(scores, ones_like(t) if default_mask is None else default_mask)
-        )
+        return e.mul(t, self.compute_mask(scores, ones_like(t) if default_mask is None else default_mask))
 
     def remove(self, module: Module) -> None:
         """Make the pruned value an ordinary parameter; removed elements stay 0."""
@@ -152,8 +114,7 @@ def hook_of(module: Module, name: str) -> tuple[int, BasePruningMethod] | None:
 
 
 class PruningContainer(BasePruningMethod):
-    """mask = mask_1 * mask_2 * ...: several methods in order, each on the elements that the last
-    one left.
+    """mask = mask_1 * mask_2 * ...: several methods in order, each on the elements that the last one left.
 
     >>> prune = rushlight.nn.utils.prune
     >>> m = prune.l1_unstructured(rushlight.nn.Linear(4, 1), "weight", amount=2)
@@ -170,16 +131,14 @@ class PruningContainer(BasePruningMethod):
             self.add_pruning_method(method)
 
     def add_pruning_method(self, method: BasePruningMethod) -> None:
-        """Add one for the same parameter. TypeError for another type, ValueError for a method of
-        another parameter.
-        """
+        """Add one for the same parameter. TypeError for another type, ValueError for a method of another parameter."""
         if not isinstance(method, BasePruningMethod):
             raise TypeError(explain(f"{type(method)} is not a BasePruningMethod subclass"))
         if method._tensor_name != self._tensor_name:
             raise ValueError(
                 explain(
-                    "Can only add pruning methods acting on the parameter named "
-                    f"'{self._tensor_name}' to PruningContainer. Found '{method._tensor_name}'"
+                    f"Can only add pruning methods acting on the parameter named '{self._tensor_name}' to "
+                    f"PruningContainer. Found '{method._tensor_name}'"
                 )
             )
         self._pruning_methods += (method,)
@@ -194,18 +153,14 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[i]
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """The old mask without the elements that the last method removes: elements, or whole
-        slices.
-        """
+        """The old mask without the elements that the last method removes: elements, or whole slices."""
         method = self._pruning_methods[-1]
         if method.PRUNING_TYPE == "global":
             return method.compute_mask(t, default_mask)
         kept = default_mask._array != 0
         mask = to(default_mask.clone(), t.dtype)
         if method.PRUNING_TYPE != "structured":
-            part = method.compute_mask(
-                from_array(t._array[kept]), from_array(default_mask._array[kept])
-            )
+            part = method.compute_mask(from_array(t._array[kept]), from_array(default_mask._array[kept]))
             mask._array[kept] = part._array
             return mask
         dim = method.dim % t._array.ndim  # type: ignore[attr-defined]
@@ -277,11 +232,9 @@ class RandomStructured(BasePruningMethod):
 
 
 class LnStructured(BasePruningMethod):
-    """mask = 0 in the `amount` slices along `dim` of the least n-norm: a number of them, or a
-    fraction.
+    """mask = 0 in the `amount` slices along `dim` of the least n-norm: a number of them, or a fraction.
 
-    >>> rushlight.nn.utils.prune.LnStructured(amount=1, n=2, dim=0).prune(rushlight.tensor([[3.,
-    ...     4.], [1., 2.]]))
+    >>> rushlight.nn.utils.prune.LnStructured(amount=1, n=2, dim=0).prune(rushlight.tensor([[3., 4.], [1., 2.]]))
     tensor([[3., 4.],
             [0., 0.]])
     """
@@ -302,8 +255,7 @@ class LnStructured(BasePruningMethod):
 class CustomFromMask(BasePruningMethod):
     """mask = the given mask. ValueError for another shape.
 
-    >>> rushlight.nn.utils.prune.CustomFromMask(rushlight.tensor([1.,
-    ...     0.])).prune(rushlight.tensor([3., 4.]))
+    >>> rushlight.nn.utils.prune.CustomFromMask(rushlight.tensor([1., 0.])).prune(rushlight.tensor([3., 4.]))
     tensor([3., 0.])
     """
 
@@ -315,10 +267,7 @@ class CustomFromMask(BasePruningMethod):
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         if self.mask.shape != default_mask.shape:
             raise ValueError(
-                explain(
-                    f"the mask has shape {tuple(self.mask.shape)}, the tensor "
-                    f"{tuple(default_mask.shape)}"
-                )
+                explain(f"the mask has shape {tuple(self.mask.shape)}, the tensor {tuple(default_mask.shape)}")
             )
         return e.mul(default_mask, self.mask.to(default_mask.dtype))
 
@@ -334,10 +283,7 @@ def check_amount(amount: Any) -> None:
         raise TypeError(explain(f"Invalid type for amount: {amount}. Must be int or float."))
     if amount < 0 or (isinstance(amount, float) and amount > 1.0):
         raise ValueError(
-            explain(
-                f"amount={amount} should either be a float in the range [0, 1] or a non-negative "
-                "integer"
-            )
+            explain(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
         )
 
 
@@ -346,26 +292,19 @@ def count(amount: float, size: int) -> int:
     if isinstance(amount, int):
         if amount > size:
             raise ValueError(
-                explain(
-                    f"amount={amount} should be smaller than the number of parameters to "
-                    f"prune={size}"
-                )
+                explain(f"amount={amount} should be smaller than the number of parameters to prune={size}")
             )
         return amount
     return round(amount * size)
 
 
 def slices_of(t: Tensor, dim: int) -> int:
-    """How many slices there are along `dim`. ValueError for a vector, IndexError for an invalid
-    dimension.
-    """
+    """How many slices there are along `dim`. ValueError for a vector, IndexError for an invalid dimension."""
     if t._array.ndim < 2:
         raise ValueError(
             explain(
-                "Structured pruning can only be applied to multidimensional tensors. Found "
-                "tensor of "
-                "shape "
-                f"{t.shape} with {t._array.ndim} dims"
+                f"Structured pruning can only be applied to multidimensional tensors. Found tensor of shape {t.shape} "
+                f"with {t._array.ndim} dims"
             )
         )
     if not -t._array.ndim <= dim < t._array.ndim:
@@ -407,11 +346,9 @@ def identity(module: Module, name: str) -> Module:
 
 
 def random_unstructured(module: Module, name: str, amount: float) -> Module:
-    """weight = weight_orig * mask, 0 at elements chosen at random: a number of them, or a fraction.
-    Returns the module.
+    """weight = weight_orig * mask, 0 at elements chosen at random: a number of them, or a fraction. Returns the module.
 
-    >>> m = rushlight.nn.utils.prune.random_unstructured(rushlight.nn.Linear(4, 1), "weight",
-    ...     amount=0.5)
+    >>> m = rushlight.nn.utils.prune.random_unstructured(rushlight.nn.Linear(4, 1), "weight", amount=0.5)
     >>> m.weight_mask.sum()
     tensor(2.)
     """
@@ -419,14 +356,11 @@ def random_unstructured(module: Module, name: str, amount: float) -> Module:
     return module
 
 
-def l1_unstructured(
-    module: Module, name: str, amount: float, importance_scores: Tensor | None = None
-) -> Module:
-    """weight = weight_orig * mask, 0 at the elements of least size or score: a number, or a
-    fraction. Returns the module.
+def l1_unstructured(module: Module, name: str, amount: float, importance_scores: Tensor | None = None) -> Module:
+    """weight = weight_orig * mask, 0 at the elements of least size or score: a number, or a fraction. Returns the
+    module.
 
-    >>> m = rushlight.nn.utils.prune.l1_unstructured(rushlight.nn.Linear(4, 1), "weight",
-    ...     amount=0.5)
+    >>> m = rushlight.nn.utils.prune.l1_unstructured(rushlight.nn.Linear(4, 1), "weight", amount=0.5)
     >>> int((m.weight == 0).sum()), list(m.state_dict())
     (2, ['bias', 'weight_orig', 'weight_mask'])
     """
@@ -435,11 +369,10 @@ def l1_unstructured(
 
 
 def random_structured(module: Module, name: str, amount: float, dim: int) -> Module:
-    """weight = weight_orig * mask, 0 in slices along `dim` chosen at random: a number, or a
-    fraction. Returns the module.
+    """weight = weight_orig * mask, 0 in slices along `dim` chosen at random: a number, or a fraction. Returns the
+    module.
 
-    >>> m = rushlight.nn.utils.prune.random_structured(rushlight.nn.Linear(4, 3), "weight",
-    ...     amount=1, dim=0)
+    >>> m = rushlight.nn.utils.prune.random_structured(rushlight.nn.Linear(4, 3), "weight", amount=1, dim=0)
     >>> m.weight_mask.sum()  # 2 of 3 rows
     tensor(8.)
     """
@@ -448,15 +381,10 @@ def random_structured(module: Module, name: str, amount: float, dim: int) -> Mod
 
 
 def ln_structured(
-    module: Module,
-    name: str,
-    amount: float,
-    n: Any,
-    dim: int,
-    importance_scores: Tensor | None = None,
+    module: Module, name: str, amount: float, n: Any, dim: int, importance_scores: Tensor | None = None
 ) -> Module:
-    """weight = weight_orig * mask, 0 in the slices along `dim` of least n-norm: a number, or a
-    fraction. Returns the module.
+    """weight = weight_orig * mask, 0 in the slices along `dim` of least n-norm: a number, or a fraction. Returns the
+    module.
 
     >>> m = rushlight.nn.Linear(2, 2)
     >>> m.weight.data = rushlight.tensor([[3., 4.], [1., 2.]])
@@ -471,8 +399,7 @@ def ln_structured(
 def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
     """weight = weight_orig * mask. Returns the module.
 
-    >>> m = rushlight.nn.utils.prune.custom_from_mask(rushlight.nn.Linear(2, 1), "weight",
-    ...     rushlight.tensor([[1., 0.]]))
+    >>> m = rushlight.nn.utils.prune.custom_from_mask(rushlight.nn.Linear(2, 1), "weight", rushlight.tensor([[1., 0.]]))
     >>> m.weight == 0
     tensor([[False,  True]])
     """
@@ -486,11 +413,10 @@ def global_unstructured(
     importance_scores: dict | None = None,
     **kwargs: Any,
 ) -> None:
-    """weight_i = weight_i_orig * mask_i: elements of several parameters are removed as if they were
-    one tensor.
+    """weight_i = weight_i_orig * mask_i: elements of several parameters are removed as if they were one tensor.
 
-    `parameters`: (module, name) pairs. `importance_scores`: {(module, name): tensor} for some of
-    them. TypeError for other arguments, or a structured method.
+    `parameters`: (module, name) pairs. `importance_scores`: {(module, name): tensor} for some of them. TypeError for
+    other arguments, or a structured method.
 
     >>> prune, a, b = rushlight.nn.utils.prune, rushlight.nn.Linear(2, 1), rushlight.nn.Linear(2, 1)
     >>> a.weight.data, b.weight.data = rushlight.tensor([[1., 4.]]), rushlight.tensor([[2., 3.]])
@@ -516,9 +442,7 @@ def global_unstructured(
     method = pruning_method(**kwargs)
     method._tensor_name = ""
     container = PruningContainer(method)
-    final = container.compute_mask(
-        cat([reshape(v, (-1,)) for v in values]), cat([reshape(k, (-1,)) for k in masks])
-    )
+    final = container.compute_mask(cat([reshape(v, (-1,)) for v in values]), cat([reshape(k, (-1,)) for k in masks]))
     start = 0
     for (module, name), value in zip(pairs, values):
         size = value.numel()
@@ -527,8 +451,7 @@ def global_unstructured(
 
 
 def remove(module: Module, name: str) -> Module:
-    """weight = weight_orig * weight_mask, an ordinary parameter again, whose zeros stay. Returns
-    the module.
+    """weight = weight_orig * weight_mask, an ordinary parameter again, whose zeros stay. Returns the module.
 
     ValueError if it is not pruned.
 
@@ -540,10 +463,7 @@ def remove(module: Module, name: str) -> Module:
     found = hook_of(module, name)
     if found is None:
         raise ValueError(
-            explain(
-                f"Parameter '{name}' of module {module} has to be pruned before pruning can be "
-                "removed"
-            )
+            explain(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
         )
     key, hook = found
     hook.remove(module)
@@ -558,8 +478,4 @@ def is_pruned(module: Module) -> bool:
     >>> prune.is_pruned(m), prune.is_pruned(prune.identity(m, "bias"))
     (False, True)
     """
-    return any(
-        isinstance(hook, BasePruningMethod)
-        for m in module.modules()
-        for hook in m._forward_pre_hooks.values()
-    )
+    return any(isinstance(hook, BasePruningMethod) for m in module.modules() for hook in m._forward_pre_hooks.values())

@@ -1,8 +1,8 @@
 """Sequences of different lengths: padded to one length, or packed without padding.
 
-Packed data hold step 0 of all sequences, then step 1 of the sequences that have one, and so on; the
-longest sequence comes first. `batch_sizes`: the number of rows of each step. So a recurrent layer
-computes each row once, and no padding.
+Packed data hold step 0 of all sequences, then step 1 of the sequences that have one, and so on; the longest sequence
+comes first. `batch_sizes`: the number of rows of each step. So a recurrent layer computes each row once, and no
+padding.
 """
 
 from __future__ import annotations
@@ -23,15 +23,9 @@ from rushlight.ops.shape.views import cat, reshape, transpose
 from rushlight.ops.tensor.casts import clone
 
 __all__ = [
-    "PackedSequence",
-    "invert_permutation",
-    "pack_padded_sequence",
-    "pack_sequence",
-    "pad_packed_sequence",
-    "pad_sequence",
-    "unpack_sequence",
-    "unpad_sequence",
-]
+    "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
+    "pad_sequence", "unpack_sequence", "unpad_sequence",
+]  # fmt: skip
 
 
 class _Parts(NamedTuple):
@@ -42,14 +36,11 @@ class _Parts(NamedTuple):
 
 
 class PackedSequence(_Parts):
-    """`data` (rows, *), `batch_sizes` (steps,), and the order of the sequences before sorting, or
-    None.
+    """`data` (rows, *), `batch_sizes` (steps,), and the order of the sequences before sorting, or None.
 
-    Made by `pack_padded_sequence` and `pack_sequence`; all recurrent modules accept and return
-    packed sequences.
+    Made by `pack_padded_sequence` and `pack_sequence`; all recurrent modules accept and return packed sequences.
 
-    >>> rushlight.nn.utils.rnn.pack_sequence([rushlight.tensor([1, 2, 3]),
-    ...     rushlight.tensor([4])]).data
+    >>> rushlight.nn.utils.rnn.pack_sequence([rushlight.tensor([1, 2, 3]), rushlight.tensor([4])]).data
     tensor([1, 4, 2, 3])
     """
 
@@ -143,21 +134,15 @@ def of(array: ndarray) -> Tensor:
 
 
 def pack_padded_sequence(
-    input: Tensor,
-    lengths: Tensor | Sequence[int],
-    batch_first: bool = False,
-    enforce_sorted: bool = True,
+    input: Tensor, lengths: Tensor | Sequence[int], batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
-    """The first lengths[b] steps of each sequence, without padding: input (T, B, *), or (B, T, *)
-    if `batch_first`.
+    """The first lengths[b] steps of each sequence, without padding: input (T, B, *), or (B, T, *) if `batch_first`.
 
-    With `enforce_sorted` the lengths must not increase; else the sequences are sorted, and put back
-    in order on unpacking. RuntimeError for lengths that are not sorted, not positive, longer than T
-    or not B in number.
+    With `enforce_sorted` the lengths must not increase; else the sequences are sorted, and put back in order on
+    unpacking. RuntimeError for lengths that are not sorted, not positive, longer than T or not B in number.
 
     >>> x = rushlight.tensor([[1, 2, 0], [3, 0, 0], [4, 5, 6]])
-    >>> packed = rushlight.nn.utils.rnn.pack_padded_sequence(x, [2, 1, 3], batch_first=True,
-    ...     enforce_sorted=False)
+    >>> packed = rushlight.nn.utils.rnn.pack_padded_sequence(x, [2, 1, 3], batch_first=True, enforce_sorted=False)
     >>> packed.data, packed.batch_sizes
     (tensor([4, 1, 3, 5, 2, 6]), tensor([3, 2, 1]))
     """
@@ -170,9 +155,7 @@ def pack_padded_sequence(
     row = row if order is None else order[row]
     places = row * steps + step if batch_first else step * batch + row
     flat = reshape(input, (steps * batch, *input._array.shape[2:]))
-    return PackedSequence(
-        index_select(flat, 0, of(places)), of(_batch_sizes(n)), None if order is None else of(order)
-    )
+    return PackedSequence(index_select(flat, 0, of(places)), of(_batch_sizes(n)), None if order is None else of(order))
 
 
 def _check_lengths(n: ndarray, input: Tensor, batch_first: bool) -> None:
@@ -180,19 +163,15 @@ def _check_lengths(n: ndarray, input: Tensor, batch_first: bool) -> None:
     shape = input._array.shape
     if n.ndim != 1:
         raise RuntimeError(
-            explain(
-                f"'lengths' argument should be a 1D CPU int64 tensor, but got {n.ndim}D cpu "
-                "Long tensor"
-            )
+            explain(f"'lengths' argument should be a 1D CPU int64 tensor, but got {n.ndim}D cpu Long tensor")
         )
     if input._array.size == 0:
         raise RuntimeError(explain("Cannot pack empty tensors."))
     if len(shape) < 2:
         raise IndexError(
             explain(
-                "Dimension out of range (expected to be in range of [-1, 0], but got 1): "
-                "pack_padded_sequence "
-                f"takes (steps, batch, *), not {len(shape)}D"
+                "Dimension out of range (expected to be in range of [-1, 0], but got 1): pack_padded_sequence takes "
+                f"(steps, batch, *), not {len(shape)}D"
             )
         )
     if len(n) != shape[1 - batch_first]:
@@ -205,26 +184,19 @@ def _check_lengths(n: ndarray, input: Tensor, batch_first: bool) -> None:
     if np.any(n[1:] > n[:-1]):
         raise RuntimeError(
             explain(
-                "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. "
-                "You can "
-                "pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to "
-                "sidestep "
-                "this "
-                "requirement if you do not need ONNX exportability."
+                "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
+                "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if "
+                "you do not need ONNX exportability."
             )
         )
     if n[-1] <= 0:
         raise RuntimeError(
-            explain(
-                "Length of all samples has to be greater than 0, but found an element in 'lengths' "
-                "that is <= 0"
-            )
+            explain("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
         )
     if n[0] > shape[batch_first]:
         raise RuntimeError(
             explain(
-                f"pack_padded_sequence: a length is {n[0]}, but the input has "
-                f"{shape[batch_first]} steps",
+                f"pack_padded_sequence: a length is {n[0]}, but the input has {shape[batch_first]} steps",
                 "is it batch_first=True?",
                 input=tuple(shape),
             )
@@ -243,18 +215,14 @@ def _places(lengths: ndarray) -> tuple[ndarray, ndarray]:
 
 
 def pad_packed_sequence(
-    sequence: PackedSequence,
-    batch_first: bool = False,
-    padding_value: float = 0.0,
-    total_length: int | None = None,
+    sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
 ) -> tuple[Tensor, Tensor]:
     """(padded, lengths) from packed data, in the order in which the sequences were packed.
 
-    Padded is (T, B, *), or (B, T, *) if `batch_first`; T is the longest length or `total_length`.
-    ValueError if that is too short.
+    Padded is (T, B, *), or (B, T, *) if `batch_first`; T is the longest length or `total_length`. ValueError if that is
+    too short.
 
-    >>> packed = rushlight.nn.utils.rnn.pack_sequence([rushlight.tensor([1, 2, 3]),
-    ...     rushlight.tensor([4])])
+    >>> packed = rushlight.nn.utils.rnn.pack_sequence([rushlight.tensor([1, 2, 3]), rushlight.tensor([4])])
     >>> rushlight.nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
     (tensor([[1, 2, 3],
             [4, 0, 0]]), tensor([3, 1]))
@@ -264,8 +232,7 @@ def pad_packed_sequence(
     if total_length is not None and total_length < longest:
         raise ValueError(
             explain(
-                "Expected total_length to be at least the length of the longest sequence in input, "
-                "but got "
+                "Expected total_length to be at least the length of the longest sequence in input, but got "
                 f"total_length={total_length} and max sequence length being {longest}"
             )
         )
@@ -287,52 +254,38 @@ def _spread(rows: Tensor, places: ndarray, shape: tuple[int, int], padding_value
     """Rows (n, *) put at flat places of (*shape, *), padding elsewhere."""
     rest = rows._array.shape[1:]
     dtype = rows._array.dtype
-    blank = of(
-        np.full((shape[0] * shape[1], *rest), np.asarray(padding_value).astype(dtype), dtype)
-    )
+    blank = of(np.full((shape[0] * shape[1], *rest), np.asarray(padding_value).astype(dtype), dtype))
     return reshape(index_copy(blank, 0, of(places), rows), (*shape, *rest))
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     """The sequences, (length, *) each, that `pack_sequence` packed.
 
-    >>> packed = rushlight.nn.utils.rnn.pack_sequence([rushlight.tensor([1, 2, 3]),
-    ...     rushlight.tensor([4])])
+    >>> packed = rushlight.nn.utils.rnn.pack_sequence([rushlight.tensor([1, 2, 3]), rushlight.tensor([4])])
     >>> rushlight.nn.utils.rnn.unpack_sequence(packed)
     [tensor([1, 2, 3]), tensor([4])]
     """
-    return unpad_sequence(
-        *pad_packed_sequence(packed_sequences, batch_first=True), batch_first=True
-    )
+    return unpad_sequence(*pad_packed_sequence(packed_sequences, batch_first=True), batch_first=True)
 
 
 # -- lists of sequences <-> padded and packed ------------------------------------------------------
 
 
 def pad_sequence(
-    sequences: Any,
-    batch_first: bool = False,
-    padding_value: float = 0.0,
-    padding_side: str = "right",
+    sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:
-    """Sequences (length, *) side by side: (T, B, *), or (B, T, *) if `batch_first`, of the first
-    one's dtype.
+    """Sequences (length, *) side by side: (T, B, *), or (B, T, *) if `batch_first`, of the first one's dtype.
 
-    Shorter sequences are filled with `padding_value` at the end, or at the begin with
-    `padding_side="left"`. RuntimeError for no sequences, and for shapes that differ in more than
-    the length.
+    Shorter sequences are filled with `padding_value` at the end, or at the begin with `padding_side="left"`.
+    RuntimeError for no sequences, and for shapes that differ in more than the length.
 
-    >>> rushlight.nn.utils.rnn.pad_sequence([rushlight.tensor([1, 2]), rushlight.tensor([3])],
-    ...     batch_first=True)
+    >>> rushlight.nn.utils.rnn.pad_sequence([rushlight.tensor([1, 2]), rushlight.tensor([3])], batch_first=True)
     tensor([[1, 2],
             [3, 0]])
     """
     if not isinstance(sequences, Iterable):
         raise RuntimeError(
-            explain(
-                "pad_sequence: Expected iterable for input sequences, but got arg of type: "
-                f"{type(sequences)}"
-            )
+            explain(f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}")
         )
     given = list(sequences)
     _check_sequences(given, padding_side)
@@ -353,28 +306,23 @@ def _check_sequences(given: list[Tensor], padding_side: str) -> None:
     if not given:
         raise RuntimeError(explain("received an empty list of sequences"))
     if padding_side not in ("left", "right"):
-        raise RuntimeError(
-            explain(f"Expected padding_side to be one of left or right, but got {padding_side}.")
-        )
+        raise RuntimeError(explain(f"Expected padding_side to be one of left or right, but got {padding_side}."))
     rest = given[0]._array.shape[1:]
     for t in given:
         if t._array.ndim == 0 or t._array.shape[1:] != rest:
             raise RuntimeError(
                 explain(
-                    f"pad_sequence: sequences have shapes {tuple(given[0].shape)} and "
-                    f"{tuple(t.shape)}: The size of tensor a must match the size of tensor b",
+                    f"pad_sequence: sequences have shapes {tuple(given[0].shape)} and {tuple(t.shape)}: The size of "
+                    "tensor a must match the size of tensor b",
                     "sequences may differ only in the first dimension, the length",
                 )
             )
 
 
-def unpad_sequence(
-    padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False
-) -> list[Tensor]:
+def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
     """The first lengths[b] steps of each sequence, from (T, B, *), or (B, T, *) if `batch_first`.
 
-    >>> rushlight.nn.utils.rnn.unpad_sequence(rushlight.tensor([[1, 2], [3, 0]]),
-    ...     rushlight.tensor([2, 1]), True)
+    >>> rushlight.nn.utils.rnn.unpad_sequence(rushlight.tensor([[1, 2], [3, 0]]), rushlight.tensor([2, 1]), True)
     [tensor([1, 2]), tensor([3])]
     """
     n = lengths.tolist()
@@ -382,8 +330,7 @@ def unpad_sequence(
     if len(n) != len(found):
         raise ValueError(
             explain(
-                f"unpad_sequence: {len(found)} sequences, but {len(n)} lengths: zip() argument "
-                "2 is "
+                f"unpad_sequence: {len(found)} sequences, but {len(n)} lengths: zip() argument 2 is "
                 f"{'longer' if len(n) > len(found) else 'shorter'} than argument 1"
             )
         )
@@ -393,8 +340,7 @@ def unpad_sequence(
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
     """Sequences (length, *) without padding; `enforce_sorted`: the lengths must not grow.
 
-    >>> rushlight.nn.utils.rnn.pack_sequence([rushlight.tensor([1, 2, 3]), rushlight.tensor([4,
-    ...     5])]).batch_sizes
+    >>> rushlight.nn.utils.rnn.pack_sequence([rushlight.tensor([1, 2, 3]), rushlight.tensor([4, 5])]).batch_sizes
     tensor([2, 2, 1])
     """
     return pack_padded_sequence(

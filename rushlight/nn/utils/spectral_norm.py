@@ -18,16 +18,12 @@ from rushlight.ops.math import elementwise as e
 class SpectralNorm:
     """The hook that divides the weight by its largest singular value before each forward.
 
-    The singular vectors are buffers. Each forward in training improves them by `n_power_iterations`
-    steps."""
+    The singular vectors are buffers. Each forward in training improves them by `n_power_iterations` steps."""
 
     def __init__(self, name: str, n_power_iterations: int, dim: int, eps: float):
         if n_power_iterations <= 0:
             raise ValueError(
-                explain(
-                    "Expected n_power_iterations to be positive, but got "
-                    f"n_power_iterations={n_power_iterations}"
-                )
+                explain(f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}")
             )
         self.name, self.n_power_iterations, self.dim, self.eps = name, n_power_iterations, dim, eps
 
@@ -41,7 +37,7 @@ class SpectralNorm:
                     v.copy_(unit(matmul(matrix.T, u), self.eps))
                     u.copy_(unit(matmul(matrix, v), self.eps))
             # the next forward writes to the buffers, perhaps before backward
-            u, v = (u.clone(), v.clone())
+            u, v = u.clone(), v.clone()
         return e.div(weight, largest_singular(matrix, u, v))
 
     def __call__(self, module: Module, inputs: Any) -> None:
@@ -49,16 +45,11 @@ class SpectralNorm:
 
 
 def spectral_norm(
-    module: Module,
-    name: str = "weight",
-    n_power_iterations: int = 1,
-    eps: float = 1e-12,
-    dim: int | None = None,
+    module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Module:
-    """weight / its largest singular value, the weight seen as a matrix with `dim` as rows (1 for
-    ConvTranspose, else 0). The weight itself becomes `weight_orig`, the singular vectors buffers
-    `weight_u` and `weight_v`. Returns the module. RuntimeError if the weight already has a spectral
-    norm. `parametrizations.spectral_norm` is the newer form.
+    """weight / its largest singular value, the weight seen as a matrix with `dim` as rows (1 for ConvTranspose, else
+    0). The weight itself becomes `weight_orig`, the singular vectors buffers `weight_u` and `weight_v`. Returns the
+    module. RuntimeError if the weight already has a spectral norm. `parametrizations.spectral_norm` is the newer form.
 
     T. Miyato et al., Spectral Normalization, https://arxiv.org/abs/1802.05957
 
@@ -67,9 +58,7 @@ def spectral_norm(
     ['bias', 'weight_orig', 'weight_u', 'weight_v']
     """
     if find_hook(module, SpectralNorm, name)[1] is not None:
-        raise RuntimeError(
-            explain(f"Cannot register two spectral_norm hooks on the same parameter {name}")
-        )
+        raise RuntimeError(explain(f"Cannot register two spectral_norm hooks on the same parameter {name}"))
     weight = module._parameters.get(name)
     if weight is None:
         raise ValueError(explain(f"`SpectralNorm` cannot be applied as parameter `{name}` is None"))
@@ -104,8 +93,7 @@ def rows_of(module: Module) -> int:
 
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
-    """Replace spectral norm by an ordinary parameter of the present value. Returns the module.
-    ValueError without one.
+    """Replace spectral norm by an ordinary parameter of the present value. Returns the module. ValueError without one.
 
     >>> m = rushlight.nn.utils.spectral_norm(rushlight.nn.Linear(2, 3))
     >>> [name for name, _ in rushlight.nn.utils.remove_spectral_norm(m).named_parameters()]

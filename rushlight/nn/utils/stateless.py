@@ -24,14 +24,12 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """`module(*args, **kwargs)` with other tensors for its parameters and buffers, by their dotted
-    names.
+    """`module(*args, **kwargs)` with other tensors for its parameters and buffers, by their dotted names.
 
-    The module is unchanged afterwards, except for in-place writes of forward to tensors that were
-    not replaced. Gradients go to the given tensors. A tuple of dicts: all of them. `tie_weights`: a
-    tensor with several names is replaced under all of them. `strict`: RuntimeError for names that
-    are missing or unknown. ValueError unless a dict is given, and for a tied tensor with two
-    values; TypeError unless the values are tensors.
+    The module is unchanged afterwards, except for in-place writes of forward to tensors that were not replaced.
+    Gradients go to the given tensors. A tuple of dicts: all of them. `tie_weights`: a tensor with several names is
+    replaced under all of them. `strict`: RuntimeError for names that are missing or unknown. ValueError unless a dict
+    is given, and for a tied tensor with two values; TypeError unless the values are tensors.
 
     >>> m = rushlight.nn.Linear(2, 1)
     >>> state = {"weight": rushlight.ones(1, 2), "bias": rushlight.zeros(1)}
@@ -45,31 +43,22 @@ def functional_call(
 
 
 def merged(state: Any) -> dict[str, Tensor]:
-    """One dict, from one or several. ValueError for a name in two dicts, TypeError for another
-    type.
-    """
+    """One dict, from one or several. ValueError for a name in two dicts, TypeError for another type."""
     if isinstance(state, Mapping):
         return state  # type: ignore[return-value]  # the same dict: buffers that forward replaces are written back to it
     if not isinstance(state, (tuple, list)):
         raise ValueError(
             explain(
-                "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, "
-                "but got "
-                f"{type(state)}"
+                f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {type(state)}"
             )
         )
     if not all(isinstance(one, Mapping) for one in state):
-        raise ValueError(
-            explain("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
-        )
+        raise ValueError(explain("Expected all elements of parameter_and_buffer_dicts to be dictionaries"))
     names = [name for one in state for name in one]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(
-            explain(
-                f"{twice} appeared in multiple dictionaries; behavior of functional call is "
-                "ambiguous"
-            )
+            explain(f"{twice} appeared in multiple dictionaries; behavior of functional call is ambiguous")
         )
     return {name: t for one in state for name, t in one.items()}
 
@@ -114,9 +103,7 @@ def replaced(
 
 
 def homes_of(module: Module) -> dict[str, tuple[dict, str]]:
-    """Dotted name of each parameter and buffer -> (the dict that holds the tensor, the key
-    there).
-    """
+    """Dotted name of each parameter and buffer -> (the dict that holds the tensor, the key there)."""
     return {
         f"{prefix}.{name}" if prefix else name: (owner.__dict__[kind], name)
         for prefix, owner in modules_of(module)
@@ -125,11 +112,8 @@ def homes_of(module: Module) -> dict[str, tuple[dict, str]]:
     }
 
 
-def modules_of(
-    module: Module, prefix: str = "", above: tuple[Module, ...] = ()
-) -> Iterator[tuple[str, Module]]:
-    """(name, module) for all of them under all their names, but for the endless ones of a module
-    inside itself."""
+def modules_of(module: Module, prefix: str = "", above: tuple[Module, ...] = ()) -> Iterator[tuple[str, Module]]:
+    """(name, module) for all of them under all their names, but for the endless ones of a module inside itself."""
     yield prefix, module
     above = (*above, module)
     for name, child in module._modules.items():
@@ -137,11 +121,8 @@ def modules_of(
             yield from modules_of(child, f"{prefix}.{name}" if prefix else name, above)
 
 
-def check_names(
-    module: Module, homes: dict[str, tuple[dict, str]], state: dict[str, Tensor], strict: bool
-) -> None:
-    """TypeError for a value that is not a tensor, AttributeError for an unknown submodule, and the
-    errors of `strict`.
+def check_names(module: Module, homes: dict[str, tuple[dict, str]], state: dict[str, Tensor], strict: bool) -> None:
+    """TypeError for a value that is not a tensor, AttributeError for an unknown submodule, and the errors of `strict`.
 
     A name that the module lacks becomes an attribute of the module during the call.
     """
@@ -149,9 +130,7 @@ def check_names(
         if value is not None and not isinstance(value, Tensor):
             raise TypeError(explain(f"{value} is not an instance of torch.Tensor"))
     unknown = [name for name in state if name not in homes]
-    lacking = [
-        name for name, (kept, key) in homes.items() if name not in state and kept[key] is not None
-    ]
+    lacking = [name for name, (kept, key) in homes.items() if name not in state and kept[key] is not None]
     if strict and (unknown or lacking):
         words = [
             f"{what} key(s): {', '.join(map(repr, names))}."
@@ -159,16 +138,13 @@ def check_names(
             if names
         ]
         raise RuntimeError(
-            explain(
-                f"Error(s) in reparametrizing for {type(module).__name__}:\n\t" + "\n\t".join(words)
-            )
+            explain(f"Error(s) in reparametrizing for {type(module).__name__}:\n\t" + "\n\t".join(words))
         )
     homes.update((full, home_of(module, full, state[full])) for full in unknown)
 
 
 def home_of(module: Module, full: str, value: Any) -> tuple[dict, str]:
-    """Where a value under another name goes: to a parameter or buffer reached in a circle, or a new
-    attribute."""
+    """Where a value under another name goes: to a parameter or buffer reached in a circle, or a new attribute."""
     prefix, _, name = full.rpartition(".")
     owner = module.get_submodule(prefix).__dict__
     for kind in ("_parameters", "_buffers"):
@@ -191,10 +167,8 @@ def tied(homes: dict[str, tuple[dict, str]], state: dict[str, Tensor]) -> dict[s
         if len({id(state[name]) for name in given}) > 1:
             raise ValueError(
                 explain(
-                    f"functional_call got multiple values for keys {sorted(group)}, which are "
-                    "tied. "
-                    "Consider "
-                    "using tie_weights=False"
+                    f"functional_call got multiple values for keys {sorted(group)}, which are tied. Consider using "
+                    "tie_weights=False"
                 )
             )
         if given:
@@ -205,11 +179,10 @@ def tied(homes: dict[str, tuple[dict, str]], state: dict[str, Tensor]) -> dict[s
 def stack_module_state(models: Any) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """(parameters, buffers) of several modules of one class, each name's stacked: (models, *shape).
 
-    The stacked tensors are leaves, and require gradients if the modules' tensors do. RuntimeError
-    for no modules, for different classes, and if only some modules are in training.
+    The stacked tensors are leaves, and require gradients if the modules' tensors do. RuntimeError for no modules, for
+    different classes, and if only some modules are in training.
 
-    >>> params, buffers = rushlight.nn.utils.stateless.stack_module_state([rushlight.nn.Linear(2,
-    ...     3) for _ in range(5)])
+    >>> params, buffers = rushlight.nn.utils.stateless.stack_module_state([rushlight.nn.Linear(2, 3) for _ in range(5)])
     >>> params["weight"].shape
     torch.Size([5, 3, 2])
     """
@@ -217,13 +190,9 @@ def stack_module_state(models: Any) -> tuple[dict[str, Tensor], dict[str, Tensor
     if not models:
         raise RuntimeError(explain("stack_module_state: Expected at least one model, got 0."))
     if len({m.training for m in models}) > 1:
-        raise RuntimeError(
-            explain("stack_module_state: Expected all models to have the same training/eval mode.")
-        )
+        raise RuntimeError(explain("stack_module_state: Expected all models to have the same training/eval mode."))
     if len({type(m) for m in models}) > 1:
-        raise RuntimeError(
-            explain("stack_module_state: Expected all models to be of the same class.")
-        )
+        raise RuntimeError(explain("stack_module_state: Expected all models to be of the same class."))
     parameters = [dict(m.named_parameters()) for m in models]
     buffers = [dict(m.named_buffers()) for m in models]
     return stacked(parameters), stacked(buffers)
@@ -235,8 +204,6 @@ def stacked(states: list[dict[str, Any]]) -> dict[str, Tensor]:
     for name in states[0]:
         tensors = [state[name] for state in states]
         if len({t.requires_grad for t in tensors}) > 1:
-            raise RuntimeError(
-                explain(f"Expected {name} from each model to have the same .requires_grad")
-            )
+            raise RuntimeError(explain(f"Expected {name} from each model to have the same .requires_grad"))
         made[name] = stack([t.detach() for t in tensors]).requires_grad_(tensors[0].requires_grad)
     return made

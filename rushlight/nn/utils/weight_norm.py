@@ -21,9 +21,7 @@ class WeightNorm:
 
     def compute_weight(self, module: Module) -> Tensor:
         """The weight, from the module's g and v."""
-        return with_norm(
-            getattr(module, self.name + "_v"), getattr(module, self.name + "_g"), self.dim
-        )
+        return with_norm(getattr(module, self.name + "_v"), getattr(module, self.name + "_g"), self.dim)
 
     def __call__(self, module: Module, inputs: Any) -> None:
         setattr(module, self.name, self.compute_weight(module))
@@ -33,9 +31,9 @@ shown_names.IN_FILES[WeightNorm] = "torch.nn.utils.weight_norm", "WeightNorm"
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """weight = g v / |v|: length and direction of each slice along `dim` (None: of the whole) as
-    the parameters `weight_g` and `weight_v`. Returns the module. RuntimeError if the weight already
-    has a weight norm. `parametrizations.weight_norm` is the newer form.
+    """weight = g v / |v|: length and direction of each slice along `dim` (None: of the whole) as the parameters
+    `weight_g` and `weight_v`. Returns the module. RuntimeError if the weight already has a weight norm.
+    `parametrizations.weight_norm` is the newer form.
 
     T. Salimans, D. Kingma, Weight Normalization, https://arxiv.org/abs/1602.07868
 
@@ -44,15 +42,12 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     ['bias', 'weight_g', 'weight_v']
     """
     warnings.warn(
-        "`torch.nn.utils.weight_norm` is deprecated in favor of "
-        "`torch.nn.utils.parametrizations.weight_norm`.",
+        "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.",
         FutureWarning,
         stacklevel=2,
     )
     if find_hook(module, WeightNorm, name)[1] is not None:
-        raise RuntimeError(
-            explain(f"Cannot register two weight_norm hooks on the same parameter {name}")
-        )
+        raise RuntimeError(explain(f"Cannot register two weight_norm hooks on the same parameter {name}"))
     hook = WeightNorm(name, dim)
     weight = getattr(module, name)
     del module._parameters[name]
@@ -64,8 +59,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
 
 def remove_weight_norm(module: Module, name: str = "weight") -> Module:
-    """Replace weight norm by an ordinary parameter of the present value. Returns the module.
-    ValueError without one.
+    """Replace weight norm by an ordinary parameter of the present value. Returns the module. ValueError without one.
 
     >>> m = rushlight.nn.utils.weight_norm(rushlight.nn.Linear(2, 3))
     >>> [name for name, _ in rushlight.nn.utils.remove_weight_norm(m).named_parameters()]

@@ -13,8 +13,7 @@ TEXTS = {
         example="NAME(rushlight.tensor([[1, 2], [3, 4]]), 1, rushlight.tensor([[0], [1]]))",
     ),
     "scatter": Text(
-        "A copy of `input` with the elements of `src` (or one number) written at `index` along "
-        "`dim`.",
+        "A copy of `input` with the elements of `src` (or one number) written at `index` along `dim`.",
         formula="out = input, but out[index[i][j]][j] = src[i][j] for dim 0, and so on",
         errors=INDEXED,
         example="NAME(rushlight.zeros(3), 0, rushlight.tensor([2, 0]), rushlight.tensor([5., 6.]))",

@@ -1,5 +1,4 @@
-"""gather, scatter and index_add with torch's signatures: numbers for tensors, factors,
-reductions."""
+"""gather, scatter and index_add with torch's signatures: numbers for tensors, factors, reductions."""
 
 from __future__ import annotations
 
@@ -67,20 +66,15 @@ def check_places(input: Tensor, index: Tensor, src: Tensor | None, name: str, di
         beside = "" if src is None else f" and to be no larger size than src {list(src.shape)}"
         raise RuntimeError(
             explain(
-                f"Expected index {list(at)} to be no larger than self {list(x)} apart from "
-                "dimension "
-                f"{dim}{beside}",
+                f"Expected index {list(at)} to be no larger than self {list(x)} apart from dimension {dim}{beside}",
                 op=name,
             )
         )
 
 
 @composite()
-def gather(
-    input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False, out: Tensor | None = None
-) -> Tensor:
-    """out[i][j] = input[index[i][j]][j] for dim 0, input[i][index[i][j]] for dim 1, and so on; as
-    large as the index.
+def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False, out: Tensor | None = None) -> Tensor:
+    """out[i][j] = input[index[i][j]][j] for dim 0, input[i][index[i][j]] for dim 1, and so on; as large as the index.
 
     RuntimeError for an index that is not there, or larger than the input in another dimension.
 
@@ -112,17 +106,12 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
     """
     if index._array.ndim > 1:
         raise IndexError(
-            explain(
-                "index_select(): Index is supposed to be a vector",
-                "flatten() it",
-                shape=list(index.shape),
-            )
+            explain("index_select(): Index is supposed to be a vector", "flatten() it", shape=list(index.shape))
         )
     if not input._array.ndim and index._array.size != 1:
         raise RuntimeError(
             explain(
-                "index_select(): Index to scalar can have only 1 value, got "
-                f"{index._array.size} value(s)",
+                f"index_select(): Index to scalar can have only 1 value, got {index._array.size} value(s)",
                 "unsqueeze(0) makes a vector of it",
             )
         )
@@ -141,11 +130,10 @@ def scatter(
     reduce: str | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """out = input, then out[index[i][j]][j] = src[i][j] for dim 0, and so on; a number is written
-    everywhere.
+    """out = input, then out[index[i][j]][j] = src[i][j] for dim 0, and so on; a number is written everywhere.
 
-    `reduce`: "add" or "multiply" instead. Where an index occurs twice, the last value wins.
-    RuntimeError for shapes or dtypes that do not fit, and for an index out of range.
+    `reduce`: "add" or "multiply" instead. Where an index occurs twice, the last value wins. RuntimeError for shapes or
+    dtypes that do not fit, and for an index out of range.
 
     >>> rushlight.zeros(1, 3).scatter(1, rushlight.tensor([[2]]), 5.)
     tensor([[0., 0., 5.]])
@@ -153,9 +141,8 @@ def scatter(
     given = lined(src, index) if value is None else value
     if reduce is not None and isinstance(given, Tensor):
         warn_once(
-            "The reduce argument of torch.scatter with Tensor src is deprecated and will be "
-            "removed in a future PyTorch release. Use torch.scatter_reduce instead for more "
-            "reduction options."
+            "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future "
+            "PyTorch release. Use torch.scatter_reduce instead for more reduction options."
         )
     if reduce not in (None, "add", "multiply"):
         raise RuntimeError(
@@ -169,32 +156,18 @@ def scatter(
     source = (
         given
         if isinstance(given, Tensor)
-        else created(
-            from_array(np.asarray(checked_number(given, "scatter")).astype(input._array.dtype))
-        )
+        else created(from_array(np.asarray(checked_number(given, "scatter")).astype(input._array.dtype)))
     )
     if reduce is None:
         r = landed(table.scatter, out, input, dim, index, source)
-        return (
-            called(r, f"ScatterBackward{0 if isinstance(given, Tensor) else 1}")
-            if out is None
-            else r
-        )
+        return called(r, f"ScatterBackward{0 if isinstance(given, Tensor) else 1}") if out is None else r
     source = source if isinstance(given, Tensor) else source.expand(index._array.shape)
-    return landed(
-        table.reduce_at,
-        out,
-        input,
-        index,
-        covered(source, index),
-        dim,
-        "sum" if reduce == "add" else "prod",
-    )
+    return landed(table.reduce_at, out, input, index, covered(source, index), dim, "sum" if reduce == "add" else "prod")
 
 
 def landed(op: Callable, out: Tensor | None, input: Tensor, *args: Any) -> Tensor:
-    """The result of an op that writes at positions of the input; written to `out` if given. `out`
-    may be the input, but shares no other memory with it.
+    """The result of an op that writes at positions of the input; written to `out` if given. `out` may be the input, but
+    shares no other memory with it.
     """
     if out is None or out is input:
         return op(input, *args, out=out)
@@ -202,8 +175,8 @@ def landed(op: Callable, out: Tensor | None, input: Tensor, *args: Any) -> Tenso
 
 
 def lined(src: Any, index: Tensor) -> Any:
-    """A tensor of one number as a row of one, where the index is a row; of a row the first, where
-    the index is a number."""
+    """A tensor of one number as a row of one, where the index is a row; of a row the first, where the index is a
+    number."""
     if not isinstance(src, Tensor) or src._array.ndim + index._array.ndim != 1:
         return src
     return src if not src._array.size else src[0] if src._array.ndim else src.reshape(1)
@@ -217,15 +190,12 @@ def covered(src: Tensor, index: Tensor) -> Tensor:
 
 
 @composite()
-def scatter_add(
-    input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Tensor | None = None
-) -> Tensor:
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
     """out = input, then out[index[i][j]][j] += src[i][j] for dim 0, and so on.
 
     RuntimeError for shapes or dtypes that do not fit, and for an index out of range.
 
-    >>> rushlight.zeros(3).scatter_add(0, rushlight.tensor([0, 0, 2]), rushlight.tensor([1., 2.,
-    ...     3.]))
+    >>> rushlight.zeros(3).scatter_add(0, rushlight.tensor([0, 0, 2]), rushlight.tensor([1., 2., 3.]))
     tensor([3., 0., 3.])
     """
     src = lined(src, index)
@@ -238,17 +208,13 @@ def check_slices(input: Tensor, dim: int, index: Tensor, source: Tensor, name: s
     x, y = input._array.shape, source._array.shape
     if index._array.ndim > 1:
         raise IndexError(
-            explain(
-                f"{name}(): Index should have dimension 1 or 0 (got {index._array.ndim})",
-                "flatten() it",
-            )
+            explain(f"{name}(): Index should have dimension 1 or 0 (got {index._array.ndim})", "flatten() it")
         )
     if source._array.dtype != input._array.dtype:
         raise RuntimeError(
             explain(
-                f"{name}(): self ({input.dtype.scalar_type}) and source "
-                f"({source.dtype.scalar_type}) "
-                "must have the same scalar type",
+                f"{name}(): self ({input.dtype.scalar_type}) and source ({source.dtype.scalar_type}) must have the "
+                "same scalar type",
                 "convert with .to(dtype)",
             )
         )
@@ -259,31 +225,21 @@ def check_slices(input: Tensor, dim: int, index: Tensor, source: Tensor, name: s
     if ranks or x[:dim] + x[dim + 1 :] != y[:dim] + y[dim + 1 :]:
         raise (kind if ranks else RuntimeError)(
             explain(
-                "source tensor shape must match self tensor shape, excluding the specified "
-                "dimension. Got self.shape = "
-                f"{list(x)} source.shape = {list(y)}",
+                "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape "
+                f"= {list(x)} source.shape = {list(y)}",
                 op=name,
             )
         )
     n = y[dim] if dim < len(y) else 1
     if n != index._array.size:
         raise kind(
-            explain(
-                f"{name}(): Number of indices ({index._array.size}) should be equal to "
-                f"source.size(dim) ({n})"
-            )
+            explain(f"{name}(): Number of indices ({index._array.size}) should be equal to source.size(dim) ({n})")
         )
 
 
 @composite()
 def index_add(
-    input: Tensor,
-    dim: int,
-    index: Tensor,
-    source: Tensor,
-    *,
-    alpha: Any = 1,
-    out: Tensor | None = None,
+    input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1, out: Tensor | None = None
 ) -> Tensor:
     """out = input, then out[index[i]] += alpha source[i], slices along `dim`.
 
@@ -291,20 +247,11 @@ def index_add(
     tensor([2., 0., 0.])
     """
     check_slices(input, dim, index, source, "index_add")
-    return landed(
-        table.index_add,
-        out,
-        input,
-        dim,
-        index,
-        source if alpha == 1 else scaled(source, source, alpha),
-    )
+    return landed(table.index_add, out, input, dim, index, source if alpha == 1 else scaled(source, source, alpha))
 
 
 @composite()
-def index_copy(
-    input: Tensor, dim: int, index: Tensor, source: Tensor, *, out: Tensor | None = None
-) -> Tensor:
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
     """out = input, then out[index[i]] = source[i], slices along `dim`.
 
     >>> rushlight.zeros(3).index_copy(0, rushlight.tensor([2, 0]), rushlight.tensor([1., 2.]))
@@ -323,23 +270,17 @@ def index_put(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The tensor with `values`, broadcast, written or added at the positions that the index tensors
-    name.
+    """The tensor with `values`, broadcast, written or added at the positions that the index tensors name.
 
-    One tensor for each dimension, None for all of it, or a mask. RuntimeError for another dtype of
-    values, IndexError for a position out of range.
+    One tensor for each dimension, None for all of it, or a mask. RuntimeError for another dtype of values, IndexError
+    for a position out of range.
 
-    >>> rushlight.index_put(rushlight.zeros(3), (rushlight.tensor([0, 0]),), rushlight.tensor(2.),
-    ...     accumulate=True)
+    >>> rushlight.index_put(rushlight.zeros(3), (rushlight.tensor([0, 0]),), rushlight.tensor(2.), accumulate=True)
     tensor([4., 0., 0.])
     """
     check_same_dtype(input, values)
     if len(indices) > input._array.ndim:
-        raise IndexError(
-            explain(
-                f"too many indices for tensor of dimension {input._array.ndim} (got {len(indices)})"
-            )
-        )
+        raise IndexError(explain(f"too many indices for tensor of dimension {input._array.ndim} (got {len(indices)})"))
     for i, index in enumerate(indices):
         if index is not None and not isinstance(index, Tensor):
             raise TypeError(

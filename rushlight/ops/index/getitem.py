@@ -1,5 +1,4 @@
-"""x[key] and x[key] = value: keys of integers, slices, None, Ellipsis, lists, masks and index
-tensors."""
+"""x[key] and x[key] = value: keys of integers, slices, None, Ellipsis, lists, masks and index tensors."""
 
 from __future__ import annotations
 
@@ -22,12 +21,8 @@ from rushlight.ops.shape.views import flip, getitem
 
 
 def parse(key: Any) -> tuple[tuple, list[Tensor]]:
-    """The key in NumPy's terms, with HERE in the place of each index tensor, and the index
-    tensors.
-    """
-    parts = (
-        key if isinstance(key, tuple) or key.__class__ is list and stands_for_tuple(key) else (key,)
-    )
+    """The key in NumPy's terms, with HERE in the place of each index tensor, and the index tensors."""
+    parts = key if isinstance(key, tuple) or key.__class__ is list and stands_for_tuple(key) else (key,)
     found: list[Any] = []
     tensors: list[Tensor] = []
     elided = False
@@ -52,26 +47,22 @@ def parse(key: Any) -> tuple[tuple, list[Tensor]]:
 
 
 def stands_for_tuple(key: list) -> bool:
-    """Whether torch takes a list for a tuple: x[[[0, 1], [1, 0]]] is x[[0, 1], [1, 0]], as in NumPy
-    of old."""
+    """Whether torch takes a list for a tuple: x[[[0, 1], [1, 0]]] is x[[0, 1], [1, 0]], as in NumPy of old."""
     parts = (Tensor, list, tuple, slice, range, ndarray)
-    stands = len(key) < 32 and any(
-        part is None or part is Ellipsis or isinstance(part, parts) for part in key
-    )
+    stands = len(key) < 32 and any(part is None or part is Ellipsis or isinstance(part, parts) for part in key)
     if stands:
         warn(
-            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be "
-            "changed in pytorch 2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will "
-            "be interpreted as tensor index, x[torch.tensor(seq)], which will result either in an "
-            "error or a different result"
+            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch "
+            "2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, "
+            "x[torch.tensor(seq)], which will result either in an error or a different result"
         )
     return stands
 
 
 def integers_first(x: Tensor, parts: tuple, tensors: list[Tensor]) -> tuple[Tensor, tuple]:
-    """The view that the plain integers of a key choose, and the rest of the key. NumPy takes
-    integers for index tensors: for x of shape (2, 3, 4), x[0, :, [1, 2]] is (2, 3) there and (3, 2)
-    in torch. Side by side it is the same."""
+    """The view that the plain integers of a key choose, and the rest of the key. NumPy takes integers for index
+    tensors: for x of shape (2, 3, 4), x[0, :, [1, 2]] is (2, 3) there and (3, 2) in torch. Side by side it is the
+    same."""
     if len(tensors) > 1 and parts[-1] is not ...:
         parts = closed(x, parts, tensors)
     places = [i for i, part in enumerate(parts) if part is HERE or part.__class__ is int]
@@ -89,8 +80,8 @@ def integers_first(x: Tensor, parts: tuple, tensors: list[Tensor]) -> tuple[Tens
 
 
 def closed(x: Tensor, parts: tuple, tensors: list[Tensor]) -> tuple:
-    """The key without its ellipsis if the ellipsis stands for no dimension (an ellipsis at the end
-    changes nothing). NumPy would take the ellipsis for a separator between index tensors.
+    """The key without its ellipsis if the ellipsis stands for no dimension (an ellipsis at the end changes nothing).
+    NumPy would take the ellipsis for a separator between index tensors.
     """
     dims = sum([t._array.ndim if t._array.dtype.kind == "b" else 1 for t in tensors])
     dims += sum([part.__class__ in (int, slice) for part in parts])
@@ -98,14 +89,9 @@ def closed(x: Tensor, parts: tuple, tensors: list[Tensor]) -> tuple:
 
 
 def whole_slice(s: slice) -> slice:
-    """The slice with Python ints. ValueError for a negative step, which views cannot have in
-    torch."""
+    """The slice with Python ints. ValueError for a negative step, which views cannot have in torch."""
     start, stop, step = s.start, s.stop, s.step
-    if (
-        step is None
-        and (start is None or start.__class__ is int)
-        and (stop is None or stop.__class__ is int)
-    ):
+    if step is None and (start is None or start.__class__ is int) and (stop is None or stop.__class__ is int):
         return s
     try:
         start, stop, step = [None if v is None else as_integer(v) for v in (start, stop, step)]
@@ -114,9 +100,7 @@ def whole_slice(s: slice) -> slice:
             explain(f"slice indices must be integers or None or have an __index__ method, not {s}")
         ) from None
     if step is not None and step <= 0:
-        raise ValueError(
-            explain("step must be greater than zero", "use .flip(dim) for the opposite order")
-        )
+        raise ValueError(explain("step must be greater than zero", "use .flip(dim) for the opposite order"))
     return slice(start, stop, step)
 
 
@@ -125,9 +109,7 @@ def as_index(part: Any) -> Tensor | None:
     if isinstance(part, Tensor):
         part = choosing(part)
         if (
-            part._array.dtype.kind in "iu"
-            and part._array.ndim == 0
-            and isinstance(part._array, ndarray)
+            part._array.dtype.kind in "iu" and part._array.ndim == 0 and isinstance(part._array, ndarray)
         ):  # no batch of vmap
             return None
         check_kind(part._array)
@@ -136,9 +118,7 @@ def as_index(part: Any) -> Tensor | None:
         return created(from_array(np.asarray(part)))
     if isinstance(part, (list, tuple, range, ndarray)):
         array = np.asarray(
-            [p.item() if isinstance(p, Tensor) else p for p in part]
-            if isinstance(part, (list, tuple))
-            else part
+            [p.item() if isinstance(p, Tensor) else p for p in part] if isinstance(part, (list, tuple)) else part
         )
         if array.size == 0 and array.dtype.kind == "f":
             array = array.astype(np.int64)
@@ -149,9 +129,8 @@ def as_index(part: Any) -> Tensor | None:
     kind = TypeError if isinstance(part, str) else IndexError
     raise kind(
         explain(
-            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are "
-            "valid "
-            f"indices (got {type(part).__name__})"
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
+            f"{type(part).__name__})"
         )
     )
 
@@ -160,10 +139,7 @@ def choosing(index: Tensor) -> Tensor:
     """An index tensor of a key; a uint8 mask (the old kind in torch) becomes a bool mask."""
     if index._array.dtype != np.uint8:
         return index
-    warn(
-        "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
-        "instead: mask.bool()"
-    )
+    warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead: mask.bool()")
     return index != 0
 
 
@@ -235,9 +211,8 @@ def check_same_dtype(x: Tensor, value: Tensor) -> None:
     if value._array.dtype != x._array.dtype:
         raise RuntimeError(
             explain(
-                "Index put requires the source and destination dtypes match, got "
-                f"{x.dtype.scalar_type} for the destination and {value.dtype.scalar_type} for the "
-                "source.",
+                f"Index put requires the source and destination dtypes match, got {x.dtype.scalar_type} for the "
+                f"destination and {value.dtype.scalar_type} for the source.",
                 "convert the values with .to(dtype)",
             )
         )
@@ -251,14 +226,10 @@ def iterate(x: Tensor) -> Iterator[Tensor]:
 
 
 def contains(x: Tensor, value: Any) -> bool:
-    """Whether some element equals the value, a number or a tensor. RuntimeError for other
-    things."""
+    """Whether some element equals the value, a number or a tensor. RuntimeError for other things."""
     if not isinstance(value, (Tensor, int, float, complex, np.generic)):
         raise RuntimeError(
-            explain(
-                "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
-                f"{type(value)}."
-            )
+            explain(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(value)}.")
         )
     noticed(x)
     return bool((x._array == (value._array if isinstance(value, Tensor) else value)).any())
@@ -272,10 +243,7 @@ def backwards(x: Tensor) -> Tensor:
 def delete(x: Tensor, key: Any) -> None:
     """del x[key]: TypeError, as the elements of a tensor stay."""
     raise TypeError(
-        explain(
-            "Tensor does not support deleting items",
-            "select the elements to keep: x[mask], torch.cat",
-        )
+        explain("Tensor does not support deleting items", "select the elements to keep: x[mask], torch.cat")
     )
 
 

@@ -15,30 +15,17 @@ adopt(kernels)
 
 # `key` holds HERE where index tensors go.
 
-index = inner(
-    lambda x, tensors, /, key: index(x, tensors, key),
+# fmt: off
+index = inner(lambda x, tensors, /, key: index(x, tensors, key),
     x=lambda g, tensors, key, x_shape: index_add_zeros(g, tensors, key, x_shape),
-    called="indexing",
-    linear="x",
-    sizes="all",
-)
-index_add_zeros = inner(
-    lambda x, tensors, /, key, size: index_add_zeros(x, tensors, key, size),
-    x=lambda g, tensors, key: index(g, tensors, key),
-    linear="x",
-)
-write_at = inner(
-    lambda x, y, tensors, /, key, accumulate=False: index_put(x, y, tensors, key, accumulate),
+    called="indexing", linear="x", sizes="all")
+index_add_zeros = inner(lambda x, tensors, /, key, size: index_add_zeros(x, tensors, key, size),
+    x=lambda g, tensors, key: index(g, tensors, key), linear="x")
+write_at = inner(lambda x, y, tensors, /, key, accumulate=False: index_put(x, y, tensors, key, accumulate),
     x=lambda g, tensors, key, accumulate: g if accumulate else clear(g, tensors, key),
-    y=lambda g, tensors, key: index(g, tensors, key),
-    node="IndexPutBackward0",
-    onto=kernels.put_into,
-    jointly="x y",
-)
-clear = inner(
-    lambda x, tensors, /, key: clear(x, tensors, key),
-    x=lambda g, tensors, key: clear(g, tensors, key),
-    linear="x",
-)
+    y=lambda g, tensors, key: index(g, tensors, key), node="IndexPutBackward0", onto=kernels.put_into, jointly="x y")
+clear = inner(lambda x, tensors, /, key: clear(x, tensors, key), x=lambda g, tensors, key: clear(g, tensors, key),
+    linear="x")
+# fmt: on
 
 build(globals())

@@ -25,28 +25,20 @@ from rushlight.ops.tensor.node_names import called
 
 
 def one_number(value: Any, input: Tensor, name: str) -> Tensor:
-    """A number or a 0-d tensor as a 0-d tensor of the input's dtype. RuntimeError if the dtype
-    cannot hold it.
-    """
+    """A number or a 0-d tensor as a 0-d tensor of the input's dtype. RuntimeError if the dtype cannot hold it."""
     if not isinstance(value, Tensor):
         return created(from_array(holding(checked_number(value, name), input.dtype)))
-    if (
-        value._array.dtype.kind == "c"
-        and input._array.dtype.kind not in "cb"
-        and np.any(np.imag(numbers(value)))
-    ):
+    if value._array.dtype.kind == "c" and input._array.dtype.kind not in "cb" and np.any(np.imag(numbers(value))):
         raise RuntimeError(
             explain(
-                f"value cannot be converted to type {input.dtype} without overflow",
-                "use the real part: .real",
-                op=name,
+                f"value cannot be converted to type {input.dtype} without overflow", "use the real part: .real", op=name
             )
         )
     if value._array.ndim:
         raise RuntimeError(
             explain(
-                f"{name} only supports a 0-dimensional value tensor, but got tensor with "
-                f"{value._array.ndim} dimension(s).",
+                f"{name} only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} "
+                "dimension(s).",
                 "pass a number",
             )
         )
@@ -89,15 +81,10 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """
     if index.dtype is not int64:
         raise IndexError(
-            explain(
-                f"index_fill_(): Expected dtype int64 for index. Got {index.dtype}",
-                "use index.long()",
-            )
+            explain(f"index_fill_(): Expected dtype int64 for index. Got {index.dtype}", "use index.long()")
         )
     if index._array.ndim > 1:
-        raise IndexError(
-            explain("Index has to be a vector/scalar", "flatten() it", op="index_fill_")
-        )
+        raise IndexError(explain("Index has to be a vector/scalar", "flatten() it", op="index_fill_"))
     ndim = input._array.ndim
     dim = wrap(dim, ndim)
     n = input._array.shape[dim] if ndim else 1
@@ -105,10 +92,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     wrong = places[(places >= n) | (places < -n)]
     if wrong.size:
         raise IndexError(
-            explain(
-                f"index {int(wrong.flat[0])} is out of bounds for dimension {dim} with size {n}",
-                op="index_fill_",
-            )
+            explain(f"index {int(wrong.flat[0])} is out of bounds for dimension {dim} with size {n}", op="index_fill_")
         )
     chosen = np.zeros(n, bool)
     chosen[index._array] = True
@@ -125,11 +109,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
     """
     if mask._array.dtype.kind != "b":
         raise RuntimeError(
-            explain(
-                "masked_select: expected BoolTensor for mask",
-                "compare first: mask = m != 0",
-                mask=mask.dtype,
-            )
+            explain("masked_select: expected BoolTensor for mask", "compare first: mask = m != 0", mask=mask.dtype)
         )
     a, b = broadcast_tensors(input, mask)
     made = called(index(a, [b], (HERE, ...)), "MaskedSelectBackward0")
@@ -137,11 +117,9 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
 
 
 @composite(tensor=False)
-def where(
-    condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None
-) -> Any:
-    """`input` where the condition is true, `other` elsewhere, broadcast; with the condition alone:
-    `nonzero` as a tuple.
+def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
+    """`input` where the condition is true, `other` elsewhere, broadcast; with the condition alone: `nonzero` as a
+    tuple.
 
     >>> rushlight.where(rushlight.tensor([True, False]), 1., 2.)
     tensor([1., 2.])
@@ -151,22 +129,20 @@ def where(
     if input is None or other is None:
         raise TypeError(
             explain(
-                "where() received an invalid combination of arguments: it takes (condition) or "
-                "(condition, "
-                "input, other)"
+                "where() received an invalid combination of arguments: it takes (condition) or (condition, input, "
+                "other)"
             )
         )
     if isinstance(condition, Tensor) and condition._array.dtype == np.uint8:  # torch's masks of old
         warn_once(
-            "where received a uint8 condition tensor. This behavior is deprecated and will be "
-            "removed in a future version of PyTorch. Use a boolean condition instead."
+            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
+            "version of PyTorch. Use a boolean condition instead."
         )
         condition = condition != 0
     if isinstance(condition, Tensor) and condition._array.dtype.kind != "b":
         raise RuntimeError(
             explain(
-                f"where expected condition to be a boolean tensor, but got a tensor with dtype "
-                f"{condition.dtype}",
+                f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}",
                 "compare first: condition != 0",
             )
         )
@@ -199,8 +175,8 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
             explain(
                 "nonzero: as_tuple has no out="
                 if as_tuple
-                else "nonzero: Expected out tensor to have "
-                f"scalar type Long but got scalar type {out.dtype.scalar_type}"
+                else "nonzero: Expected out tensor to have scalar type Long but got scalar type "
+                f"{out.dtype.scalar_type}"
             )
         )
     found = kernels.nonzero(input._array)

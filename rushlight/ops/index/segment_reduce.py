@@ -31,61 +31,45 @@ def segment_reduce(
     unsafe: bool = False,
     initial: Any = None,
 ) -> Tensor:
-    """Reduce each segment of the data along `axis`. `lengths` gives the length of each segment; or
-    `offsets` gives the begin of each and the end of the last.
+    """Reduce each segment of the data along `axis`. `lengths` gives the length of each segment; or `offsets` gives the
+    begin of each and the end of the last.
 
-    `reduce`: "sum", "mean", "max" ("amax"), "min" ("amin") or "prod", beginning with `initial`.
-    Dimensions before `axis` have lengths (or offsets) of their own. Elements that tie share the
-    gradient. RuntimeError for lengths that do not add up.
+    `reduce`: "sum", "mean", "max" ("amax"), "min" ("amin") or "prod", beginning with `initial`. Dimensions before
+    `axis` have lengths (or offsets) of their own. Elements that tie share the gradient. RuntimeError for lengths that
+    do not add up.
 
-    >>> rushlight.segment_reduce(rushlight.tensor([1., 2., 3.]), "sum", lengths=rushlight.tensor([2,
-    ...     0, 1]))
+    >>> rushlight.segment_reduce(rushlight.tensor([1., 2., 3.]), "sum", lengths=rushlight.tensor([2, 0, 1]))
     tensor([3., 0., 3.])
     """
     reduce = {"amax": "max", "amin": "min"}.get(reduce, reduce)
     if reduce not in NOTHING:
         raise RuntimeError(
-            explain(
-                f"Unsupported reduction given to segment_reduce: {reduce!r}",
-                "one of " + ", ".join(NOTHING),
-            )
+            explain(f"Unsupported reduction given to segment_reduce: {reduce!r}", "one of " + ", ".join(NOTHING))
         )
     if not data.dtype.is_floating_point:
         raise NotImplementedError(
-            explain(
-                f'"_segment_reduce_cpu" not implemented for {data.dtype}',
-                "convert it: data.float()",
-            )
+            explain(f'"_segment_reduce_cpu" not implemented for {data.dtype}', "convert it: data.float()")
         )
     begins, sizes = stretches(data, lengths, indices, offsets, axis, unsafe)
     outer, rest = data._array.shape[:axis], data._array.shape[axis + 1 :]
     rows = s.reshape(data, (-1, *rest)) if axis else data
-    # segment k begins at row begins[k]; `rows` lists all rows in order, `of` the segment of each
-    # row
+    # segment k begins at row begins[k]; `rows` lists all rows in order, `of` the segment of each row
     of = np.repeat(np.arange(sizes.size), as_intp(sizes))
     taken = np.arange(of.size) + np.repeat(begins - (np.cumsum(sizes) - sizes), as_intp(sizes))
     if of.size != rows._array.shape[0] or (taken != np.arange(of.size)).any():
         rows = rows.index_select(0, created(from_array(taken)))
     places, lengths_of = created(from_array(of)), sizes.reshape(-1, *[1] * len(rest))
     made = in_single(lambda rows: reduced(rows, places, lengths_of, reduce, initial), rows)
-    return (
-        s.reshape(made, (*outer, -1, *rest) if sizes.size else (*outer, 0, *rest)) if axis else made
-    )
+    return s.reshape(made, (*outer, -1, *rest) if sizes.size else (*outer, 0, *rest)) if axis else made
 
 
 def reduced(rows: Tensor, of: Tensor, sizes: np.ndarray, reduce: str, initial: Any) -> Tensor:
-    """The reduction of each segment. rows (n, ...): row i belongs to segment of[i]; sizes
-    (segments, 1, ...).
-    """
+    """The reduction of each segment. rows (n, ...): row i belongs to segment of[i]; sizes (segments, 1, ...)."""
     nothing = NOTHING[reduce] if initial is None else initial
-    first = {
-        "mean": 0 if initial is None else initial,
-        "max": NOTHING["max"],
-        "min": NOTHING["min"],
-    }.get(reduce, nothing)
-    begun = created(
-        from_array(np.full((sizes.shape[0], *rows._array.shape[1:]), first, rows._array.dtype))
+    first = {"mean": 0 if initial is None else initial, "max": NOTHING["max"], "min": NOTHING["min"]}.get(
+        reduce, nothing
     )
+    begun = created(from_array(np.full((sizes.shape[0], *rows._array.shape[1:]), first, rows._array.dtype)))
     if reduce == "prod":
         return index_reduce(begun, 0, of, rows, "prod")
     if reduce in ("sum", "mean"):
@@ -101,34 +85,20 @@ def reduced(rows: Tensor, of: Tensor, sizes: np.ndarray, reduce: str, initial: A
 
 
 def stretches(
-    data: Tensor,
-    lengths: Tensor | None,
-    indices: Tensor | None,
-    offsets: Tensor | None,
-    axis: int,
-    unsafe: bool,
+    data: Tensor, lengths: Tensor | None, indices: Tensor | None, offsets: Tensor | None, axis: int, unsafe: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Where each stretch begins, and how long it is, among all rows before and along `axis`."""
     if indices is not None:
-        raise RuntimeError(
-            explain("segment_reduce(): indices based reduction is not supported yet.", "lengths=")
-        )
+        raise RuntimeError(explain("segment_reduce(): indices based reduction is not supported yet.", "lengths="))
     given = lengths if lengths is not None else offsets
     if given is None:
-        raise RuntimeError(
-            explain("segment_reduce(): Either lengths or offsets must be defined.", "pass lengths=")
-        )
+        raise RuntimeError(explain("segment_reduce(): Either lengths or offsets must be defined.", "pass lengths="))
     noticed(given)  # report the read of values to a watcher
     numbers = np.asarray(given._array)
-    if (
-        axis != numbers.ndim - 1
-        or numbers.dtype.kind != "i"
-        or numbers.shape[:-1] != data._array.shape[:axis]
-    ):
+    if axis != numbers.ndim - 1 or numbers.dtype.kind != "i" or numbers.shape[:-1] != data._array.shape[:axis]:
         raise RuntimeError(
             explain(
-                "segment_reduce(): Expected axis to be the last dimension of lengths but got "
-                f"{axis}.",
+                f"segment_reduce(): Expected axis to be the last dimension of lengths but got {axis}.",
                 f"whole numbers of shape {(*data._array.shape[:axis], 'stretches')}",
             )
         )
@@ -140,9 +110,8 @@ def stretches(
         if not unsafe and (numbers.sum(-1) != n).any():
             raise RuntimeError(
                 explain(
-                    "segment_reduce(): Expected all rows of lengths along axis to sum to "
-                    f"data.size(lengths.dim()-1) when !unsafe.: they sum to {numbers.sum(-1)}, "
-                    f"not {n}"
+                    "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) "
+                    f"when !unsafe.: they sum to {numbers.sum(-1)}, not {n}"
                 )
             )
     if (sizes < 0).any():
@@ -153,11 +122,8 @@ def stretches(
     return (begins + before).ravel(), sizes.ravel()
 
 
-def _convert_indices_from_coo_to_csr(
-    input: Tensor, size: int, *, out_int32: bool = False
-) -> Tensor:
-    """Where the places of each row begin, and the last ends: `input` are the rows of places,
-    sorted.
+def _convert_indices_from_coo_to_csr(input: Tensor, size: int, *, out_int32: bool = False) -> Tensor:
+    """Where the places of each row begin, and the last ends: `input` are the rows of places, sorted.
 
     >>> rushlight._convert_indices_from_coo_to_csr(rushlight.tensor([0, 0, 2]), 3)
     tensor([0, 2, 2, 3])
@@ -169,11 +135,9 @@ def _convert_indices_from_coo_to_csr(
 def _convert_indices_from_csr_to_coo(
     crow_indices: Tensor, col_indices: Tensor, *, out_int32: bool = False, transpose: bool = False
 ) -> Tensor:
-    """Rows and columns (2, n) of places, from where each row begins; with `transpose`, columns and
-    rows.
+    """Rows and columns (2, n) of places, from where each row begins; with `transpose`, columns and rows.
 
-    >>> rushlight._convert_indices_from_csr_to_coo(rushlight.tensor([0, 2, 2, 3]),
-    ...     rushlight.tensor([0, 1, 2]))
+    >>> rushlight._convert_indices_from_csr_to_coo(rushlight.tensor([0, 2, 2, 3]), rushlight.tensor([0, 1, 2]))
     tensor([[0, 0, 2],
             [0, 1, 2]])
     """

@@ -15,14 +15,7 @@ from rushlight.kernels.index import HERE
 from rushlight.kernels.ufunc_at import all_below
 from rushlight.ops.index import index_tensors as table
 from rushlight.ops.index.along_dim import reduce_at
-from rushlight.ops.index.gather_scatter import (
-    check_places,
-    check_slices,
-    covered,
-    gather,
-    landed,
-    lined,
-)
+from rushlight.ops.index.gather_scatter import check_places, check_slices, covered, gather, landed, lined
 from rushlight.ops.index.masks import nonzero, where
 from rushlight.ops.math.arithmetic import writing
 from rushlight.ops.shape import views as s
@@ -43,24 +36,18 @@ def scatter_reduce(
     include_self: bool = True,
     out: Tensor | None = None,
 ) -> Tensor:
-    """out[j] = reduce of input[j] and all src[i] with index[i] = j, along `dim`; input[j] if there
-    is no such i.
+    """out[j] = reduce of input[j] and all src[i] with index[i] = j, along `dim`; input[j] if there is no such i.
 
-    `reduce`: "sum", "prod", "mean", "amax" or "amin". `include_self`: the input's own element takes
-    part. Elements that tie share the gradient. RuntimeError for another `reduce`, shapes that do
-    not fit, and indices out of range.
+    `reduce`: "sum", "prod", "mean", "amax" or "amin". `include_self`: the input's own element takes part. Elements that
+    tie share the gradient. RuntimeError for another `reduce`, shapes that do not fit, and indices out of range.
 
-    >>> rushlight.zeros(2).scatter_reduce(0, rushlight.tensor([0, 0, 1]), rushlight.tensor([1., 3.,
-    ...     5.]), "amax")
+    >>> rushlight.zeros(2).scatter_reduce(0, rushlight.tensor([0, 0, 1]), rushlight.tensor([1., 3., 5.]), "amax")
     tensor([3., 5.])
     """
     reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)  # torch accepts these names, too
     if reduce not in REDUCTIONS:
         raise RuntimeError(
-            explain(
-                f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}",
-                op="scatter_reduce",
-            )
+            explain(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}", op="scatter_reduce")
         )
     src = lined(src, index)
     check_places(input, index, src, "scatter", dim)
@@ -78,22 +65,18 @@ def index_reduce(
     include_self: bool = True,
     out: Tensor | None = None,
 ) -> Tensor:
-    """out[j] = reduce of input[j] and all slices source[i] with index[i] = j, along `dim`: prod,
-    mean, ...
+    """out[j] = reduce of input[j] and all slices source[i] with index[i] = j, along `dim`: prod, mean, ...
 
-    RuntimeError for words other than "prod", "mean", "amax" and "amin", and for shapes that do not
-    fit.
+    RuntimeError for words other than "prod", "mean", "amax" and "amin", and for shapes that do not fit.
 
-    >>> rushlight.ones(2, 1).index_reduce(0, rushlight.tensor([0, 0]), rushlight.tensor([[2.],
-    ...     [3.]]), "prod")
+    >>> rushlight.ones(2, 1).index_reduce(0, rushlight.tensor([0, 0]), rushlight.tensor([[2.], [3.]]), "prod")
     tensor([[6.],
             [1.]])
     """
     if reduce not in REDUCTIONS[1:]:
         raise RuntimeError(
             explain(
-                "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
-                f"{reduce}.",
+                f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.",
                 "use index_add for sums",
             )
         )
@@ -102,21 +85,10 @@ def index_reduce(
     n = input._array.shape[at] if input._array.ndim else 1
     own = holder(index)._array
     if index._array.size and not 0 <= own.min() <= own.max() < n:
-        raise IndexError(
-            explain(
-                "index out of range in self", f"indices count from 0 to {n - 1}", op="index_reduce"
-            )
-        )
+        raise IndexError(explain("index out of range in self", f"indices count from 0 to {n - 1}", op="index_reduce"))
     places = s.reshape(index, tuple(-1 if d == at else 1 for d in range(len(shape))))
     return landed(
-        reduce_at,
-        out,
-        input,
-        s.expand(places, shape) if shape else places,
-        source,
-        dim,
-        reduce,
-        include_self,
+        reduce_at, out, input, s.expand(places, shape) if shape else places, source, dim, reduce, include_self
     )
 
 
@@ -143,11 +115,7 @@ def check_flat(index: Tensor, n: int, name: str) -> None:
     if wrong.size:
         noticed(index)
         raise IndexError(
-            explain(
-                f"out of range: tried to access index {int(wrong.flat[0])} on a tensor of {n} "
-                "elements.",
-                op=name,
-            )
+            explain(f"out of range: tried to access index {int(wrong.flat[0])} on a tensor of {n} elements.", op=name)
         )
 
 
@@ -159,16 +127,13 @@ def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([4, 5, 8])
     """
     check_flat(index, input._array.size, "take")
-    made = called(
-        table.index(s.reshape(input, (input._array.size,)), [index], (HERE, ...)), "TakeBackward0"
-    )
+    made = called(table.index(s.reshape(input, (input._array.size,)), [index], (HERE, ...)), "TakeBackward0")
     return made if out is None else into(out, made, input, index)
 
 
 @composite()
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """The input with the elements of source written, or added, at places counted through row by
-    row.
+    """The input with the elements of source written, or added, at places counted through row by row.
 
     >>> rushlight.put(rushlight.zeros(2, 2), rushlight.tensor([1, 2]), rushlight.tensor([9., 8.]))
     tensor([[0., 9.],
@@ -178,8 +143,8 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     if source._array.size != index._array.size:
         raise IndexError(
             explain(
-                f"put_(): Expected source and index to have the same number of elements, but got "
-                f"source.numel() = {source._array.size}, index.numel() = {index._array.size}"
+                "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+                f"{source._array.size}, index.numel() = {index._array.size}"
             )
         )
     if source._array.dtype != input._array.dtype:
@@ -196,11 +161,8 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 
 
 @composite()
-def take_along_dim(
-    input: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor | None = None
-) -> Tensor:
-    """`gather` with the other dimensions broadcast; without `dim`, among all elements. Fits argsort
-    and its like.
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
+    """`gather` with the other dimensions broadcast; without `dim`, among all elements. Fits argsort and its like.
 
     >>> x = rushlight.tensor([[3, 1], [2, 4]])
     >>> rushlight.take_along_dim(x, x.argsort(1), 1)
@@ -221,11 +183,8 @@ def take_along_dim(
     if input._array.ndim != indices._array.ndim:
         raise RuntimeError(
             explain(
-                "torch.take_along_dim(): input and indices should have the same number of "
-                "dimensions, "
-                f"but got {input._array.ndim} dimensions for input, and {indices._array.ndim} "
-                "dimensions "
-                "for indices"
+                "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+                f"{input._array.ndim} dimensions for input, and {indices._array.ndim} dimensions for indices"
             )
         )
     dim = wrap(dim, input._array.ndim)
@@ -239,8 +198,7 @@ def take_along_dim(
         if d != dim:
             a[d] = b[d] = max(a[d], b[d]) if 0 not in (a[d], b[d]) else 0
     input, indices = (
-        t if t._array.shape == (*size,) else s.expand(t, tuple(size))
-        for t, size in ((input, a), (indices, b))
+        t if t._array.shape == (*size,) else s.expand(t, tuple(size)) for t, size in ((input, a), (indices, b))
     )
     return gather(input, dim, indices, out=out)
 
@@ -254,23 +212,21 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
     RuntimeError if the mask is not bool, dtypes differ, or the source has too few elements.
 
-    >>> rushlight.zeros(3).masked_scatter(rushlight.tensor([True, False, True]),
-    ...     rushlight.tensor([1., 2., 3.]))
+    >>> rushlight.zeros(3).masked_scatter(rushlight.tensor([True, False, True]), rushlight.tensor([1., 2., 3.]))
     tensor([1., 0., 2.])
     """
     if mask._array.dtype.kind != "b":
         raise RuntimeError(
             explain(
-                "masked_scatter_ only supports boolean masks, but got mask with dtype "
-                f"{mask.dtype}",
+                f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype}",
                 "compare first: mask = m != 0",
             )
         )
     if source._array.dtype != input._array.dtype:
         raise RuntimeError(
             explain(
-                "masked_scatter: expected self and source to have same dtypes but got "
-                f"{input.dtype.scalar_type} and {source.dtype.scalar_type}"
+                f"masked_scatter: expected self and source to have same dtypes but got {input.dtype.scalar_type} and "
+                f"{source.dtype.scalar_type}"
             )
         )
     x, chosen = broadcast_tensors(input, mask)
@@ -280,20 +236,15 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     if n > source._array.size:
         raise RuntimeError(
             explain(
-                "masked_scatter: expected number of elements to be at least the number of ones in "
-                "the "
-                f"mask, {n}, but source has {source._array.size}"
+                f"masked_scatter: expected number of elements to be at least the number of ones in the mask, {n}, but "
+                f"source has {source._array.size}"
             )
         )
-    return table.write_at(
-        x, s.narrow(s.reshape(source, (source._array.size,)), 0, 0, n), [chosen], (HERE, ...)
-    )
+    return table.write_at(x, s.narrow(s.reshape(source, (source._array.size,)), 0, 0, n), [chosen], (HERE, ...))
 
 
 @composite(looks=True)
-def nonzero_static(
-    input: Tensor, *, size: int, fill_value: int = -1, out: Tensor | None = None
-) -> Tensor:
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Tensor | None = None) -> Tensor:
     """`nonzero` with a given number of rows: cut off, or filled up.
 
     >>> rushlight.nonzero_static(rushlight.tensor([0, 1, 1]), size=3)
@@ -302,9 +253,7 @@ def nonzero_static(
             [-1]])
     """
     if size < 0:
-        raise RuntimeError(
-            explain(f"nonzero_static: 'size' must be an non-negative integer, got {size}")
-        )
+        raise RuntimeError(explain(f"nonzero_static: 'size' must be an non-negative integer, got {size}"))
     found = nonzero(input)._array[:size]
     rows = np.full((size, input._array.ndim), fill_value, np.int64)
     rows[: len(found)] = found

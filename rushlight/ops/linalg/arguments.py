@@ -1,6 +1,4 @@
-"""Checks of arguments of functions of matrices, with torch's messages, and helpers that these
-functions share.
-"""
+"""Checks of arguments of functions of matrices, with torch's messages, and helpers that these functions share."""
 
 from __future__ import annotations
 
@@ -47,8 +45,7 @@ def check_tensor(x: Any, name: str, argument: str = "A", position: int = 1) -> N
     if not isinstance(x, Tensor):
         raise TypeError(
             explain(
-                f"{name}(): argument '{argument}' (position {position}) must be Tensor, "
-                f"not {type(x).__name__}",
+                f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(x).__name__}",
                 "make it a tensor: torch.tensor(...)",
             )
         )
@@ -59,30 +56,22 @@ def check_numbers(x: Tensor, name: str, low: bool = False) -> None:
     if x.dtype.category < dtypes.FLOATING:
         raise RuntimeError(
             explain(
-                f"{name}: Expected a floating point or complex tensor as input. "
-                f"Got {x.dtype.scalar_type}",
+                f"{name}: Expected a floating point or complex tensor as input. Got {x.dtype.scalar_type}",
                 "convert it: x.float()",
             )
         )
     if not low and x._array.dtype.itemsize < 4:
         raise RuntimeError(
-            explain(
-                f"{name}: Low precision dtypes not supported. Got {x.dtype.scalar_type}",
-                "convert it: x.float()",
-            )
+            explain(f"{name}: Low precision dtypes not supported. Got {x.dtype.scalar_type}", "convert it: x.float()")
         )
 
 
 def check_matrix(x: Tensor, name: str, argument: str = "A", numbers: bool = True) -> None:
-    """RuntimeError unless it is a matrix, or a stack of them, of floating-point or complex
-    numbers."""
+    """RuntimeError unless it is a matrix, or a stack of them, of floating-point or complex numbers."""
     check_tensor(x, name, argument)
     if x._array.ndim < 2:
         raise RuntimeError(
-            explain(
-                f"{name}: The input tensor {argument} must have at least 2 dimensions.",
-                shape=tuple(x.shape),
-            )
+            explain(f"{name}: The input tensor {argument} must have at least 2 dimensions.", shape=tuple(x.shape))
         )
     if numbers:
         check_numbers(x, name)
@@ -95,8 +84,7 @@ def check_square(x: Tensor, name: str, argument: str = "A", numbers: bool = True
     if m != n:
         raise RuntimeError(
             explain(
-                f"{name}: {argument} must be batches of square matrices, but they are {m} by {n} "
-                "matrices",
+                f"{name}: {argument} must be batches of square matrices, but they are {m} by {n} matrices",
                 shape=tuple(x.shape),
             )
         )
@@ -109,8 +97,8 @@ def check_same(a: Tensor, b: Tensor, name: str, names: tuple[str, str] = ("A", "
         p, q = names
         raise RuntimeError(
             explain(
-                f"{name}: Expected {p} and {q} to have the same dtype, but found {p} of type "
-                f"{a.dtype.scalar_type} and {q} of type {b.dtype.scalar_type} instead",
+                f"{name}: Expected {p} and {q} to have the same dtype, but found {p} of type {a.dtype.scalar_type} "
+                f"and {q} of type {b.dtype.scalar_type} instead",
                 "convert one with .to(dtype)",
             )
         )
@@ -122,16 +110,13 @@ def check_equation(a: Tensor, b: Tensor, left: bool, name: str) -> None:
         sizes = " and ".join("x".join(map(str, t._array.shape[-2:])) for t in (a, b))
         raise RuntimeError(
             explain(
-                f"{name}: Incompatible shapes of A and B for the equation "
-                f"{'AX = B' if left else 'XA = B'} ({sizes})"
+                f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} ({sizes})"
             )
         )
 
 
 def first_failure(info: Tensor) -> tuple[int, str]:
-    """The first code that is not 0, and torch's description of its position in the batch; (0, "")
-    if all are 0.
-    """
+    """The first code that is not 0, and torch's description of its position in the batch; (0, "") if all are 0."""
     if info.is_meta:  # a meta tensor has no values to check
         return 0, ""
     info = holder(info)

@@ -1,11 +1,10 @@
 """Factors of matrices, with their derivatives; ops/linalg/decompose_api.py has torch's signatures.
 
-The `_gradient` functions are in the convention of the literature and of torch, in which the
-gradient of a loss l by z = a + ib is dl/da + i dl/db; `conj` on both sides brings them into that of
-the rules. Sources: M. Giles, Collected matrix derivative results (2008); S. Walter and L. Lehmann,
-Algorithmic differentiation of linear algebra functions (2010); R. Mathias, A chain rule for matrix
-functions (1996); C. Boeddeker and others, On the computation of complex valued gradients (2017).
-"""
+The `_gradient` functions are in the convention of the literature and of torch, in which the gradient of a loss l by z =
+a + ib is dl/da + i dl/db; `conj` on both sides brings them into that of the rules. Sources: M. Giles, Collected matrix
+derivative results (2008); S. Walter and L. Lehmann, Algorithmic differentiation of linear algebra functions (2010); R.
+Mathias, A chain rule for matrix functions (1996); C. Boeddeker and others, On the computation of complex valued
+gradients (2017)."""
 
 from __future__ import annotations
 
@@ -43,82 +42,38 @@ if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.
 
 adopt(kernels)
 
-linalg_cholesky_ex = inner(
-    lambda x, /: linalg_cholesky_ex(x),
-    outputs="L info",
-    x=lambda gs, L: conj(cholesky_gradient(conj(gs[0]), L)),
-    batched="matrix",
-)
-linalg_eigh = inner(
-    lambda x, /, UPLO="L": linalg_eigh(x, UPLO),
-    outputs="eigenvalues eigenvectors",
-    x=lambda gs, eigenvalues, eigenvectors: conj(
-        eigh_gradient(conj(gs[0]), conj(gs[1]), eigenvalues, eigenvectors)
-    ),
-    batched="matrix",
-)
-linalg_eigvalsh = inner(
-    lambda x, /, UPLO="L": linalg_eigvalsh(x, UPLO),
-    x=lambda g, x, UPLO: spectral(linalg_eigh(x, UPLO)[1], g),
-    batched="matrix",
-    node="LinalgEighBackward0",
-)
+# fmt: off
+linalg_cholesky_ex = inner(lambda x, /: linalg_cholesky_ex(x), x=lambda gs, L: conj(cholesky_gradient(conj(gs[0]), L)),
+    outputs="L info", batched="matrix")
+linalg_eigh = inner(lambda x, /, UPLO="L": linalg_eigh(x, UPLO),
+    x=lambda gs, eigenvalues, eigenvectors: conj(eigh_gradient(conj(gs[0]), conj(gs[1]), eigenvalues, eigenvectors)),
+    outputs="eigenvalues eigenvectors", batched="matrix")
+linalg_eigvalsh = inner(lambda x, /, UPLO="L": linalg_eigvalsh(x, UPLO),
+    x=lambda g, x, UPLO: spectral(linalg_eigh(x, UPLO)[1], g), batched="matrix", node="LinalgEighBackward0")
 linalg_eig = inner(
-    lambda x, /: linalg_eig(x),
-    outputs="eigenvalues eigenvectors",
-    x=lambda gs, x, eigenvalues, eigenvectors: of_kind(
+    lambda x, /: linalg_eig(x), x=lambda gs, x, eigenvalues, eigenvectors: of_kind(
         conj(eig_gradient(conj(gs[0]), conj(gs[1]), eigenvalues, eigenvectors)), x
     ),
-    batched="matrix",
-)
-linalg_eigvals = inner(
-    lambda x, /: linalg_eigvals(x),
+    outputs="eigenvalues eigenvectors", batched="matrix")
+linalg_eigvals = inner(lambda x, /: linalg_eigvals(x),
     x=lambda g, x: of_kind(similar(linalg_eig(x)[1].mT, diagonal_matrix(g)), x),
-    batched="matrix",
-    node="LinalgEigBackward0",
-)
-linalg_svd = inner(
-    lambda x, /, full_matrices=True: linalg_svd(x, full_matrices),
-    outputs="U S Vh",
+    batched="matrix", node="LinalgEigBackward0")
+linalg_svd = inner(lambda x, /, full_matrices=True: linalg_svd(x, full_matrices),
     x=lambda gs, U, S, Vh: conj(svd_gradient(conj(gs[0]), conj(gs[1]), conj(gs[2]), U, S, Vh)),
-    batched="matrix",
-)
-linalg_svdvals = inner(
-    lambda x, /: linalg_svdvals(x),
-    x=lambda g, x: svdvals_gradient(g, x),
-    batched="matrix",
-    node="LinalgSvdBackward0",
-)
-linalg_qr = inner(
-    lambda x, /, mode="reduced": linalg_qr(x, mode),
-    outputs="Q R",
-    x=lambda gs, Q, R, mode, x_shape: conj(
-        qr_gradient(conj(gs[0]), conj(gs[1]), Q, R, mode, x_shape)
-    ),
-    batched="matrix",
-)
-lu_core = inner(
-    lambda x, /: lu_core(x),
-    outputs="LU pivots info",
-    node="LinalgLuFactorExBackward0",
-    x=lambda gs, LU, pivots: exchange(pivots, LU) @ lu_gradient(gs[0], LU),
-    batched="matrix",
-)
-geqrf = inner(
-    lambda x, /: geqrf(x), outputs="a tau", x=lambda gs: no_derivative("geqrf"), batched="matrix"
-)
-ldl = inner(
-    lambda x, /, hermitian: ldl(x, hermitian),
-    outputs="LD pivots info",
-    node="LinalgLdlFactorExBackward0",
-    x=lambda gs: no_derivative("linalg.ldl_factor"),
-    batched="matrix",
-)
-ldl_solution = inner(
-    lambda x, pivots, b, /, hermitian: ldl_solution(x, pivots, b, hermitian),
-    x=lambda g: no_derivative("linalg.ldl_solve"),
-    b=lambda g: no_derivative("linalg.ldl_solve"),
-)
+    outputs="U S Vh", batched="matrix")
+linalg_svdvals = inner(lambda x, /: linalg_svdvals(x), x=lambda g, x: svdvals_gradient(g, x),
+    batched="matrix", node="LinalgSvdBackward0")
+linalg_qr = inner(lambda x, /, mode="reduced": linalg_qr(x, mode),
+    x=lambda gs, Q, R, mode, x_shape: conj(qr_gradient(conj(gs[0]), conj(gs[1]), Q, R, mode, x_shape)),
+    outputs="Q R", batched="matrix")
+lu_core = inner(lambda x, /: lu_core(x), x=lambda gs, LU, pivots: exchange(pivots, LU) @ lu_gradient(gs[0], LU),
+    outputs="LU pivots info", node="LinalgLuFactorExBackward0", batched="matrix")
+geqrf = inner(lambda x, /: geqrf(x), x=lambda gs: no_derivative("geqrf"), outputs="a tau", batched="matrix")
+ldl = inner(lambda x, /, hermitian: ldl(x, hermitian), x=lambda gs: no_derivative("linalg.ldl_factor"),
+    outputs="LD pivots info", node="LinalgLdlFactorExBackward0", batched="matrix")
+ldl_solution = inner(lambda x, pivots, b, /, hermitian: ldl_solution(x, pivots, b, hermitian),
+    x=lambda g: no_derivative("linalg.ldl_solve"), b=lambda g: no_derivative("linalg.ldl_solve"))
+# fmt: on
 
 
 @shared
@@ -148,9 +103,7 @@ def of_kind(g, x):
 
 @shared
 def quotient(a, b):
-    """a / b, but 0 / 0 is 0: where the loss does not depend on an eigenvector, equal eigenvalues do
-    no harm.
-    """
+    """a / b, but 0 / 0 is 0: where the loss does not depend on an eigenvector, equal eigenvalues do no harm."""
     nothing = (a == 0) & (b == 0)
     return where(nothing, 0, a) / where(nothing, 1, b)
 
@@ -195,12 +148,9 @@ def eigh_gradient(gd, gv, d, v):
 
 @shared
 def eig_gradient(gd, gv, d, v):
-    """v^-H (diag(gd) + (v^H gv - v^H v Re diag(v^H gv)) / conj(d_j - d_i)) v^H: columns of v have
-    length 1."""
+    """v^-H (diag(gd) + (v^H gv - v^H v Re diag(v^H gv)) / conj(d_j - d_i)) v^H: columns of v have length 1."""
     m = adjoint(v) @ gv
-    check_phase(
-        diagonal_of(m), "linalg_eig_backward", "eigenvectors", "z for any z in C with |z| = 1"
-    )
+    check_phase(diagonal_of(m), "linalg_eig_backward", "eigenvectors", "z for any z in C with |z| = 1")
     along = cast(real(diagonal_of(m)), m)
     m = m - adjoint(v) @ v * unsqueeze(along, len(along.shape) - 1)
     off = m - diagonal_matrix(diagonal_of(m))
@@ -209,8 +159,8 @@ def eig_gradient(gd, gv, d, v):
 
 @shared
 def svd_gradient(gu, gs, gvh, u, s, vh):
-    """u (skew(u^H gu) / E s + s skew(vh gvh^H) / E + diag(gs)) vh with E_ij = s_j^2 - s_i^2, plus
-    the parts of gu and gvh outside the spans of u and vh.
+    """u (skew(u^H gu) / E s + s skew(vh gvh^H) / E + diag(gs)) vh with E_ij = s_j^2 - s_i^2, plus the parts of gu and
+    gvh outside the spans of u and vh.
     """
     k, m, n = s.shape[-1], u.shape[-2], vh.shape[-1]
     gu, u = narrow(gu, len(u.shape) - 1, 0, k), narrow(u, len(u.shape) - 1, 0, k)
@@ -241,8 +191,8 @@ def svdvals_gradient(g, x):
 
 @shared
 def qr_gradient(gq, gr, q, r, mode, shape):
-    """(gq + q h) r^-H, h Hermitian, with triu(gr r^H - q^H gq); of a wide matrix, the columns on
-    the right contribute q gr' to the result, and r' gr'^H is added to q's gradient.
+    """(gq + q h) r^-H, h Hermitian, with triu(gr r^H - q^H gq); of a wide matrix, the columns on the right contribute q
+    gr' to the result, and r' gr'^H is added to q's gradient.
     """
     m, n = shape[-2:]
     if mode == "r":
@@ -252,51 +202,28 @@ def qr_gradient(gq, gr, q, r, mode, shape):
     if m < n:
         d = len(r.shape) - 1
         rest, g_rest = narrow(r, d, m, n - m), narrow(gr, d, m, n - m)
-        square = qr_gradient(
-            gq + q @ rest @ adjoint(g_rest),
-            narrow(gr, d, 0, m),
-            q,
-            narrow(r, d, 0, m),
-            mode,
-            (m, m),
-        )
+        square = qr_gradient(gq + q @ rest @ adjoint(g_rest), narrow(gr, d, 0, m), q, narrow(r, d, 0, m), mode, (m, m))
         return cat((square, q @ g_rest), d)
     t = gr @ adjoint(r) - adjoint(q) @ gq
     upper = triu(t, 1)
-    h = (
-        upper
-        + adjoint(upper)
-        + diagonal_matrix(cast(real(diagonal_of(t)) if is_complex(t) else diagonal_of(t), t))
-    )
+    h = upper + adjoint(upper) + diagonal_matrix(cast(real(diagonal_of(t)) if is_complex(t) else diagonal_of(t), t))
     return adjoint(triangular(r, adjoint(gq + q @ h), True))
 
 
 @shared
 def lu_gradient(g, lu):
-    """The gradient of the permuted matrix: L^-T (tril(L^T g_L, -1) + triu(g_U U^T)) U^-T; the
-    rectangular part of a wide or tall matrix follows L or U.
+    """The gradient of the permuted matrix: L^-T (tril(L^T g_L, -1) + triu(g_U U^T)) U^-T; the rectangular part of a
+    wide or tall matrix follows L or U.
     """
     m, n, d = lu.shape[-2], lu.shape[-1], len(lu.shape)
     if m < n:
-        main, rest, g_rest = (
-            narrow(lu, d - 1, 0, m),
-            narrow(lu, d - 1, m, n - m),
-            narrow(g, d - 1, m, n - m),
-        )
+        main, rest, g_rest = narrow(lu, d - 1, 0, m), narrow(lu, d - 1, m, n - m), narrow(g, d - 1, m, n - m)
         above = triangular(main.mT, g_rest, True, True)
-        return cat(
-            (lu_gradient(narrow(g, d - 1, 0, m) - tril(above @ rest.mT, -1), main), above), d - 1
-        )
+        return cat((lu_gradient(narrow(g, d - 1, 0, m) - tril(above @ rest.mT, -1), main), above), d - 1)
     if m > n:
-        main, rest, g_rest = (
-            narrow(lu, d - 2, 0, n),
-            narrow(lu, d - 2, n, m - n),
-            narrow(g, d - 2, n, m - n),
-        )
+        main, rest, g_rest = narrow(lu, d - 2, 0, n), narrow(lu, d - 2, n, m - n), narrow(g, d - 2, n, m - n)
         below = triangular(main, g_rest.mT, True).mT
-        return cat(
-            (lu_gradient(narrow(g, d - 2, 0, n) - triu(rest.mT @ below), main), below), d - 2
-        )
+        return cat((lu_gradient(narrow(g, d - 2, 0, n) - triu(rest.mT @ below), main), below), d - 2)
     inside = tril(unit_lower(lu).mT @ tril(g, -1), -1) + triu(triu(g) @ triu(lu).mT)
     right = triangular(lu, inside.mT, True).mT  # inside U^-T
     return triangular(lu.mT, right, True, True)
@@ -311,31 +238,24 @@ def unit_lower(lu):
 def no_derivative_of_r():
     raise RuntimeError(
         explain(
-            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. "
-            "Please use "
-            "linalg.qr(A, mode='reduced') if you are going to require gradients"
+            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, "
+            "mode='reduced') if you are going to require gradients"
         )
     )
 
 
 def no_derivative_of_complete():
-    raise RuntimeError(
-        explain(
-            "The QR decomposition is not differentiable when mode='complete' and nrows > ncols."
-        )
-    )
+    raise RuntimeError(explain("The QR decomposition is not differentiable when mode='complete' and nrows > ncols."))
 
 
 def check_phase(diagonal, name, vectors, factor):
-    """RuntimeError if a loss depends on the phase of complex vectors, which no decomposition
-    determines."""
+    """RuntimeError if a loss depends on the phase of complex vectors, which no decomposition determines."""
     d = numbers(diagonal) if isinstance(diagonal, Tensor) else diagonal
     if d.dtype.kind == "c" and not np.allclose(d.imag, 0, 1e-2, 1e-2):
         raise RuntimeError(
             explain(
-                f"{name}: The {vectors} in the complex case are specified up to multiplication by "
-                f"{factor}. "
-                "The specified loss function depends on this quantity, so it is ill-defined."
+                f"{name}: The {vectors} in the complex case are specified up to multiplication by {factor}. The "
+                "specified loss function depends on this quantity, so it is ill-defined."
             )
         )
 
@@ -347,9 +267,7 @@ def permutation(pivots, like):
 
 
 for world in (ARRAYS, TENSORS):
-    world.update(
-        (f.__name__, f) for f in (no_derivative_of_r, no_derivative_of_complete, check_phase)
-    )
+    world.update((f.__name__, f) for f in (no_derivative_of_r, no_derivative_of_complete, check_phase))
 ARRAYS["exchange"] = permutation
 TENSORS["exchange"] = sample_by_sample(
     lambda pivots, like: from_array(permutation(getattr(pivots, "_array", pivots), like._array))

@@ -15,14 +15,7 @@ from rushlight.core.tensor import Tensor, from_array
 from rushlight.creation.factories import eye
 from rushlight.kernels.factorizations import reflected
 from rushlight.ops.linalg import decompose as f
-from rushlight.ops.linalg.arguments import (
-    check_matrix,
-    check_same,
-    check_square,
-    check_tensor,
-    first_failure,
-    given,
-)
+from rushlight.ops.linalg.arguments import check_matrix, check_same, check_square, check_tensor, first_failure, given
 from rushlight.ops.linalg.matmul_api import conjugate_transpose, matmul
 from rushlight.ops.math.complex import conj
 from rushlight.ops.math.elementwise import mul
@@ -36,38 +29,28 @@ OldSVD = return_type("svd", ["U", "S", "V"])
 
 
 @composite("linalg_cholesky_ex")
-def cholesky_ex(
-    A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None
-) -> Any:
-    """A = L L^H, as (L, info): `info` is 0, or the order of the first leading minor that is not
-    positive-definite.
+def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
+    """A = L L^H, as (L, info): `info` is 0, or the order of the first leading minor that is not positive-definite.
 
-    `check_errors=True` raises LinAlgError for a failure, as `linalg.cholesky` does. See
-    `linalg.cholesky`.
+    `check_errors=True` raises LinAlgError for a failure, as `linalg.cholesky` does. See `linalg.cholesky`.
 
     >>> rushlight.linalg.cholesky_ex(rushlight.tensor([[4., 2.], [2., 5.]])).L
     tensor([[2., 0.],
             [1., 2.]])
     """
-    return given(
-        out,
-        cholesky_of(A, "linalg.cholesky_ex", "linalg.cholesky_ex" if check_errors else None, upper),
-    )
+    return given(out, cholesky_of(A, "linalg.cholesky_ex", "linalg.cholesky_ex" if check_errors else None, upper))
 
 
 def cholesky_of(A: Tensor, name: str, checked: str | None, upper: bool) -> Any:
-    """The factor and info. If `checked` is a name: LinAlgError with this name if a factor does not
-    exist.
-    """
+    """The factor and info. If `checked` is a name: LinAlgError with this name if a factor does not exist."""
     check_square(A, name)
     factor, info = f.linalg_cholesky_ex(conjugate_transpose(A) if upper else A)
     order, where = first_failure(info) if checked else (0, "")
     if order:
         raise LinAlgError(
             explain(
-                f"{checked}: {where}The factorization could not be completed because the input is "
-                "not positive-definite (the "
-                f"leading minor of order {order} is not positive-definite).",
+                f"{checked}: {where}The factorization could not be completed because the input is not "
+                f"positive-definite (the leading minor of order {order} is not positive-definite).",
                 "add a small multiple of the identity",
             )
         )
@@ -76,11 +59,10 @@ def cholesky_of(A: Tensor, name: str, checked: str | None, upper: bool) -> Any:
 
 @composite("linalg_cholesky")
 def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Tensor:
-    """A = L L^H with L lower triangular and positive on the diagonal, for Hermitian
-    positive-definite A; or A = U^H U.
+    """A = L L^H with L lower triangular and positive on the diagonal, for Hermitian positive-definite A; or A = U^H U.
 
-    A: (..., n, n), of which only the lower triangle is read (the upper one if `upper`). LinAlgError
-    if the matrix is not positive-definite. The gradient is Hermitian.
+    A: (..., n, n), of which only the lower triangle is read (the upper one if `upper`). LinAlgError if the matrix is
+    not positive-definite. The gradient is Hermitian.
 
     >>> rushlight.linalg.cholesky(rushlight.tensor([[4., 2.], [2., 5.]]))
     tensor([[2., 0.],
@@ -98,22 +80,20 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -
             [0., 2.]])
     """
     warn_once(
-        "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a "
-        "future PyTorch release. L = torch.cholesky(A) should be replaced with L = "
-        "torch.linalg.cholesky(A) and U = torch.cholesky(A, upper=True) should be replaced with U "
-        "= torch.linalg.cholesky(A).mH"
+        "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch "
+        "release. L = torch.cholesky(A) should be replaced with L = torch.linalg.cholesky(A) and U = "
+        "torch.cholesky(A, upper=True) should be replaced with U = torch.linalg.cholesky(A).mH"
     )
     return given(out, cholesky_of(input, "cholesky", "cholesky", upper)[0])
 
 
 @composite("linalg_eigh")
 def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
-    """A = V diag(w) V^H, as (eigenvalues, eigenvectors), for Hermitian A: w real and rising, V
-    unitary.
+    """A = V diag(w) V^H, as (eigenvalues, eigenvectors), for Hermitian A: w real and rising, V unitary.
 
-    A: (..., n, n), of which only the lower triangle is read, or the upper one (`UPLO="U"`).
-    Eigenvectors are determined up to a factor of size 1, and gradients exist only for losses that
-    do not depend on this factor, and only for distinct eigenvalues.
+    A: (..., n, n), of which only the lower triangle is read, or the upper one (`UPLO="U"`). Eigenvectors are determined
+    up to a factor of size 1, and gradients exist only for losses that do not depend on this factor, and only for
+    distinct eigenvalues.
 
     >>> rushlight.linalg.eigh(rushlight.tensor([[2., 0.], [0., 1.]])).eigenvalues
     tensor([1., 2.])
@@ -124,8 +104,7 @@ def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
 
 @composite("linalg_eigvalsh")
 def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Tensor:
-    """w with A = V diag(w) V^H: the eigenvalues of a Hermitian matrix, real and rising; it reads
-    the triangle `UPLO`.
+    """w with A = V diag(w) V^H: the eigenvalues of a Hermitian matrix, real and rising; it reads the triangle `UPLO`.
 
     >>> rushlight.linalg.eigvalsh(rushlight.tensor([[2., 0.], [0., 1.]]))
     tensor([1., 2.])
@@ -147,9 +126,8 @@ def triangle_name(UPLO: str) -> str:
 def eig(A: Tensor, *, out: Any = None) -> Any:
     """A V = V diag(w), as (eigenvalues, eigenvectors), complex; the columns of V have length 1.
 
-    A: (..., n, n). The order of eigenvalues is not defined. RuntimeError for inf and nan. Gradients
-    exist only for losses that do not depend on the phase of eigenvectors, and only for distinct
-    eigenvalues.
+    A: (..., n, n). The order of eigenvalues is not defined. RuntimeError for inf and nan. Gradients exist only for
+    losses that do not depend on the phase of eigenvectors, and only for distinct eigenvalues.
 
     >>> rushlight.linalg.eig(rushlight.tensor([[2., 0.], [0., 1.]])).eigenvalues
     tensor([2.+0.j, 1.+0.j])
@@ -160,8 +138,7 @@ def eig(A: Tensor, *, out: Any = None) -> Any:
 
 @composite("linalg_eigvals")
 def eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """w with A v = w v for some v: the eigenvalues of a square matrix, complex, in no defined
-    order.
+    """w with A v = w v for some v: the eigenvalues of a square matrix, complex, in no defined order.
 
     >>> rushlight.linalg.eigvals(rushlight.tensor([[2., 0.], [0., 1.]]))
     tensor([2.+0.j, 1.+0.j])
@@ -171,16 +148,12 @@ def eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 @composite("linalg_svd")
-def linalg_svd(
-    A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Any = None
-) -> Any:
-    """A = U diag(S) Vh, as (U, S, Vh): U and Vh with orthonormal columns and rows, S real, falling,
-    not negative.
+def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Any = None) -> Any:
+    """A = U diag(S) Vh, as (U, S, Vh): U and Vh with orthonormal columns and rows, S real, falling, not negative.
 
-    A: (..., m, n) gives U (..., m, m) and Vh (..., n, n), or if not `full_matrices` (..., m, k) and
-    (..., k, n) with k = min(m, n). LinAlgError for inf and nan. Gradients by U and Vh exist for
-    distinct singular values, and for what does not depend on the signs (phases) of singular
-    vectors.
+    A: (..., m, n) gives U (..., m, m) and Vh (..., n, n), or if not `full_matrices` (..., m, k) and (..., k, n) with k
+    = min(m, n). LinAlgError for inf and nan. Gradients by U and Vh exist for distinct singular values, and for what
+    does not depend on the signs (phases) of singular vectors.
 
     >>> rushlight.linalg.svd(rushlight.tensor([[3., 0.], [0., 2.]])).S
     tensor([3., 2.])
@@ -192,8 +165,7 @@ def linalg_svd(
 
 @composite("linalg_svdvals")
 def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) -> Tensor:
-    """S with A = U diag(S) V^H, falling: (..., m, n) -> (..., min(m, n)); differentiable also where
-    some are equal.
+    """S with A = U diag(S) V^H, falling: (..., m, n) -> (..., min(m, n)); differentiable also where some are equal.
 
     >>> rushlight.linalg.svdvals(rushlight.tensor([[3., 0.], [0., 2.]]))
     tensor([3., 2.])
@@ -207,9 +179,7 @@ def only_cpu(driver: str | None, name: str) -> None:
     if driver is not None:
         raise RuntimeError(
             explain(
-                f"{name}: keyword argument `driver=` is only supported on CUDA inputs with "
-                "cuSOLVER "
-                "backend.",
+                f"{name}: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.",
                 "omit driver=",
             )
         )
@@ -238,9 +208,9 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any =
 def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
     """A = Q R, as (Q, R): Q with orthonormal columns, R upper triangular.
 
-    A: (..., m, n). `mode`: 'reduced', Q (..., m, k) and R (..., k, n) with k = min(m, n);
-    'complete', Q (..., m, m) and R (..., m, n); 'r', an empty Q. Gradients exist where the first k
-    columns are independent, in mode 'reduced', or 'complete' for m <= n.
+    A: (..., m, n). `mode`: 'reduced', Q (..., m, k) and R (..., k, n) with k = min(m, n); 'complete', Q (..., m, m) and
+    R (..., m, n); 'r', an empty Q. Gradients exist where the first k columns are independent, in mode 'reduced', or
+    'complete' for m <= n.
 
     >>> rushlight.linalg.qr(rushlight.tensor([[3., 1.], [4., 2.]])).R.abs()
     tensor([[5.0000, 2.2000],
@@ -250,9 +220,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(
             explain(
-                f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), "
-                "'r', "
-                "or 'complete'"
+                f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
             )
         )
     return given(out, f.linalg_qr(A, mode))
@@ -266,18 +234,16 @@ def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
     torch.Size([2, 2])
     """
     warn_once(
-        "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future "
-        "PyTorch release. The boolean parameter 'some' has been replaced with a string parameter "
-        "'mode'. Q, R = torch.qr(A, some) should be replaced with Q, R = torch.linalg.qr(A, "
-        "'reduced' if some else 'complete')"
+        "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release. The "
+        "boolean parameter 'some' has been replaced with a string parameter 'mode'. Q, R = torch.qr(A, some) should "
+        "be replaced with Q, R = torch.linalg.qr(A, 'reduced' if some else 'complete')"
     )
     return given(out, OldQR(linalg_qr(input, "reduced" if some else "complete")))
 
 
 @composite()
 def geqrf(input: Tensor, *, out: Any = None) -> Any:
-    """LAPACK's form of input = Q R, as (a, tau): R on and above the diagonal of a, Householder's
-    vectors below it.
+    """LAPACK's form of input = Q R, as (a, tau): R on and above the diagonal of a, Householder's vectors below it.
 
     `linalg.householder_product(a, tau)` gives Q. It has no derivative: see `linalg.qr`.
 
@@ -290,8 +256,8 @@ def geqrf(input: Tensor, *, out: Any = None) -> Any:
 
 @composite("linalg_householder_product", looks=True)
 def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The first n columns of H_1 H_2 ... H_k with H_i = I - tau_i v_i v_i^H; v_i is column i of A
-    below A_ii, taken as 1.
+    """The first n columns of H_1 H_2 ... H_k with H_i = I - tau_i v_i v_i^H; v_i is column i of A below A_ii, taken as
+    1.
 
     A: (..., m, n), m >= n; tau: (..., k), k <= n. RuntimeError for other shapes.
 
@@ -304,18 +270,14 @@ def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) ->
     check_same(A, tau, name, ("input", "tau"))
     m, n = A._array.shape[-2:]
     if m < n:
-        raise RuntimeError(
-            explain(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
-        )
+        raise RuntimeError(explain(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]"))
     if n < tau._array.shape[-1]:
-        raise RuntimeError(
-            explain(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
-        )
+        raise RuntimeError(explain(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]"))
     if tau._array.shape[:-1] != A._array.shape[:-2]:
         raise RuntimeError(
             explain(
-                f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but "
-                f"got {list(tau._array.shape[:-1])}"
+                f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got "
+                f"{list(tau._array.shape[:-1])}"
             )
         )
     if recorded(A, (tau,)):
@@ -327,9 +289,7 @@ composite("orgqr", looks=True)(householder_product)
 
 
 def reflect(A: Tensor, tau: Tensor, x: Tensor, adjoint: bool = False) -> Tensor:
-    """H_1 ... H_k x, or the product with the adjoint. One reflection at a time, by ops that have
-    derivatives.
-    """
+    """H_1 ... H_k x, or the product with the adjoint. One reflection at a time, by ops that have derivatives."""
     order = range(tau._array.shape[-1])
     for i in order if adjoint else reversed(order):
         v = tril(narrow(A, -1, i, 1), -i - 1)  # (..., m, 1)
@@ -342,19 +302,11 @@ def reflect(A: Tensor, tau: Tensor, x: Tensor, adjoint: bool = False) -> Tensor:
 
 @composite()
 def ormqr(
-    input: Tensor,
-    tau: Tensor,
-    other: Tensor,
-    left: bool = True,
-    transpose: bool = False,
-    *,
-    out: Tensor | None = None,
+    input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """Q other, or other Q if not `left`, with the square Q of Householder's reflections; with Q^H
-    if `transpose`.
+    """Q other, or other Q if not `left`, with the square Q of Householder's reflections; with Q^H if `transpose`.
 
-    input: (..., m, k) and tau: (..., k), as `geqrf` gives them; other has m rows (columns if not
-    `left`).
+    input: (..., m, k) and tau: (..., k), as `geqrf` gives them; other has m rows (columns if not `left`).
 
     >>> a, tau = rushlight.geqrf(rushlight.eye(2))
     >>> rushlight.ormqr(a, tau, rushlight.ones(2, 1)).shape
@@ -365,9 +317,7 @@ def ormqr(
     same_dtype(TABLE["dot"], (input, tau, other))
     if left:
         return given(out, reflect(input, tau, other, transpose))
-    return given(
-        out, conjugate_transpose(reflect(input, tau, conjugate_transpose(other), not transpose))
-    )
+    return given(out, conjugate_transpose(reflect(input, tau, conjugate_transpose(other), not transpose)))
 
 
 def check_reflections(input: Tensor, tau: Tensor, other: Tensor, left: bool) -> None:
@@ -379,12 +329,7 @@ def check_reflections(input: Tensor, tau: Tensor, other: Tensor, left: bool) -> 
     m, k = other._array.shape[side], tau._array.shape[-1]
     if k != min(m, input._array.shape[-1]):
         raise RuntimeError(
-            explain(
-                f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], "
-                "input.shape[-1])"
-            )
+            explain(f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])")
         )
     if m != input._array.shape[-2]:
-        raise RuntimeError(
-            explain(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]")
-        )
+        raise RuntimeError(explain(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]"))

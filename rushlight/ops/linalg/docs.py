@@ -6,8 +6,7 @@ from rushlight.ops.doc_text import Text
 
 TEXTS = {
     "mm": Text(
-        "The product of matrices.",
-        example="NAME(rushlight.tensor([[1., 2.]]), rushlight.tensor([[3.], [4.]]))",
+        "The product of matrices.", example="NAME(rushlight.tensor([[1., 2.]]), rushlight.tensor([[3.], [4.]]))"
     ),
     "dot": Text(
         "The sum of the products of two vectors' elements.",

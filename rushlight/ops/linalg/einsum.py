@@ -1,6 +1,4 @@
-"""Einstein sums, by permutations, reshapes and one batched matrix product for each pair of
-operands.
-"""
+"""Einstein sums, by permutations, reshapes and one batched matrix product for each pair of operands."""
 
 from __future__ import annotations
 
@@ -24,13 +22,11 @@ Term = tuple[Tensor, str]  # an operand, and the letters of its dimensions
 
 @composite(tensor=False)
 def einsum(equation: Any, *operands: Any) -> Tensor:
-    """out[i, ...] = sum over all other letters of the product of operands[letters]:
-    `einsum('ij,jk->ik', a, b)`.
+    """out[i, ...] = sum over all other letters of the product of operands[letters]: `einsum('ij,jk->ik', a, b)`.
 
-    A letter names a dimension; letters missing after `->` are summed over; a letter twice in one
-    operand takes the diagonal; `...` are leading dimensions that broadcast. Without `->` the output
-    has the letters that occur once, in alphabetical order. RuntimeError for an equation that does
-    not fit the operands.
+    A letter names a dimension; letters missing after `->` are summed over; a letter twice in one operand takes the
+    diagonal; `...` are leading dimensions that broadcast. Without `->` the output has the letters that occur once, in
+    alphabetical order. RuntimeError for an equation that does not fit the operands.
 
     >>> a, b = rushlight.ones(2, 3), rushlight.ones(3, 4)
     >>> rushlight.einsum('ij,jk->ik', a, b).shape
@@ -40,16 +36,9 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
         equation, operands = from_sublists((equation, *operands))
     if not operands:
         raise ValueError(
-            explain(
-                "einsum(): must specify the equation string and at least one operand",
-                equation=equation,
-            )
+            explain("einsum(): must specify the equation string and at least one operand", equation=equation)
         )
-    tensors = (
-        list(operands[0])
-        if len(operands) == 1 and isinstance(operands[0], (list, tuple))
-        else list(operands)
-    )
+    tensors = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else list(operands)
     try:
         inputs, output = parse(equation, tuple([t._array.ndim for t in tensors]))
     except ValueError as error:
@@ -82,8 +71,7 @@ def from_sublists(args: tuple) -> tuple[str, tuple]:
                 )
             )
         return "".join(
-            "..." if n is Ellipsis else chr(ord("A") + n) if n < 26 else chr(ord("a") + n - 26)
-            for n in numbers
+            "..." if n is Ellipsis else chr(ord("A") + n) if n < 26 else chr(ord("a") + n - 26) for n in numbers
         )
 
     pairs, rest = args[: len(args) // 2 * 2], args[len(args) // 2 * 2 :]
@@ -92,25 +80,21 @@ def from_sublists(args: tuple) -> tuple[str, tuple]:
 
 
 def wrong(equation: str, why: str, tensors: Sequence[Tensor]) -> RuntimeError:
-    return RuntimeError(
-        explain(f"einsum(): {why}", equation=equation, shapes=[tuple(t.shape) for t in tensors])
-    )
+    return RuntimeError(explain(f"einsum(): {why}", equation=equation, shapes=[tuple(t.shape) for t in tensors]))
 
 
 @lru_cache(maxsize=256)
 def parse(equation: str, dims: tuple[int, ...]) -> tuple[list[str], str]:
-    """The letters of each operand and of the output. `dims`: the number of dimensions of each
-    operand. The dimensions of `...` get Greek letters. ValueError for an equation that does not
-    fit.
+    """The letters of each operand and of the output. `dims`: the number of dimensions of each operand. The dimensions
+    of `...` get Greek letters. ValueError for an equation that does not fit.
     """
     text = equation.replace(" ", "")
     left, arrow, output = text.partition("->")
     inputs = left.split(",")
     if len(inputs) != len(dims):
         raise ValueError(
-            f"{'fewer' if len(dims) < len(inputs) else 'more'} operands were provided than "
-            "specified in the "
-            f"equation: {len(dims)} for {len(inputs)}"
+            f"{'fewer' if len(dims) < len(inputs) else 'more'} operands were provided than specified in the equation: "
+            f"{len(dims)} for {len(inputs)}"
         )
     check_letters((*inputs, output))
     extra = [unnamed_dimensions(s, ndim) for s, ndim in zip(inputs, dims)]
@@ -119,9 +103,7 @@ def parse(equation: str, dims: tuple[int, ...]) -> tuple[list[str], str]:
     inputs = [s.replace("...", spelled[dots - n :]) for s, n in zip(inputs, extra)]
     if not arrow:
         every = "".join(inputs)
-        output = "..." + "".join(
-            sorted(c for c in set(every) - set(spelled) if every.count(c) == 1)
-        )
+        output = "..." + "".join(sorted(c for c in set(every) - set(spelled) if every.count(c) == 1))
     output = output.replace("...", spelled)
     check_output(output, inputs)
     return inputs, output
@@ -138,16 +120,13 @@ def check_letters(terms: Sequence[str]) -> None:
 
 
 def unnamed_dimensions(letters: str, ndim: int) -> int:
-    """How many of an operand's dimensions its ellipsis stands for. ValueError if there is no
-    ellipsis for them, or more letters than dimensions."""
+    """How many of an operand's dimensions its ellipsis stands for. ValueError if there is no ellipsis for them, or more
+    letters than dimensions."""
     named = len(letters.replace("...", ""))
     if named > ndim or (named < ndim and "..." not in letters):
         raise ValueError(
-            f"the number of subscripts in the equation ({named}) does not match the number of "
-            "dimensions "
-            f"({ndim}) for the operand '{letters}'"
-            + " and no ellipsis was given"
-            * ("..." not in letters)
+            f"the number of subscripts in the equation ({named}) does not match the number of dimensions ({ndim}) for "
+            f"the operand '{letters}'" + " and no ellipsis was given" * ("..." not in letters)
         )
     return ndim - named
 
@@ -158,9 +137,7 @@ def check_output(output: str, inputs: Sequence[str]) -> None:
         if output.count(c) > 1:
             raise ValueError(f"output subscript {c} appears more than once in the output")
         if not any(c in s for s in inputs):
-            raise ValueError(
-                f"output subscript {c} does not appear in the equation for any input operand"
-            )
+            raise ValueError(f"output subscript {c} does not appear in the equation for any input operand")
 
 
 def sizes_of(equation: str, inputs: Sequence[str], tensors: Sequence[Tensor]) -> dict[str, int]:
@@ -171,9 +148,8 @@ def sizes_of(equation: str, inputs: Sequence[str], tensors: Sequence[Tensor]) ->
                 if 1 not in (n, sizes[c]):
                     raise wrong(
                         equation,
-                        f"subscript {c} has size {n}, which does not broadcast with previously "
-                        "seen "
-                        f"size {sizes[c]}: operands do not broadcast",
+                        f"subscript {c} has size {n}, which does not broadcast with previously seen size {sizes[c]}: "
+                        "operands do not broadcast",
                         tensors,
                     )
                 sizes[c] = max(n, sizes[c])
@@ -203,17 +179,13 @@ def summed(t: Tensor, letters: str, wanted: set, order: str) -> tuple[Tensor, st
 
 
 def path(inputs: Sequence[str], output: str, sizes: dict) -> list[tuple[int, int]]:
-    """Which two operands to contract next, their product then standing last: an order of little
-    work.
+    """Which two operands to contract next, their product then standing last: an order of little work.
 
-    NumPy finds the order: the best one for up to five operands, a greedy one for more. Two operands
-    need no search.
+    NumPy finds the order: the best one for up to five operands, a greedy one for more. Two operands need no search.
     """
     if len(inputs) < 3:
         return [(0, 1)] * (len(inputs) - 1)
-    plain = {
-        c: chr(ord("a") + i) if i < 26 else chr(ord("A") + i - 26) for i, c in enumerate(sizes)
-    }
+    plain = {c: chr(ord("a") + i) if i < 26 else chr(ord("A") + i - 26) for i, c in enumerate(sizes)}
     equation = ",".join("".join(plain[c] for c in letters) for letters in inputs)
     equation += "->" + "".join(plain[c] for c in output)
     shapes = [np.broadcast_to(0.0, [sizes[c] for c in letters]) for letters in inputs]
@@ -232,15 +204,12 @@ def path(inputs: Sequence[str], output: str, sizes: dict) -> list[tuple[int, int
     return steps
 
 
-def contract(
-    a: Tensor, in_a: str, b: Tensor, in_b: str, wanted: set, sizes: dict, order: str
-) -> tuple[Tensor, str]:
-    """The product of two operands, summed over the letters that neither the output nor a later
-    operand has.
+def contract(a: Tensor, in_a: str, b: Tensor, in_b: str, wanted: set, sizes: dict, order: str) -> tuple[Tensor, str]:
+    """The product of two operands, summed over the letters that neither the output nor a later operand has.
 
-    `order`: all letters, those of the output first. The result has torch's memory layout: the
-    letters of both operands, then of a, then of b, each group in this order. b's letters come first
-    if all of them come before a's in `order` and b was not summed.
+    `order`: all letters, those of the output first. The result has torch's memory layout: the letters of both operands,
+    then of a, then of b, each group in this order. b's letters come first if all of them come before a's in `order` and
+    b was not summed.
     """
     a, in_a = summed(a, in_a, wanted | set(in_b), order)
     whole = wanted.union(in_a).issuperset(in_b)
@@ -264,11 +233,9 @@ def contract(
     return shaped(made, shape), "".join(batch + rows + columns)
 
 
-def product(
-    a: Term, b: Term, groups: tuple[list[str], list[str], list[str], list[str]], sizes: dict
-) -> Tensor:
-    """(batch, rows, inner) @ (batch, inner, columns), each a group of letters. Letters that stand
-    in neither operand are of size 1."""
+def product(a: Term, b: Term, groups: tuple[list[str], list[str], list[str], list[str]], sizes: dict) -> Tensor:
+    """(batch, rows, inner) @ (batch, inner, columns), each a group of letters. Letters that stand in neither operand
+    are of size 1."""
     batch, rows, inner, columns = groups
     if not batch + rows + columns:
         # BLAS takes 100,000 x 1 times 1 x 1, for the gradient, 20 times as long

@@ -18,15 +18,11 @@ from rushlight.ops.tensor.random_tensors import randn
 
 
 @composite(tensor=False)
-def svd_lowrank(
-    A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None
-) -> tuple:
-    """A - M = U diag(S) V^H nearly, with U (..., m, q), S (..., q), V (..., n, q): the q largest
-    singular values.
+def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> tuple:
+    """A - M = U diag(S) V^H nearly, with U (..., m, q), S (..., q), V (..., n, q): the q largest singular values.
 
-    The range of a product with a random matrix, made sharper by `niter` products with A and A^H, is
-    decomposed in A's place: Halko, Martinsson and Tropp, Finding structure with randomness (2009),
-    algorithms 4.4 and 5.1.
+    The range of a product with a random matrix, made sharper by `niter` products with A and A^H, is decomposed in A's
+    place: Halko, Martinsson and Tropp, Finding structure with randomness (2009), algorithms 4.4 and 5.1.
 
     >>> [t.shape for t in rushlight.svd_lowrank(rushlight.ones(5, 4), 2)]
     [torch.Size([5, 2]), torch.Size([2]), torch.Size([4, 2])]
@@ -53,11 +49,10 @@ def sharpened(x: Tensor, q: int, rounds: int) -> Tensor:
 
 @composite(tensor=False)
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple:
-    """(U, S, V) of the centred rows of A, (..., m, n): the columns of V are the q principal
-    directions.
+    """(U, S, V) of the centred rows of A, (..., m, n): the columns of V are the q principal directions.
 
-    `q` is min(6, m, n) by default; `center=False` does not subtract the mean. See `svd_lowrank`.
-    ValueError for a `q` that is negative or greater than min(m, n).
+    `q` is min(6, m, n) by default; `center=False` does not subtract the mean. See `svd_lowrank`. ValueError for a `q`
+    that is negative or greater than min(m, n).
 
     >>> rushlight.pca_lowrank(rushlight.tensor([[1., 1.], [2., 2.], [3., 3.]]), 1)[2].abs()
     tensor([[0.7071],
@@ -69,9 +64,7 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     if q is None:
         q = min(6, most)
     elif not 0 <= q <= most:
-        raise ValueError(
-            explain(f"q(={q}) must be non-negative integer and not greater than min(m, n)={most}")
-        )
+        raise ValueError(explain(f"q(={q}) must be non-negative integer and not greater than min(m, n)={most}"))
     if niter < 0:
         raise ValueError(explain(f"niter(={niter}) must be non-negative integer"))
     return svd_lowrank(A - mean(A, (-2,), True) if center else A, q, niter)
@@ -93,13 +86,11 @@ def lobpcg(
     ortho_fparams: dict | None = None,
     ortho_bparams: dict | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """(E, X): the k largest eigenvalues of A x = e B x, or the smallest where `largest` is false,
-    and their vectors.
+    """(E, X): the k largest eigenvalues of A x = e B x, or the smallest where `largest` is false, and their vectors.
 
-    A (..., m, m) symmetric, B (m, m) positive-definite or None, for 1. `k` is the number of columns
-    of `X`, by default 1. All eigenvalues are found at once and exactly: `X`, `iK`, `niter`, `tol`,
-    `method` and the rest, which control torch's iteration, are accepted and ignored. ValueError
-    where m < 3 k, as in torch.
+    A (..., m, m) symmetric, B (m, m) positive-definite or None, for 1. `k` is the number of columns of `X`, by default
+    1. All eigenvalues are found at once and exactly: `X`, `iK`, `niter`, `tol`, `method` and the rest, which control
+    torch's iteration, are accepted and ignored. ValueError where m < 3 k, as in torch.
 
     >>> values, vectors = rushlight.lobpcg(rushlight.diag(rushlight.tensor([1., 5., 3.])))
     >>> values
@@ -110,15 +101,12 @@ def lobpcg(
     k = (1 if X is None else X.shape[-1]) if k is None else k
     m = matrix.shape[-1]
     if k < 1:
-        raise ValueError(
-            explain(f"lobpcg: k, the number of requested eigenpairs, is at least 1, not {k}")
-        )
+        raise ValueError(explain(f"lobpcg: k, the number of requested eigenpairs, is at least 1, not {k}"))
     if m < 3 * k:
         raise ValueError(
             explain(
-                f"LPBPCG algorithm is not applicable when the number of A rows (={m}) is smaller "
-                "than 3 x "
-                f"the number of requested eigenpairs (={k})",
+                f"LPBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than 3 x the number "
+                f"of requested eigenpairs (={k})",
                 "use linalg.eigh, which computes all eigenpairs",
             )
         )
@@ -131,9 +119,7 @@ def lobpcg(
     values, vectors = values[..., chosen], vectors[..., chosen]
     if largest is None or largest:
         values, vectors = values.flip(-1), vectors.flip(-1)
-    return values, vectors if half is None else solve_triangular(
-        conjugate_transpose(half), vectors, upper=True
-    )
+    return values, vectors if half is None else solve_triangular(conjugate_transpose(half), vectors, upper=True)
 
 
 MORE["lobpcg"] = lobpcg  # no op that is compared number by number: torch begins at random

@@ -14,14 +14,7 @@ from rushlight.creation.factories import eye
 from rushlight.kernels.factorizations import order_of
 from rushlight.ops.index.along_dim import gather
 from rushlight.ops.linalg import decompose as f
-from rushlight.ops.linalg.arguments import (
-    check_equation,
-    check_matrix,
-    check_same,
-    check_square,
-    first_failure,
-    given,
-)
+from rushlight.ops.linalg.arguments import check_equation, check_matrix, check_same, check_square, first_failure, given
 from rushlight.ops.linalg.matmul_api import conjugate_transpose
 from rushlight.ops.linalg.solve import triangular
 from rushlight.ops.shape.views import narrow, tril, triu
@@ -36,18 +29,13 @@ LDLFactorEx = return_type("linalg_ldl_factor_ex", ["LD", "pivots", "info"])
 
 def check_pivot(pivot: bool, name: str) -> None:
     if not pivot:
-        raise RuntimeError(
-            explain(f"{name}: LU without pivoting is not implemented on the CPU", "pivot=True")
-        )
+        raise RuntimeError(explain(f"{name}: LU without pivoting is not implemented on the CPU", "pivot=True"))
 
 
 @composite("linalg_lu_factor_ex")
-def lu_factor_ex(
-    A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Any = None
-) -> Any:
-    """A = P L U packed, as (LU, pivots, info): see `linalg.lu_factor`; `info` is 0, or where U
-    first has a 0 on its diagonal, counted from 1, which raises LinAlgError only with
-    `check_errors`.
+def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Any = None) -> Any:
+    """A = P L U packed, as (LU, pivots, info): see `linalg.lu_factor`; `info` is 0, or where U first has a 0 on its
+    diagonal, counted from 1, which raises LinAlgError only with `check_errors`.
 
     >>> rushlight.linalg.lu_factor_ex(rushlight.tensor([[1., 2.], [2., 4.]])).info
     tensor(2, dtype=torch.int32)
@@ -63,11 +51,9 @@ def lu_of(A: Tensor, pivot: bool, check_errors: bool) -> Any:
     if i:
         raise LinAlgError(
             explain(
-                f"torch.linalg.lu_factor: {where}U[{i},{i}] is zero and using it on lu_solve "
-                "would result in a division by "
-                "zero. If you still want to perform the factorization, consider calling "
-                "linalg.lu(A, pivot) or "
-                "linalg.lu_factor_ex(A, pivot)"
+                f"torch.linalg.lu_factor: {where}U[{i},{i}] is zero and using it on lu_solve would result in a "
+                "division by zero. If you still want to perform the factorization, consider calling linalg.lu(A, "
+                "pivot) or linalg.lu_factor_ex(A, pivot)"
             )
         )
     return made
@@ -75,11 +61,11 @@ def lu_of(A: Tensor, pivot: bool, check_errors: bool) -> Any:
 
 @composite("linalg_lu_factor")
 def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
-    """A = P L U, packed as (LU, pivots): U on and above the diagonal, L below the diagonal. L's
-    diagonal is 1 and is not stored.
+    """A = P L U, packed as (LU, pivots): U on and above the diagonal, L below the diagonal. L's diagonal is 1 and is
+    not stored.
 
-    A: (..., m, n); pivots: (..., min(m, n)), int32: row i was exchanged with row pivots[i], counted
-    from 1. LinAlgError where U has a 0 on its diagonal. `linalg.lu_solve` solves equations with it.
+    A: (..., m, n); pivots: (..., min(m, n)), int32: row i was exchanged with row pivots[i], counted from 1. LinAlgError
+    where U has a 0 on its diagonal. `linalg.lu_solve` solves equations with it.
 
     >>> rushlight.linalg.lu_factor(rushlight.tensor([[1., 2.], [4., 4.]])).LU
     tensor([[4.0000, 4.0000],
@@ -96,9 +82,9 @@ def old_lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = No
     tensor([2, 2], dtype=torch.int32)
     """
     warn_once(
-        "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and "
-        "will be removed in a future PyTorch release. LU, pivots = torch.lu(A, compute_pivots) "
-        "should be replaced with LU, pivots = torch.linalg.lu_factor(A, compute_pivots)"
+        "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in "
+        "a future PyTorch release. LU, pivots = torch.lu(A, compute_pivots) should be replaced with LU, pivots = "
+        "torch.linalg.lu_factor(A, compute_pivots)"
     )
     made = lu_of(A, pivot, False)
     return given(out, LUWithInfo(made) if get_infos else tuple(made[:2]))
@@ -106,8 +92,7 @@ def old_lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = No
 
 @composite("linalg_lu", looks=True)
 def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
-    """A = P L U, as (P, L, U): P a permutation, L lower triangular with 1 on its diagonal, U upper
-    triangular.
+    """A = P L U, as (P, L, U): P a permutation, L lower triangular with 1 on its diagonal, U upper triangular.
 
     A: (..., m, n) gives L (..., m, k) and U (..., k, n), k = min(m, n). P has no gradient.
 
@@ -122,15 +107,10 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
 
 @composite(tensor=False, looks=True)
 def lu_unpack(
-    LU_data: Tensor,
-    LU_pivots: Tensor,
-    unpack_data: bool = True,
-    unpack_pivots: bool = True,
-    *,
-    out: Any = None,
+    LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True, *, out: Any = None
 ) -> Any:
-    """(P, L, U) of a result of `linalg.lu_factor`. Without `unpack_data` or `unpack_pivots`, the
-    factors left out are empty tensors.
+    """(P, L, U) of a result of `linalg.lu_factor`. Without `unpack_data` or `unpack_pivots`, the factors left out are
+    empty tensors.
 
     >>> rushlight.lu_unpack(*rushlight.linalg.lu_factor(rushlight.tensor([[1., 2.], [4., 4.]]))).L
     tensor([[1.0000, 0.0000],
@@ -139,22 +119,14 @@ def lu_unpack(
     if unpack_pivots and LU_pivots._array.dtype != np.int32:
         raise RuntimeError(
             explain(
-                "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 "
-                "dtype.",
+                "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.",
                 "use the pivots that lu_factor returned",
             )
         )
     empty = from_array(np.zeros(0, LU_data._array.dtype))
     p, lower, upper = unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)
     return given(
-        out,
-        Unpacked(
-            (
-                p if unpack_pivots else empty,
-                lower if unpack_data else empty,
-                upper if unpack_data else empty,
-            )
-        ),
+        out, Unpacked((p if unpack_pivots else empty, lower if unpack_data else empty, upper if unpack_data else empty))
     )
 
 
@@ -180,16 +152,9 @@ def in_order(b: Tensor, pivots: Tensor, back: bool = False) -> Tensor:
 
 @composite("linalg_lu_solve", looks=True)
 def linalg_lu_solve(
-    LU: Tensor,
-    pivots: Tensor,
-    B: Tensor,
-    *,
-    left: bool = True,
-    adjoint: bool = False,
-    out: Tensor | None = None,
+    LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False, out: Tensor | None = None
 ) -> Tensor:
-    """X with A X = B, for A as `linalg.lu_factor` has packed it; X A = B if not `left`, A^H for A
-    if `adjoint`.
+    """X with A X = B, for A as `linalg.lu_factor` has packed it; X A = B if not `left`, A^H for A if `adjoint`.
 
     >>> A, B = rushlight.tensor([[1., 2.], [4., 4.]]), rushlight.tensor([[3.], [8.]])
     >>> rushlight.linalg.lu_solve(*rushlight.linalg.lu_factor(A), B)
@@ -204,31 +169,23 @@ def linalg_lu_solve(
     if pivots._array.shape != LU._array.shape[:-1]:
         raise RuntimeError(
             explain(
-                f"{name}: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots "
-                f"with shape {list(pivots.shape)} instead"
+                f"{name}: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+                f"{list(pivots.shape)} instead"
             )
         )
     if pivots._array.dtype != np.int32:
-        raise RuntimeError(
-            explain(
-                f"{name}: pivots should be a Tensor of scalar type torch.int32", dtype=pivots.dtype
-            )
-        )
+        raise RuntimeError(explain(f"{name}: pivots should be a Tensor of scalar type torch.int32", dtype=pivots.dtype))
     if not left:
         turned = linalg_lu_solve(LU, pivots, conjugate_transpose(B), adjoint=not adjoint)
         return given(out, conjugate_transpose(turned))
     if adjoint:
         factor = conjugate_transpose(LU)
-        return given(
-            out, in_order(triangular(factor, triangular(factor, B), True, True), pivots, back=True)
-        )
+        return given(out, in_order(triangular(factor, triangular(factor, B), True, True), pivots, back=True))
     return given(out, triangular(LU, triangular(LU, in_order(B, pivots), False, True), True))
 
 
 @composite("lu_solve")
-def lu_solve(
-    input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None
-) -> Tensor:
+def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
     """X with A X = input, for A as `linalg.lu_factor` has packed it: see `linalg.lu_solve`.
 
     >>> A, B = rushlight.tensor([[1., 2.], [4., 4.]]), rushlight.tensor([[3.], [8.]])
@@ -237,10 +194,9 @@ def lu_solve(
             [1.]])
     """
     warn_once(
-        "torch.lu_solve is deprecated in favor of torch.linalg.lu_solve and will be removed in a "
-        "future PyTorch release. Note that torch.linalg.lu_solve has its arguments reversed. X = "
-        "torch.lu_solve(B, LU, pivots) should be replaced with X = torch.linalg.lu_solve(LU, "
-        "pivots, B)"
+        "torch.lu_solve is deprecated in favor of torch.linalg.lu_solve and will be removed in a future PyTorch "
+        "release. Note that torch.linalg.lu_solve has its arguments reversed. X = torch.lu_solve(B, LU, pivots) "
+        "should be replaced with X = torch.linalg.lu_solve(LU, pivots, B)"
     )
     return linalg_lu_solve(LU_data, LU_pivots, input, out=out)
 
@@ -249,11 +205,8 @@ def lu_solve(
 
 
 @composite("linalg_ldl_factor_ex")
-def ldl_factor_ex(
-    A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: Any = None
-) -> Any:
-    """A = L D L^T packed, as (LD, pivots, info), for symmetric A; L D L^H if `hermitian`. LAPACK's
-    sytrf and hetrf.
+def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: Any = None) -> Any:
+    """A = L D L^T packed, as (LD, pivots, info), for symmetric A; L D L^H if `hermitian`. LAPACK's sytrf and hetrf.
 
     `info` is 0, or where D has a 0. It has no derivative.
 
@@ -270,9 +223,8 @@ def ldl_of(A: Tensor, hermitian: bool, check_errors: bool) -> Any:
     if i:
         raise LinAlgError(
             explain(
-                f"torch.linalg.ldl_factor: {where}D[{i},{i}] is zero, and using it to solve "
-                "equations "
-                "would divide by zero"
+                f"torch.linalg.ldl_factor: {where}D[{i},{i}] is zero, and using it to solve equations would divide by "
+                "zero"
             )
         )
     return made
@@ -280,8 +232,7 @@ def ldl_of(A: Tensor, hermitian: bool, check_errors: bool) -> Any:
 
 @composite("linalg_ldl_factor")
 def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Any = None) -> Any:
-    """A = L D L^T packed, as (LD, pivots), for symmetric A; L D L^H if `hermitian`.
-    `linalg.ldl_solve` uses it.
+    """A = L D L^T packed, as (LD, pivots), for symmetric A; L D L^H if `hermitian`. `linalg.ldl_solve` uses it.
 
     >>> rushlight.linalg.ldl_factor(rushlight.tensor([[4., 2.], [2., 5.]])).LD.tril()
     tensor([[4.0000, 0.0000],
@@ -291,9 +242,7 @@ def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Any = None) -> Any:
 
 
 @composite("linalg_ldl_solve")
-def ldl_solve(
-    LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False, out: Tensor | None = None
-) -> Tensor:
+def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False, out: Tensor | None = None) -> Tensor:
     """X with A X = B, for A as `linalg.ldl_factor` has packed it.
 
     >>> A, B = rushlight.tensor([[4., 2.], [2., 5.]]), rushlight.tensor([[6.], [7.]])
@@ -306,22 +255,17 @@ def ldl_solve(
     check_same(LD, B, name, ("LD", "B"))
     check_matrix(B, name, "B")
     if LD._array.shape[-1] != B._array.shape[-2]:
-        sizes = (
-            " by ".join(map(str, LD._array.shape[-2:])),
-            " by ".join(map(str, B._array.shape[-2:])),
-        )
+        sizes = (" by ".join(map(str, LD._array.shape[-2:])), " by ".join(map(str, B._array.shape[-2:])))
         raise RuntimeError(
             explain(
-                f"Incompatible matrix sizes for {name}: each A matrix is {sizes[0]} but each b "
-                "matrix "
-                f"is {sizes[1]}"
+                f"Incompatible matrix sizes for {name}: each A matrix is {sizes[0]} but each b matrix is {sizes[1]}"
             )
         )
     if pivots._array.shape != LD._array.shape[:-1]:
         raise RuntimeError(
             explain(
-                f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots "
-                f"with shape {list(pivots.shape)} instead"
+                f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+                f"{list(pivots.shape)} instead"
             )
         )
     return given(out, f.ldl_solution(LD, pivots, B, hermitian))

@@ -25,8 +25,7 @@ from rushlight.ops.tensor.node_names import called
 
 @composite()
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """out[..., i, j] = sum over k of input[..., i, k] other[..., k, j]; 1-d operands are a row and
-    a column.
+    """out[..., i, j] = sum over k of input[..., i, k] other[..., k, j]; 1-d operands are a row and a column.
 
     Leading dimensions broadcast. Operands of one dtype. RuntimeError for shapes that do not fit.
 
@@ -60,8 +59,7 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
 
 @composite()
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """out_ij = sum over k of input_ik mat2_kj, for two matrices. RuntimeError for other dimensions:
-    use `matmul`.
+    """out_ij = sum over k of input_ik mat2_kj, for two matrices. RuntimeError for other dimensions: use `matmul`.
 
     >>> rushlight.mm(rushlight.ones(2, 3), rushlight.ones(3, 4)).shape
     torch.Size([2, 4])
@@ -96,26 +94,18 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
         for i, t in enumerate((input, mat2)):
             if t._array.ndim != 3:
                 raise RuntimeError(
-                    explain(
-                        f"batch{i + 1} must be a 3D tensor",
-                        "use matmul for other shapes",
-                        shape=tuple(t.shape),
-                    )
+                    explain(f"batch{i + 1} must be a 3D tensor", "use matmul for other shapes", shape=tuple(t.shape))
                 )
     except NoArray as sparse:
         return filled(out, sparse.instead("bmm", input, mat2))
     except AttributeError:
         check_kinds("bmm", [("input", "Tensor", input), ("mat2", "Tensor", mat2)])
         raise
-    if (
-        input._array.shape[0] != mat2._array.shape[0]
-        or input._array.shape[2] != mat2._array.shape[1]
-    ):
+    if input._array.shape[0] != mat2._array.shape[0] or input._array.shape[2] != mat2._array.shape[1]:
         raise RuntimeError(
             explain(
-                f"Expected size for first two dimensions of batch2 tensor to be: "
-                f"[{input._array.shape[0]}, {input._array.shape[2]}] but got: "
-                f"[{mat2._array.shape[0]}, {mat2._array.shape[1]}]."
+                f"Expected size for first two dimensions of batch2 tensor to be: [{input._array.shape[0]}, "
+                f"{input._array.shape[2]}] but got: [{mat2._array.shape[0]}, {mat2._array.shape[1]}]."
             )
         )
     r = product(input, mat2)
@@ -135,8 +125,7 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     if input._array.ndim != 1 or vec2._array.ndim != 1:
         raise RuntimeError(
             explain(
-                f"outer: Expected 1-D argument self and vec2, but got {input._array.ndim}-D and "
-                f"{vec2._array.ndim}-D"
+                f"outer: Expected 1-D argument self and vec2, but got {input._array.ndim}-D and {vec2._array.ndim}-D"
             )
         )
     return e.mul(input.unsqueeze(1), vec2, out=out)
@@ -147,18 +136,11 @@ composite("ger")(outer)
 
 @composite(factors=("beta", "alpha"))
 def addmm(
-    input: Tensor,
-    mat1: Tensor,
-    mat2: Tensor,
-    *,
-    beta: Number = 1,
-    alpha: Number = 1,
-    out: Tensor | None = None,
+    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None
 ) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2); with beta 0 the input is not read.
 
-    >>> rushlight.addmm(rushlight.ones(1, 1), rushlight.tensor([[1., 2.]]), rushlight.tensor([[3.],
-    ...     [4.]]), beta=10)
+    >>> rushlight.addmm(rushlight.ones(1, 1), rushlight.tensor([[1., 2.]]), rushlight.tensor([[3.], [4.]]), beta=10)
     tensor([[21.]])
     """
     return plus_product(input, mat1, mat2, of_matrices, beta, alpha, out, "AddmmBackward0")
@@ -166,18 +148,11 @@ def addmm(
 
 @composite(factors=("beta", "alpha"))
 def addmv(
-    input: Tensor,
-    mat: Tensor,
-    vec: Tensor,
-    *,
-    beta: Number = 1,
-    alpha: Number = 1,
-    out: Tensor | None = None,
+    input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None
 ) -> Tensor:
     """beta * input + alpha * (mat @ vec); with beta 0 the input is not read.
 
-    >>> rushlight.addmv(rushlight.ones(1), rushlight.tensor([[1., 2.]]), rushlight.tensor([3., 4.]),
-    ...     beta=10)
+    >>> rushlight.addmv(rushlight.ones(1), rushlight.tensor([[1., 2.]]), rushlight.tensor([3., 4.]), beta=10)
     tensor([21.])
     """
     return plus_product(input, mat, vec, on_a_vector, beta, alpha, out, "AddmvBackward0")
@@ -185,33 +160,18 @@ def addmv(
 
 @composite(factors=("beta", "alpha"))
 def baddbmm(
-    input: Tensor,
-    batch1: Tensor,
-    batch2: Tensor,
-    *,
-    beta: Number = 1,
-    alpha: Number = 1,
-    out: Tensor | None = None,
+    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None
 ) -> Tensor:
-    """beta * input + alpha * (batch1 @ batch2), matrix by matrix; with beta 0 the input is not
-    read.
+    """beta * input + alpha * (batch1 @ batch2), matrix by matrix; with beta 0 the input is not read.
 
-    >>> rushlight.baddbmm(rushlight.ones(2, 1, 1), rushlight.ones(2, 1, 3), rushlight.ones(2, 3,
-    ...     1)).flatten()
+    >>> rushlight.baddbmm(rushlight.ones(2, 1, 1), rushlight.ones(2, 1, 3), rushlight.ones(2, 3, 1)).flatten()
     tensor([4., 4.])
     """
     return plus_product(input, batch1, batch2, bmm, beta, alpha, out, "BaddbmmBackward0")
 
 
 def plus_product(
-    input: Tensor,
-    x: Tensor,
-    y: Tensor,
-    times: Callable,
-    beta: Number,
-    alpha: Number,
-    out: Tensor | None,
-    name: str,
+    input: Tensor, x: Tensor, y: Tensor, times: Callable, beta: Number, alpha: Number, out: Tensor | None, name: str
 ) -> Tensor:
     """beta input + alpha times(x, y); half precision is rounded once."""
     check_summed(input, x)
@@ -234,9 +194,7 @@ def check_summed(input: Tensor, factor: Tensor) -> None:
 def of_matrices(mat1: Tensor, mat2: Tensor) -> Tensor:
     for name, t in (("mat1", mat1), ("mat2", mat2)):
         if t.ndim != 2:
-            raise RuntimeError(
-                explain(f"{name} must be a matrix, got {t.ndim}-D tensor", "input + mat1 @ mat2")
-            )
+            raise RuntimeError(explain(f"{name} must be a matrix, got {t.ndim}-D tensor", "input + mat1 @ mat2"))
     return matmul(mat1, mat2)
 
 
@@ -252,15 +210,9 @@ def on_a_vector(mat: Tensor, vec: Tensor) -> Tensor:
 
 
 def in_single(f: Callable, *tensors: Tensor) -> Tensor:
-    """f(*tensors). If all tensors have the same half-precision dtype, f is computed in float32 and
-    rounded once.
-    """
+    """f(*tensors). If all tensors have the same half-precision dtype, f is computed in float32 and rounded once."""
     dtype = tensors[0].dtype
-    if (
-        dtype.itemsize != 2
-        or not dtype.is_floating_point
-        or any([t.dtype is not dtype for t in tensors])
-    ):
+    if dtype.itemsize != 2 or not dtype.is_floating_point or any([t.dtype is not dtype for t in tensors]):
         return f(*tensors)
     return f(*[t.to(dtypes.float32) for t in tensors]).to(dtype)
 
@@ -273,14 +225,11 @@ def plus(input: Tensor, r: Tensor, beta: Number, alpha: Number) -> Tensor:
     r = r if alpha == 1 else multiplied(r, alpha)
     if beta == 0 and not (input.requires_grad and mode().grad):
         return r
-    both = e.add(
-        r, input if beta == 1 else multiplied(input, beta) if beta else e.where(NOWHERE, input, 0)
-    )
+    both = e.add(r, input if beta == 1 else multiplied(input, beta) if beta else e.where(NOWHERE, input, 0))
     if both.shape != r.shape:
         raise RuntimeError(
             explain(
-                f"input of shape {list(input.shape)} does not expand to the product's "
-                f"{list(r.shape)}",
+                f"input of shape {list(input.shape)} does not expand to the product's {list(r.shape)}",
                 "to broadcast both: input + product",
             )
         )
@@ -299,8 +248,8 @@ for function in (addmm, addmv, baddbmm):
 
 
 def t(input: Tensor) -> Tensor:
-    """out_ij = input_ji: the transpose of a matrix, as a view. A vector or a 0-d tensor is returned
-    unchanged; RuntimeError for more dimensions.
+    """out_ij = input_ji: the transpose of a matrix, as a view. A vector or a 0-d tensor is returned unchanged;
+    RuntimeError for more dimensions.
 
     >>> rushlight.t(rushlight.tensor([[1., 2., 3.]])).shape
     torch.Size([3, 1])
@@ -308,8 +257,7 @@ def t(input: Tensor) -> Tensor:
     if input._array.ndim > 2:
         raise RuntimeError(
             explain(
-                f"t() expects a tensor with <= 2 dimensions, but self is {input._array.ndim}D",
-                "use .mT or permute()",
+                f"t() expects a tensor with <= 2 dimensions, but self is {input._array.ndim}D", "use .mT or permute()"
             )
         )
     return called(transpose(input, 0, int(input._array.ndim == 2)), "TBackward0")
@@ -319,13 +267,11 @@ def reversed_dims(self: Tensor) -> Tensor:
     """All dimensions in opposite order."""
     if self._array.ndim != 2:
         warn_once(
-            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
-            "deprecated and it will throw an error in a future release. Consider `x.mT` to "
-            "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
-            "reverse the dimensions of a tensor."
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will "
+            "throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
+            "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor."
             if self._array.ndim
-            else "Tensor.T is deprecated on 0-D tensors. This function is the identity in these "
-            "cases."
+            else "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases."
         )
     return permute(self, tuple(range(self._array.ndim))[::-1])
 
@@ -335,9 +281,7 @@ def matrix_transpose(self: Tensor, name: str = "mT") -> Tensor:
     if self._array.ndim == 1:
         raise RuntimeError(
             explain(
-                f"tensor.{name} is only supported on matrices or batches of matrices. Got 1-D "
-                "tensor.",
-                "unsqueeze it",
+                f"tensor.{name} is only supported on matrices or batches of matrices. Got 1-D tensor.", "unsqueeze it"
             )
         )
     return transpose(self, -2, -1) if self._array.ndim else self
@@ -354,8 +298,7 @@ def of_one_matrix(self: Tensor) -> Tensor:
     if self._array.ndim > 2:
         raise RuntimeError(
             explain(
-                f"tensor.H is only supported on matrices (2-D tensors). Got {self._array.ndim}-D "
-                "tensor.",
+                f"tensor.H is only supported on matrices (2-D tensors). Got {self._array.ndim}-D tensor.",
                 "for batches of matrices use .mH",
             )
         )

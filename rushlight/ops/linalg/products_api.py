@@ -54,8 +54,8 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) ->
 
 @composite()
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """out[i, j] = sum over k of input[i, k] other[j, k], where i and j are multi-indices of all
-    dimensions but the last.
+    """out[i, j] = sum over k of input[i, k] other[j, k], where i and j are multi-indices of all dimensions but the
+    last.
 
     A number multiplies. RuntimeError where the last dimensions differ.
 
@@ -70,8 +70,8 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     if input._array.shape[-1] != other._array.shape[-1]:
         raise RuntimeError(
             explain(
-                "inner() the last dimension must match on both input tensors but got shapes "
-                f"{list(input.shape)} and {list(other.shape)}"
+                f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} and "
+                f"{list(other.shape)}"
             )
         )
     return given(out, tensordot(input, other, ([-1], [-1])))
@@ -79,8 +79,7 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @composite(tensor=False)
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
-    """The sum of products over pairs of dimensions: the last `dims` of a with the first of b, or
-    two lists of them.
+    """The sum of products over pairs of dimensions: the last `dims` of a with the first of b, or two lists of them.
 
     RuntimeError if two summed dimensions have different sizes; a dimension of size 1 broadcasts.
 
@@ -97,14 +96,12 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
         elif a._array.shape[i] != b._array.shape[j]:
             raise RuntimeError(
                 explain(
-                    f"contracted dimensions need to match, but first has size {a._array.shape[i]} "
-                    "in "
-                    f"dim {i} and second has size {b._array.shape[j]} in dim {j}"
+                    f"contracted dimensions need to match, but first has size {a._array.shape[i]} in dim {i} and "
+                    f"second has size {b._array.shape[j]} in dim {j}"
                 )
             )
     kept_a, kept_b = (
-        [d for d in range(k) if d not in used]
-        for k, used in ((m, {d % m for d in in_a}), (n, {d % n for d in in_b}))
+        [d for d in range(k) if d not in used] for k, used in ((m, {d % m for d in in_a}), (n, {d % n for d in in_b}))
     )
     shape = [a._array.shape[d] for d in kept_a] + [b._array.shape[d] for d in kept_b]
     middle = prod(a._array.shape[d] for d in in_a)
@@ -112,11 +109,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     right = reshape(permute(b, (*in_b, *kept_b)), (middle, prod(b._array.shape[d] for d in kept_b)))
     if prod(shape) == 1:  # a sum of products works for bools, too, and autocast does not convert it
         left, right = reshape(left, (-1,)), reshape(right, (-1,))
-        one = (
-            total(e.mul(left, right), dtype=left.dtype)
-            if left.dtype is dtypes.bool_
-            else dot(left, right)
-        )
+        one = total(e.mul(left, right), dtype=left.dtype) if left.dtype is dtypes.bool_ else dot(left, right)
         return given(out, reshape(one, tuple(shape)))
     return given(out, reshape(matmul(left, right), tuple(shape)))
 
@@ -129,9 +122,7 @@ def contracted(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
         if dims < 0:
             raise RuntimeError(explain(f"tensordot expects dims >= 0, but got dims={dims}"))
         if dims > min(a._array.ndim, b._array.ndim):
-            raise RuntimeError(
-                explain("tensordot expects dims < ndim_a or ndim_b, but got dims=" + str(dims))
-            )
+            raise RuntimeError(explain("tensordot expects dims < ndim_a or ndim_b, but got dims=" + str(dims)))
         return list(range(-dims, 0)), list(range(dims))
     in_a, in_b = (list(d) if isinstance(d, Sequence) else [d] for d in dims)
     if len(in_a) != len(in_b):
@@ -175,16 +166,9 @@ def trace(input: Tensor) -> Tensor:
 
 @composite(factors=("beta", "alpha"))
 def addbmm(
-    input: Tensor,
-    batch1: Tensor,
-    batch2: Tensor,
-    *,
-    beta: Number = 1,
-    alpha: Number = 1,
-    out: Tensor | None = None,
+    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None
 ) -> Tensor:
-    """beta * input + alpha * sum over b of batch1[b] @ batch2[b]; with beta 0 the input is not
-    read.
+    """beta * input + alpha * sum over b of batch1[b] @ batch2[b]; with beta 0 the input is not read.
 
     >>> rushlight.addbmm(rushlight.zeros(2, 2), rushlight.ones(3, 2, 4), rushlight.ones(3, 4, 2))
     tensor([[12., 12.],
@@ -193,8 +177,7 @@ def addbmm(
     if batch1._array.ndim == batch2._array.ndim == 3 and len(batch1._array) != len(batch2._array):
         raise RuntimeError(
             explain(
-                "batch1 and batch2 must have same number of batches, got "
-                f"{len(batch1._array)} and {len(batch2._array)}"
+                f"batch1 and batch2 must have same number of batches, got {len(batch1._array)} and {len(batch2._array)}"
             )
         )
     check_summed(input, batch1)
@@ -205,26 +188,17 @@ def addbmm(
 
 @composite(factors=("beta", "alpha"))
 def addr(
-    input: Tensor,
-    vec1: Tensor,
-    vec2: Tensor,
-    *,
-    beta: Number = 1,
-    alpha: Number = 1,
-    out: Tensor | None = None,
+    input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None
 ) -> Tensor:
     """beta * input + alpha * (vec1_i vec2_j); with beta 0 the input is not read.
 
-    >>> rushlight.addr(rushlight.zeros(2, 2), rushlight.tensor([1., 2.]), rushlight.tensor([3.,
-    ...     4.]))
+    >>> rushlight.addr(rushlight.zeros(2, 2), rushlight.tensor([1., 2.]), rushlight.tensor([3., 4.]))
     tensor([[3., 4.],
             [6., 8.]])
     """
     for i, v in enumerate((vec1, vec2)):
         if v._array.ndim != 1:
-            raise RuntimeError(
-                explain(f"addr: Expected 1-D argument vec{i + 1}, but got {v._array.ndim}-D")
-            )
+            raise RuntimeError(explain(f"addr: Expected 1-D argument vec{i + 1}, but got {v._array.ndim}-D"))
     made = outer(vec1, vec2)
     made = to(made, dtypes.promote_types(made.dtype, input.dtype))  # also that of a number counts
     return given(out, called(plus(input, made, beta, alpha), "AddrBackward0"))
@@ -241,8 +215,8 @@ for function in (addbmm, addr):
 def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """tensors[0] @ tensors[1] @ ..., in the order that takes the fewest multiplications.
 
-    The first and the last may be vectors, a row and a column. The order is found by dynamic
-    programming over all ways to set brackets (Cormen et al., Introduction to Algorithms, 15.2).
+    The first and the last may be vectors, a row and a column. The order is found by dynamic programming over all ways
+    to set brackets (Cormen et al., Introduction to Algorithms, 15.2).
 
     >>> rushlight.linalg.multi_dot([rushlight.ones(2, 3), rushlight.ones(3, 4), rushlight.ones(4)])
     tensor([12., 12.])
@@ -254,37 +228,30 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
         check_tensor(t, "linalg.multi_dot", "tensors")
         if t._array.ndim != 2 and not (t._array.ndim == 1 and i in (0, n - 1)):
             many = "1D or 2D" if i in (0, n - 1) else "2D"
-            raise RuntimeError(
-                explain(f"multi_dot(): tensor {i} must be {many} but got {t._array.ndim}D")
-            )
+            raise RuntimeError(explain(f"multi_dot(): tensor {i} must be {many} but got {t._array.ndim}D"))
     for i, (a, b) in enumerate(zip(tensors, tensors[1:])):
         if a._array.shape[-1] != b._array.shape[0]:
             raise RuntimeError(
                 explain(
-                    f"multi_dot(): tensors {i} and {i + 1} with shapes {list(a.shape)} and "
-                    f"{list(b.shape)} cannot be multiplied"
+                    f"multi_dot(): tensors {i} and {i + 1} with shapes {list(a.shape)} and {list(b.shape)} cannot be "
+                    "multiplied"
                 )
             )
-    sizes = [
-        1 if tensors[0]._array.ndim == 1 else tensors[0]._array.shape[0],
-        *[t._array.shape[-1] for t in tensors],
-    ]
+    sizes = [1 if tensors[0]._array.ndim == 1 else tensors[0]._array.shape[0], *[t._array.shape[-1] for t in tensors]]
     if tensors[-1]._array.ndim == 1:
         sizes[-2:] = [tensors[-1]._array.shape[0], 1]
     return given(out, multiplied(tensors, splits(sizes), 0, n - 1))
 
 
 def splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
-    """{(first, last): where to split that part of the chain}; matrix i is sizes[i] x sizes[i +
-    1]."""
+    """{(first, last): where to split that part of the chain}; matrix i is sizes[i] x sizes[i + 1]."""
     n = len(sizes) - 1
     cost, best = {(i, i): 0 for i in range(n)}, {}
     for length in range(1, n):
         for i in range(n - length):
             j = i + length
             cost[i, j], best[i, j] = min(
-                (cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
-                for k in range(i, j)
+                (cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
             )
     return best
 
@@ -299,16 +266,14 @@ def multiplied(tensors: Sequence[Tensor], best: dict, i: int, j: int) -> Tensor:
 
 @composite(tensor=False)
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
-    """matrices[0] @ matrices[1] @ ..., in the order that takes the fewest multiplications:
-    linalg.multi_dot.
+    """matrices[0] @ matrices[1] @ ..., in the order that takes the fewest multiplications: linalg.multi_dot.
 
     >>> rushlight.chain_matmul(rushlight.ones(2, 3), rushlight.ones(3, 4)).shape
     torch.Size([2, 4])
     """
     warn_once(
-        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use "
-        "torch.linalg.multi_dot instead, which accepts a list of two or more tensors rather than "
-        "multiple parameters."
+        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
+        "instead, which accepts a list of two or more tensors rather than multiple parameters."
     )
     for t in matrices:
         if t._array.ndim != 2:
@@ -320,11 +285,9 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
 
 
 @composite("linalg_cross", tensor=False)
-def linalg_cross(
-    input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None
-) -> Tensor:
-    """input x other = (a1 b2 - a2 b1, a2 b0 - a0 b2, a0 b1 - a1 b0), along `dim` of size 3; the
-    other dimensions broadcast.
+def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
+    """input x other = (a1 b2 - a2 b1, a2 b0 - a0 b2, a0 b1 - a1 b0), along `dim` of size 3; the other dimensions
+    broadcast.
 
     >>> rushlight.linalg.cross(rushlight.tensor([1., 0., 0.]), rushlight.tensor([0., 1., 0.]))
     tensor([0., 0., 1.])
@@ -340,20 +303,15 @@ def linalg_cross(
     sizes = input._array.shape[d], other._array.shape[d]
     if sizes != (3, 3):
         raise RuntimeError(
-            explain(
-                f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and "
-                f"{sizes[1]}"
-            )
+            explain(f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and {sizes[1]}")
         )
     return given(out, crossed(input, other, input._array.ndim - 1 - d))
 
 
 @composite()
-def cross(
-    input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None
-) -> Tensor:
-    """input x other = (a1 b2 - a2 b1, a2 b0 - a0 b2, a0 b1 - a1 b0), along `dim`, by default the
-    first dimension of size 3.
+def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
+    """input x other = (a1 b2 - a2 b1, a2 b0 - a0 b2, a0 b1 - a1 b0), along `dim`, by default the first dimension of
+    size 3.
 
     >>> rushlight.cross(rushlight.tensor([[1., 0., 0.]]), rushlight.tensor([[0., 1., 0.]]), 1)
     tensor([[0., 0., 1.]])
@@ -368,8 +326,7 @@ def cross(
 
 @composite("linalg_matrix_power", tensor=False)
 def matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
-    """A @ A @ ... @ A, n times, by repeated squaring; of the inverse for a negative n; the identity
-    for 0.
+    """A @ A @ ... @ A, n times, by repeated squaring; of the inverse for a negative n; the identity for 0.
 
     RuntimeError unless the matrices are square; LinAlgError for a singular one and a negative n.
 
@@ -398,8 +355,7 @@ composite("matrix_power")(with_names(matrix_power, "matrix_power", A="input"))
 
 @composite("linalg_vander", tensor=False)
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
-    """out[..., i, j] = x[..., i]^j for j < N: Vandermonde's matrix; N is the length of x by
-    default.
+    """out[..., i, j] = x[..., i]^j for j < N: Vandermonde's matrix; N is the length of x by default.
 
     >>> rushlight.linalg.vander(rushlight.tensor([1, 2, 3]))
     tensor([[1, 1, 1],
@@ -416,8 +372,8 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
 
 
 def powers(x: Tensor, count: int) -> Tensor:
-    """x^0 to x^(count - 1) along a new last dimension, by repeated multiplication as in torch;
-    `pow` would be much slower.
+    """x^0 to x^(count - 1) along a new last dimension, by repeated multiplication as in torch; `pow` would be much
+    slower.
     """
     column = unsqueeze(x, -1)
     repeated = column.expand(*x.shape, count - 1).cumprod(-1)
@@ -426,8 +382,7 @@ def powers(x: Tensor, count: int) -> Tensor:
 
 @composite(tensor=False)
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
-    """out[i, j] = x_i^(N - 1 - j): Vandermonde's matrix of a vector; the powers rise if
-    `increasing`.
+    """out[i, j] = x_i^(N - 1 - j): Vandermonde's matrix of a vector; the powers rise if `increasing`.
 
     >>> rushlight.vander(rushlight.tensor([2, 3]), 3)
     tensor([[4, 2, 1],

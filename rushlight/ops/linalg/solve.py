@@ -1,5 +1,4 @@
-"""Determinants, inverses and equations, with their derivatives; ops/linalg/solve_api.py has torch's
-signatures."""
+"""Determinants, inverses and equations, with their derivatives; ops/linalg/solve_api.py has torch's signatures."""
 
 from __future__ import annotations
 
@@ -35,63 +34,32 @@ if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.
 
 adopt(kernels)
 
-linalg_det = inner(
-    lambda x, /: linalg_det(x), x=lambda g, x: as_factor(g) * cofactors(x), batched="matrix"
-)
-linalg_slogdet = inner(
-    lambda x, /: linalg_slogdet(x),
-    outputs="sign logabsdet",
-    x=lambda gs, x, sign: slogdet_gradient(gs[0], gs[1], x, sign),
-    batched="matrix",
-)
-cofactors = inner(
-    lambda x, /: cofactors(x), x=lambda g, x: cofactors_gradient(g, x), batched="matrix"
-)
-linalg_inv_ex = inner(
-    lambda x, /: linalg_inv_ex(x),
-    outputs="inverse info",
-    x=lambda gs, inverse: -(inverse.mT @ gs[0] @ inverse.mT),
-    batched="matrix",
-)
+# fmt: off
+linalg_det = inner(lambda x, /: linalg_det(x), x=lambda g, x: as_factor(g) * cofactors(x), batched="matrix")
+linalg_slogdet = inner(lambda x, /: linalg_slogdet(x), x=lambda gs, x, sign: slogdet_gradient(gs[0], gs[1], x, sign),
+    outputs="sign logabsdet", batched="matrix")
+cofactors = inner(lambda x, /: cofactors(x), x=lambda g, x: cofactors_gradient(g, x), batched="matrix")
+linalg_inv_ex = inner(lambda x, /: linalg_inv_ex(x), x=lambda gs, inverse: -(inverse.mT @ gs[0] @ inverse.mT),
+    outputs="inverse info", batched="matrix")
 # X with a X = b
-solution = inner(
-    lambda x, b, /: solution(x, b),
-    outputs="result info",
-    node="LinalgSolveExBackward0",
-    x=lambda gs, x, result: -(solution(x.mT, gs[0])[0] @ result.mT),
-    b=lambda gs, x: solution(x.mT, gs[0])[0],
-    batched="matrix",
-)
-triangular = inner(
-    lambda x, b, /, upper=False, unitriangular=False: triangular(x, b, upper, unitriangular),
+solution = inner(lambda x, b, /: solution(x, b), x=lambda gs, x, result: -(solution(x.mT, gs[0])[0] @ result.mT),
+    b=lambda gs, x: solution(x.mT, gs[0])[0], outputs="result info", node="LinalgSolveExBackward0", batched="matrix")
+triangular = inner(lambda x, b, /, upper=False, unitriangular=False: triangular(x, b, upper, unitriangular),
     x=lambda g, x, out, upper, unitriangular: triangular_gradient(g, x, out, upper, unitriangular),
     b=lambda g, x, upper, unitriangular: triangular(x.mT, g, not upper, unitriangular),
-    node="LinalgSolveTriangularBackward0",
-    batched="matrix",
-)
-cholesky_solution = inner(
-    lambda b, factor, /, upper=False: cholesky_solution(b, factor, upper),
+    node="LinalgSolveTriangularBackward0", batched="matrix")
+cholesky_solution = inner(lambda b, factor, /, upper=False: cholesky_solution(b, factor, upper),
     b=lambda g, factor, upper: conj(cholesky_solution(conj(g), factor, upper)),
     factor=lambda g, factor, out, upper: conj(factor_gradient(conj(g), factor, out, upper)),
-    node="CholeskySolveBackward0",
-    batched="matrix",
-)
-inverse_of_rank = inner(
-    lambda x, atol, rtol, /, hermitian=False: inverse_of_rank(x, atol, rtol, hermitian),
-    x=lambda g, x, out: conj(pinv_gradient(conj(g), x, out)),
-    node="LinalgPinvBackward0",
-)
-least_squares = inner(
-    lambda x, b, /, rcond, driver: least_squares(x, b, rcond, driver),
-    outputs="solution rank singular_values",
-    node="LinalgLstsqBackward0",
-    x=lambda gs, x, b: lstsq_gradient(gs[0], x, b),
-    b=lambda gs, x: pinv_of(x).mT @ gs[0],
-    batched="matrix",
-)
-linalg_matrix_exp = inner(
-    lambda x, /: linalg_matrix_exp(x), x=lambda g, x: exponential_gradient(g, x), batched="matrix"
-)
+    node="CholeskySolveBackward0", batched="matrix")
+inverse_of_rank = inner(lambda x, atol, rtol, /, hermitian=False: inverse_of_rank(x, atol, rtol, hermitian),
+    x=lambda g, x, out: conj(pinv_gradient(conj(g), x, out)), node="LinalgPinvBackward0")
+least_squares = inner(lambda x, b, /, rcond, driver: least_squares(x, b, rcond, driver),
+    x=lambda gs, x, b: lstsq_gradient(gs[0], x, b), b=lambda gs, x: pinv_of(x).mT @ gs[0],
+    outputs="solution rank singular_values", node="LinalgLstsqBackward0", batched="matrix")
+linalg_matrix_exp = inner(lambda x, /: linalg_matrix_exp(x), x=lambda g, x: exponential_gradient(g, x),
+    batched="matrix")
+# fmt: on
 
 
 @shared
@@ -117,21 +85,16 @@ def factor_gradient(g, factor, out, upper):
 
 @shared
 def slogdet_gradient(g_sign, g_size, x, sign):
-    """(g_size + i Im(g_sign sign)) x^-T: the logarithm of det is log |det| + i times the angle of
-    its sign."""
+    """(g_size + i Im(g_sign sign)) x^-T: the logarithm of det is log |det| + i times the angle of its sign."""
     if is_complex(sign):
-        return (
-            as_factor(cast(g_size, sign) + (g_sign * sign - conj(g_sign * sign)) / 2)
-            * linalg_inv_ex(x)[0].mT
-        )
+        return as_factor(cast(g_size, sign) + (g_sign * sign - conj(g_sign * sign)) / 2) * linalg_inv_ex(x)[0].mT
     return as_factor(g_size) * linalg_inv_ex(x)[0].mT
 
 
 @shared
 def cofactors_gradient(g, x):
-    """With x = U S Vh and h = U^H g V: det(U Vh) conj(U) (diag(P diag(h)) - P h^T) conj(Vh), where
-    P_ij is the product of the singular values but the i-th and the j-th; so nothing is divided by a
-    determinant that may be 0."""
+    """With x = U S Vh and h = U^H g V: det(U Vh) conj(U) (diag(P diag(h)) - P h^T) conj(Vh), where P_ij is the product
+    of the singular values but the i-th and the j-th; so nothing is divided by a determinant that may be 0."""
     u, s, vh = linalg_svd(x, True)
     p = cast(products_without_two(s), u)
     h = adjoint(u) @ g @ adjoint(vh)
@@ -142,8 +105,7 @@ def cofactors_gradient(g, x):
 
 @shared
 def products_without_two(s):
-    """(..., n) -> (..., n, n): the product of all s but the i-th and the j-th; 0 on the
-    diagonal."""
+    """(..., n) -> (..., n, n): the product of all s but the i-th and the j-th; 0 on the diagonal."""
     n = s.shape[-1]
     one = unit(n, s)
     # of s_k, i and j: 1 for k = i or k = j
@@ -154,8 +116,7 @@ def products_without_two(s):
 
 @shared
 def pinv_gradient(g, x, p):
-    """Golub and Pereyra, The differentiation of pseudo-inverses and nonlinear least squares
-    problems (1973)."""
+    """Golub and Pereyra, The differentiation of pseudo-inverses and nonlinear least squares problems (1973)."""
     h, ph = adjoint(g), adjoint(p)
     if x.shape[-2] <= x.shape[-1]:
         k = h @ p

@@ -41,8 +41,7 @@ OldSlogdet = return_type("slogdet", ["sign", "logabsdet"])
 
 @composite("linalg_det")
 def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """out = det(A), for square matrices (..., n, n); its gradient, the cofactors, is exact for
-    singular ones too.
+    """out = det(A), for square matrices (..., n, n); its gradient, the cofactors, is exact for singular ones too.
 
     >>> rushlight.linalg.det(rushlight.tensor([[2., 1.], [0., 3.]]))
     tensor(6.)
@@ -53,8 +52,7 @@ def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 @composite("linalg_slogdet")
 def slogdet(A: Tensor, *, out: Any = None) -> Any:
-    """det(A) = sign exp(logabsdet), as (sign, logabsdet): nothing overflows. 0 and -inf for a
-    singular matrix.
+    """det(A) = sign exp(logabsdet), as (sign, logabsdet): nothing overflows. 0 and -inf for a singular matrix.
 
     >>> rushlight.linalg.slogdet(rushlight.tensor([[1., 2.], [3., 4.]])).sign
     tensor(-1.)
@@ -89,17 +87,14 @@ def logdet(input: Tensor) -> Tensor:
 
 @composite("linalg_inv_ex")
 def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
-    """A^-1, as (inverse, info): `info` is 0, or the place of the first pivot that is 0, counted
-    from 1.
+    """A^-1, as (inverse, info): `info` is 0, or the place of the first pivot that is 0, counted from 1.
 
     Of singular matrices the inverse is inf, or with `check_errors` LinAlgError.
 
     >>> rushlight.linalg.inv_ex(rushlight.tensor([[2., 0.], [0., 0.]])).info
     tensor(2, dtype=torch.int32)
     """
-    return given(
-        out, Inverse(inverse_of(A, "linalg.inv_ex", "linalg.inv_ex" if check_errors else None))
-    )
+    return given(out, Inverse(inverse_of(A, "linalg.inv_ex", "linalg.inv_ex" if check_errors else None)))
 
 
 def inverse_of(A: Tensor, name: str, checked: str | None) -> Any:
@@ -109,8 +104,8 @@ def inverse_of(A: Tensor, name: str, checked: str | None) -> Any:
     if i:
         raise LinAlgError(
             explain(
-                f"{checked}: {where}The diagonal element {i} is zero, the inversion could not be "
-                "completed because the input matrix is singular.",
+                f"{checked}: {where}The diagonal element {i} is zero, the inversion could not be completed because "
+                "the input matrix is singular.",
                 "use linalg.pinv",
             )
         )
@@ -138,24 +133,17 @@ composite("slogdet")(old_slogdet)
 
 
 @composite("linalg_solve_ex", tensor=False)
-def solve_ex(
-    A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Any = None
-) -> Any:
-    """X with A X = B, as (result, info): see `linalg.solve`; `info` is 0, or where the first pivot
-    is 0, from 1.
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Any = None) -> Any:
+    """X with A X = B, as (result, info): see `linalg.solve`; `info` is 0, or where the first pivot is 0, from 1.
 
-    >>> rushlight.linalg.solve_ex(rushlight.tensor([[2., 0.], [0., 4.]]), rushlight.tensor([2.,
-    ...     4.])).result
+    >>> rushlight.linalg.solve_ex(rushlight.tensor([[2., 0.], [0., 4.]]), rushlight.tensor([2., 4.])).result
     tensor([1., 1.])
     """
     return given(out, Solution(solution_of(A, B, left, "linalg.solve_ex", check_errors)))
 
 
-def solution_of(
-    A: Tensor, B: Tensor, left: bool, name: str, checked: bool
-) -> tuple[Tensor, Tensor]:
-    """X and info. B is a vector, or a stack of vectors, where its shape is A's without the last
-    dimension."""
+def solution_of(A: Tensor, B: Tensor, left: bool, name: str, checked: bool) -> tuple[Tensor, Tensor]:
+    """X and info. B is a vector, or a stack of vectors, where its shape is A's without the last dimension."""
     check_square(A, name)
     check_same(A, B, name)
     shape = B._array.shape
@@ -164,8 +152,8 @@ def solution_of(
         if not left:
             raise RuntimeError(
                 explain(
-                    f"{name}: Vector broadcasting of the left hand side is not supported for "
-                    "left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)"
+                    f"{name}: Vector broadcasting of the left hand side is not supported for left=False. In this case "
+                    "linalg.solve is equivalent to B / A.squeeze(-1)"
                 )
             )
         B = unsqueeze(B, -1)
@@ -175,10 +163,7 @@ def solution_of(
     i, where = first_failure(info) if checked else (0, "")
     if i:
         raise LinAlgError(
-            explain(
-                f"torch.{name}: {where}The solver failed because the input matrix is singular.",
-                "use linalg.lstsq",
-            )
+            explain(f"torch.{name}: {where}The solver failed because the input matrix is singular.", "use linalg.lstsq")
         )
     result = result if left else result.mT
     return squeeze(result, -1) if vector else result, info
@@ -188,8 +173,8 @@ def solution_of(
 def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Tensor:
     """X with A X = B, or X A = B if not `left`.
 
-    A: (..., n, n); B: (..., n, k), or (..., n) or (n) for vectors; leading dimensions broadcast.
-    LinAlgError for a singular matrix.
+    A: (..., n, n); B: (..., n, k), or (..., n) or (n) for vectors; leading dimensions broadcast. LinAlgError for a
+    singular matrix.
 
     >>> rushlight.linalg.solve(rushlight.tensor([[2., 0.], [0., 4.]]), rushlight.tensor([2., 4.]))
     tensor([1., 1.])
@@ -199,19 +184,12 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
 
 @composite("linalg_solve_triangular", tensor=False)
 def solve_triangular(
-    A: Tensor,
-    B: Tensor,
-    *,
-    upper: bool,
-    left: bool = True,
-    unitriangular: bool = False,
-    out: Tensor | None = None,
+    A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False, out: Tensor | None = None
 ) -> Tensor:
-    """X with A X = B for a triangular A, or X A = B if not `left`; the other triangle of A is not
-    read.
+    """X with A X = B for a triangular A, or X A = B if not `left`; the other triangle of A is not read.
 
-    A: (..., n, n), its diagonal taken as 1 if `unitriangular`; B: (..., n, k). Leading dimensions
-    broadcast. Singular matrices give inf and nan.
+    A: (..., n, n), its diagonal taken as 1 if `unitriangular`; B: (..., n, k). Leading dimensions broadcast. Singular
+    matrices give inf and nan.
 
     >>> A, B = rushlight.tensor([[2., 0.], [2., 4.]]), rushlight.tensor([[2.], [6.]])
     >>> rushlight.linalg.solve_triangular(A, B, upper=False)
@@ -231,18 +209,11 @@ def solve_triangular(
 
 @composite()
 def triangular_solve(
-    b: Tensor,
-    A: Tensor,
-    upper: bool = True,
-    transpose: bool = False,
-    unitriangular: bool = False,
-    *,
-    out: Any = None,
+    b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out: Any = None
 ) -> Any:
     """X with A X = b for a triangular A (A^T if `transpose`), as (solution, cloned_coefficient).
 
-    >>> rushlight.triangular_solve(rushlight.tensor([[2.], [4.]]), rushlight.tensor([[2., 0.], [0.,
-    ...     4.]])).solution
+    >>> rushlight.triangular_solve(rushlight.tensor([[2.], [4.]]), rushlight.tensor([[2., 0.], [0., 4.]])).solution
     tensor([[1.],
             [1.]])
     """
@@ -253,10 +224,9 @@ def triangular_solve(
     check_matrix(b, name, "b")
     check_equation(A, b, True, name)
     warn_once(
-        "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangular and will "
-        "be removed in a future PyTorch release. torch.linalg.solve_triangular has its arguments "
-        "reversed and does not return a copy of one of the inputs. X = "
-        "torch.triangular_solve(B, A).solution should be replaced with X = "
+        "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangular and will be removed in a "
+        "future PyTorch release. torch.linalg.solve_triangular has its arguments reversed and does not return a copy "
+        "of one of the inputs. X = torch.triangular_solve(B, A).solution should be replaced with X = "
         "torch.linalg.solve_triangular(A, B)."
     )
     a, side = (A.mT, not upper) if transpose else (A, upper)
@@ -265,9 +235,7 @@ def triangular_solve(
 
 
 @composite()
-def cholesky_solve(
-    B: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | None = None
-) -> Tensor:
+def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """X with A X = B, where A = L L^H (L^H L if `upper`): two triangular equations.
 
     >>> rushlight.cholesky_solve(rushlight.tensor([[8.]]), rushlight.tensor([[2.]]))
@@ -276,10 +244,7 @@ def cholesky_solve(
     for t, name in ((B, "b"), (L, "u")):
         if t._array.ndim < 2:
             raise RuntimeError(
-                explain(
-                    f"{name} should have at least 2 dimensions, but has {t._array.ndim} dimensions "
-                    "instead"
-                )
+                explain(f"{name} should have at least 2 dimensions, but has {t._array.ndim} dimensions instead")
             )
     check_square(L, "cholesky_solve")
     check_same(L, B, "cholesky_solve")
@@ -296,9 +261,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Tensor | None =
             [0.0000, 1.0000]])
     """
     check_square(input, "cholesky_inverse")
-    unit = np.broadcast_to(
-        np.eye(input._array.shape[-1], dtype=input._array.dtype), input._array.shape
-    ).copy()
+    unit = np.broadcast_to(np.eye(input._array.shape[-1], dtype=input._array.dtype), input._array.shape).copy()
     factor = triu(input) if upper else tril(input)
     return cholesky_solve(created(from_array(unit)).to(input.device), factor, upper, out=out)
 
@@ -307,20 +270,15 @@ DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
 @composite("linalg_lstsq", tensor=False, looks=True)
-def lstsq(
-    A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None, out: Any = None
-) -> Any:
-    """X that minimizes |A X - B|, the shortest of them, as (solution, residuals, rank,
-    singular_values).
+def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None, out: Any = None) -> Any:
+    """X that minimizes |A X - B|, the shortest of them, as (solution, residuals, rank, singular_values).
 
-    A: (..., m, n); B: (..., m, k), or (..., m). `residuals`: sums of squares, where m > n and A is
-    of full rank, else empty, as for 'gelsy'; driver 'gels' does not compute `rank`, and only
-    'gelsd' and 'gelss' compute `singular_values`. Singular values below `rcond` times the largest
-    count as 0 (default: the dtype's eps times max(m, n)). `driver`: LAPACK's, 'gelsy' by default;
-    'gels' needs full rank. The gradient is that of pinv(A) B.
+    A: (..., m, n); B: (..., m, k), or (..., m). `residuals`: sums of squares, where m > n and A is of full rank, else
+    empty, as for 'gelsy'; driver 'gels' does not compute `rank`, and only 'gelsd' and 'gelss' compute
+    `singular_values`. Singular values below `rcond` times the largest count as 0 (default: the dtype's eps times max(m,
+    n)). `driver`: LAPACK's, 'gelsy' by default; 'gels' needs full rank. The gradient is that of pinv(A) B.
 
-    >>> A, B = rushlight.tensor([[1., 0.], [1., 1.], [1., 2.]]), rushlight.tensor([[1.], [3.],
-    ...     [5.]])
+    >>> A, B = rushlight.tensor([[1., 0.], [1., 1.], [1., 2.]]), rushlight.tensor([[1.], [3.], [5.]])
     >>> rushlight.linalg.lstsq(A, B).solution.round(decimals=3)
     tensor([[1.],
             [2.]])
@@ -360,17 +318,11 @@ def least_squares_operands(A: Tensor, B: Tensor, driver: str | None) -> tuple[Te
             )
         )
     if driver is not None and driver not in DRIVERS:
-        raise RuntimeError(
-            explain(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
-        )
-    vector = B._array.ndim == 1 or (
-        A._array.ndim - 1 == B._array.ndim and B._array.shape == A._array.shape[:-1]
-    )
+        raise RuntimeError(explain(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"))
+    vector = B._array.ndim == 1 or (A._array.ndim - 1 == B._array.ndim and B._array.shape == A._array.shape[:-1])
     b = unsqueeze(B, -1) if vector else B
     if A._array.shape[-2] != b._array.shape[-2]:
-        raise RuntimeError(
-            explain(f"{name}: input.size(-2) should match other.size({-1 if vector else -2})")
-        )
+        raise RuntimeError(explain(f"{name}: input.size(-2) should match other.size({-1 if vector else -2})"))
     return b, vector
 
 
@@ -387,13 +339,11 @@ def pinv(
     rtol: Any = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Moore and Penrose's inverse V diag(1/s) U^H, for A = U diag(s) V^H; singular values that
-    count as 0 stay 0.
+    """Moore and Penrose's inverse V diag(1/s) U^H, for A = U diag(s) V^H; singular values that count as 0 stay 0.
 
-    Singular values of at most max(atol, rtol * the largest) count as 0. `rtol`, also called
-    `rcond`, is by default max(m, n) times the dtype's eps. `hermitian=True`: A is Hermitian, and
-    its eigenvalues are used. A: (..., m, n) -> (..., n, m). The gradient assumes that the rank does
-    not change.
+    Singular values of at most max(atol, rtol * the largest) count as 0. `rtol`, also called `rcond`, is by default
+    max(m, n) times the dtype's eps. `hermitian=True`: A is Hermitian, and its eigenvalues are used. A: (..., m, n) ->
+    (..., n, m). The gradient assumes that the rank does not change.
 
     >>> rushlight.linalg.pinv(rushlight.tensor([[2., 0.], [0., 0.]]))
     tensor([[0.5000, 0.0000],
@@ -403,27 +353,20 @@ def pinv(
     if A._array.ndim < 2 or A.dtype.category < dtypes.FLOATING:
         raise RuntimeError(
             explain(
-                f"linalg.pinv({A.dtype.scalar_type}{{{list(A.shape)}}}): expected a tensor with 2 "
-                "or "
-                "more dimensions of float, double, cfloat or cdouble types"
+                f"linalg.pinv({A.dtype.scalar_type}{{{list(A.shape)}}}): expected a tensor with 2 or more dimensions "
+                "of float, double, cfloat or cdouble types"
             )
         )
     if hermitian:
         check_square(A, "linalg.pinv")
     absolute, relative = tolerances(A, atol, rcond if rtol is None else rtol)
     known = created if not any(isinstance(x, Tensor) for x in (atol, rtol, rcond)) else lambda t: t
-    return given(
-        out,
-        s.inverse_of_rank(
-            A, *[known(from_array(x)) for x in (absolute, relative)], bool(hermitian)
-        ),
-    )
+    return given(out, s.inverse_of_rank(A, *[known(from_array(x)) for x in (absolute, relative)], bool(hermitian)))
 
 
 @composite()
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
-    """Moore and Penrose's inverse; singular values below `rcond` times the largest count as 0. See
-    `linalg.pinv`.
+    """Moore and Penrose's inverse; singular values below `rcond` times the largest count as 0. See `linalg.pinv`.
 
     >>> rushlight.pinverse(rushlight.tensor([[2., 0.], [0., 0.]]))
     tensor([[0.5000, 0.0000],
@@ -434,23 +377,21 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 
 @composite("linalg_tensorinv", tensor=False)
 def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
-    """X with tensordot(X, A, ind) = 1: the inverse of A as a linear map from its dimensions after
-    the first `ind` to its first `ind`.
+    """X with tensordot(X, A, ind) = 1: the inverse of A as a linear map from its dimensions after the first `ind` to
+    its first `ind`.
 
     >>> rushlight.linalg.tensorinv(rushlight.eye(6).reshape(2, 3, 6)).shape
     torch.Size([6, 2, 3])
     """
     check_tensor(A, "linalg.tensorinv")
     if ind <= 0:
-        raise RuntimeError(
-            explain(f"Expected a strictly positive integer for 'ind', but got {ind}")
-        )
+        raise RuntimeError(explain(f"Expected a strictly positive integer for 'ind', but got {ind}"))
     first, last = A._array.shape[:ind], A._array.shape[ind:]
     if prod(first) != prod(last):
         raise RuntimeError(
             explain(
-                "Expected self to satisfy the requirement prod(self.shape[ind:]) == "
-                f"prod(self.shape[:ind]), but got {prod(last)} != {prod(first)}"
+                "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
+                f"{prod(last)} != {prod(first)}"
             )
         )
     inverse = inverse_of(reshape(A, (prod(first), prod(last))), "linalg.tensorinv", "inv")[0]

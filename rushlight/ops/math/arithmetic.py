@@ -24,8 +24,8 @@ Number = int | float | complex | bool
 
 
 def writing(function: Callable, onto: bool = False) -> Callable:
-    """The in-place form (name_) of a function composed of ops. `onto`: the function writes at
-    positions; the result goes to `out`.
+    """The in-place form (name_) of a function composed of ops. `onto`: the function writes at positions; the result
+    goes to `out`.
     """
     name = function.__name__ + "_"
     entry = TABLE.get(function.__name__)
@@ -55,8 +55,8 @@ def writing(function: Callable, onto: bool = False) -> Callable:
 
 
 def added_multiple(input: Tensor, other: Any, alpha: Any) -> bool:
-    """Whether alpha * other was added to the input's memory without an array for the product: for
-    tensors of one dtype of float32 or float64 and one shape."""
+    """Whether alpha * other was added to the input's memory without an array for the product: for tensors of one dtype
+    of float32 or float64 and one shape."""
     if not (isinstance(other, Tensor) and isinstance(alpha, (int, float))) or other.is_sparse:
         return False
     a, b = input._array, other._array
@@ -72,9 +72,7 @@ def added_multiple(input: Tensor, other: Any, alpha: Any) -> bool:
 
 
 def in_place_text(function: Callable) -> str:
-    """The docstring of the in-place form. Its example is the function's own, with f(x, y) as
-    x.f_(y).
-    """
+    """The docstring of the in-place form. Its example is the function's own, with f(x, y) as x.f_(y)."""
     name = function.__name__
     says = f"input = {name}(input, ...), written back into the tensor, which is returned."
     _, example, rest = (function.__doc__ or "").partition(">>> ")
@@ -84,9 +82,7 @@ def in_place_text(function: Callable) -> str:
         return says
     if line.startswith(f"rushlight.{name}("):
         first, comma, others = line.removeprefix(f"rushlight.{name}(").partition("), ")
-        first, others = (
-            (f"{first})", others) if comma else (line.removeprefix(f"rushlight.{name}(")[:-1], ")")
-        )
+        first, others = (f"{first})", others) if comma else (line.removeprefix(f"rushlight.{name}(")[:-1], ")")
     else:
         first, call, others = line.partition(f".{name}(")
         if not call:
@@ -98,9 +94,7 @@ def in_place_text(function: Callable) -> str:
 # -- sums with a factor, quotients with a rounding -------------------------------------------------
 
 
-def add(
-    input: Tensor, other: Any, *older: Any, alpha: Number = 1, out: Tensor | None = None
-) -> Tensor:
+def add(input: Tensor, other: Any, *older: Any, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """input + alpha * other, broadcast; dtypes promote.
 
     >>> rushlight.add(rushlight.tensor([1., 2.]), 10, alpha=2)
@@ -108,14 +102,10 @@ def add(
     """
     if older:
         alpha, other = factor_first(add, other, *older)
-    return e.add(
-        input, other if alpha == 1 and alpha is not True else scaled(input, other, alpha), out=out
-    )
+    return e.add(input, other if alpha == 1 and alpha is not True else scaled(input, other, alpha), out=out)
 
 
-def sub(
-    input: Tensor, other: Any, *older: Any, alpha: Number = 1, out: Tensor | None = None
-) -> Tensor:
+def sub(input: Tensor, other: Any, *older: Any, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """input - alpha * other, broadcast; dtypes promote. Bool tensors have no difference.
 
     >>> rushlight.sub(rushlight.tensor([1., 2.]), 10, alpha=2)
@@ -136,15 +126,13 @@ def check_difference(*operands: Any) -> None:
 
 
 def factor_first(function: Callable, *given: Any) -> tuple[Any, ...]:
-    """(alpha, other), torch's old positional form: older optimizers write m.mul_(b).add_(1 - b, g).
-    TypeError for anything else.
+    """(alpha, other), torch's old positional form: older optimizers write m.mul_(b).add_(1 - b, g). TypeError for
+    anything else.
     """
     if len(given) == 2 and not isinstance(given[0], Tensor):
         name = function.__name__
         warn_once(
-            f"This overload of {name} is deprecated: name the factor, as in {name}(..., other, "
-            "alpha=2)",
-            "overload",
+            f"This overload of {name} is deprecated: name the factor, as in {name}(..., other, alpha=2)", "overload"
         )
         return given
     raise TypeError(
@@ -156,9 +144,7 @@ def factor_first(function: Callable, *given: Any) -> tuple[Any, ...]:
 
 
 def scaled(input: Any, other: Any, alpha: Number) -> Any:
-    """alpha * other in the common dtype of both. RuntimeError for a float factor of an integer
-    result.
-    """
+    """alpha * other in the common dtype of both. RuntimeError for a float factor of an integer result."""
     if not isinstance(other, Tensor):
         return other * alpha
     if other.is_sparse:  # the values of a sparse tensor in place of the tensor, for the dtype
@@ -184,11 +170,7 @@ def scaled(input: Any, other: Any, alpha: Number) -> Any:
         )
     if isinstance(alpha, bool) and common is not dtypes.bool_:
         raise RuntimeError(
-            explain(
-                "Boolean alpha only supported for Boolean results.",
-                "pass 1 or 0",
-                dtype=other.dtype,
-            )
+            explain("Boolean alpha only supported for Boolean results.", "pass 1 or 0", dtype=other.dtype)
         )
     # in their own dtype small integers would wrap around
     product = times(other if same else to(other, common), alpha)
@@ -216,8 +198,7 @@ def rsub(input: Tensor, other: Any, *, alpha: Number = 1) -> Tensor:
     if not isinstance(input, Tensor):
         raise TypeError(
             explain(
-                "rsub() received an invalid combination of arguments - got "
-                f"({type(input).__name__}, "
+                f"rsub() received an invalid combination of arguments - got ({type(input).__name__}, "
                 f"{type(other).__name__})",
                 "the first argument is a tensor",
             )
@@ -228,11 +209,8 @@ def rsub(input: Tensor, other: Any, *, alpha: Number = 1) -> Tensor:
     return called(made, f"RsubBackward{0 if isinstance(other, Tensor) else 1}")
 
 
-def div(
-    input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None
-) -> Tensor:
-    """input / other, broadcast; integers give floats. `rounding_mode`: None, 'trunc' (toward 0) or
-    'floor'.
+def div(input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
+    """input / other, broadcast; integers give floats. `rounding_mode`: None, 'trunc' (toward 0) or 'floor'.
 
     >>> rushlight.div(rushlight.tensor([-7, 7]), 2, rounding_mode="trunc")
     tensor([-3,  3])
@@ -246,22 +224,15 @@ def div(
         r = e.trunc_divide(a, b) if a.dtype.category > dtypes.INTEGER else truncated(a, b)
     else:
         raise RuntimeError(
-            explain(
-                "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
-                f"'{rounding_mode}'"
-            )
+            explain(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
         )
     return r if out is None else into(out, r)
 
 
 def truncated(a: Tensor, b: Tensor) -> Tensor:
-    """The quotient of integers, rounded toward 0: a minus its remainder (of a's sign) divides
-    exactly.
-    """
+    """The quotient of integers, rounded toward 0: a minus its remainder (of a's sign) divides exactly."""
     if a._array.dtype.kind == "b":
-        raise NotImplementedError(
-            explain("\"div_trunc_cpu\" not implemented for 'Bool'", "convert: x.long()")
-        )
+        raise NotImplementedError(explain("\"div_trunc_cpu\" not implemented for 'Bool'", "convert: x.long()"))
     return e.floor_divide(e.sub(a, e.fmod(a, b)), b)
 
 
@@ -273,13 +244,10 @@ composite()(rsub)
 
 
 @composite(factors=("value",))
-def addcmul(
-    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None
-) -> Tensor:
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
     """input + value * tensor1 * tensor2, broadcast; dtypes promote.
 
-    >>> rushlight.addcmul(rushlight.tensor([1., 2.]), rushlight.tensor([3., 4.]),
-    ...     rushlight.tensor([5., 6.]), value=10)
+    >>> rushlight.addcmul(rushlight.tensor([1., 2.]), rushlight.tensor([3., 4.]), rushlight.tensor([5., 6.]), value=10)
     tensor([151., 242.])
     """
     return e.addcmul(input, tensor1, tensor2, value, out=out)
@@ -299,17 +267,10 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
         return e.round(input, out=out)
     if input.dtype.category < dtypes.FLOATING:
         raise NotImplementedError(
-            explain(
-                f"\"round\" with decimals not implemented for '{input.dtype.scalar_type}'",
-                "convert it: x.float()",
-            )
+            explain(f"\"round\" with decimals not implemented for '{input.dtype.scalar_type}'", "convert it: x.float()")
         )
     ten = 10.0 ** abs(decimals)
-    r = (
-        over(e.round(times(input, ten)), ten)
-        if decimals > 0
-        else times(e.round(over(input, ten)), ten)
-    )
+    r = over(e.round(times(input, ten)), ten) if decimals > 0 else times(e.round(over(input, ten)), ten)
     return r if out is None else into(out, r)
 
 
@@ -322,22 +283,15 @@ def stays(input: Tensor, number: Any) -> bool:
     """Whether the tensor keeps its dtype beside this Python number."""
     kind = number.__class__
     return (
-        (kind is float or kind is int)
-        and input.dtype.is_floating_point
-        or kind is int
-        and input.dtype is dtypes.int64
+        (kind is float or kind is int) and input.dtype.is_floating_point or kind is int and input.dtype is dtypes.int64
     )
 
 
 def among(input: Tensor, bounds: list) -> Tensor:
-    """An integer tensor in the common dtype of itself and its bounds. RuntimeError for a number
-    that this dtype cannot hold.
+    """An integer tensor in the common dtype of itself and its bounds. RuntimeError for a number that this dtype cannot
+    hold.
     """
-    made = (
-        input
-        if all([stays(input, b) for b in bounds])
-        else promoted(TABLE["clamp_min"], (input, *bounds))[0]
-    )
+    made = input if all([stays(input, b) for b in bounds]) else promoted(TABLE["clamp_min"], (input, *bounds))[0]
     for bound in bounds:
         if not isinstance(bound, Tensor):
             dtypes.holding(bound, made.dtype)
@@ -346,8 +300,7 @@ def among(input: Tensor, bounds: list) -> Tensor:
 
 @composite("clamp", "clip")
 def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """min(max(input, lower), upper); bounds are numbers or tensors. Where they cross, the upper one
-    wins.
+    """min(max(input, lower), upper); bounds are numbers or tensors. Where they cross, the upper one wins.
 
     >>> rushlight.clamp(rushlight.tensor([-1., 0.5, 3.]), 0, 1)
     tensor([0.0000, 0.5000, 1.0000])

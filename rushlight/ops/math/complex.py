@@ -20,9 +20,7 @@ if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.
 
 ARRAYS["of_parts"] = lambda x, y: from_parts(x, y)
 ARRAYS["view_pairs"] = lambda x: parted(np.asarray(x))
-ARRAYS["join_pairs"] = lambda x: joined(
-    x if x.strides[-1:] == (x.itemsize,) else np.ascontiguousarray(x)
-)
+ARRAYS["join_pairs"] = lambda x: joined(x if x.strides[-1:] == (x.itemsize,) else np.ascontiguousarray(x))
 
 
 def from_parts(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -48,47 +46,33 @@ def joined(x: np.ndarray) -> np.ndarray:
     return x.view(np.result_type(x.dtype, np.complex64))[..., 0]
 
 
+# fmt: off
 real_part = inner_view(lambda x, /: x.real, x=lambda g, x_dtype: to(g, x_dtype), batched="align")
-imag_part = inner_view(
-    lambda x, /: x.imag, x=lambda g, x_dtype: to(g, x_dtype) * 1j, batched="align"
-)
-of_parts = op(
-    lambda x, y, /: x + 1j * y,
-    method=False,
-    inplace=False,
-    function=False,
-    x=lambda g: real(g),
-    y=lambda g: real(g * 1j),
-    node="ComplexBackward0",
-    called="complex",
-)
-view_as_real = view(lambda x, /: view_pairs(x), x=lambda g: view_as_complex(g), batched="align")
-view_as_complex = view(
-    lambda x, /: join_pairs(x), x=lambda g: view_as_real(conj(g)), copies=True, batched="align"
-)
+imag_part = inner_view(lambda x, /: x.imag, x=lambda g, x_dtype: to(g, x_dtype) * 1j, batched="align")
+of_parts = op(lambda x, y, /: x + 1j * y, x=lambda g: real(g), y=lambda g: real(g * 1j),
+    method=False, inplace=False, function=False, node="ComplexBackward0", called="complex")
+view_as_real    = view(lambda x, /: view_pairs(x), x=lambda g: view_as_complex(g), batched="align")
+view_as_complex = view(lambda x, /: join_pairs(x), x=lambda g: view_as_real(conj(g)), copies=True, batched="align")
+# fmt: on
 
 build(globals())
 
 
 @composite("complex", tensor=False)
 def complex_of(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """real + i imag, broadcast, for two tensors of the same floating-point dtype. RuntimeError for
-    other dtypes.
+    """real + i imag, broadcast, for two tensors of the same floating-point dtype. RuntimeError for other dtypes.
 
     >>> rushlight.complex(rushlight.tensor(1.), rushlight.tensor(2.))
     tensor(1.+2.j)
     """
     for name, given in (("real", real), ("imag", imag), ("out", out)):
         if not isinstance(given, Tensor) and (name, given) != ("out", None):
-            raise TypeError(
-                explain(f"complex(): argument '{name}' must be Tensor, not {type(given).__name__}")
-            )
+            raise TypeError(explain(f"complex(): argument '{name}' must be Tensor, not {type(given).__name__}"))
     a, b = real.dtype, imag.dtype
     if not (a.is_floating_point and b.is_floating_point):
         raise RuntimeError(
             explain(
-                "Expected both inputs to be Half, Float or Double tensors but got "
-                f"{a.scalar_type} and {b.scalar_type}",
+                f"Expected both inputs to be Half, Float or Double tensors but got {a.scalar_type} and {b.scalar_type}",
                 "convert them: x.float()",
                 op="complex",
             )
@@ -96,9 +80,8 @@ def complex_of(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tens
     if a is not b:
         raise RuntimeError(
             explain(
-                f"Expected object of scalar type {a.scalar_type} but got scalar type "
-                f"{b.scalar_type} for "
-                "second argument",
+                f"Expected object of scalar type {a.scalar_type} but got scalar type {b.scalar_type} for second "
+                "argument",
                 "convert one with .to(dtype)",
                 op="complex",
             )
@@ -107,8 +90,8 @@ def complex_of(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tens
     if out is not None and out.dtype is not wanted:
         raise RuntimeError(
             explain(
-                f"Expected object of scalar type {wanted.scalar_type} but got scalar type "
-                f"{out.dtype.scalar_type} for argument 'out'",
+                f"Expected object of scalar type {wanted.scalar_type} but got scalar type {out.dtype.scalar_type} for "
+                "argument 'out'",
                 op="complex",
             )
         )

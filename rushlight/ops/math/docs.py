@@ -13,36 +13,23 @@ TEXTS = {
     "sub": Text("The difference."),
     "mul": Text("The product."),
     "div": Text("The quotient; of integers too a floating-point number."),
-    "pow": Text(
-        "`input` to the power of `exponent`; its gradient for an exponent of 0 is 0, and for a "
-        "base of 0 too."
-    ),
+    "pow": Text("`input` to the power of `exponent`; its gradient for an exponent of 0 is 0, and for a base of 0 too."),
     "neg": Text("The number with the opposite sign.", errors="RuntimeError for bool"),
-    "abs": Text(
-        "The absolute value; of a complex number its distance from 0. The gradient at 0 is 0."
-    ),
+    "abs": Text("The absolute value; of a complex number its distance from 0. The gradient at 0 is 0."),
     "square": Text("The square."),
     "reciprocal": Text("1 divided by the number.", data=("[0.5, 2., 4.]",)),
     "sqrt": Text("The square root; nan for negative numbers.", data=("[1., 4., 9.]",)),
-    "rsqrt": Text(
-        "The reciprocal of the square root; nan for negative numbers.", data=("[1., 4., 16.]",)
-    ),
+    "rsqrt": Text("The reciprocal of the square root; nan for negative numbers.", data=("[1., 4., 16.]",)),
     "remainder": Text(
-        "What is left of `input` after division by `other`, with the sign of `other`, as Python's "
-        "%.",
+        "What is left of `input` after division by `other`, with the sign of `other`, as Python's %.",
         data=("[-3., 3., 5.]", "[2., 2., -3.]"),
     ),
     "fmod": Text(
         "What is left of `input` after division by `other`, with the sign of `input`, as C's fmod.",
         data=("[-3., 3., 5.]", "[2., 2., -3.]"),
     ),
-    "floor_divide": Text(
-        "The quotient rounded down, as Python's //.", data=("[-3., 3., 5.]", "[2., 2., -3.]")
-    ),
-    "hypot": Text(
-        "The length of the hypotenuse of a right triangle with these legs.",
-        data=("[3., 5.]", "[4., 12.]"),
-    ),
+    "floor_divide": Text("The quotient rounded down, as Python's //.", data=("[-3., 3., 5.]", "[2., 2., -3.]")),
+    "hypot": Text("The length of the hypotenuse of a right triangle with these legs.", data=("[3., 5.]", "[4., 12.]")),
     "lerp": Text(
         "The point at `weight` on the way from `input` (0) to `end` (1).",
         data=("[0., 10.]", "[10., 20.]", "[0.5, 0.25]"),
@@ -51,24 +38,14 @@ TEXTS = {
     "exp2": Text("2 to the power of the number.", data=("[0., 1., 3.]",)),
     "expm1": Text("exp(input) - 1, exact also near 0.", data=("[1e-10, 1.]",)),
     "log": Text("The natural logarithm; -inf for 0, nan for negative numbers."),
-    "log2": Text(
-        "The logarithm to base 2; -inf for 0, nan for negative numbers.", data=("[1., 2., 8.]",)
-    ),
-    "log10": Text(
-        "The logarithm to base 10; -inf for 0, nan for negative numbers.",
-        data=("[1., 10., 1000.]",),
-    ),
+    "log2": Text("The logarithm to base 2; -inf for 0, nan for negative numbers.", data=("[1., 2., 8.]",)),
+    "log10": Text("The logarithm to base 10; -inf for 0, nan for negative numbers.", data=("[1., 10., 1000.]",)),
     "log1p": Text("log(1 + input), exact also near 0.", data=("[1e-10, 1.]",)),
     "logaddexp": Text(
-        "The logarithm of a sum of exponentials; nothing overflows.",
-        data=("[1000., 1.]", "[1000., 2.]"),
+        "The logarithm of a sum of exponentials; nothing overflows.", data=("[1000., 1.]", "[1000., 2.]")
     ),
-    "logaddexp2": Text(
-        "The same to base 2; nothing overflows.", data=("[1000., 1.]", "[1000., 2.]")
-    ),
-    "xlogy": Text(
-        "input * log(other), and 0 where `input` is 0.", data=("[0., 1., 2.]", "[0., 2., 3.]")
-    ),
+    "logaddexp2": Text("The same to base 2; nothing overflows.", data=("[1000., 1.]", "[1000., 2.]")),
+    "xlogy": Text("input * log(other), and 0 where `input` is 0.", data=("[0., 1., 2.]", "[0., 2., 3.]")),
     "sin": Text("The sine of an angle in radians."),
     "cos": Text("The cosine of an angle in radians."),
     "tan": Text("The tangent of an angle in radians."),
@@ -83,9 +60,7 @@ TEXTS = {
     "cosh": Text("The hyperbolic cosine."),
     "tanh": Text("The hyperbolic tangent."),
     "asinh": Text("The inverse of sinh."),
-    "acosh": Text(
-        "The inverse of cosh: the number of at least 0; nan below 1.", data=("[1., 2., 3.]",)
-    ),
+    "acosh": Text("The inverse of cosh: the number of at least 0; nan below 1.", data=("[1., 2., 3.]",)),
     "atanh": Text("The inverse of tanh; nan outside [-1, 1]."),
     "sinc": Text("sin(pi input) / (pi input), and 1 at 0.", data=("[0., 0.25, 0.5]",)),
     "deg2rad": Text("An angle in degrees, in radians.", data=("[90., 180.]",)),
@@ -94,30 +69,19 @@ TEXTS = {
     "relu": Text("The number where it is positive, 0 elsewhere; the gradient at 0 is 0."),
     "silu": Text("The number times its sigmoid, also called swish.", data=("[-2., 0., 2.]",)),
     "softplus": Text(
-        "A smooth relu; simply the number where input * beta is above `threshold`.",
-        data=("[-2., 0., 2.]",),
+        "A smooth relu; simply the number where input * beta is above `threshold`.", data=("[-2., 0., 2.]",)
     ),
     "leaky_relu": Text("The number where it is positive, a small multiple elsewhere."),
     "elu": Text(
-        "The number where it is positive, a saturating exponential elsewhere; the scales make it "
-        "selu or celu.",
+        "The number where it is positive, a saturating exponential elsewhere; the scales make it selu or celu.",
         data=("[-2., 0., 2.]",),
     ),
-    "erf": Text(
-        "The error function: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to `input`. "
-        "Needs SciPy."
-    ),
+    "erf": Text("The error function: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to `input`. Needs SciPy."),
     "erfc": Text("1 - erf(input), exact also where that is tiny. Needs SciPy."),
     "erfinv": Text("The inverse of erf; inf and -inf at 1 and -1, nan outside. Needs SciPy."),
-    "lgamma": Text(
-        "The logarithm of the absolute value of the gamma function. Needs SciPy.",
-        data=("[0.5, 1., 5.]",),
-    ),
+    "lgamma": Text("The logarithm of the absolute value of the gamma function. Needs SciPy.", data=("[0.5, 1., 5.]",)),
     "digamma": Text("The derivative of lgamma. Needs SciPy.", data=("[0.5, 1., 5.]",)),
-    "polygamma": Text(
-        "The n-th derivative of digamma. Needs SciPy.",
-        example="NAME(1, rushlight.tensor([0.5, 1.]))",
-    ),
+    "polygamma": Text("The n-th derivative of digamma. Needs SciPy.", example="NAME(1, rushlight.tensor([0.5, 1.]))"),
     "floor": Text("The largest whole number that is not larger.", data=("[-1.5, 0.5, 2.]",)),
     "ceil": Text("The smallest whole number that is not smaller.", data=("[-1.5, 0.5, 2.]",)),
     "trunc": Text("The number without its fraction.", data=("[-1.5, 0.5, 2.]",)),
@@ -125,23 +89,14 @@ TEXTS = {
     "frac": Text("The fraction, with the number's sign.", data=("[-1.5, 0.5, 2.25]",)),
     "sign": Text("-1, 0 or 1: the sign."),
     "sgn": Text("The sign; of a complex number the number of length 1 in its direction."),
-    "heaviside": Text(
-        "The step from 0 to 1 at 0, where it is `values`.",
-        data=("[-1.5, 0., 2.]", "[0.5, 0.5, 0.5]"),
-    ),
+    "heaviside": Text("The step from 0 to 1 at 0, where it is `values`.", data=("[-1.5, 0., 2.]", "[0.5, 0.5, 0.5]")),
     "maximum": Text("The larger one; nan if one is nan. Ties share the gradient."),
     "minimum": Text("The smaller one; nan if one is nan. Ties share the gradient."),
     "clamp_min": Text("The number, or `min` where it is smaller.", data=("[-1.5, 0., 2.]", "0.5")),
     "clamp_max": Text("The number, or `max` where it is larger.", data=("[-1.5, 0., 2.]", "0.5")),
-    "fmax": Text(
-        "The larger one; the number if the other is nan.", data=("[1., rushlight.nan]", "[2., 2.]")
-    ),
-    "fmin": Text(
-        "The smaller one; the number if the other is nan.", data=("[3., rushlight.nan]", "[2., 2.]")
-    ),
-    "copysign": Text(
-        "The size of `input` with the sign of `other`.", data=("[1., 2.]", "[-1., 1.]")
-    ),
+    "fmax": Text("The larger one; the number if the other is nan.", data=("[1., rushlight.nan]", "[2., 2.]")),
+    "fmin": Text("The smaller one; the number if the other is nan.", data=("[3., rushlight.nan]", "[2., 2.]")),
+    "copysign": Text("The size of `input` with the sign of `other`.", data=("[1., 2.]", "[-1., 1.]")),
     "where": Text(
         "`input` where the condition is true, `other` elsewhere.",
         data=("[True, False]", "[1., 2.]", "[10., 20.]"),
@@ -152,9 +107,7 @@ TEXTS = {
         data=("[rushlight.nan, rushlight.inf, 1.]",),
     ),
     "conj": Text("The complex conjugate; a real number is its own.", data=("[1 + 2j]",)),
-    "angle": Text(
-        "The angle of a complex number; 0 or pi for a real one.", data=("[1j, -1., 1.]",)
-    ),
+    "angle": Text("The angle of a complex number; 0 or pi for a real one.", data=("[1j, -1., 1.]",)),
     "eq": Text("Whether they are equal."),
     "ne": Text("Whether they differ."),
     "lt": Text("Whether `input` is less."),
@@ -171,20 +124,14 @@ TEXTS = {
     "logical_or": Text("Whether one is true; numbers are true unless 0.", data=TRUTHS),
     "logical_xor": Text("Whether just one is true; numbers are true unless 0.", data=TRUTHS),
     "logical_not": Text("Whether it is false, or 0.", data=("[True, False]",)),
-    "gcd": Text(
-        "The greatest whole number that divides both; of 0 and 0 it is 0.", data=INTS, dtype=WHOLE
-    ),
+    "gcd": Text("The greatest whole number that divides both; of 0 and 0 it is 0.", data=INTS, dtype=WHOLE),
     "lcm": Text("The least whole number that both divide.", data=INTS, dtype=WHOLE),
     "bitwise_and": Text("The bits that both have; for bool: and.", data=INTS, dtype=WHOLE),
     "bitwise_or": Text("The bits that one has; for bool: or.", data=INTS, dtype=WHOLE),
     "bitwise_xor": Text("The bits that just one has; for bool: xor.", data=INTS, dtype=WHOLE),
     "bitwise_not": Text("The other bits; for bool: not.", data=("[True, False]",), dtype=WHOLE),
-    "bitwise_left_shift": Text(
-        "The bits moved up by `other` places.", data=("[1, 3]", "[4, 1]"), dtype=WHOLE
-    ),
-    "bitwise_right_shift": Text(
-        "The bits moved down by `other` places.", data=("[16, 6]", "[4, 1]"), dtype=WHOLE
-    ),
+    "bitwise_left_shift": Text("The bits moved up by `other` places.", data=("[1, 3]", "[4, 1]"), dtype=WHOLE),
+    "bitwise_right_shift": Text("The bits moved down by `other` places.", data=("[16, 6]", "[4, 1]"), dtype=WHOLE),
     "view_as_real": Text(
         "A complex tensor as pairs of real and imaginary part.",
         example="NAME(rushlight.tensor([1 + 2j]))",
@@ -203,8 +150,7 @@ TEXTS = {
     "softshrink": Text("The number moved towards 0 by `lambd`; 0 where that would pass 0."),
     "threshold": Text("The number where it is above `threshold`, `value` elsewhere."),
     "prelu_core": Text(
-        "The number where it is positive, `weight` times the number elsewhere.",
-        data=("[-2., 0., 2.]", "0.25"),
+        "The number where it is positive, `weight` times the number elsewhere.", data=("[-2., 0., 2.]", "0.25")
     ),
     "real_part": Text("The real part of a complex tensor."),
     "imag_part": Text("The imaginary part of a complex tensor."),

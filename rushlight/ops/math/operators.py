@@ -32,8 +32,7 @@ def reflected(function: Callable, name: str, commutes: bool) -> Callable:
         if not isinstance(self, Tensor):  # Tensor.__radd__(1, x)
             raise TypeError(
                 explain(
-                    f"descriptor '{operator.__name__}' for 'torch._C.TensorBase' objects doesn't "
-                    "apply to a "
+                    f"descriptor '{operator.__name__}' for 'torch._C.TensorBase' objects doesn't apply to a "
                     f"'{type(self).__name__}' object"
                 )
             )
@@ -61,8 +60,8 @@ def operator(function: Callable) -> Callable:
 
 
 def squaring(power: Callable) -> Callable:
-    """x ** 2 and x.pow(2) as `square`, whose derivatives are two products; the derivative of `pow`
-    also tests for exponents of 0.
+    """x ** 2 and x.pow(2) as `square`, whose derivatives are two products; the derivative of `pow` also tests for
+    exponents of 0.
     """
 
     def operator(self: Tensor, exponent: Any, **options: Any) -> Any:

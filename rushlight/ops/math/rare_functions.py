@@ -1,5 +1,4 @@
-"""Elementwise ops that are seldom called: divisors, the parts of floating-point numbers, polar
-coordinates, powers."""
+"""Elementwise ops that are seldom called: divisors, the parts of floating-point numbers, polar coordinates, powers."""
 
 from __future__ import annotations
 
@@ -21,78 +20,36 @@ if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.
 
 adopt(kernels)
 
+# fmt: off
 gcd = op(lambda x, y, /: gcd(x, y), numbers="", takes="ui")
 lcm = op(lambda x, y, /: lcm(x, y), numbers="", takes="ui")
-nextafter = op(
-    lambda x, y, /: nextafter(x, y),
-    numbers="",
-    x=lambda g, x, y: where(x == y, 0, g),
-    y=lambda g: zeros_like(g),
-    doc="The next floating-point number on the way to `other`.",
-    takes="f",
-)
-isreal = predicate(lambda x, /: isreal(x), inplace=False, doc="Whether the imaginary part is 0.")
-frexp = general(
-    lambda x, /: frexp(x),
-    outputs="mantissa exponent",
-    x=lambda gs, exponent: gs[0] / exp2(cast(exponent, gs[0])),
-    doc="m and e with input = m 2^e and 1/2 <= |m| < 1.",
-    batched="align",
-    takes="f",
-)
-polar_parts = general(
-    lambda x, y, /: polar(x, y),
-    method=False,
-    function=False,
-    node="PolarBackward0",
-    called="polar",
-    x=lambda g, y: real(g) * cos(y) - imag(g) * sin(y),
+nextafter = op(lambda x, y, /: nextafter(x, y), x=lambda g, x, y: where(x == y, 0, g), y=lambda g: zeros_like(g),
+    doc="The next floating-point number on the way to `other`.", numbers="", takes="f")
+isreal = predicate(lambda x, /: isreal(x), doc="Whether the imaginary part is 0.", inplace=False)
+frexp = general(lambda x, /: frexp(x), x=lambda gs, exponent: gs[0] / exp2(cast(exponent, gs[0])),
+    doc="m and e with input = m 2^e and 1/2 <= |m| < 1.", outputs="mantissa exponent", batched="align", takes="f")
+polar_parts = general(lambda x, y, /: polar(x, y), x=lambda g, y: real(g) * cos(y) - imag(g) * sin(y),
     y=lambda g, out: -(real(g) * imag(out) + imag(g) * real(out)),
-    batched="align",
-    takes="f",
-)
-times_power = floating(
-    lambda x, y, /: x * exp2(y),
-    method=False,
-    function=False,
-    node="LdexpBackward0",
-    called="ldexp",
-    x=lambda g, y: g * exp2(y),
-    y=lambda g, out: g * out * 0.6931471805599453,  # log 2
-)
-crossed = inner(
-    lambda x, y, /, behind: crossed(x, y, behind),
-    batched="align",
-    x=lambda g, y, behind: crossed(y, g, behind),
+    method=False, function=False, node="PolarBackward0", called="polar", batched="align", takes="f")
+# log 2
+times_power = floating(lambda x, y, /: x * exp2(y), x=lambda g, y: g * exp2(y),
+    y=lambda g, out: g * out * 0.6931471805599453, method=False, function=False, node="LdexpBackward0", called="ldexp")
+crossed = inner(lambda x, y, /, behind: crossed(x, y, behind), x=lambda g, y, behind: crossed(y, g, behind),
     y=lambda g, x, behind: crossed(g, x, behind),
-    node="LinalgCrossBackward0",
-    called="linalg_cross",
-    takes="uifc",
-)
-scaled_quotient = op(
-    lambda x, y, z, /, value=1: x + y / z * value,
-    promote="x y z",
-    method=False,
-    function=False,
-    x=lambda g: g,
-    y=lambda g, z, value: g / z * value,
+    batched="align", node="LinalgCrossBackward0", called="linalg_cross", takes="uifc")
+scaled_quotient = op(lambda x, y, z, /, value=1: x + y / z * value, x=lambda g: g, y=lambda g, z, value: g / z * value,
     z=lambda g, y, z, value: -g * y / (z * z) * value,
-    node="AddcdivBackward0",
-    called="addcdiv",
-)
+    promote="x y z", method=False, function=False, node="AddcdivBackward0", called="addcdiv")
+# fmt: on
 
 build(globals())
 
 
 @composite(factors=("value",))
-def addcdiv(
-    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None
-) -> Tensor:
-    """input + value * tensor1 / tensor2, broadcast; dtypes promote. RuntimeError to divide integers
-    by integers.
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
+    """input + value * tensor1 / tensor2, broadcast; dtypes promote. RuntimeError to divide integers by integers.
 
-    >>> rushlight.addcdiv(rushlight.tensor([1., 2.]), rushlight.tensor([4., 6.]),
-    ...     rushlight.tensor([2., 2.]), value=0.5)
+    >>> rushlight.addcdiv(rushlight.tensor([1., 2.]), rushlight.tensor([4., 6.]), rushlight.tensor([2., 2.]), value=0.5)
     tensor([2.0000, 3.5000])
     """
     tensors(addcdiv, input=input, tensor1=tensor1, tensor2=tensor2)
@@ -100,8 +57,8 @@ def addcdiv(
         raise RuntimeError(
             explain(
                 "Integer division with addcdiv is no longer supported",
-                "convert one of the tensors: "
-                "x.float(); or (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype)",
+                "convert one of the tensors: x.float(); or (input + value * torch.trunc(tensor1 / "
+                "tensor2)).to(input.dtype)",
                 tensor1=describe(tensor1),
                 tensor2=describe(tensor2),
             )
@@ -116,8 +73,7 @@ def tensors(function: Any, **given: Any) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(
                 explain(
-                    f"{function.__name__}(): argument '{name}' (position {i + 1}) must be Tensor, "
-                    "not "
+                    f"{function.__name__}(): argument '{name}' (position {i + 1}) must be Tensor, not "
                     f"{type(value).__name__}",
                     "make it a tensor: torch.tensor(...)",
                 )
@@ -126,8 +82,7 @@ def tensors(function: Any, **given: Any) -> None:
 
 @composite(tensor=False)
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """abs (cos(angle) + i sin(angle)): the complex number at this distance and angle; broadcast, of
-    one dtype.
+    """abs (cos(angle) + i sin(angle)): the complex number at this distance and angle; broadcast, of one dtype.
 
     >>> rushlight.polar(rushlight.tensor([1., 2.]), rushlight.tensor([0., 0.]))
     tensor([1.+0.j, 2.+0.j])
@@ -137,17 +92,14 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     if not (abs.dtype.is_floating_point and angle.dtype.is_floating_point):
         raise RuntimeError(
             explain(
-                f"Expected both inputs to be Half, Float or Double tensors but got {kinds[0]} and "
-                f"{kinds[1]}",
+                f"Expected both inputs to be Half, Float or Double tensors but got {kinds[0]} and {kinds[1]}",
                 "convert them: x.float()",
             )
         )
     if abs.dtype is not angle.dtype:
         raise RuntimeError(
             explain(
-                f"Expected object of scalar type {kinds[0]} but got scalar type {kinds[1]} for "
-                "second "
-                "argument",
+                f"Expected object of scalar type {kinds[0]} but got scalar type {kinds[1]} for second argument",
                 "convert one with .to(dtype)",
             )
         )
@@ -155,8 +107,8 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     if out is not None and out.dtype is not wanted:
         raise RuntimeError(
             explain(
-                f"Expected object of scalar type {wanted.scalar_type} but got scalar type "
-                f"{out.dtype.scalar_type} for argument 'out'",
+                f"Expected object of scalar type {wanted.scalar_type} but got scalar type {out.dtype.scalar_type} for "
+                "argument 'out'",
                 f"give an out= of dtype {wanted}",
             )
         )
@@ -182,17 +134,14 @@ def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         # 2^other itself may be infinite, or 0, where the product is not
         third = e.trunc(e.div(other, 3))
         step = e.pow(2.0, third)
-        return e.mul(
-            e.mul(e.mul(input, step), step), e.pow(2.0, e.sub(other, e.mul(third, 2))), out=out
-        )
+        return e.mul(e.mul(e.mul(input, step), step), e.pow(2.0, e.sub(other, e.mul(third, 2))), out=out)
     made = times_power(input, other)
     return made if out is None else into(out, made)
 
 
 @composite()
 def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
-    """input^exponent in double precision, whatever the dtypes: float64, or complex128 if one is
-    complex.
+    """input^exponent in double precision, whatever the dtypes: float64, or complex128 if one is complex.
 
     >>> rushlight.float_power(rushlight.tensor([2, 3]), -1)
     tensor([0.5000, 0.3333], dtype=torch.float64)
@@ -200,24 +149,19 @@ def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tens
     if not (isinstance(input, Tensor) or isinstance(exponent, Tensor)):
         raise TypeError(
             explain(
-                f"float_power() received an invalid combination of arguments - got "
-                f"({type(input).__name__}, {type(exponent).__name__})",
+                f"float_power() received an invalid combination of arguments - got ({type(input).__name__}, "
+                f"{type(exponent).__name__})",
                 "one of them must be a tensor",
             )
         )
     wanted = result_of_power(input, exponent)
     check_power("the output given to float_power", out, wanted)
-    base, power = (
-        to(v, wanted) if isinstance(v, Tensor) and v.dtype is not wanted else v
-        for v in (input, exponent)
-    )
+    base, power = (to(v, wanted) if isinstance(v, Tensor) and v.dtype is not wanted else v for v in (input, exponent))
     return e.pow(base, power, out=out)
 
 
 def result_of_power(*values: Any) -> dtypes.dtype:
-    is_complex = any(
-        v.dtype.is_complex if isinstance(v, Tensor) else isinstance(v, complex) for v in values
-    )
+    is_complex = any(v.dtype.is_complex if isinstance(v, Tensor) else isinstance(v, complex) for v in values)
     return dtypes.complex128 if is_complex else dtypes.float64
 
 
@@ -225,8 +169,7 @@ def check_power(what: str, tensor: Tensor | None, wanted: dtypes.dtype) -> None:
     if tensor is not None and tensor.dtype is not wanted:
         raise RuntimeError(
             explain(
-                f"{what} has dtype {tensor.dtype.scalar_type} but the operation's result requires "
-                "dtype "
+                f"{what} has dtype {tensor.dtype.scalar_type} but the operation's result requires dtype "
                 f"{wanted.scalar_type}",
                 f"convert it: x.to({wanted})",
             )
@@ -234,8 +177,7 @@ def check_power(what: str, tensor: Tensor | None, wanted: dtypes.dtype) -> None:
 
 
 def float_power_(input: Tensor, exponent: Any) -> Tensor:
-    """input = input^exponent, written back into the tensor, which must be double. Returns the
-    tensor.
+    """input = input^exponent, written back into the tensor, which must be double. Returns the tensor.
 
     >>> rushlight.tensor([2.], dtype=rushlight.float64).float_power_(3)
     tensor([8.], dtype=torch.float64)
@@ -252,9 +194,7 @@ def positive(input: Tensor) -> Tensor:
     tensor([-1.,  2.])
     """
     if input.dtype is dtypes.bool_:
-        raise RuntimeError(
-            explain("The `+` operator, on a bool tensor is not supported.", "convert it: x.int()")
-        )
+        raise RuntimeError(explain("The `+` operator, on a bool tensor is not supported.", "convert it: x.int()"))
     return input
 
 

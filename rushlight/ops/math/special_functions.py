@@ -20,8 +20,7 @@ from rushlight.ops.shape.views import to
 
 @composite("mvlgamma", "special_multigammaln")
 def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
-    """log(pi) p (p - 1) / 4 + sum over j = 0 ... p - 1 of lgamma(input - j / 2): the multivariate
-    gamma function's.
+    """log(pi) p (p - 1) / 4 + sum over j = 0 ... p - 1 of lgamma(input - j / 2): the multivariate gamma function's.
 
     Shape: the input's. Integers become the default dtype. RuntimeError for p below 1.
 
@@ -29,9 +28,7 @@ def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
     tensor([0.4516, 1.5502])
     """
     if p < 1:
-        raise RuntimeError(
-            explain("p has to be greater than or equal to 1", input=describe(input), p=p)
-        )
+        raise RuntimeError(explain("p has to be greater than or equal to 1", input=describe(input), p=p))
     check_dtypes("mvlgamma", "uif", input)
     if input.dtype.category < dtypes.FLOATING:
         input = to(input, dtypes.get_default_dtype())
@@ -45,9 +42,7 @@ method(writing(mvlgamma))
 
 
 @composite(tensor=False)
-def special_logsumexp(
-    input: Tensor, dim: Any, keepdim: bool = False, *, out: Tensor | None = None
-) -> Tensor:
+def special_logsumexp(input: Tensor, dim: Any, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """log sum exp(input) over `dim`: `logsumexp`.
 
     >>> rushlight.special.logsumexp(rushlight.tensor([0., 0.]), 0)

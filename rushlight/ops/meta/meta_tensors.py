@@ -1,11 +1,10 @@
-"""Meta tensors: shape and dtype without elements, to build a model that is loaded later, or to
-compute the shapes of its results.
+"""Meta tensors: shape and dtype without elements, to build a model that is loaded later, or to compute the shapes of
+its results.
 
-The `_array` of a meta tensor is a `Meta`. Kernels cannot compute with a `Meta`: an op's fast path
-fails, and its slow path (`otherwise` in core/arguments.py) then runs the op on zeros of that shape,
-or of a smaller one (ops/meta/symbolic_sizes.py). Only shape and dtype of the result are kept. So
-most ops need no separate rule for shapes, and programs without meta tensors have no overhead.
-"""
+The `_array` of a meta tensor is a `Meta`. Kernels cannot compute with a `Meta`: an op's fast path fails, and its slow
+path (`otherwise` in core/arguments.py) then runs the op on zeros of that shape, or of a smaller one
+(ops/meta/symbolic_sizes.py). Only shape and dtype of the result are kept. So most ops need no separate rule for shapes,
+and programs without meta tensors have no overhead."""
 
 from __future__ import annotations
 
@@ -35,29 +34,17 @@ NO_DATA = "Cannot copy out of meta tensor; no data!"
 ITEM = "Tensor.item() cannot be called on meta tensors"
 TO_EMPTY = "empty_like(x, device='cpu') or module.to_empty(device='cpu') gives it memory"
 # Ops whose result's shape depends on the numbers.
-DYNAMIC = {
-    "nonzero",
-    "argwhere",
-    "masked_select",
-    "unique",
-    "unique_consecutive",
-    "bincount",
-    "equal",
-}
+DYNAMIC = {"nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "bincount", "equal"}
 
 
 class NoData(Touched, NotImplementedError):
     """Code needs the elements of a tensor that has no elements."""
 
     def instead(self, function: Callable, args: tuple, kwargs: dict) -> Any:
-        """The result of a function that is not an op, run on zeros. The error itself is raised if
-        the function writes to its arguments.
+        """The result of a function that is not an op, run on zeros. The error itself is raised if the function writes
+        to its arguments.
         """
-        if (
-            function.__name__ in DYNAMIC
-            or function.__name__.endswith("_")
-            or kwargs.get("out") is not None
-        ):
+        if function.__name__ in DYNAMIC or function.__name__.endswith("_") or kwargs.get("out") is not None:
             raise self
         return on_zeros(function, args, kwargs)
 
@@ -66,14 +53,12 @@ shown_as(NoData, "builtins", "NotImplementedError")
 
 
 class Elsewhere(NoData):
-    """A meta tensor and a CPU tensor in one call: the user's mistake, unless the function itself
-    made a CPU tensor.
-    """
+    """A meta tensor and a CPU tensor in one call: the user's mistake, unless the function itself made a CPU tensor."""
 
 
 class Meta(Placeholder):
-    """Takes the place of an array in a meta tensor: shape, strides in bytes and dtype. A `Meta` is
-    immutable, so tensors can share it.
+    """Takes the place of an array in a meta tensor: shape, strides in bytes and dtype. A `Meta` is immutable, so
+    tensors can share it.
     """
 
     __slots__ = ("shape", "strides", "dtype", "__weakref__")
@@ -96,17 +81,13 @@ class Meta(Placeholder):
         return self.shape[0]
 
     def seen(self) -> np.ndarray:
-        """An array with this shape and these strides, on the memory of a single element: for its
-        attributes only.
-        """
+        """An array with this shape and these strides, on the memory of a single element: for its attributes only."""
         return np.lib.stride_tricks.as_strided(np.empty(1, self.dtype), self.shape, self.strides)
 
     detached = property(lambda self: lambda: self)
 
     def spread(self, array: Any) -> Meta:
-        """A `Meta` like `array`: tensors created by *_like functions of a meta tensor are meta
-        tensors, too.
-        """
+        """A `Meta` like `array`: tensors created by *_like functions of a meta tensor are meta tensors, too."""
         return without(array)
 
     def __array_function__(self, function: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
@@ -118,9 +99,7 @@ class Meta(Placeholder):
             return function(self.seen(), *args[1:], **kwargs)
         raise self.touched(function.__name__)
 
-    def __array_ufunc__(
-        self, ufunc: Any, method: str, *args: Any, out: Any = None, **kwargs: Any
-    ) -> Any:
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         if out is not None and isinstance(out[0], Meta) and all(isinstance(a, Meta) for a in args):
             return out[0]  # gradients that meet
         raise self.touched(ufunc.__name__)
@@ -133,9 +112,7 @@ class Meta(Placeholder):
     def touched(self, what: str) -> Touched:
         return NoData(
             explain(
-                f"{NO_DATA} {what} needs the elements of a tensor of shape {self.shape}, which "
-                "is on the "
-                "device 'meta'",
+                f"{NO_DATA} {what} needs the elements of a tensor of shape {self.shape}, which is on the device 'meta'",
                 TO_EMPTY,
             ),
             self,
@@ -165,9 +142,7 @@ class Meta(Placeholder):
 
 
 class Unread(Node):
-    """The node of a meta tensor: the gradients are meta tensors of the shapes of its inputs,
-    `like`.
-    """
+    """The node of a meta tensor: the gradients are meta tensors of the shapes of its inputs, `like`."""
 
     __slots__ = ("like", "called")
     like: tuple
@@ -190,18 +165,14 @@ def without(array: Any) -> Meta:
 
 
 def on_zeros(function: Callable, args: tuple, kwargs: dict, op: Op | None = None) -> Any:
-    """What a function makes of zeros in place of tensors without elements, themselves without
-    elements."""
+    """What a function makes of zeros in place of tensors without elements, themselves without elements."""
     given = [t for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
     name = op.name if op is not None else function.__name__
-    if name in DYNAMIC or (
-        name in ("index", "getitem") and any(t.dtype is dtypes.bool_ for t in given[1:])
-    ):
+    if name in DYNAMIC or (name in ("index", "getitem") and any(t.dtype is dtypes.bool_ for t in given[1:])):
         raise NotImplementedError(
             explain(
-                f"aten::{name}: attempted to run this operator with Meta tensors, but there was "
-                "no fake impl or Meta kernel "
-                "registered: the result's shape depends on the elements",
+                f"aten::{name}: attempted to run this operator with Meta tensors, but there was no fake impl or Meta "
+                "kernel registered: the result's shape depends on the elements",
                 TO_EMPTY,
             )
         )
@@ -219,10 +190,7 @@ def on_zeros(function: Callable, args: tuple, kwargs: dict, op: Op | None = None
     try:
         if (made := by_rule(op, args)) is None:
             *cheap, last = ways(op, args, [t._array for t in given if t._array.__class__ is Meta])
-            made = next(
-                (one for way in cheap if (one := tried(function, args, kwargs, *way)) is not None),
-                None,
-            )
+            made = next((one for way in cheap if (one := tried(function, args, kwargs, *way)) is not None), None)
             made = run_with(function, args, kwargs, *last) if made is None else made
     finally:
         current.reset(token)
@@ -232,8 +200,8 @@ def on_zeros(function: Callable, args: tuple, kwargs: dict, op: Op | None = None
 
 
 def by_rule(op: Op | None, args: tuple) -> Any:
-    """The meta result of an op whose entry has a `sizes` function; None if there is none, or if it
-    does not cover these arguments.
+    """The meta result of an op whose entry has a `sizes` function; None if there is none, or if it does not cover these
+    arguments.
     """
     sizes = None if op is None else op.options.get("sizes")
     if not callable(sizes):
@@ -250,19 +218,11 @@ def by_rule(op: Op | None, args: tuple) -> Any:
     return outs[0] if len(outs) == 1 else result_type(op)(outs)
 
 
-def run_with(
-    function: Callable, args: tuple, kwargs: dict, stand_in: Callable, put_back: Callable
-) -> Any:
-    """Run the function with `stand_in(array)` in place of each `Meta`; results become meta tensors
-    by `put_back`.
-    """
+def run_with(function: Callable, args: tuple, kwargs: dict, stand_in: Callable, put_back: Callable) -> Any:
+    """Run the function with `stand_in(array)` in place of each `Meta`; results become meta tensors by `put_back`."""
 
     def given(t: Any) -> Any:
-        return (
-            from_array(stand_in(t._array))
-            if isinstance(t, Tensor) and t._array.__class__ is Meta
-            else t
-        )
+        return from_array(stand_in(t._array)) if isinstance(t, Tensor) and t._array.__class__ is Meta else t
 
     def taken(t: Any) -> Any:
         if not isinstance(t, Tensor):
@@ -282,31 +242,20 @@ def tried(*call: Any) -> Any:
 
 
 def indexes(t: Tensor, op: Op | None) -> bool:
-    """Whether `t` is an index tensor of the op: an index tensor may be on the CPU beside meta
-    tensors.
-    """
+    """Whether `t` is an index tensor of the op: an index tensor may be on the CPU beside meta tensors."""
     return op is not None and op.name.startswith("index") and t.dtype.category < dtypes.FLOATING
 
 
 def record(made: Any, given: list[Tensor], op: Op | None) -> None:
     """Give the results a node with shapes only."""
     edges = [t for t in given if t._node is not None]
-    outs = [
-        t
-        for t in tree_leaves(made)
-        if isinstance(t, Tensor) and t.dtype.category >= dtypes.FLOATING
-    ]
+    outs = [t for t in tree_leaves(made) if isinstance(t, Tensor) and t.dtype.category >= dtypes.FLOATING]
     if not (edges and outs and mode().grad):
         return
     node = Unread()
     node.called = "UnreadBackward0" if op is None else op.node_class.__name__
     node.like = tuple(without(t._array) for t in edges)
-    node.edges, node.saved, node.seq, node.shape = (
-        tuple(t._node for t in edges),
-        (),
-        tick(),
-        outs[0]._array.shape,
-    )
+    node.edges, node.saved, node.seq, node.shape = tuple(t._node for t in edges), (), tick(), outs[0]._array.shape
     node.where = outside(None)
     outs[0]._node = node
     if len(outs) > 1:
@@ -316,8 +265,8 @@ def record(made: Any, given: list[Tensor], op: Op | None) -> None:
 
 
 def moved(t: Tensor) -> Tensor:
-    """A CPU tensor as a meta tensor. NotImplementedError for a meta tensor: it cannot move to the
-    CPU, since it has no elements.
+    """A CPU tensor as a meta tensor. NotImplementedError for a meta tensor: it cannot move to the CPU, since it has no
+    elements.
     """
     if t._array.__class__ is Meta:
         raise NotImplementedError(explain(NO_DATA, TO_EMPTY))

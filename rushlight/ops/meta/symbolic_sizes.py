@@ -1,11 +1,10 @@
-"""Small arrays in place of meta tensors (ops/meta/meta_tensors.py), on which an op is run to find
-the shapes of its results.
+"""Small arrays in place of meta tensors (ops/meta/meta_tensors.py), on which an op is run to find the shapes of its
+results.
 
-Most ops pass sizes on and do not compute with them: the shape of a product of 4096 x 11008 follows
-from that of 2 x 3. For such ops the distinct sizes, smallest first, become 2, 3, 4, ..., and are
-put back in the result. So broadcasting, dtypes and memory layout are the op's own, for any sizes. A
-view runs on an array of the true shape with one element of memory. An op that computes with sizes
-has a `sizes` function in its entry, or runs on zeros of the true shape.
+Most ops pass sizes on and do not compute with them: the shape of a product of 4096 x 11008 follows from that of 2 x 3.
+For such ops the distinct sizes, smallest first, become 2, 3, 4, ..., and are put back in the result. So broadcasting,
+dtypes and memory layout are the op's own, for any sizes. A view runs on an array of the true shape with one element of
+memory. An op that computes with sizes has a `sizes` function in its entry, or runs on zeros of the true shape.
 """
 
 from __future__ import annotations
@@ -34,13 +33,11 @@ def passed_on(op: Op, args: tuple) -> int:
 
 
 def ways(op: Op | None, args: tuple, metas: list) -> Iterable[tuple[Callable, Callable]]:
-    """Pairs of functions to run the op with, the cheapest pair first: (`Meta` -> array, array of
-    the result -> shape and strides).
+    """Pairs of functions to run the op with, the cheapest pair first: (`Meta` -> array, array of the result -> shape
+    and strides).
     """
     if op is not None and metas:
-        if op.family is view and (
-            not op.options.get("copies") or args[0]._array.flags.c_contiguous
-        ):
+        if op.family is view and (not op.options.get("copies") or args[0]._array.flags.c_contiguous):
             yield lambda a: a.seen(), lying
         elif front := passed_on(op, args):
             yield renamed(metas, front)
@@ -82,8 +79,6 @@ def renamed(metas: list, front: int) -> tuple[Callable, Callable]:
         if not all([n in large for n in array.shape[:front]]):
             raise Unknown
         shape = (*[large[n] for n in array.shape[:front]], *array.shape[front:])
-        return shape, None if array.flags.c_contiguous else dense(
-            shape, array.strides, array.itemsize
-        )
+        return shape, None if array.flags.c_contiguous else dense(shape, array.strides, array.itemsize)
 
     return stand_in, put_back

@@ -1,5 +1,4 @@
-"""Attention as one op, and back as one, so that the scores of all queries for all keys need not be
-kept."""
+"""Attention as one op, and back as one, so that the scores of all queries for all keys need not be kept."""
 
 from __future__ import annotations
 
@@ -28,34 +27,25 @@ if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.
 ARRAYS["attention"], ARRAYS["attention_back"] = kernels.attention, kernels.attention_back
 
 # tensors: q k v [mask] -> out, and log sum exp of each query's scores
-attention = inner(
-    lambda tensors, /, causal, scale: attention(tensors, causal, scale),
+# fmt: off
+attention = inner(lambda tensors, /, causal, scale: attention(tensors, causal, scale),
     tensors=lambda gs, tensors, out, lse, causal, scale: attention_back(
         joined(tensors, out, lse, gs[0]), causal, scale
     ),
-    outputs="out lse",
-    fixed=1,
-    node="ScaledDotProductFlashAttentionForCpuBackward0",
-    sizes="all",
-)
-attention_back = inner(
-    lambda tensors, /, causal, scale: attention_back(tensors, causal, scale),
-    tensors=lambda gs, tensors, causal, scale: attention_twice(gs, tensors, causal, scale),
-    list=True,
-)
+    outputs="out lse", fixed=1, node="ScaledDotProductFlashAttentionForCpuBackward0", sizes="all")
+attention_back = inner(lambda tensors, /, causal, scale: attention_back(tensors, causal, scale),
+    tensors=lambda gs, tensors, causal, scale: attention_twice(gs, tensors, causal, scale), list=True)
+# fmt: on
 
 
 # -- attention composed of ops: for returned weights and second derivatives -------
 
 
-def weights(
-    q: Tensor, k: Tensor, mask: Tensor | None, causal: bool, scale: float
-) -> tuple[Tensor, Tensor | None]:
-    """softmax(q k^T scale + mask) (..., L, S), and a mask (..., L, 1) of the queries that may
-    attend to some key, None if all may.
+def weights(q: Tensor, k: Tensor, mask: Tensor | None, causal: bool, scale: float) -> tuple[Tensor, Tensor | None]:
+    """softmax(q k^T scale + mask) (..., L, S), and a mask (..., L, 1) of the queries that may attend to some key, None
+    if all may.
 
-    A query without an allowed key keeps its scores: its softmax must not be nan. The caller sets
-    the output to 0.
+    A query without an allowed key keeps its scores: its softmax must not be nan. The caller sets the output to 0.
     """
     scores, somewhere = mm(e.mul(q, scale), transpose(k, -2, -1)), None
     if causal:
@@ -63,9 +53,7 @@ def weights(
         scores = e.where(below, scores, -math.inf)
     if mask is not None:
         is_bool = mask._array.dtype.kind == "b"
-        somewhere = any_of(
-            mask if is_bool else e.ne(mask, -math.inf), (mask._array.ndim - 1,), True
-        )
+        somewhere = any_of(mask if is_bool else e.ne(mask, -math.inf), (mask._array.ndim - 1,), True)
         if is_bool:
             scores = e.where(e.logical_or(mask, e.logical_not(somewhere)), scores, -math.inf)
         else:
@@ -79,9 +67,7 @@ def seen(p: Tensor, v: Tensor, somewhere: Tensor | None) -> Tensor:
     return out if somewhere is None else e.where(somewhere, out, 0)
 
 
-def derivative(
-    gs: Sequence, tensors: Sequence[Tensor], causal: bool, scale: float, create_graph: bool
-) -> list:
+def derivative(gs: Sequence, tensors: Sequence[Tensor], causal: bool, scale: float, create_graph: bool) -> list:
     """The derivative of `attention_back`: attention composed of ops, differentiated twice."""
     q, k, v, *rest, _, _, g = tensors
     mask = rest[0] if rest else None

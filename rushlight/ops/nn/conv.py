@@ -38,8 +38,8 @@ TENSORS.update(conv=plain, of_half=lambda g, weight: g)
 TENSORS["conv_bias_grad"] = lambda g: TENSORS["sum"](g, others(g))
 ARRAYS["conv_bias_grad"] = conv_bias_grad
 
-# x (N, C, *size), weight (O, C / groups, *kernel), bias (O,) or None -> (N, O, *out); all settings
-# are tuples of ints
+# x (N, C, *size), weight (O, C / groups, *kernel), bias (O,) or None -> (N, O, *out); all settings are tuples of ints
+# fmt: off
 convolution = inner(
     lambda x, weight, bias, /, stride, padding, dilation, groups: conv(
         x, weight, stride, padding, dilation, groups, bias
@@ -51,12 +51,7 @@ convolution = inner(
         g, x, weight_shape[2:], stride, padding, dilation, groups
     ),
     bias=lambda g: conv_bias_grad(g),
-    node="ConvolutionBackward0",
-    linear="x weight",
-    added="bias",
-    sizes="leading",
-    takes="uifc",
-)
+    node="ConvolutionBackward0", linear="x weight", added="bias", sizes="leading", takes="uifc")
 # transposed convolution: x has the shape of a convolution's output, `size` is the size of its input
 conv_input_grad = inner(
     lambda x, weight, /, size, stride, padding, dilation, groups: conv_input_grad(
@@ -68,11 +63,7 @@ conv_input_grad = inner(
     weight=lambda g, x, weight_shape, stride, padding, dilation, groups: conv_weight_grad(
         x, g, weight_shape[2:], stride, padding, dilation, groups
     ),
-    node="ConvolutionBackward0",
-    linear="x weight",
-    takes="ifc",
-    sizes="leading",
-)
+    node="ConvolutionBackward0", linear="x weight", takes="ifc", sizes="leading")
 conv_weight_grad = inner(
     lambda x, y, /, kernel, stride, padding, dilation, groups: conv_weight_grad(
         x, y, kernel, stride, padding, dilation, groups
@@ -81,27 +72,15 @@ conv_weight_grad = inner(
     y=lambda g, x, y_shape, stride, padding, dilation, groups: conv_input_grad(
         x, g, y_shape[2:], stride, padding, dilation, groups
     ),
-    linear="x y",
-)
+    linear="x y")
 
 # windows as columns, and columns added up where they came from: nn.functional.unfold and fold
-im2col = inner(
-    lambda x, /, kernel, dilation, padding, stride: im2col(x, kernel, dilation, padding, stride),
-    x=lambda g, x_shape, kernel, dilation, padding, stride: col2im(
-        g, x_shape[2:], kernel, dilation, padding, stride
-    ),
-    node="Im2ColBackward0",
-    batched="fold",
-    takes="bfc",
-)
-col2im = inner(
-    lambda x, /, size, kernel, dilation, padding, stride: col2im(
-        x, size, kernel, dilation, padding, stride
-    ),
+im2col = inner(lambda x, /, kernel, dilation, padding, stride: im2col(x, kernel, dilation, padding, stride),
+    x=lambda g, x_shape, kernel, dilation, padding, stride: col2im(g, x_shape[2:], kernel, dilation, padding, stride),
+    node="Im2ColBackward0", batched="fold", takes="bfc")
+col2im = inner(lambda x, /, size, kernel, dilation, padding, stride: col2im(x, size, kernel, dilation, padding, stride),
     x=lambda g, kernel, dilation, padding, stride: im2col(g, kernel, dilation, padding, stride),
-    node="Col2ImBackward0",
-    batched="fold",
-    takes="bfc",
-)
+    node="Col2ImBackward0", batched="fold", takes="bfc")
+# fmt: on
 
 build(globals())

@@ -14,23 +14,19 @@ if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.
 ARRAYS.update(ctc=kernels.ctc, ctc_slope=kernels.ctc_slope)
 
 # x (T, N, C) of log-probabilities, targets (N, S) or one after the other, lengths tuples of N ints
+# fmt: off
 ctc = inner(
-    lambda x, targets, /, input_lengths, target_lengths, blank: ctc(
-        x, targets, input_lengths, target_lengths, blank
-    ),
+    lambda x, targets, /, input_lengths, target_lengths, blank: ctc(x, targets, input_lengths, target_lengths, blank),
     x=lambda gs, x, targets, nll, alpha, input_lengths, target_lengths, blank: scaled_slope(
         gs[0], ctc_slope(x, targets, nll, alpha, input_lengths, target_lengths, blank)
     ),
-    outputs="nll alpha",
-    node="CtcLossBackward0",
-)
+    outputs="nll alpha", node="CtcLossBackward0")
 ctc_slope = inner(
     lambda x, targets, nll, alpha, /, input_lengths, target_lengths, blank: ctc_slope(
         x, targets, nll, alpha, input_lengths, target_lengths, blank
     ),
-    x=lambda g: no_second_derivative("ctc_loss"),
-    node="CtcLossBackwardBackward0",
-)
+    x=lambda g: no_second_derivative("ctc_loss"), node="CtcLossBackwardBackward0")
+# fmt: on
 
 
 @shared
@@ -43,8 +39,7 @@ def scaled_slope(g, slope):
 @shared
 def no_second_derivative(name):
     raise NotImplementedError(
-        f"derivative for {name}_backward is not implemented: {name} can be differentiated once, "
-        "as in torch"
+        f"derivative for {name}_backward is not implemented: {name} can be differentiated once, as in torch"
     )
 
 

@@ -1,5 +1,4 @@
-"""Losses, element by element; nn.functional reduces them. Classes are looked up by a pair of
-ops."""
+"""Losses, element by element; nn.functional reduces them. Classes are looked up by a pair of ops."""
 
 from __future__ import annotations
 
@@ -11,55 +10,29 @@ from rushlight.core.worlds import adopt
 from rushlight.kernels import loss as kernels
 
 if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
-    from rushlight.core.rule_names import (
-        clamp_both,
-        exp,
-        log,
-        log1p,
-        maximum,
-        minimum,
-        not_differentiable,
-        sigmoid,
-    )
+    from rushlight.core.rule_names import clamp_both, exp, log, log1p, maximum, minimum, not_differentiable, sigmoid
 
 adopt(kernels)
 
 # Elementwise losses of an input and a target.
 loss = entry(elementwise, FLOATING, method=False, function=False, names={"y": "target"})
 
-mse_loss = loss(
-    lambda x, y, /: (x - y) * (x - y),
-    x=lambda g, x, y: 2 * (g * (x - y)),
-    y=lambda g, x, y: 2 * (g * (y - x)),
-    takes="f",
-)
+# fmt: off
+mse_loss = loss(lambda x, y, /: (x - y) * (x - y), x=lambda g, x, y: 2 * (g * (x - y)),
+    y=lambda g, x, y: 2 * (g * (y - x)), takes="f")
 huber_loss = loss(
-    lambda x, y, /, delta=1.0: (
-        (abs(x - y) - 0.5 * minimum(abs(x - y), delta)) * minimum(abs(x - y), delta)
-    ),
+    lambda x, y, /, delta=1.0: (abs(x - y) - 0.5 * minimum(abs(x - y), delta)) * minimum(abs(x - y), delta),
     x=lambda g, x, y, delta: g * clamp_both(x - y, -delta, delta),
-    y=lambda g, x, y, delta: g * clamp_both(y - x, -delta, delta),
-    takes="f",
-)
-smooth_l1_loss = loss(
-    lambda x, y, /, beta=1.0: huber_loss(x, y, beta) / beta,
+    y=lambda g, x, y, delta: g * clamp_both(y - x, -delta, delta), takes="f")
+smooth_l1_loss = loss(lambda x, y, /, beta=1.0: huber_loss(x, y, beta) / beta,
     x=lambda g, x, y, beta: g * clamp_both((x - y) / beta, -1, 1),
-    y=lambda g, x, y, beta: g * clamp_both((y - x) / beta, -1, 1),
-    takes="f",
-)
-binary_cross_entropy = loss(
-    lambda x, y, /: -(y * maximum(log(x), -100) + (1 - y) * maximum(log1p(-x), -100)),
+    y=lambda g, x, y, beta: g * clamp_both((y - x) / beta, -1, 1), takes="f")
+binary_cross_entropy = loss(lambda x, y, /: -(y * maximum(log(x), -100) + (1 - y) * maximum(log1p(-x), -100)),
     x=lambda g, x, y: g * (x - y) / maximum((1 - x) * x, 1e-12),
-    y=lambda g, x: g * (maximum(log1p(-x), -100) - maximum(log(x), -100)),
-    fused=False,
-    takes="f",
-)
+    y=lambda g, x: g * (maximum(log1p(-x), -100) - maximum(log(x), -100)), fused=False, takes="f")
 binary_cross_entropy_with_logits = loss(
     lambda x, y, /: (1 - y) * maximum(x, 0) - y * minimum(x, 0) + log1p(exp(-abs(x))),
-    x=lambda g, x, y: g * (sigmoid(x) - y),
-    y=lambda g, x: -g * x,
-    takes="fc",
-)
+    x=lambda g, x, y: g * (sigmoid(x) - y), y=lambda g, x: -g * x, takes="fc")
 
 # x (N, C, *d): log-probabilities; target (N, *d): class indices; weight (C,) or None
 nll_loss = inner(
@@ -69,19 +42,13 @@ nll_loss = inner(
     x=lambda g, target, weight, x_shape, ignore_index, reduction: nll_loss_grad(
         g, target, weight, x_shape, ignore_index, reduction
     ),
-    weight=lambda g: not_differentiable("nll_loss_forward", "weight"),
-    sizes="all",
-    takes="f",
-)
+    weight=lambda g: not_differentiable("nll_loss_forward", "weight"), sizes="all", takes="f")
 nll_loss_grad = inner(
     lambda x, target, weight, /, size, ignore_index, reduction: nll_loss_grad(
         x, target, weight, size, ignore_index, reduction
     ),
-    node="NllLossBackward1",
-    x=lambda g, target, weight, ignore_index, reduction: nll_loss(
-        g, target, weight, ignore_index, reduction
-    ),
-    weight=lambda g: not_differentiable("nll_loss_forward", "weight"),
-)
+    x=lambda g, target, weight, ignore_index, reduction: nll_loss(g, target, weight, ignore_index, reduction),
+    weight=lambda g: not_differentiable("nll_loss_forward", "weight"), node="NllLossBackward1")
+# fmt: on
 
 build(globals())

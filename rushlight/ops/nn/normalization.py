@@ -1,6 +1,4 @@
-"""Normalization. Mean and variance are outputs of the ops, so that second derivatives go through
-them.
-"""
+"""Normalization. Mean and variance are outputs of the ops, so that second derivatives go through them."""
 
 from __future__ import annotations
 
@@ -12,21 +10,10 @@ from rushlight.kernels import normalization as kernels
 from rushlight.ops.shape.views import reshape
 
 if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.py)
-    from rushlight.core.rule_names import (
-        mean,
-        not_differentiable,
-        others,
-        per_channel,
-        rsqrt,
-        single,
-        sqrt,
-        sum,
-    )
+    from rushlight.core.rule_names import mean, not_differentiable, others, per_channel, rsqrt, single, sqrt, sum
 
 adopt(kernels)
-TENSORS["per_channel"] = lambda a, ndim: (
-    a if a is None or ndim == 2 else reshape(a, (-1,) + (1,) * (ndim - 2))
-)
+TENSORS["per_channel"] = lambda a, ndim: a if a is None or ndim == 2 else reshape(a, (-1,) + (1,) * (ndim - 2))
 
 
 def sizes_of_group_norm(x, weight, bias, groups, eps):
@@ -54,37 +41,20 @@ def normalized_channels(x, weight, bias, dims, eps):
     return d * (weight / sqrt(var + eps)) + bias, mu, var
 
 
-layer_norm = inner(
-    lambda x, weight, bias, /, dims, eps: layer_norm(x, weight, bias, dims, eps),
+# fmt: off
+layer_norm = inner(lambda x, weight, bias, /, dims, eps: layer_norm(x, weight, bias, dims, eps),
     x=lambda gs, x, weight, mu, var, dims, eps: normalized_back(
         weighted(gs[0], weight), gs[1], gs[2], x - mu, rsqrt(var + eps), dims
     ),
-    parts=normalized,
-    weight=lambda gs, x, mu, var, eps: gs[0] * (x - mu) * rsqrt(var + eps),
-    bias=lambda gs: gs[0],
-    outputs="out mu var",
-    node="NativeLayerNormBackward0",
-    sizes="all",
-    takes="f",
-)
-batch_norm = inner(
-    lambda x, weight, bias, /, dims, eps: batch_norm(x, weight, bias, dims, eps),
-    x=lambda gs, x, weight, mu, var, dims, eps: batch_back(
-        gs, x, weight, mu, rsqrt(var + eps), dims
-    ),
-    weight=lambda gs, x, mu, var, dims, eps: flat(
-        batch_dots(gs[0], x, mu, dims) * rsqrt(var + eps)
-    ),
+    weight=lambda gs, x, mu, var, eps: gs[0] * (x - mu) * rsqrt(var + eps), bias=lambda gs: gs[0],
+    parts=normalized, outputs="out mu var", node="NativeLayerNormBackward0", sizes="all", takes="f")
+batch_norm = inner(lambda x, weight, bias, /, dims, eps: batch_norm(x, weight, bias, dims, eps),
+    x=lambda gs, x, weight, mu, var, dims, eps: batch_back(gs, x, weight, mu, rsqrt(var + eps), dims),
+    weight=lambda gs, x, mu, var, dims, eps: flat(batch_dots(gs[0], x, mu, dims) * rsqrt(var + eps)),
     bias=lambda gs, dims: flat(sum(gs[0], dims, True)),
-    parts=normalized_channels,
-    outputs="out mu var",
-    node="NativeBatchNormBackward0",
-    sizes="leading",
-    takes="f",
-)
+    parts=normalized_channels, outputs="out mu var", node="NativeBatchNormBackward0", sizes="leading", takes="f")
 # mean and var (N, groups, 1)
-group_norm = inner(
-    lambda x, weight, bias, /, groups, eps: group_norm(x, weight, bias, groups, eps),
+group_norm = inner(lambda x, weight, bias, /, groups, eps: group_norm(x, weight, bias, groups, eps),
     x=lambda gs, x, weight, mu, var, groups, eps: group_back(
         gs, x, weight, in_groups(x, groups) - mu, rsqrt(var + eps)
     ),
@@ -92,47 +62,27 @@ group_norm = inner(
         gs[0] * reshape((in_groups(x, groups) - mu) * rsqrt(var + eps), x.shape), others(x)
     ),
     bias=lambda gs: sum(gs[0], others(gs[0])),
-    parts=normalized_channels,
-    outputs="out mu var",
-    node="NativeGroupNormBackward0",
-    sizes=sizes_of_group_norm,
-    takes="f",
-)
+    parts=normalized_channels, outputs="out mu var", node="NativeGroupNormBackward0", sizes=sizes_of_group_norm,
+    takes="f")
 # terms that the gradients of x and of weight share
-batch_dots = inner(
-    lambda x, y, mu, /, dims: sum(x * (y - mu), dims, True),
-    x=lambda g, y, mu: g * (y - mu),
-    y=lambda g, x: g * x,
-    mu=lambda g, x, dims: -sum(g * x, dims, True),
-    batched="shift",
-    promote="x y mu",
-)
+batch_dots = inner(lambda x, y, mu, /, dims: sum(x * (y - mu), dims, True), x=lambda g, y, mu: g * (y - mu),
+    y=lambda g, x: g * x, mu=lambda g, x, dims: -sum(g * x, dims, True), batched="shift", promote="x y mu")
 # mean and variance are given, as in evaluation; they get no gradient
-frozen_batch_norm = inner(
-    lambda x, weight, bias, mu, var, /, eps: frozen_batch_norm(x, weight, bias, mu, var, eps),
+frozen_batch_norm = inner(lambda x, weight, bias, mu, var, /, eps: frozen_batch_norm(x, weight, bias, mu, var, eps),
     x=lambda g, weight, var, eps: (
-        g
-        * per_channel(
-            rsqrt(var + eps) if weight is None else weight * rsqrt(var + eps), len(g.shape)
-        )
+        g * per_channel(rsqrt(var + eps) if weight is None else weight * rsqrt(var + eps), len(g.shape))
     ),
-    weight=lambda g, x, mu, var, eps: (
-        sum(g * (x - per_channel(mu, len(x.shape))), others(g)) * rsqrt(var + eps)
-    ),
-    bias=lambda g: sum(g, others(g)),
-    mu=lambda g: not_differentiable("native_batch_norm", "running_mean"),
-    var=lambda g: not_differentiable("native_batch_norm", "running_var"),
-    node="NativeBatchNormBackward0",
-    takes="f",
-)
+    weight=lambda g, x, mu, var, eps: sum(g * (x - per_channel(mu, len(x.shape))), others(g)) * rsqrt(var + eps),
+    bias=lambda g: sum(g, others(g)), mu=lambda g: not_differentiable("native_batch_norm", "running_mean"),
+    var=lambda g: not_differentiable("native_batch_norm", "running_var"), node="NativeBatchNormBackward0", takes="f")
 # running statistics: the old ones times `keep`, plus the new ones, (1, C, 1, ...), times `add`
 moved = inner(lambda x, y, /, keep, add: x * keep + reshape(y, x.shape) * add, batched="whole")
+# fmt: on
 
 
 @shared
 def normalized_back(g, g_mu, g_var, d, rstd, dims):
-    """g through y = d rstd, d = x - mu, rstd = 1 / sqrt(var + eps), and the gradients of mu and var
-    themselves."""
+    """g through y = d rstd, d = x - mu, rstd = 1 / sqrt(var + eps), and the gradients of mu and var themselves."""
     n = 1
     for i in dims:
         n *= d.shape[i]

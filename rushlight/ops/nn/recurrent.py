@@ -1,8 +1,7 @@
-"""Recurrent layers, one op for a direction of a layer; back through time is an op too, and its
-derivative is found by ops.
+"""Recurrent layers, one op for a direction of a layer; back through time is an op too, and its derivative is found by
+ops.
 
-Each op takes the tensors as a list, since a single pass back through time computes all gradients.
-"""
+Each op takes the tensors as a list, since a single pass back through time computes all gradients."""
 
 from __future__ import annotations
 
@@ -30,8 +29,8 @@ for name in ("lstm", "lstm_back", "gru", "gru_back", "rnn", "rnn_back"):
 
 
 def sizes_of_layer(states: int, saved: bool) -> Callable:
-    """The `sizes` function of a recurrent layer with `states` states: the outputs of all steps, the
-    last states, and, if `saved`, the array saved for backward (without elements).
+    """The `sizes` function of a recurrent layer with `states` states: the outputs of all steps, the last states, and,
+    if `saved`, the array saved for backward (without elements).
     """
 
     def sizes(tensors: Sequence[Any], *how: Any) -> list[tuple]:
@@ -43,54 +42,32 @@ def sizes_of_layer(states: int, saved: bool) -> Callable:
 
 
 # tensors: x h c weight [bias] [projection] -> out h c, and the array saved for backward
-lstm_layer = inner(
-    lambda tensors, /, sizes, reverse: lstm(tensors, sizes, reverse),
+# fmt: off
+lstm_layer = inner(lambda tensors, /, sizes, reverse: lstm(tensors, sizes, reverse),
     tensors=lambda gs, tensors, out, saved, sizes, reverse: lstm_back(
         joined(tensors, out, saved, gs[0], gs[1], gs[2]), sizes, reverse
     ),
-    outputs="out h c saved",
-    fixed=3,
-    node="MkldnnRnnLayerBackward0",
-    sizes=sizes_of_layer(2, True),
-)
-lstm_back = inner(
-    lambda tensors, /, sizes, reverse: lstm_back(tensors, sizes, reverse),
-    tensors=lambda gs, tensors, sizes, reverse: lstm_twice(gs, tensors, sizes, reverse),
-    list=True,
-)
+    outputs="out h c saved", fixed=3, node="MkldnnRnnLayerBackward0", sizes=sizes_of_layer(2, True))
+lstm_back = inner(lambda tensors, /, sizes, reverse: lstm_back(tensors, sizes, reverse),
+    tensors=lambda gs, tensors, sizes, reverse: lstm_twice(gs, tensors, sizes, reverse), list=True)
 # tensors: x h weight [bias] -> out h, and the array saved for backward
-gru_layer = inner(
-    lambda tensors, /, sizes, reverse: gru(tensors, sizes, reverse),
+# users may write to it, as to torch's
+gru_layer = inner(lambda tensors, /, sizes, reverse: gru(tensors, sizes, reverse),
     tensors=lambda gs, tensors, out, saved, sizes, reverse: gru_back(
         joined(tensors, out, saved, gs[0], gs[1]), sizes, reverse
     ),
-    outputs="out h saved",
-    fixed=2,
-    node="StackBackward0",
-    apart="out",
-    sizes=sizes_of_layer(1, True),
-)  # users may write to it, as to torch's
-gru_back = inner(
-    lambda tensors, /, sizes, reverse: gru_back(tensors, sizes, reverse),
-    tensors=lambda gs, tensors, sizes, reverse: gru_twice(gs, tensors, sizes, reverse),
-    list=True,
-)
+    outputs="out h saved", fixed=2, node="StackBackward0", apart="out", sizes=sizes_of_layer(1, True))
+gru_back = inner(lambda tensors, /, sizes, reverse: gru_back(tensors, sizes, reverse),
+    tensors=lambda gs, tensors, sizes, reverse: gru_twice(gs, tensors, sizes, reverse), list=True)
 # tensors: x h weight [bias] -> out h
-rnn_layer = inner(
-    lambda tensors, /, relu, sizes, reverse: rnn(tensors, relu, sizes, reverse),
+rnn_layer = inner(lambda tensors, /, relu, sizes, reverse: rnn(tensors, relu, sizes, reverse),
     tensors=lambda gs, tensors, out, relu, sizes, reverse: rnn_back(
         joined(tensors, out, gs[0], gs[1]), relu, sizes, reverse
     ),
-    outputs="out h",
-    node="StackBackward0",
-    apart="out",
-    sizes=sizes_of_layer(1, False),
-)
-rnn_back = inner(
-    lambda tensors, /, relu, sizes, reverse: rnn_back(tensors, relu, sizes, reverse),
-    tensors=lambda gs, tensors, relu, sizes, reverse: rnn_twice(gs, tensors, relu, sizes, reverse),
-    list=True,
-)
+    outputs="out h", node="StackBackward0", apart="out", sizes=sizes_of_layer(1, False))
+rnn_back = inner(lambda tensors, /, relu, sizes, reverse: rnn_back(tensors, relu, sizes, reverse),
+    tensors=lambda gs, tensors, relu, sizes, reverse: rnn_twice(gs, tensors, relu, sizes, reverse), list=True)
+# fmt: on
 
 
 @shared
@@ -103,9 +80,7 @@ def joined(tensors, *more):
 Cell = Callable[..., tuple[Tensor, ...]]
 
 
-def lstm_cell(
-    x: Tensor, h: Tensor, c: Tensor, weight: Tensor, *more: Tensor
-) -> tuple[Tensor, Tensor]:
+def lstm_cell(x: Tensor, h: Tensor, c: Tensor, weight: Tensor, *more: Tensor) -> tuple[Tensor, Tensor]:
     """x (n, 4 H) and the state before -> h, c; more: a bias, a projection."""
     bias, projection = bias_and_projection(more)
     i, f, g, o = chunk(add(x, linear(h, weight, bias)), 4, 1)
@@ -119,23 +94,19 @@ def gru_cell(x: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None = None) -
     return gru_gates(add(x_r, h_r), add(x_z, h_z), x_n, h_n, h)[:1]
 
 
-def rnn_tanh_cell(
-    x: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None = None
-) -> tuple[Tensor]:
+def rnn_tanh_cell(x: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None = None) -> tuple[Tensor]:
     return tanh_gate(add(x, linear(h, weight, bias)))[:1]
 
 
-def rnn_relu_cell(
-    x: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None = None
-) -> tuple[Tensor]:
+def rnn_relu_cell(x: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None = None) -> tuple[Tensor]:
     return relu_gate(add(x, linear(h, weight, bias)))[:1]
 
 
 def unrolled(
     cell: Cell, states: int, tensors: Sequence[Tensor], sizes: tuple | None, reverse: bool
 ) -> tuple[Tensor, ...]:
-    """The outputs and last states of a cell that runs over the rows of x. tensors: x, the states
-    (`count` of them), the cell's weights.
+    """The outputs and last states of a cell that runs over the rows of x. tensors: x, the states (`count` of them), the
+    cell's weights.
     """
     x, state, weights = tensors[0], tensors[1 : 1 + states], tensors[1 + states :]
     rows, batch = reshape(x, (-1, x._array.shape[-1])), state[0]._array.shape[0]
@@ -143,10 +114,7 @@ def unrolled(
     for a, b in steps_of(x._array, batch, sizes, reverse).spans:
         new = cell(narrow(rows, 0, a, b - a), *[narrow(s, 0, 0, b - a) for s in now], *weights)
         outs.append(new[0])
-        now = [
-            s if b - a == batch else cat([s, narrow(old, 0, b - a, batch - b + a)])
-            for s, old in zip(new, now)
-        ]
+        now = [s if b - a == batch else cat([s, narrow(old, 0, b - a, batch - b + a)]) for s, old in zip(new, now)]
     out = cat(outs[::-1] if reverse else outs)
     return (reshape(out, (*x._array.shape[:-1], out._array.shape[-1])), *now)
 
@@ -160,11 +128,10 @@ def derivative(
     reverse: bool,
     create_graph: bool,
 ) -> list[Tensor | None]:
-    """The derivative of a `_back` op: gradients of its inputs (inputs, saved outputs, gradients of
-    out and states) from the gradients of its results.
+    """The derivative of a `_back` op: gradients of its inputs (inputs, saved outputs, gradients of out and states) from
+    the gradients of its results.
 
-    The layer is computed again by ops, and differentiated twice. Saved outputs depend on the
-    inputs: no gradient."""
+    The layer is computed again by ops, and differentiated twice. Saved outputs depend on the inputs: no gradient."""
     inputs, gradients = tensors[: len(gs)], tensors[-1 - states :]
     with enable_grad():
         x, g = [copy(t) for t in inputs], [copy(t) for t in gradients]
@@ -175,16 +142,13 @@ def derivative(
 
 
 def copy(t: Tensor) -> Tensor:
-    """The tensor with a node of its own, so that the gradient stops there, even if the tensor has a
-    graph.
-    """
+    """The tensor with a node of its own, so that the gradient stops there, even if the tensor has a graph."""
     t = clone(t)
     return t if t._node is not None else t.requires_grad_()
 
 
 def twice(name: str, cell: Callable[..., Cell], states: int) -> None:
-    """Offer `derivative` to rules, in both worlds: name(gs, tensors, *settings of the cell, sizes,
-    reverse)."""
+    """Offer `derivative` to rules, in both worlds: name(gs, tensors, *settings of the cell, sizes, reverse)."""
 
     def tensors(gs: Sequence, given: Sequence[Tensor], *settings: Any) -> list:
         *own, sizes, reverse = settings

@@ -1,9 +1,7 @@
-"""The elementwise part of one step of a recurrent layer: `gates(*sources) -> h, [c,] saved`,
-composed of ops.
+"""The elementwise part of one step of a recurrent layer: `gates(*sources) -> h, [c,] saved`, composed of ops.
 
-With tensors, `gates` gives the layers' second derivatives (recurrent.py); with symbols, the
-compiled loops of large layers (fast/recurrent_loops.py). `saved`: the values that backward needs.
-"""
+With tensors, `gates` gives the layers' second derivatives (recurrent.py); with symbols, the compiled loops of large
+layers (fast/recurrent_loops.py). `saved`: the values that backward needs."""
 
 from __future__ import annotations
 
@@ -18,8 +16,8 @@ STATE = (None, None)  # a source: neither of x nor of the product
 class Cell(NamedTuple):
     """`gates`, and the source of each of its parameters.
 
-    A source is (k, m): the sum of gate k of x and gate m of the product h w. None for k or m leaves
-    that term out. STATE: the state that skips the product.
+    A source is (k, m): the sum of gate k of x and gate m of the product h w. None for k or m leaves that term out.
+    STATE: the state that skips the product.
     """
 
     gates: Callable
@@ -32,8 +30,8 @@ class Cell(NamedTuple):
 
     @property
     def apart(self) -> bool:
-        """Whether some source is not the sum of both: then the product has a bias of its own, and x
-        a gradient of its own.
+        """Whether some source is not the sum of both: then the product has a bias of its own, and x a gradient of its
+        own.
         """
         return any([None in source for source in self.sources if source != STATE])
 

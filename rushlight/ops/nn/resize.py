@@ -9,10 +9,9 @@ from rushlight.kernels import resize as kernels
 adopt(kernels)
 
 # `how`: the mode, the size of x along `dim`, and its settings, numbers all; `back`: the transpose
-blend = inner(
-    lambda x, /, dim, how, back=False: blend(x, dim, how, back),
-    x=lambda g, dim, how, back: blend(g, dim, how, not back),
-    batched="shift",
-)
+# fmt: off
+blend = inner(lambda x, /, dim, how, back=False: blend(x, dim, how, back),
+    x=lambda g, dim, how, back: blend(g, dim, how, not back), batched="shift")
+# fmt: on
 
 build(globals())

@@ -36,16 +36,13 @@ def diff(
 ) -> Tensor:
     """x_(i+1) - x_i along `dim`, n times over; `prepend` and `append` are joined to the ends first.
 
-    Of bool tensors whether neighbours differ. RuntimeError for a 0-d tensor, n < 0, and ends of
-    other dimensions.
+    Of bool tensors whether neighbours differ. RuntimeError for a 0-d tensor, n < 0, and ends of other dimensions.
 
     >>> rushlight.diff(rushlight.tensor([1, 4, 9]))
     tensor([3, 5])
     """
     if not input._array.ndim:
-        raise RuntimeError(
-            explain("diff expects input to be at least one-dimensional", "x.reshape(1)")
-        )
+        raise RuntimeError(explain("diff expects input to be at least one-dimensional", "x.reshape(1)"))
     if n < 0:
         raise RuntimeError(explain(f"order must be non-negative but got {n}"))
     for end in (prepend, append):
@@ -64,9 +61,8 @@ def diff(
         ):
             raise RuntimeError(
                 explain(
-                    "diff expects the shape of tensor to prepend or append to match that of input "
-                    "except "
-                    "along the differencing dimension",
+                    "diff expects the shape of tensor to prepend or append to match that of input except along the "
+                    "differencing dimension",
                     input=tuple(input.shape),
                     end=tuple(end.shape),
                 )
@@ -84,11 +80,10 @@ def diff(
 
 @composite(tensor=False)
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Tensor:
-    """sum over i of (x_(i+1) - x_i) (y_i + y_(i+1)) / 2 along `dim`: the area under y by the
-    trapezoid rule.
+    """sum over i of (x_(i+1) - x_i) (y_i + y_(i+1)) / 2 along `dim`: the area under y by the trapezoid rule.
 
-    `x`: the sample points, of one dimension or of y's shape; without `x` the distance of samples is
-    `dx` (default 1). RuntimeError for bool tensors and for another number of points.
+    `x`: the sample points, of one dimension or of y's shape; without `x` the distance of samples is `dx` (default 1).
+    RuntimeError for bool tensors and for another number of points.
 
     >>> rushlight.trapezoid(rushlight.tensor([1., 2., 3.]))
     tensor(4.)
@@ -101,11 +96,8 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
 
 
 @composite(tensor=False)
-def cumulative_trapezoid(
-    y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1
-) -> Tensor:
-    """The areas up to each sample but the first, by the trapezoid rule; arguments as in
-    `trapezoid`.
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Tensor:
+    """The areas up to each sample but the first, by the trapezoid rule; arguments as in `trapezoid`.
 
     >>> rushlight.cumulative_trapezoid(rushlight.tensor([1., 2., 3.]))
     tensor([1.5000, 4.0000])
@@ -126,13 +118,10 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> 
 
 
 def areas(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
-    """The sum of (x_(i+1) - x_i) (y_i + y_(i+1)) / 2, or the sums up to each i; added up in torch's
-    order."""
+    """The sum of (x_(i+1) - x_i) (y_i + y_(i+1)) / 2, or the sums up to each i; added up in torch's order."""
     for letter, t in (("y", y), ("x", x)):
         if t is not None and t.dtype is dtypes.bool_:
-            raise RuntimeError(
-                explain(f"{name}: received a bool input for `{letter}`, but bool is not supported")
-            )
+            raise RuntimeError(explain(f"{name}: received a bool input for `{letter}`, but bool is not supported"))
     if x is not None and dx is not None:
         raise TypeError(explain(f"{name}() takes x or dx, not both"))
     dim = wrap(dim, y._array.ndim)
@@ -163,15 +152,12 @@ def areas(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
 
 
 @composite(tensor=False)
-def gradient(
-    input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1
-) -> tuple[Tensor, ...]:
-    """dx/dt_d for each dimension d in `dim` (all): central differences inside, one-sided ones at
-    the ends.
+def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
+    """dx/dt_d for each dimension d in `dim` (all): central differences inside, one-sided ones at the ends.
 
-    `spacing`: the distance of samples, one number or one for each dimension; or the coordinates, a
-    tensor for each dimension. `edge_order` 1 or 2: the order of the error at the ends. RuntimeError
-    where these do not fit, and for dimensions of no more than `edge_order` elements.
+    `spacing`: the distance of samples, one number or one for each dimension; or the coordinates, a tensor for each
+    dimension. `edge_order` 1 or 2: the order of the error at the ends. RuntimeError where these do not fit, and for
+    dimensions of no more than `edge_order` elements.
 
     >>> rushlight.gradient(rushlight.tensor([1., 4., 9., 16.]))
     (tensor([3., 4., 6., 7.]),)
@@ -202,25 +188,19 @@ def each_spacing(input: Tensor, spacing: Any, dims: Sequence[int], chosen: bool)
     if len(spacing) != len(dims) and chosen:
         raise RuntimeError(
             explain(
-                f"{what}or it's spacing and dim arguments to have the same length, but got a "
-                "spacing "
-                f"argument of length {len(spacing)} and a dim argument of length {len(dims)}."
+                f"{what}or it's spacing and dim arguments to have the same length, but got a spacing argument of "
+                f"length {len(spacing)} and a dim argument of length {len(dims)}."
             )
         )
     if len(spacing) != len(dims):
         raise RuntimeError(
             explain(
-                f"{what}or a list of length equal to 'self.dim() = {len(dims)}', since dim "
-                "argument was "
-                f"not given, but got a list of length {len(spacing)}"
+                f"{what}or a list of length equal to 'self.dim() = {len(dims)}', since dim argument was not given, "
+                f"but got a list of length {len(spacing)}"
             )
         )
     for d, h in zip(dims, spacing):
-        if (
-            isinstance(h, Tensor)
-            and h._array.ndim
-            and h._array.shape != input._array.shape[d : d + 1]
-        ):
+        if isinstance(h, Tensor) and h._array.ndim and h._array.shape != input._array.shape[d : d + 1]:
             raise RuntimeError(
                 explain(
                     "torch.gradient expected one coordinate for each element along a dimension",
@@ -267,22 +247,12 @@ def divided(x: Tensor, h: Any) -> Tensor:
 def weighted(before: Any, here: Any, after: Any, left: Any, right: Any) -> Any:
     """The slope in the middle of three points: of the parabola through them."""
     both = left + right
-    return (
-        -right / (left * both) * before
-        + (right - left) / (left * right) * here
-        + left / (right * both) * after
-    )
+    return -right / (left * both) * before + (right - left) / (left * right) * here + left / (right * both) * after
 
 
 def one_sided(here: Any, next: Any, last: Any, near: Any, far: Any) -> Any:
     """The slope at the first of three points: of the parabola through them."""
     both = near + far
-    parts = (
-        (-(near + both) / (near * both), here),
-        (both / (near * far), next),
-        (-near / (far * both), last),
-    )
-    first, second, third = (
-        factor * x if isinstance(factor, Tensor) else times(x, factor) for factor, x in parts
-    )
+    parts = ((-(near + both) / (near * both), here), (both / (near * far), next), (-near / (far * both), last))
+    first, second, third = (factor * x if isinstance(factor, Tensor) else times(x, factor) for factor, x in parts)
     return first + second + third

@@ -20,17 +20,12 @@ from rushlight.ops.shape.views import diagonal, reshape, squeeze, to, unsqueeze
 
 @composite()
 def cov(
-    input: Tensor,
-    *,
-    correction: int = 1,
-    fweights: Tensor | None = None,
-    aweights: Tensor | None = None,
+    input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:
     """out_ij = sum over k of w_k (x_ik - mean_i) conj(x_jk - mean_j) / (sum w - correction).
 
-    input: (variables, observations), or one variable. `fweights`: the count of each observation
-    (integers); `aweights`: its weight (floating-point). The divisor then is sum w - correction
-    sum(w a) / sum w.
+    input: (variables, observations), or one variable. `fweights`: the count of each observation (integers); `aweights`:
+    its weight (floating-point). The divisor then is sum w - correction sum(w a) / sum w.
 
     >>> rushlight.cov(rushlight.tensor([[1., 2., 3.], [3., 2., 1.]]))
     tensor([[ 1., -1.],
@@ -44,9 +39,7 @@ def cov(
     return in_single(lambda x: covariance(x, correction, fweights, aweights), x)
 
 
-def covariance(
-    x: Tensor, correction: int, fweights: Tensor | None, aweights: Tensor | None
-) -> Tensor:
+def covariance(x: Tensor, correction: int, fweights: Tensor | None, aweights: Tensor | None) -> Tensor:
     w = weights(x, fweights, aweights)
     n: Any = float(x._array.shape[1]) if w is None else total(w)
     if w is not None and (numbers(n) == 0).any():
@@ -60,10 +53,7 @@ def covariance(
     else:
         left = n - e.div(total(e.mul(w, aweights)), n) * correction
     if (numbers(left) <= 0).any() if isinstance(left, Tensor) else left <= 0:
-        warn(
-            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the "
-            "number of observations."
-        )
+        warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.")
     divisor = clamp(left, 0) if isinstance(left, Tensor) else max(left, 0.0)
     d = e.sub(x, unsqueeze(means, 1))
     made = e.div(matmul(d, conjugate_transpose(d if w is None else e.mul(d, w))), divisor)
@@ -75,8 +65,8 @@ def check_input(input: Tensor, name: str) -> None:
     if input._array.ndim > 2:
         raise RuntimeError(
             explain(
-                f"{name}(): expected input to have two or fewer dimensions but got an input with "
-                f"{input._array.ndim} dimensions"
+                f"{name}(): expected input to have two or fewer dimensions but got an input with {input._array.ndim} "
+                "dimensions"
             )
         )
     if input.dtype is dtypes.bool_:
@@ -85,32 +75,26 @@ def check_input(input: Tensor, name: str) -> None:
 
 def weights(x: Tensor, fweights: Tensor | None, aweights: Tensor | None) -> Tensor | None:
     """The product of both weights, in their common dtype; None without weights."""
-    chosen = [
-        (t, name) for t, name in ((fweights, "fweights"), (aweights, "aweights")) if t is not None
-    ]
+    chosen = [(t, name) for t, name in ((fweights, "fweights"), (aweights, "aweights")) if t is not None]
     for t, name in chosen:
         whole = name == "fweights"
         if t._array.ndim > 1:
             raise RuntimeError(
                 explain(
-                    f"cov(): expected {name} to have one or fewer dimensions but got {name} with "
-                    f"{t._array.ndim} dimensions"
+                    f"cov(): expected {name} to have one or fewer dimensions but got {name} with {t._array.ndim} "
+                    "dimensions"
                 )
             )
         if (t._array.dtype.kind not in "iu") if whole else t.dtype.category != dtypes.FLOATING:
             kind = "integral" if whole else "floating point"
             raise RuntimeError(
-                explain(
-                    f"cov(): expected {name} to have {kind} dtype but got {name} with "
-                    f"{t.dtype.scalar_type} dtype"
-                )
+                explain(f"cov(): expected {name} to have {kind} dtype but got {name} with {t.dtype.scalar_type} dtype")
             )
         if t._array.size != x._array.shape[1]:
             raise RuntimeError(
                 explain(
-                    f"cov(): expected {name} to have the same numel as there are observations in "
-                    "the "
-                    f"input but got {t._array.size} != {x._array.shape[1]}"
+                    f"cov(): expected {name} to have the same numel as there are observations in the input but got "
+                    f"{t._array.size} != {x._array.shape[1]}"
                 )
             )
         if t._array.size and numbers(t).min() < 0:

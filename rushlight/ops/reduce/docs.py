@@ -33,8 +33,7 @@ TEXTS = {
         errors=EMPTY,
     ),
     "logsumexp": Text(
-        "The logarithm of the sum of the exponentials; nothing overflows.",
-        "out = log(sum over `dim` of exp(input))",
+        "The logarithm of the sum of the exponentials; nothing overflows.", "out = log(sum over `dim` of exp(input))"
     ),
     "all": Text(
         "Whether all elements are true; numbers are true unless 0.",
@@ -47,16 +46,14 @@ TEXTS = {
         dtype="bool",
     ),
     "argmax": Text(
-        "The index of the largest element, the first of equal ones; without `dim` among all "
-        "elements.",
+        "The index of the largest element, the first of equal ones; without `dim` among all elements.",
         example=MATRIX + "NAME(x, 1)",
         dtype="int64",
         shape="the input's without `dim`",
         errors=NONE_LEFT,
     ),
     "argmin": Text(
-        "The index of the smallest element, the first of equal ones; without `dim` among all "
-        "elements.",
+        "The index of the smallest element, the first of equal ones; without `dim` among all elements.",
         example=MATRIX + "NAME(x, 1)",
         dtype="int64",
         shape="the input's without `dim`",
@@ -93,12 +90,9 @@ TEXTS = {
     ),
     "var_core": Text("The variance over `axes`, which are kept with length 1."),
     "softmax": Text(
-        "Exponentials along `dim`, divided by their sum.",
-        formula="out_i = exp(input_i) / sum_j exp(input_j)",
+        "Exponentials along `dim`, divided by their sum.", formula="out_i = exp(input_i) / sum_j exp(input_j)"
     ),
-    "log_softmax": Text(
-        "The logarithm of softmax.", formula="out_i = input_i - log(sum_j exp(input_j))"
-    ),
+    "log_softmax": Text("The logarithm of softmax.", formula="out_i = input_i - log(sum_j exp(input_j))"),
     "max_dim": Text("The largest elements along `dim`, and where they are."),
     "min_dim": Text("The smallest elements along `dim`, and where they are."),
 }

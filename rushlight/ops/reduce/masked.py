@@ -1,11 +1,10 @@
 """Reductions and normalisations of the elements where `mask` is true, as in torch.masked.
 
-`mask` broadcasts to the input's shape; None selects all elements. `dim`: one dimension or several,
-None or () for all; `keepdim` keeps them with size 1; `dtype`: the input is converted first.
-IndexError for a dimension out of range and for a mask of more dimensions than the input;
-RuntimeError for shapes that do not broadcast. A reduction of no elements gives its identity: 0 for
-a sum, 1 for a product, -inf for a maximum. All functions are composed of ops and differentiable.
-"""
+`mask` broadcasts to the input's shape; None selects all elements. `dim`: one dimension or several, None or () for all;
+`keepdim` keeps them with size 1; `dtype`: the input is converted first. IndexError for a dimension out of range and for
+a mask of more dimensions than the input; RuntimeError for shapes that do not broadcast. A reduction of no elements
+gives its identity: 0 for a sum, 1 for a product, -inf for a maximum. All functions are composed of ops and
+differentiable."""
 
 from __future__ import annotations
 
@@ -30,26 +29,9 @@ from rushlight.ops.shape.view_functions import broadcast_to
 from rushlight.ops.shape.views import to
 
 __all__ = [
-    "amax",
-    "amin",
-    "argmax",
-    "argmin",
-    "cumprod",
-    "cumsum",
-    "log_softmax",
-    "logaddexp",
-    "logsumexp",
-    "mean",
-    "median",
-    "norm",
-    "normalize",
-    "prod",
-    "softmax",
-    "softmin",
-    "std",
-    "sum",
-    "var",
-]
+    "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",
+    "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
+]  # fmt: skip
 
 
 # -- leaving out -----------------------------------------------------------------------------------
@@ -72,9 +54,7 @@ def prepared(input: Any, dtype: Any, mask: Any) -> tuple[Tensor, Tensor | None]:
     if mask._array.ndim > input._array.ndim:
         raise IndexError(
             explain(
-                "_input_mask expected broadcastable mask (got mask dimensionality higher than of "
-                "the "
-                "input)",
+                "_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)",
                 mask=describe(mask),
                 input=describe(input),
             )
@@ -91,9 +71,7 @@ def filled(x: Tensor, mask: Tensor | None, value: float) -> Tensor:
 def extreme(x: Tensor, name: str, largest: bool) -> float:
     """The largest or smallest value of x's dtype: an infinity for floating-point dtypes."""
     if x.dtype is dtypes.bool_:
-        raise NotImplementedError(
-            explain(f"identity of {name} on torch.bool input", "convert it: x.int()")
-        )
+        raise NotImplementedError(explain(f"identity of {name} on torch.bool input", "convert it: x.int()"))
     if x.dtype.is_complex:
         raise TypeError(explain(f"{name}: complex numbers have no order", input=describe(x)))
     if x.dtype.is_floating_point:
@@ -103,9 +81,7 @@ def extreme(x: Tensor, name: str, largest: bool) -> float:
 
 
 def lowest(x: Tensor, name: str) -> float:
-    """The value whose exponential is 0. NotImplementedError for integers, which have no such
-    value.
-    """
+    """The value whose exponential is 0. NotImplementedError for integers, which have no such value."""
     if x.dtype.category < dtypes.FLOATING:
         raise NotImplementedError(
             explain(
@@ -132,17 +108,11 @@ def count(x: Tensor, mask: Tensor | None, dims: tuple[int, ...] | None, keepdim:
 
 
 def sum(
-    input: Tensor,
-    dim: Any = None,
-    *,
-    keepdim: bool = False,
-    dtype: Any = None,
-    mask: Tensor | None = None,
+    input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """The sum; integers add up in int64, and no elements to 0.
 
-    >>> rushlight.masked.sum(rushlight.tensor([1., 2., 4.]), mask=rushlight.tensor([True, False,
-    ...     True]))
+    >>> rushlight.masked.sum(rushlight.tensor([1., 2., 4.]), mask=rushlight.tensor([True, False, True]))
     tensor(5.)
     """
     x, mask = prepared(input, dtype, mask)
@@ -151,17 +121,11 @@ def sum(
 
 
 def prod(
-    input: Tensor,
-    dim: Any = None,
-    *,
-    keepdim: bool = False,
-    dtype: Any = None,
-    mask: Tensor | None = None,
+    input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """The product; integers multiply in int64, and no elements to 1.
 
-    >>> rushlight.masked.prod(rushlight.tensor([1., 2., 4.]), mask=rushlight.tensor([True, False,
-    ...     True]))
+    >>> rushlight.masked.prod(rushlight.tensor([1., 2., 4.]), mask=rushlight.tensor([True, False, True]))
     tensor(4.)
     """
     x, mask = prepared(input, dtype, mask)
@@ -170,27 +134,19 @@ def prod(
 
 
 def mean(
-    input: Tensor,
-    dim: Any = None,
-    *,
-    keepdim: bool = False,
-    dtype: Any = None,
-    mask: Tensor | None = None,
+    input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The sum divided by the number of elements; nan of none. ValueError for integers without a
-    `dtype`.
+    """The sum divided by the number of elements; nan of none. ValueError for integers without a `dtype`.
 
-    >>> rushlight.masked.mean(rushlight.tensor([1., 2., 4.]), mask=rushlight.tensor([True, False,
-    ...     True]))
+    >>> rushlight.masked.mean(rushlight.tensor([1., 2., 4.]), mask=rushlight.tensor([True, False, True]))
     tensor(2.5000)
     """
     x, mask = prepared(input, dtype, mask)
     if x.dtype.category < dtypes.FLOATING:
         raise ValueError(
             explain(
-                "mean(): Could not infer output dtype. Input dtype must be either a floating "
-                "point or "
-                f"complex dtype. Got: {x.dtype}",
+                "mean(): Could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+                f"Got: {x.dtype}",
                 "give a dtype, or convert it: x.float()",
             )
         )
@@ -212,13 +168,11 @@ def var(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """sum |x - mean|^2 / (n - correction), n the number of elements; `correction` is 1, or 0 if
-    `unbiased` is false.
+    """sum |x - mean|^2 / (n - correction), n the number of elements; `correction` is 1, or 0 if `unbiased` is false.
 
     Integers become the default dtype. nan of no elements.
 
-    >>> rushlight.masked.var(rushlight.tensor([1., 2., 4.]), mask=rushlight.tensor([True, False,
-    ...     True]))
+    >>> rushlight.masked.var(rushlight.tensor([1., 2., 4.]), mask=rushlight.tensor([True, False, True]))
     tensor(4.5000)
     """
     x, mask = prepared(input, dtype, mask)
@@ -251,13 +205,10 @@ def std(
 ) -> Tensor:
     """The root of `var`, with its arguments.
 
-    >>> rushlight.masked.std(rushlight.tensor([1., 2., 5.]), mask=rushlight.tensor([True, False,
-    ...     True]))
+    >>> rushlight.masked.std(rushlight.tensor([1., 2., 5.]), mask=rushlight.tensor([True, False, True]))
     tensor(2.8284)
     """
-    return e.sqrt(
-        var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask)
-    )
+    return e.sqrt(var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask))
 
 
 def norm(
@@ -269,34 +220,24 @@ def norm(
     dtype: Any = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """(sum |x|^ord)^(1/ord): `linalg.vector_norm`; masked elements count as 0 (inf if `ord` is
-    -inf).
+    """(sum |x|^ord)^(1/ord): `linalg.vector_norm`; masked elements count as 0 (inf if `ord` is -inf).
 
-    >>> rushlight.masked.norm(rushlight.tensor([3., 9., 4.]), mask=rushlight.tensor([True, False,
-    ...     True]))
+    >>> rushlight.masked.norm(rushlight.tensor([3., 9., 4.]), mask=rushlight.tensor([True, False, True]))
     tensor(5.)
     """
     x, mask = prepared(input, dtype, mask)
-    return vector_norm(
-        filled(x, mask, math.inf if ord == -math.inf else 0), ord, dims_of(x, dim), keepdim
-    )
+    return vector_norm(filled(x, mask, math.inf if ord == -math.inf else 0), ord, dims_of(x, dim), keepdim)
 
 
 # -- order -----------------------------------------------------------------------------------------
 
 
 def amax(
-    input: Tensor,
-    dim: Any = None,
-    *,
-    keepdim: bool = False,
-    dtype: Any = None,
-    mask: Tensor | None = None,
+    input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """The largest element; of no elements -inf, or the smallest integer. Ties share the gradient.
 
-    >>> rushlight.masked.amax(rushlight.tensor([1., 9., 4.]), mask=rushlight.tensor([True, False,
-    ...     True]))
+    >>> rushlight.masked.amax(rushlight.tensor([1., 9., 4.]), mask=rushlight.tensor([True, False, True]))
     tensor(4.)
     """
     x, mask = prepared(input, dtype, mask)
@@ -304,17 +245,11 @@ def amax(
 
 
 def amin(
-    input: Tensor,
-    dim: Any = None,
-    *,
-    keepdim: bool = False,
-    dtype: Any = None,
-    mask: Tensor | None = None,
+    input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """The smallest element; of no elements inf, or the largest integer. Ties share the gradient.
 
-    >>> rushlight.masked.amin(rushlight.tensor([1., -9., 4.]), mask=rushlight.tensor([True, False,
-    ...     True]))
+    >>> rushlight.masked.amin(rushlight.tensor([1., -9., 4.]), mask=rushlight.tensor([True, False, True]))
     tensor(1.)
     """
     x, mask = prepared(input, dtype, mask)
@@ -322,17 +257,11 @@ def amin(
 
 
 def argmax(
-    input: Tensor,
-    dim: int | None = None,
-    *,
-    keepdim: bool = False,
-    dtype: Any = None,
-    mask: Tensor | None = None,
+    input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """The index of the largest element, in the input's dtype as in torch.
 
-    >>> rushlight.masked.argmax(rushlight.tensor([1, 9, 4]), mask=rushlight.tensor([True, False,
-    ...     True]))
+    >>> rushlight.masked.argmax(rushlight.tensor([1, 9, 4]), mask=rushlight.tensor([True, False, True]))
     tensor(2)
     """
     x, mask = prepared(input, dtype, mask)
@@ -340,17 +269,11 @@ def argmax(
 
 
 def argmin(
-    input: Tensor,
-    dim: int | None = None,
-    *,
-    keepdim: bool = False,
-    dtype: Any = None,
-    mask: Tensor | None = None,
+    input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """The index of the smallest element, in the input's dtype as in torch.
 
-    >>> rushlight.masked.argmin(rushlight.tensor([1, -9, 4]), mask=rushlight.tensor([True, False,
-    ...     True]))
+    >>> rushlight.masked.argmin(rushlight.tensor([1, -9, 4]), mask=rushlight.tensor([True, False, True]))
     tensor(0)
     """
     x, mask = prepared(input, dtype, mask)
@@ -358,27 +281,18 @@ def argmin(
 
 
 def median(
-    input: Tensor,
-    dim: int = -1,
-    *,
-    keepdim: bool = False,
-    dtype: Any = None,
-    mask: Tensor | None = None,
+    input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The median of the elements that are neither masked nor nan, the lower one of two; nan if
-    there are none.
+    """The median of the elements that are neither masked nor nan, the lower one of two; nan if there are none.
 
     ValueError for integers if a whole row is masked.
 
-    >>> rushlight.masked.median(rushlight.tensor([1., 9., 4., 5.]), mask=rushlight.tensor([True,
-    ...     False, True, True]))
+    >>> rushlight.masked.median(rushlight.tensor([1., 9., 4., 5.]), mask=rushlight.tensor([True, False, True, True]))
     tensor(4.)
     """
     x, mask = prepared(input, dtype, mask)
     whole = not x.dtype.is_floating_point
-    values = nanmedian(filled(to(x, dtypes.float64) if whole else x, mask, math.nan), dim, keepdim)[
-        0
-    ]
+    values = nanmedian(filled(to(x, dtypes.float64) if whole else x, mask, math.nan), dim, keepdim)[0]
     if not whole:
         return values
     if np.isnan(values._array).any():
@@ -398,21 +312,17 @@ def median(
 def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """exp(x_i) / sum over j of exp(x_j); 0 for masked elements, nan if all are masked.
 
-    >>> rushlight.masked.softmax(rushlight.tensor([1., 9., 1.]), 0, mask=rushlight.tensor([True,
-    ...     False, True]))
+    >>> rushlight.masked.softmax(rushlight.tensor([1., 9., 1.]), 0, mask=rushlight.tensor([True, False, True]))
     tensor([0.5000, 0.0000, 0.5000])
     """
     x, mask = prepared(input, dtype, mask)
     return composites.softmax(filled(x, mask, lowest(x, "softmax")), dim)
 
 
-def log_softmax(
-    input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None
-) -> Tensor:
+def log_softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """x_i - log sum over j of exp(x_j); -inf for masked elements, nan if all are masked.
 
-    >>> rushlight.masked.log_softmax(rushlight.tensor([1., 9., 1.]), 0, mask=rushlight.tensor([True,
-    ...     False, True]))
+    >>> rushlight.masked.log_softmax(rushlight.tensor([1., 9., 1.]), 0, mask=rushlight.tensor([True, False, True]))
     tensor([-0.6931,    -inf, -0.6931])
     """
     x, mask = prepared(input, dtype, mask)
@@ -422,8 +332,7 @@ def log_softmax(
 def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """exp(-x_i) / sum over j of exp(-x_j); 0 for masked elements, nan if all are masked.
 
-    >>> rushlight.masked.softmin(rushlight.tensor([1., -9., 1.]), 0, mask=rushlight.tensor([True,
-    ...     False, True]))
+    >>> rushlight.masked.softmin(rushlight.tensor([1., -9., 1.]), 0, mask=rushlight.tensor([True, False, True]))
     tensor([0.5000, 0.0000, 0.5000])
     """
     x, mask = prepared(input, dtype, mask)
@@ -431,17 +340,11 @@ def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None =
 
 
 def logsumexp(
-    input: Tensor,
-    dim: Any = None,
-    *,
-    keepdim: bool = False,
-    dtype: Any = None,
-    mask: Tensor | None = None,
+    input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """log sum exp(x), in the input's dtype as in torch; -inf of no elements.
 
-    >>> rushlight.masked.logsumexp(rushlight.tensor([1., 9., 1.]), mask=rushlight.tensor([True,
-    ...     False, True]))
+    >>> rushlight.masked.logsumexp(rushlight.tensor([1., 9., 1.]), mask=rushlight.tensor([True, False, True]))
     tensor(1.6931)
     """
     x, mask = prepared(input, dtype, mask)
@@ -465,24 +368,15 @@ def logaddexp(
     """
     x, x_mask = prepared(input, dtype, input_mask)
     y, y_mask = prepared(other, dtype, other_mask)
-    return e.logaddexp(
-        filled(x, x_mask, lowest(x, "logaddexp")), filled(y, y_mask, lowest(y, "logaddexp"))
-    )
+    return e.logaddexp(filled(x, x_mask, lowest(x, "logaddexp")), filled(y, y_mask, lowest(y, "logaddexp")))
 
 
 def normalize(
-    input: Tensor,
-    ord: float,
-    dim: int,
-    *,
-    eps: float = 1e-12,
-    dtype: Any = None,
-    mask: Tensor | None = None,
+    input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Tensor | None = None
 ) -> Tensor:
     """x / max(norm(x, ord), eps), the norm along `dim`; 0 for masked elements.
 
-    >>> rushlight.masked.normalize(rushlight.tensor([3., 9., 4.]), 2, 0,
-    ...     mask=rushlight.tensor([True, False, True]))
+    >>> rushlight.masked.normalize(rushlight.tensor([3., 9., 4.]), 2, 0, mask=rushlight.tensor([True, False, True]))
     tensor([0.6000, 0.0000, 0.8000])
     """
     x, mask = prepared(input, dtype, mask)
@@ -496,8 +390,7 @@ def normalize(
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """out_i = x_0 + ... + x_i along `dim`; masked elements count as 0.
 
-    >>> rushlight.masked.cumsum(rushlight.tensor([1., 9., 4.]), 0, mask=rushlight.tensor([True,
-    ...     False, True]))
+    >>> rushlight.masked.cumsum(rushlight.tensor([1., 9., 4.]), 0, mask=rushlight.tensor([True, False, True]))
     tensor([1., 1., 5.])
     """
     x, mask = prepared(input, dtype, mask)
@@ -507,8 +400,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = 
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """out_i = x_0 ... x_i along `dim`; masked elements count as 1.
 
-    >>> rushlight.masked.cumprod(rushlight.tensor([2., 9., 4.]), 0, mask=rushlight.tensor([True,
-    ...     False, True]))
+    >>> rushlight.masked.cumprod(rushlight.tensor([2., 9., 4.]), 0, mask=rushlight.tensor([True, False, True]))
     tensor([2., 2., 8.])
     """
     x, mask = prepared(input, dtype, mask)
@@ -525,20 +417,14 @@ def _input_mask(input: Tensor, *args: Any, mask: Tensor | None = None, **kwargs:
     """The mask in the input's shape. ValueError if it is None."""
     _, mask = prepared(input, None, mask)
     if mask is None:
-        raise ValueError(
-            explain(
-                "_input_mask requires explicit mask", "mask=torch.ones_like(x, dtype=torch.bool)"
-            )
-        )
+        raise ValueError(explain("_input_mask requires explicit mask", "mask=torch.ones_like(x, dtype=torch.bool)"))
     return mask
 
 
 def _output_mask(op: Any, input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """Whether each result of a function of this module includes at least one element."""
     if op is logaddexp:
-        return e.logical_or(
-            *[_input_mask(input, mask=kwargs.get(name)) for name in ("input_mask", "other_mask")]
-        )
+        return e.logical_or(*[_input_mask(input, mask=kwargs.get(name)) for name in ("input_mask", "other_mask")])
     inside = _input_mask(input, mask=kwargs.get("mask"))
     if op in SCANS:
         return inside

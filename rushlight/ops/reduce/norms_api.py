@@ -12,13 +12,7 @@ from rushlight.base.errors import explain
 from rushlight.core.arguments import reduced_dims, wrap
 from rushlight.core.build import composite
 from rushlight.core.tensor import Tensor, from_array, method, numbers
-from rushlight.ops.linalg.arguments import (
-    check_matrix,
-    check_numbers,
-    check_square,
-    check_tensor,
-    given,
-)
+from rushlight.ops.linalg.arguments import check_matrix, check_numbers, check_square, check_tensor, given
 from rushlight.ops.linalg.decompose import linalg_eigvalsh, linalg_svdvals
 from rushlight.ops.linalg.solve import linalg_inv_ex
 from rushlight.ops.math import elementwise as e
@@ -34,19 +28,12 @@ from rushlight.ops.tensor.node_names import called
 
 @composite("linalg_vector_norm", tensor=False)
 def vector_norm(
-    x: Tensor,
-    ord: float = 2,
-    dim: Any = None,
-    keepdim: bool = False,
-    *,
-    dtype: Any = None,
-    out: Tensor | None = None,
+    x: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
 ) -> Tensor:
-    """(sum |x|^ord)^(1/ord) over `dim` (all if None); inf is the largest |x|, -inf the smallest, 0
-    how many are not 0.
+    """(sum |x|^ord)^(1/ord) over `dim` (all if None); inf is the largest |x|, -inf the smallest, 0 how many are not 0.
 
-    Input: floating-point or complex; result: real. RuntimeError for an empty input with a negative
-    `ord` or inf. The gradient at 0 is 0; elements that tie for the largest share it.
+    Input: floating-point or complex; result: real. RuntimeError for an empty input with a negative `ord` or inf. The
+    gradient at 0 is 0; elements that tie for the largest share it.
 
     >>> rushlight.linalg.vector_norm(rushlight.tensor([3., 4.]))
     tensor(5.)
@@ -68,27 +55,20 @@ def vector_norm(
 
 
 def in_dtype(x: Tensor, dtype: Any, name: str) -> Tensor:
-    """x in `dtype`. RuntimeError for a narrower dtype, and for a real dtype of a complex x or the
-    reverse.
-    """
+    """x in `dtype`. RuntimeError for a narrower dtype, and for a real dtype of a complex x or the reverse."""
     if dtype is None:
         return x
     wanted = dtypes.as_dtype(dtype)
     if wanted.category < dtypes.FLOATING:
-        raise RuntimeError(
-            explain(f"{name}: dtype should be floating point or complex. Got {wanted.scalar_type}")
-        )
+        raise RuntimeError(explain(f"{name}: dtype should be floating point or complex. Got {wanted.scalar_type}"))
     if wanted.is_complex != x.dtype.is_complex:
         kind = "complex" if x.dtype.is_complex else "real"
-        raise RuntimeError(
-            explain(f"{name}: dtype should be {kind} for {kind} inputs. Got {wanted.scalar_type}")
-        )
+        raise RuntimeError(explain(f"{name}: dtype should be {kind} for {kind} inputs. Got {wanted.scalar_type}"))
     if wanted.numpy.itemsize < x._array.dtype.itemsize:
         raise RuntimeError(
             explain(
-                f"{name}: the dtype of the input ({x.dtype.scalar_type}) should be convertible "
-                "without "
-                f"narrowing to the specified dtype ({wanted.scalar_type})"
+                f"{name}: the dtype of the input ({x.dtype.scalar_type}) should be convertible without narrowing to "
+                f"the specified dtype ({wanted.scalar_type})"
             )
         )
     return to(x, wanted)
@@ -107,9 +87,8 @@ def matrix_norm(
     dtype: Any = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The norm of matrices in the dimensions `dim`: 'fro' sqrt(sum |A_ij|^2), 'nuc' the sum of
-    singular values, 2 the largest, -2 the smallest, 1 the largest sum of a column's |A_ij|, inf of
-    a row's; -1 and -inf the smallest.
+    """The norm of matrices in the dimensions `dim`: 'fro' sqrt(sum |A_ij|^2), 'nuc' the sum of singular values, 2 the
+    largest, -2 the smallest, 1 the largest sum of a column's |A_ij|, inf of a row's; -1 and -inf the smallest.
 
     RuntimeError for any other `ord`.
 
@@ -122,9 +101,7 @@ def matrix_norm(
     A = in_dtype(A, dtype, name)
     dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
     if len(dims) != 2:
-        raise RuntimeError(
-            explain(f"{name}: dim must be a 2-tuple. Got {' '.join(map(str, dims))}")
-        )
+        raise RuntimeError(explain(f"{name}: dim must be a 2-tuple. Got {' '.join(map(str, dims))}"))
     rows, columns = (wrap(d, A._array.ndim) for d in dims)
     if rows == columns:
         raise RuntimeError(explain(f"{name}: dims must be different. Got ({dims[0]}, {dims[1]})"))
@@ -164,19 +141,11 @@ def largest(x: Tensor, dim: int) -> Tensor:
 
 @composite("linalg_norm", tensor=False)
 def linalg_norm(
-    A: Tensor,
-    ord: Any = None,
-    dim: Any = None,
-    keepdim: bool = False,
-    *,
-    out: Tensor | None = None,
-    dtype: Any = None,
+    A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None, dtype: Any = None
 ) -> Tensor:
-    """|A|, a norm of vectors or matrices: sqrt(sum |A_ij|^2) of all elements if neither `ord` nor
-    `dim` is given.
+    """|A|, a norm of vectors or matrices: sqrt(sum |A_ij|^2) of all elements if neither `ord` nor `dim` is given.
 
-    With one `dim`, or a vector, `linalg.vector_norm`; with two, or a matrix and an `ord`,
-    `linalg.matrix_norm`.
+    With one `dim`, or a vector, `linalg.vector_norm`; with two, or a matrix and an `ord`, `linalg.matrix_norm`.
 
     >>> rushlight.linalg.norm(rushlight.tensor([[3., 0.], [0., 4.]]), 2)
     tensor(4.)
@@ -186,36 +155,24 @@ def linalg_norm(
         count = len(dim) if isinstance(dim, (tuple, list)) else 1
         if count not in (1, 2):
             raise RuntimeError(
-                explain(
-                    "linalg.norm: If dim is specified, it must be of length 1 or 2. Got "
-                    f"{list(dim)}"
-                )
+                explain(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
             )
     elif ord is not None:
         count = A._array.ndim
         if count not in (1, 2):
             raise RuntimeError(
-                explain(
-                    "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. "
-                    f"Got {count}D."
-                )
+                explain(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {count}D.")
             )
     if ord is not None and (isinstance(ord, str) or count == 2):
-        pair = (
-            (0, 1)
-            if dim is None and A._array.ndim == 2
-            else tuple(range(A._array.ndim))
-            if dim is None
-            else dim
-        )
+        pair = (0, 1) if dim is None and A._array.ndim == 2 else tuple(range(A._array.ndim)) if dim is None else dim
         return matrix_norm(A, ord, pair, keepdim, dtype=dtype, out=out)
     return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype, out=out)
 
 
 @composite("linalg_cond", tensor=False)
 def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """|A| |A^-1|, in the norm `p` of `linalg.matrix_norm`; for 2 (None) the ratio of largest and
-    smallest singular value.
+    """|A| |A^-1|, in the norm `p` of `linalg.matrix_norm`; for 2 (None) the ratio of largest and smallest singular
+    value.
 
     inf for singular matrices. p = 2 and -2 accept any matrix, other p square ones.
 
@@ -246,10 +203,7 @@ def tolerances(A: Tensor, atol: Any, rtol: Any) -> tuple[np.ndarray, np.ndarray]
     """The absolute and the relative bound below which singular values count as 0."""
 
     def numbers(value: Any) -> np.ndarray:
-        return np.asarray(
-            value._array if isinstance(value, Tensor) else 0.0 if value is None else value,
-            np.float64,
-        )
+        return np.asarray(value._array if isinstance(value, Tensor) else 0.0 if value is None else value, np.float64)
 
     absolute, relative = numbers(atol), numbers(rtol)
     if rtol is None:  # a given atol replaces the default of rtol
@@ -268,11 +222,9 @@ def matrix_rank(
     hermitian: bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
-    """rank = count of singular values > max(atol, rtol * the largest), int64; of eigenvalues' sizes
-    if `hermitian`.
+    """rank = count of singular values > max(atol, rtol * the largest), int64; of eigenvalues' sizes if `hermitian`.
 
-    rtol is max(m, n) times the dtype's eps by default, and 0 if only `atol` is given; `tol` is
-    another name of atol.
+    rtol is max(m, n) times the dtype's eps by default, and 0 if only `atol` is given; `tol` is another name of atol.
 
     >>> rushlight.linalg.matrix_rank(rushlight.tensor([[1., 2.], [2., 4.]]))
     tensor(1)
@@ -308,16 +260,13 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
 
 @composite(tensor=False)
 def cdist(
-    x1: Tensor,
-    x2: Tensor,
-    p: float = 2.0,
-    compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary",
+    x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary"
 ) -> Tensor:
     """out[..., i, j] = the p-norm of x1[..., i, :] - x2[..., j, :].
 
-    x1: (..., m, n), x2: (..., k, n) -> (..., m, k); leading dimensions broadcast. A matrix product
-    is used only for points that are far apart, whatever `compute_mode` is: it would lose the digits
-    of small distances. RuntimeError for p < 0.
+    x1: (..., m, n), x2: (..., k, n) -> (..., m, k); leading dimensions broadcast. A matrix product is used only for
+    points that are far apart, whatever `compute_mode` is: it would lose the digits of small distances. RuntimeError for
+    p < 0.
 
     >>> rushlight.cdist(rushlight.tensor([[0., 0.]]), rushlight.tensor([[3., 4.], [0., 1.]]))
     tensor([[5., 1.]])
@@ -343,20 +292,14 @@ def check_points(x1: Tensor, x2: Tensor, p: float) -> None:
         check_tensor(t, "cdist", f"x{i + 1}", i + 1)
         if t.dtype.category != dtypes.FLOATING:
             raise RuntimeError(
-                explain(
-                    f"cdist only supports floating-point dtypes, X{i + 1} got: "
-                    f"{t.dtype.scalar_type}"
-                )
+                explain(f"cdist only supports floating-point dtypes, X{i + 1} got: {t.dtype.scalar_type}")
             )
         if t._array.ndim < 2:
-            raise RuntimeError(
-                explain(f"cdist only supports at least 2D tensors, X{i + 1} got: {t._array.ndim}D")
-            )
+            raise RuntimeError(explain(f"cdist only supports at least 2D tensors, X{i + 1} got: {t._array.ndim}D"))
     if x1._array.shape[-1] != x2._array.shape[-1]:
         raise RuntimeError(
             explain(
-                f"X1 and X2 must have the same number of columns. X1: {x1._array.shape[-1]} "
-                f"X2: {x2._array.shape[-1]}"
+                f"X1 and X2 must have the same number of columns. X1: {x1._array.shape[-1]} X2: {x2._array.shape[-1]}"
             )
         )
     if p < 0:
@@ -364,9 +307,7 @@ def check_points(x1: Tensor, x2: Tensor, p: float) -> None:
 
 
 @composite()
-def renorm(
-    input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | None = None
-) -> Tensor:
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | None = None) -> Tensor:
     """input, its slices along `dim` scaled down to p-norm `maxnorm` where they are longer.
 
     >>> rushlight.renorm(rushlight.tensor([[3., 4.], [0., 1.]]), 2, 0, 1.0)
@@ -380,9 +321,7 @@ def renorm(
         raise RuntimeError(explain(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}"))
     ndim = input._array.ndim
     if ndim < 2:
-        raise RuntimeError(
-            explain(f"renorm: input needs at least 2 dimensions, got {ndim} dimensions")
-        )
+        raise RuntimeError(explain(f"renorm: input needs at least 2 dimensions, got {ndim} dimensions"))
     kept = wrap(dim, ndim)
     half = input.dtype in (dtypes.float16, dtypes.bfloat16)  # which may not hold a norm
     x = to(input, dtypes.float32) if half else input

@@ -8,15 +8,7 @@ import numpy as np
 
 from rushlight.base.dtypes import bool_, uint8
 from rushlight.base.errors import explain
-from rushlight.core.build import (
-    averaging,
-    build,
-    composite,
-    general,
-    inner,
-    inner_floating,
-    reduction,
-)
+from rushlight.core.build import averaging, build, composite, general, inner, inner_floating, reduction
 from rushlight.core.mode import mode
 from rushlight.core.results import check_out, into
 from rushlight.core.tensor import Tensor, holder
@@ -55,10 +47,8 @@ def same_out(op, out, result):
     if out.dtype is not result.dtype:
         raise RuntimeError(
             explain(
-                "Expected the dtype for input and out to match, but got "
-                f"{result.dtype.scalar_type} for input's dtype and {out.dtype.scalar_type} for "
-                "out's "
-                "dtype.",
+                f"Expected the dtype for input and out to match, but got {result.dtype.scalar_type} for input's dtype "
+                f"and {out.dtype.scalar_type} for out's dtype.",
                 f"give an out= of dtype {result.dtype}",
                 op=op.name,
             )
@@ -78,46 +68,22 @@ def bool_out(op, out, result):
     return into(out, result)
 
 
-sum = reduction(
-    lambda x, /, dim=None, keepdim=False: sum(x, dim, keepdim),
-    x=lambda g, x_shape: expand(g, x_shape),
-    node=of_reduction("Sum"),
-    linear="x",
-)
-nansum = reduction(
-    lambda x, /, dim=None, keepdim=False: sum(where(isnan(x), 0, x), dim, keepdim),
-    x=lambda g, x: where(isnan(x), 0, g),
-    takes="buif",
-)
-mean = averaging(
-    lambda x, /, dim=None, keepdim=False: mean(x, dim, keepdim),
-    x=lambda g, x_shape, n: expand(shared_by(g, n), x_shape),
-    node=of_reduction("Mean"),
-    linear="x",
-    takes="fc",
-)
-prod = reduction(
-    lambda x, /, dim=None, keepdim=False: prod(x, dim, keepdim),
-    x=lambda g, x, out, dims: g * product_of_others(x, out, dims),
-    node=of_reduction("Prod"),
-    wide_rules=True,
-)
-amax = reduction(
-    lambda x, /, dim=None, keepdim=False: amax(x, dim, keepdim),
+# fmt: off
+sum = reduction(lambda x, /, dim=None, keepdim=False: sum(x, dim, keepdim), x=lambda g, x_shape: expand(g, x_shape),
+    node=of_reduction("Sum"), linear="x")
+nansum = reduction(lambda x, /, dim=None, keepdim=False: sum(where(isnan(x), 0, x), dim, keepdim),
+    x=lambda g, x: where(isnan(x), 0, g), takes="buif")
+mean = averaging(lambda x, /, dim=None, keepdim=False: mean(x, dim, keepdim),
+    x=lambda g, x_shape, n: expand(shared_by(g, n), x_shape), node=of_reduction("Mean"), linear="x", takes="fc")
+prod = reduction(lambda x, /, dim=None, keepdim=False: prod(x, dim, keepdim),
+    x=lambda g, x, out, dims: g * product_of_others(x, out, dims), node=of_reduction("Prod"), wide_rules=True)
+amax = reduction(lambda x, /, dim=None, keepdim=False: amax(x, dim, keepdim),
     x=lambda g, x, out, dims: g * evenly(standing(x, out), dims, g),
-    out=same_out,
-    exact=True,
-    wide_rules=True,
-    takes="buif",
-)
-amin = reduction(
-    lambda x, /, dim=None, keepdim=False: amin(x, dim, keepdim),
+    out=same_out, exact=True, wide_rules=True, takes="buif")
+amin = reduction(lambda x, /, dim=None, keepdim=False: amin(x, dim, keepdim),
     x=lambda g, x, out, dims: g * evenly(standing(x, out), dims, g),
-    out=same_out,
-    exact=True,
-    wide_rules=True,
-    takes="buif",
-)
+    out=same_out, exact=True, wide_rules=True, takes="buif")
+# fmt: on
 
 
 def log_of_sum(x, dim=None, keepdim=False):
@@ -127,14 +93,12 @@ def log_of_sum(x, dim=None, keepdim=False):
     return log(sum(exp(x - top), dim, True)) + top
 
 
-logsumexp = averaging(
-    lambda x, /, dim=None, keepdim=False: logsumexp(x, dim, keepdim),
-    x=lambda g, x, out: g * exp(x - out),
-    parts=log_of_sum,
-    wide_rules=True,
-)
+# fmt: off
+logsumexp = averaging(lambda x, /, dim=None, keepdim=False: logsumexp(x, dim, keepdim),
+    x=lambda g, x, out: g * exp(x - out), parts=log_of_sum, wide_rules=True)
 all = reduction(lambda x, /, dim=None, keepdim=False: all(x, dim, keepdim), out=bool_out, empty=())
 any = reduction(lambda x, /, dim=None, keepdim=False: any(x, dim, keepdim), out=bool_out, empty=())
+# fmt: on
 
 
 def variance(x, axes, correction):
@@ -143,15 +107,11 @@ def variance(x, axes, correction):
     return sum(d * d, axes, True) / (count(x, axes) - correction)
 
 
-var_core = inner_floating(
-    lambda x, /, axes, correction: var(x, axes, True, correction),
-    parts=variance,
-    node="VarBackward0",
+# fmt: off
+var_core = inner_floating(lambda x, /, axes, correction: var(x, axes, True, correction),
     x=lambda g, x, axes, correction: g * spread(x, axes, correction) * (x - mean(x, axes, True)),
-    batched="shift",
-    sizes="all",
-    wide_rules=True,
-)
+    parts=variance, node="VarBackward0", batched="shift", sizes="all", wide_rules=True)
+# fmt: on
 
 
 def shares(x, dim):
@@ -165,24 +125,13 @@ def log_shares(x, dim):
     return shifted - log(sum(exp(shifted), dim, True))
 
 
-softmax = inner_floating(
-    lambda x, /, dim: softmax(x, dim),
-    x=lambda g, out, dim: out * (g - sum(g * out, dim, True)),
-    parts=shares,
-    batched="shift",
-    sizes="all",
-    wide_rules=True,
-    takes="f",
-)
-log_softmax = inner_floating(
-    lambda x, /, dim: log_softmax(x, dim),
+# fmt: off
+softmax = inner_floating(lambda x, /, dim: softmax(x, dim), x=lambda g, out, dim: out * (g - sum(g * out, dim, True)),
+    parts=shares, batched="shift", sizes="all", wide_rules=True, takes="f")
+log_softmax = inner_floating(lambda x, /, dim: log_softmax(x, dim),
     x=lambda g, out, dim: g - exp(out) * sum(g, dim, True),
-    parts=log_shares,
-    batched="shift",
-    sizes="all",
-    wide_rules=True,
-    takes="f",
-)
+    parts=log_shares, batched="shift", sizes="all", wide_rules=True, takes="f")
+# fmt: on
 
 
 def sizes_of_topk(x, k, dim, *how):
@@ -194,70 +143,29 @@ def sizes_of_topk(x, k, dim, *how):
     return [(shape, x.dtype), (shape, np.dtype(np.int64))]
 
 
-argmax = general(
-    lambda x, /, dim=None, keepdim=False: argmax(x, dim, keepdim), sizes="all", takes="uif"
-)
-argmin = general(
-    lambda x, /, dim=None, keepdim=False: argmin(x, dim, keepdim), sizes="all", takes="uif"
-)
-max_dim = inner(
-    lambda x, /, dim, keepdim=False: max_dim(x, dim, keepdim),
-    outputs="values indices",
+# fmt: off
+argmax = general(lambda x, /, dim=None, keepdim=False: argmax(x, dim, keepdim), sizes="all", takes="uif")
+argmin = general(lambda x, /, dim=None, keepdim=False: argmin(x, dim, keepdim), sizes="all", takes="uif")
+max_dim = inner(lambda x, /, dim, keepdim=False: max_dim(x, dim, keepdim),
     x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
-    node="MaxBackward0",
-    called="max",
-    batched="shift",
-    sizes="all",
-    takes="buif",
-)
-min_dim = inner(
-    lambda x, /, dim, keepdim=False: min_dim(x, dim, keepdim),
-    outputs="values indices",
+    outputs="values indices", node="MaxBackward0", called="max", batched="shift", sizes="all", takes="buif")
+min_dim = inner(lambda x, /, dim, keepdim=False: min_dim(x, dim, keepdim),
     x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
-    node="MinBackward0",
-    called="min",
-    batched="shift",
-    sizes="all",
-    takes="buif",
-)
-sort = general(
-    lambda x, /, dim=-1, descending=False, stable=False: sort(x, dim, descending, stable),
+    outputs="values indices", node="MinBackward0", called="min", batched="shift", sizes="all", takes="buif")
+sort = general(lambda x, /, dim=-1, descending=False, stable=False: sort(x, dim, descending, stable),
     x=lambda gs, x_shape, indices, dim: put_along(gs[0], indices, x_shape, dim, True),
-    outputs="values indices",
-    batched="shift",
-    sizes="all",
-    takes="buif",
-)
-topk = general(
-    lambda x, /, k, dim=-1, largest=True, sorted=True: topk(x, k, dim, largest, sorted),
+    outputs="values indices", batched="shift", sizes="all", takes="buif")
+topk = general(lambda x, /, k, dim=-1, largest=True, sorted=True: topk(x, k, dim, largest, sorted),
     x=lambda gs, x_shape, indices, dim: put_along(gs[0], indices, x_shape, dim, True),
-    outputs="values indices",
-    batched="shift",
-    sizes=sizes_of_topk,
-    takes="uif",
-)
-cummax = general(
-    lambda x, /, dim: cummax(x, dim),
-    outputs="values indices",
+    outputs="values indices", batched="shift", sizes=sizes_of_topk, takes="uif")
+cummax = general(lambda x, /, dim: cummax(x, dim),
     x=lambda gs, indices, dim, x_shape: scatter_add(zeros(x_shape, gs[0]), indices, gs[0], dim),
-    batched="shift",
-    sizes="all",
-    takes="buif0",
-)
-cumsum = inner(
-    lambda x, /, dim: cumsum(x, dim),
-    x=lambda g, dim: flip(cumsum(flip(g, (dim,)), dim), (dim,)),
-    batched="shift",
-    linear="x",
-    sizes="all",
-)
-cumprod = inner(
-    lambda x, /, dim: cumprod(x, dim),
-    x=lambda g, x, out, dim: cumprod_gradient(g, x, out, dim),
-    batched="shift",
-    sizes="all",
-    wide_rules=True,
-)
+    outputs="values indices", batched="shift", sizes="all", takes="buif0")
+cumsum = inner(lambda x, /, dim: cumsum(x, dim), x=lambda g, dim: flip(cumsum(flip(g, (dim,)), dim), (dim,)),
+    batched="shift", linear="x", sizes="all")
+cumprod = inner(lambda x, /, dim: cumprod(x, dim), x=lambda g, x, out, dim: cumprod_gradient(g, x, out, dim),
+    batched="shift", sizes="all", wide_rules=True)
+# fmt: on
 
 
 @shared
@@ -277,8 +185,8 @@ def standing(x, out):
 
 @shared
 def evenly(mask, dims, g):
-    """1 / count where the mask is true: elements that tie share the gradient. g is not of half
-    precision, which may not hold the count (`wide_rules`)."""
+    """1 / count where the mask is true: elements that tie share the gradient. g is not of half precision, which may not
+    hold the count (`wide_rules`)."""
     return cast(mask, g) / cast(sum(mask, dims, True), g)
 
 
@@ -318,19 +226,16 @@ def product_of_others(x, out, dims):
 def product_before(x, dim):
     """1, x0, x0 x1, ... along the dimension."""
     n = x.shape[dim]
-    return cat(
-        (zeros(narrow(x, dim, 0, 1).shape, x) + 1, narrow(cumprod(x, dim), dim, 0, n - 1)), dim
-    )
+    return cat((zeros(narrow(x, dim, 0, 1).shape, x) + 1, narrow(cumprod(x, dim), dim, 0, n - 1)), dim)
 
 
 @shared
 def cumprod_gradient(g, x, out, dim):
-    """sum over i >= k of g_i out_i / x_k; where some x are 0, (x_0 ... x_{k-1}) (g_k + x_{k+1}
-    (g_{k+1} + x_{k+2} (...))).
+    """sum over i >= k of g_i out_i / x_k; where some x are 0, (x_0 ... x_{k-1}) (g_k + x_{k+1} (g_{k+1} + x_{k+2}
+    (...))).
 
-    The second form is computed by doubling: let `total` be the sum of k terms and `factor` the
-    product of k x; then the sum of 2k terms is total_i + factor_i total_{i + k} (Blelloch, Prefix
-    sums and their applications, 1990).
+    The second form is computed by doubling: let `total` be the sum of k terms and `factor` the product of k x; then the
+    sum of 2k terms is total_i + factor_i total_{i + k} (Blelloch, Prefix sums and their applications, 1990).
     """
     if not len(x.shape) or x.shape[dim] < 2:  # no preceding elements
         return g
@@ -355,8 +260,7 @@ build(globals())
 
 @composite(tensor=False, function=False)
 def somewhere(x: Tensor) -> bool:
-    """Whether any element is true, in any sample of vmap. Rules use this to choose a shorter
-    formula. Always true while a program is recorded, since a later run may have such elements.
-    """
+    """Whether any element is true, in any sample of vmap. Rules use this to choose a shorter formula. Always true while
+    a program is recorded, since a later run may have such elements."""
     watch = mode().watch
     return (watch is not None and watch.records) or bool(any(holder(x)))

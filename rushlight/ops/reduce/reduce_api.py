@@ -1,6 +1,4 @@
-"""Reductions composed of ops, with torch's signatures: max and min in their three forms, variances,
-norms.
-"""
+"""Reductions composed of ops, with torch's signatures: max and min in their three forms, variances, norms."""
 
 from __future__ import annotations
 
@@ -33,12 +31,7 @@ from rushlight.ops.tensor.node_names import called
 
 def extreme(name: str, both: Any, whole: Any, along: Any) -> None:
     def pick(
-        input: Tensor,
-        dim: Any = None,
-        keepdim: Any = False,
-        *,
-        other: Tensor | None = None,
-        out: Any = None,
+        input: Tensor, dim: Any = None, keepdim: Any = False, *, other: Tensor | None = None, out: Any = None
     ) -> Any:
         if isinstance(dim, Tensor) or other is not None:
             return both(input, dim if other is None else other, out=out)
@@ -56,7 +49,7 @@ def extreme(name: str, both: Any, whole: Any, along: Any) -> None:
 
     >>> rushlight.{name}(rushlight.tensor([[1, 3], [5, 2]]), 1).indices
     tensor({"[1, 0]" if name == "max" else "[0, 1]"})
-    """  # noqa: E501
+    """
     composite(name)(pick)
 
 
@@ -64,8 +57,8 @@ def extreme_of_all(whole: Any, input: Tensor, name: str) -> Tensor:
     if input._array.size == 0:
         raise RuntimeError(
             explain(
-                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify "
-                "the reduction dim with the 'dim' argument."
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+                "with the 'dim' argument."
             )
         )
     return called(whole(input), f"{name.capitalize()}Backward1")
@@ -75,9 +68,7 @@ extreme("max", e.maximum, r.amax, r.max_dim)
 extreme("min", e.minimum, r.amin, r.min_dim)
 
 
-def dims_and_correction(
-    input: Tensor, dim: Any, unbiased: Any, correction: Any
-) -> tuple[tuple | None, float]:
+def dims_and_correction(input: Tensor, dim: Any, unbiased: Any, correction: Any) -> tuple[tuple | None, float]:
     if isinstance(dim, bool):  # var(False): the first positional argument is `unbiased`
         dim, unbiased = None, dim
     if correction is None:
@@ -95,8 +86,7 @@ def var(
     correction: float | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """sum (x - mean)^2 / (n - correction) over `dim` (all if None); correction 1 by default
-    (`unbiased=False`: 0).
+    """sum (x - mean)^2 / (n - correction) over `dim` (all if None); correction 1 by default (`unbiased=False`: 0).
 
     >>> rushlight.var(rushlight.tensor([1., 2., 3., 4.]))
     tensor(1.6667)
@@ -108,17 +98,15 @@ def var(
     return made if out is None else into(out, made)
 
 
-def spread(
-    input: Tensor, dim: Any, unbiased: Any, keepdim: bool, correction: Any, name: str = "var"
-) -> Tensor:
+def spread(input: Tensor, dim: Any, unbiased: Any, keepdim: bool, correction: Any, name: str = "var") -> Tensor:
     """`var` of float32, float64 or complex numbers. `name`: of the function that warns,
     if any."""
     dims, correction = dims_and_correction(input, dim, unbiased, correction)
     made = r.var_core(input, dims, correction)
     if name and input._array.size <= correction * made._array.size:
         warn(
-            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
-            "reduction factor (input numel divided by output numel)."
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
+            "(input numel divided by output numel)."
         )
     return called(kept_or_not(made, dims, keepdim), "VarBackward0")
 
@@ -188,16 +176,12 @@ def std_mean(
 
 
 def beyond_single(squares: Any) -> bool:
-    """Whether squares in single precision have lost numbers whose root would have been in its
-    range."""
+    """Whether squares in single precision have lost numbers whose root would have been in its range."""
     if squares.__class__ is not np.ndarray or mode().watch is not None or not squares.size:
         return False
     if squares.size <= LISTED_ELEMENTS:
         return not all([MIN_EXACT_SQUARE < square < inf for square in squares.ravel().tolist()])
-    return (
-        not np.minimum.reduce(squares, None) > MIN_EXACT_SQUARE
-        or not np.maximum.reduce(squares, None) < np.inf
-    )
+    return not np.minimum.reduce(squares, None) > MIN_EXACT_SQUARE or not np.maximum.reduce(squares, None) < np.inf
 
 
 # squares above this number are normal numbers, with all digits
@@ -209,21 +193,14 @@ def in_single(
     function: Any, input: Tensor, dim: Any, unbiased: Any, keepdim: bool, correction: Any, out: Any
 ) -> Tensor:
     """var or std of a tensor of 16-bit floats, whose squares may be too large for them."""
-    made = to(
-        function(to(input, dtypes.float32), dim, unbiased, keepdim, correction=correction),
-        input.dtype,
-    )
+    made = to(function(to(input, dtypes.float32), dim, unbiased, keepdim, correction=correction), input.dtype)
     return made if out is None else into(out, made)
 
 
 def floats_only(input: Tensor, name: str) -> None:
     if not (input.dtype.is_floating_point or input.dtype.is_complex):
         raise RuntimeError(
-            explain(
-                f"{name}: only support floating point and complex dtypes",
-                "convert: x.float()",
-                dtype=input.dtype,
-            )
+            explain(f"{name}: only support floating point and complex dtypes", "convert: x.float()", dtype=input.dtype)
         )
 
 
@@ -239,8 +216,7 @@ def kept_or_not(x: Tensor, dims: tuple | None, keepdim: bool) -> Tensor:
 
 @composite()
 def softmax(input: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """exp(x_i) / sum over j of exp(x_j), along `dim`; shifted by the largest, so that nothing
-    overflows.
+    """exp(x_i) / sum over j of exp(x_j), along `dim`; shifted by the largest, so that nothing overflows.
 
     >>> rushlight.softmax(rushlight.tensor([1., 2., 3.]), 0)
     tensor([0.0900, 0.2447, 0.6652])
@@ -251,8 +227,7 @@ def softmax(input: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = 
 
 @composite()
 def log_softmax(input: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """x_i - log sum over j of exp(x_j), along `dim`; shifted by the largest, so that nothing
-    overflows.
+    """x_i - log sum over j of exp(x_j), along `dim`; shifted by the largest, so that nothing overflows.
 
     >>> rushlight.log_softmax(rushlight.tensor([[1000., 0.]]), 1)
     tensor([[    0., -1000.]])
@@ -263,15 +238,9 @@ def log_softmax(input: Tensor, dim: int, dtype: Any = None, *, out: Tensor | Non
 
 @composite()
 def norm(
-    input: Tensor,
-    p: Any = "fro",
-    dim: Any = None,
-    keepdim: bool = False,
-    out: Tensor | None = None,
-    dtype: Any = None,
+    input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Tensor | None = None, dtype: Any = None
 ) -> Tensor:
-    """(sum |x|^p)^(1/p) over `dim` (all if None); 'fro' is p = 2, inf the largest |x|, 0 the number
-    of nonzeros.
+    """(sum |x|^p)^(1/p) over `dim` (all if None); 'fro' is p = 2, inf the largest |x|, 0 the number of nonzeros.
 
     >>> rushlight.norm(rushlight.tensor([3., 4.]))
     tensor(5.)
@@ -280,9 +249,7 @@ def norm(
     floats_only(x, "linalg.vector_norm: Expected a floating point or complex tensor as input")
     if p == "nuc":  # the sum of singular values, which are in the part loaded later
         complete()
-        made = TENSORS["linalg_matrix_norm"](
-            x, p, tuple(range(x._array.ndim)) if dim is None else dim, keepdim
-        )
+        made = TENSORS["linalg_matrix_norm"](x, p, tuple(range(x._array.ndim)) if dim is None else dim, keepdim)
     else:
         dims = None if dim is None else reduced_dims(dim, x._array.ndim)
         order = 2.0 if p in ("fro", None) else float(p)
@@ -299,8 +266,8 @@ def check_identity(x: Tensor, p: float, axes: Any) -> None:
     if axes is None or any(x._array.shape[d] == 0 for d in axes):
         raise RuntimeError(
             explain(
-                f"linalg.vector_norm cannot compute the {name} norm on an empty tensor because the "
-                "operation does not have an identity",
+                f"linalg.vector_norm cannot compute the {name} norm on an empty tensor because the operation does not "
+                "have an identity",
                 shape=tuple(x.shape),
             )
         )
@@ -309,23 +276,11 @@ def check_identity(x: Tensor, p: float, axes: Any) -> None:
 def running(name: str, input: Tensor, dim: int, dtype: Any, out: Tensor | None) -> Tensor:
     """cumsum or cumprod in `dtype`, which is also the dtype of `out`."""
     op = getattr(r, name)
-    wanted = (
-        out.dtype
-        if dtype is None and out is not None
-        else None
-        if dtype is None
-        else dtypes.as_dtype(dtype)
-    )
+    wanted = out.dtype if dtype is None and out is not None else None if dtype is None else dtypes.as_dtype(dtype)
     if wanted is dtypes.bool_:
-        raise NotImplementedError(
-            explain(f"\"{name}_out_cpu\" not implemented for 'Bool'", "use an integer dtype")
-        )
+        raise NotImplementedError(explain(f"\"{name}_out_cpu\" not implemented for 'Bool'", "use an integer dtype"))
     if out is not None and out.dtype is not wanted:
-        raise RuntimeError(
-            explain(
-                f"Expected out tensor to have dtype {wanted}, but got {out.dtype} instead", op=name
-            )
-        )
+        raise RuntimeError(explain(f"Expected out tensor to have dtype {wanted}, but got {out.dtype} instead", op=name))
     made = op(input, dim) if wanted is None else to(op(to(input, wanted), dim), wanted)
     return made if out is None else into(out, made)
 
@@ -338,19 +293,14 @@ def running_in_place(function: Callable) -> Callable:
         if dtype is not None and dtypes.as_dtype(dtype) is not input.dtype:
             raise RuntimeError(
                 explain(
-                    f"Bad in-place call: input tensor dtype {input.dtype} and output tensor dtype "
-                    f"{dtype} should match",
+                    f"Bad in-place call: input tensor dtype {input.dtype} and output tensor dtype {dtype} should match",
                     "omit dtype",
                     op=write.__name__,
                 )
             )
         return write(input, dim, dtype=input.dtype)
 
-    written.__name__, written.__qualname__, written.__doc__ = (
-        write.__name__,
-        write.__qualname__,
-        write.__doc__,
-    )
+    written.__name__, written.__qualname__, written.__doc__ = write.__name__, write.__qualname__, write.__doc__
     return written
 
 
@@ -380,15 +330,9 @@ for function in (cumsum, cumprod):
 
 @composite("argsort")
 def argsort(
-    input: Tensor,
-    dim: int = -1,
-    descending: bool = False,
-    stable: bool = False,
-    *,
-    out: Tensor | None = None,
+    input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """indices with input[indices] in order along `dim`; `stable`: equal elements stay in their
-    order.
+    """indices with input[indices] in order along `dim`; `stable`: equal elements stay in their order.
 
     >>> rushlight.argsort(rushlight.tensor([3., 1., 2.])), rushlight.argsort(rushlight.tensor([3.,
     ...     1., 2.]), descending=True)
@@ -421,8 +365,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
         if not isinstance(t, Tensor):
             raise TypeError(
                 explain(
-                    f"equal(): argument '{('input', 'other')[i]}' (position {i + 1}) must be "
-                    "Tensor, not "
+                    f"equal(): argument '{('input', 'other')[i]}' (position {i + 1}) must be Tensor, not "
                     f"{type(t).__name__}",
                     "make it a tensor: torch.tensor(...)",
                 )
@@ -432,9 +375,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
 
 
 @composite()
-def isclose(
-    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
-) -> Tensor:
+def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """|input - other| <= atol + rtol |other|, elementwise. RuntimeError for different dtypes.
 
     >>> rushlight.isclose(rushlight.tensor([1., 1.]), rushlight.tensor([1 + 1e-7, 1.1]))
@@ -444,8 +385,7 @@ def isclose(
         if not isinstance(t, Tensor):
             raise TypeError(
                 explain(
-                    f"isclose(): argument '{('input', 'other')[i]}' (position {i + 1}) must be "
-                    "Tensor, not "
+                    f"isclose(): argument '{('input', 'other')[i]}' (position {i + 1}) must be Tensor, not "
                     f"{type(t).__name__}",
                     "make it a tensor: torch.tensor(...)",
                 )
@@ -460,9 +400,7 @@ def isclose(
         )
     for name, bound in (("rtol", rtol), ("atol", atol)):
         if bound < 0:
-            raise RuntimeError(
-                explain(f"{name} must be greater than or equal to zero, but got {bound}")
-            )
+            raise RuntimeError(explain(f"{name} must be greater than or equal to zero, but got {bound}"))
     if input.dtype.category < dtypes.FLOATING:  # bool has no difference; integers may wrap around
         input, other = (to(t, dtypes.float64) for t in (input, other))
     near = e.le(e.abs(e.sub(input, other)), e.add(e.mul(e.abs(other), rtol), atol))
@@ -471,9 +409,7 @@ def isclose(
 
 
 @composite()
-def allclose(
-    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
-) -> bool:
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """all of |input - other| <= atol + rtol |other|, a bool; `equal_nan`: nan is close to nan.
 
     >>> x = rushlight.tensor([0.1, 0.2])
@@ -485,8 +421,7 @@ def allclose(
 
 @method
 def sum_to_size(self: Tensor, *size: Any) -> Tensor:
-    """Sum the tensor to a smaller shape that broadcasts to the tensor's. RuntimeError for another
-    shape.
+    """Sum the tensor to a smaller shape that broadcasts to the tensor's. RuntimeError for another shape.
 
     >>> rushlight.ones(2, 3).sum_to_size(1, 3)
     tensor([[2., 2., 2.]])

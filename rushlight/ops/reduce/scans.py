@@ -1,5 +1,5 @@
-"""Scans that are seldom needed: smallest so far, and sums of exponentials; cumsum, cumprod and
-cummax are in reduce.py."""
+"""Scans that are seldom needed: smallest so far, and sums of exponentials; cumsum, cumprod and cummax are in
+reduce.py."""
 
 from __future__ import annotations
 
@@ -14,22 +14,14 @@ if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.
 
 adopt(kernels)
 
-cummin = general(
-    lambda x, /, dim: cummin(x, dim),
-    outputs="values indices",
+# fmt: off
+cummin = general(lambda x, /, dim: cummin(x, dim),
     x=lambda gs, indices, dim, x_shape: scatter_add(zeros(x_shape, gs[0]), indices, gs[0], dim),
-    batched="shift",
-    sizes="all",
-    takes="buif0",
-)
-logcumsumexp = general(
-    lambda x, /, dim: log(cumsum(exp(x), dim)),
+    outputs="values indices", batched="shift", sizes="all", takes="buif0")
+logcumsumexp = general(lambda x, /, dim: log(cumsum(exp(x), dim)),
     x=lambda g, x, out, dim: exp(x - firm(out)) * decayed(g, out, dim),
-    batched="shift",
-    sizes="all",
-    wide_rules=True,
-    takes="fc",
-)
+    batched="shift", sizes="all", wide_rules=True, takes="fc")
+# fmt: on
 
 
 @shared
@@ -40,11 +32,9 @@ def firm(x):
 
 @shared
 def decayed(g, out, dim):
-    """h_k = sum over i >= k of g_i exp(out_k - out_i), which is g_k + a_k h_(k+1): by doubling, in
-    log n steps.
+    """h_k = sum over i >= k of g_i exp(out_k - out_i), which is g_k + a_k h_(k+1): by doubling, in log n steps.
 
-    No exponent is above 0 for real numbers, so nothing overflows, and the result is linear in g.
-    """
+    No exponent is above 0 for real numbers, so nothing overflows, and the result is linear in g."""
     n, step = (out.shape or (1,))[dim], 1
     if n < 2:
         return g

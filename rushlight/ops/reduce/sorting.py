@@ -21,87 +21,37 @@ if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.
 
 adopt(kernels)
 
-kthvalue = general(
-    lambda x, /, k, dim=-1, keepdim=False: kthvalue(x, k, dim, keepdim),
-    outputs="values indices",
-    separate=True,
+# fmt: off
+kthvalue = general(lambda x, /, k, dim=-1, keepdim=False: kthvalue(x, k, dim, keepdim),
     x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
     doc="The k-th smallest element along `dim`, k from 1 on, and where it stands.",
-    batched="shift",
-    takes="uif0",
-)
-mode = general(
-    lambda x, /, dim=-1, keepdim=False: mode(x, dim, keepdim),
-    outputs="values indices",
+    outputs="values indices", separate=True, batched="shift", takes="uif0")
+mode = general(lambda x, /, dim=-1, keepdim=False: mode(x, dim, keepdim),
     x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
-    doc=(
-        "The most frequent element along `dim`, the smallest of several, and the last place it has."
-    ),
-    batched="shift",
-    takes="buif0",
-)
-median_dim = inner(
-    lambda x, /, dim, keepdim=False: median_dim(x, dim, keepdim),
-    outputs="values indices",
+    doc="The most frequent element along `dim`, the smallest of several, and the last place it has.",
+    outputs="values indices", batched="shift", takes="buif0")
+median_dim = inner(lambda x, /, dim, keepdim=False: median_dim(x, dim, keepdim),
     x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
-    node="MedianBackward1",
-    called="median",
-    batched="shift",
-    takes="uif",
-)
-nanmedian_dim = inner(
-    lambda x, /, dim, keepdim=False: nanmedian_dim(x, dim, keepdim),
-    outputs="values indices",
+    outputs="values indices", node="MedianBackward1", called="median", batched="shift", takes="uif")
+nanmedian_dim = inner(lambda x, /, dim, keepdim=False: nanmedian_dim(x, dim, keepdim),
     x=lambda gs, x_shape, indices, dim, keepdim: put_along(gs[0], indices, x_shape, dim, keepdim),
-    node="NanmedianBackward1",
-    called="nanmedian",
-    batched="shift",
-    takes="uif",
-)
-median_all = inner(
-    lambda x, /: median_all(x),
-    x=lambda g, x, out: g * evenly(standing(x, out), None, g),
-    node="MedianBackward0",
-    called="median",
-    wide_rules=True,
-    takes="uif",
-)
-nanmedian_all = inner(
-    lambda x, /: nanmedian_all(x),
-    x=lambda g, x, out: g * evenly(standing(x, out), None, g),
-    node="NanmedianBackward0",
-    called="nanmedian",
-    wide_rules=True,
-    takes="uif",
-)
-places = inner(
-    lambda x, values, sorter, /, right, small: searchsorted(x, values, sorter, right, small),
-    kernel=kernels.searchsorted,
-    called="searchsorted",
-)
-among = inner(
-    lambda x, y, /, invert: isin(x, y, invert), kernel=kernels.isin, promote="x y", called="isin"
-)
-distinct = inner(
-    lambda x, /, dim=None: unique(x, dim),
-    kernel=kernels.unique,
-    called="unique",
-    node="Unique2Backward0",
+    outputs="values indices", node="NanmedianBackward1", called="nanmedian", batched="shift", takes="uif")
+median_all = inner(lambda x, /: median_all(x), x=lambda g, x, out: g * evenly(standing(x, out), None, g),
+    node="MedianBackward0", called="median", wide_rules=True, takes="uif")
+nanmedian_all = inner(lambda x, /: nanmedian_all(x), x=lambda g, x, out: g * evenly(standing(x, out), None, g),
+    node="NanmedianBackward0", called="nanmedian", wide_rules=True, takes="uif")
+places = inner(lambda x, values, sorter, /, right, small: searchsorted(x, values, sorter, right, small),
+    kernel=kernels.searchsorted, called="searchsorted")
+among = inner(lambda x, y, /, invert: isin(x, y, invert), kernel=kernels.isin, promote="x y", called="isin")
+distinct = inner(lambda x, /, dim=None: unique(x, dim),
     x=lambda gs, dim: not_implemented("_unique2" if dim is None else "unique_dim"),
-    outputs="output inverse_indices counts",
-    batched="dynamic",
-    takes="buif",
-)
-changes = inner(
-    lambda x, /, dim=None, more=True: unique_consecutive(x, dim, more),
-    kernel=kernels.unique_consecutive,
+    kernel=kernels.unique, called="unique", node="Unique2Backward0", outputs="output inverse_indices counts",
+    batched="dynamic", takes="buif")
+changes = inner(lambda x, /, dim=None, more=True: unique_consecutive(x, dim, more),
     x=lambda gs: not_implemented("unique_consecutive"),
-    outputs="output inverse_indices counts",
-    called="unique_consecutive",
-    node="UniqueConsecutiveBackward0",
-    batched="dynamic",
-    takes="buif",
-)
+    kernel=kernels.unique_consecutive, outputs="output inverse_indices counts", called="unique_consecutive",
+    node="UniqueConsecutiveBackward0", batched="dynamic", takes="buif")
+# fmt: on
 
 
 build(globals())
@@ -114,8 +64,7 @@ build(globals())
 def median(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """The median, the lower one of two: of all elements, or (values, indices) along `dim`.
 
-    nan if there is one. IndexError for a dimension of no elements, NotImplementedError for bool and
-    complex tensors.
+    nan if there is one. IndexError for a dimension of no elements, NotImplementedError for bool and complex tensors.
 
     >>> rushlight.median(rushlight.tensor([4., 1., 3., 2.]))
     tensor(2.)
@@ -125,8 +74,7 @@ def median(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = 
 
 @composite()
 def nanmedian(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
-    """The median of the elements that are not nan: of all, or (values, indices) along `dim`; nan if
-    all are.
+    """The median of the elements that are not nan: of all, or (values, indices) along `dim`; nan if all are.
 
     >>> rushlight.nanmedian(rushlight.tensor([3., float("nan"), 1.]))
     tensor(1.)
@@ -164,12 +112,12 @@ def searchsorted(
     sorter: Tensor | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """i with sorted[i - 1] < input <= sorted[i]: the position at which to insert each value in the
-    sorted last dimension.
+    """i with sorted[i - 1] < input <= sorted[i]: the position at which to insert each value in the sorted last
+    dimension.
 
-    `right`, or side='right': sorted[i - 1] <= input < sorted[i]. The sequence has one dimension, or
-    the leading ones of the values. `sorter`: the indices that put the sequence in order. int64, or
-    int32 with `out_int32`. RuntimeError for shapes and options that do not fit.
+    `right`, or side='right': sorted[i - 1] <= input < sorted[i]. The sequence has one dimension, or the leading ones of
+    the values. `sorter`: the indices that put the sequence in order. int64, or int32 with `out_int32`. RuntimeError for
+    shapes and options that do not fit.
 
     >>> rushlight.searchsorted(rushlight.tensor([1, 3, 5]), rushlight.tensor([3, 4]))
     tensor([1, 2])
@@ -195,11 +143,9 @@ def places_of(
     if out is not None and out.dtype is not (dtypes.int32 if out_int32 else dtypes.int64):
         raise RuntimeError(
             explain(
-                "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) "
-                "or Long(int64) depending on "
-                "whether out_int32 flag is True, but we got output tensor's dtype "
-                f"{out.dtype.scalar_type} and out_int32 flag "
-                f"is {out_int32}"
+                "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) "
+                "depending on whether out_int32 flag is True, but we got output tensor's dtype "
+                f"{out.dtype.scalar_type} and out_int32 flag is {out_int32}"
             )
         )
     made = places(sorted_sequence, values, sorter, right or side == "right", out_int32)
@@ -213,9 +159,7 @@ def as_values(input: Any) -> Tensor:
     return from_array(np.asarray(checked_number(input, "searchsorted")))
 
 
-def check_search(
-    x: Tensor, values: Tensor, right: bool, side: str | None, sorter: Tensor | None
-) -> None:
+def check_search(x: Tensor, values: Tensor, right: bool, side: str | None, sorter: Tensor | None) -> None:
     """RuntimeError for arguments that `searchsorted` does not accept, with torch's messages."""
     a, b = x._array.shape, values._array.shape
     wrong = None
@@ -229,16 +173,13 @@ def check_search(
         wrong = "boundaries tensor should have positive dimension, but got 0 dimension"
     elif len(a) > 1 and not b:
         wrong = (
-            "input value can be a scalar only when boundaries tensor dimension is 1, but we got "
-            "boundaries tensor "
-            f"dim({len(a)}) and input value's dim(0) numel(1)"
+            "input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries "
+            f"tensor dim({len(a)}) and input value's dim(0) numel(1)"
         )
     elif len(a) > 1 and a[:-1] != b[:-1]:
         wrong = (
-            "boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
-            "tensor and input "
-            f"value tensor must match, but we got boundaries tensor {list(a)} and input value "
-            f"tensor {list(b)}"
+            "boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input "
+            f"value tensor must match, but we got boundaries tensor {list(a)} and input value tensor {list(b)}"
         )
     if wrong:
         raise RuntimeError(explain(f"torch.searchsorted(): {wrong}", sequence=a, values=b))
@@ -250,8 +191,8 @@ def unfit_sorter(sorter: Tensor, shape: tuple[int, ...]) -> str:
         return f"sorter must be a tensor of long dtype but got dtype {sorter.dtype.scalar_type}"
     if sorter._array.shape != shape:
         return (
-            "boundary and sorter must have the same size, but got boundary tensor "
-            f"{list(shape)} and got sorter tensor {list(sorter._array.shape)}"
+            f"boundary and sorter must have the same size, but got boundary tensor {list(shape)} and got sorter "
+            f"tensor {list(sorter._array.shape)}"
         )
     if not sorter._array.size:
         return ""
@@ -262,37 +203,23 @@ def unfit_sorter(sorter: Tensor, shape: tuple[int, ...]) -> str:
 
 @composite(tensor=False)
 def bucketize(
-    input: Any,
-    boundaries: Tensor,
-    *,
-    out_int32: bool = False,
-    right: bool = False,
-    out: Tensor | None = None,
+    input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Tensor | None = None
 ) -> Tensor:
-    """i with boundaries[i - 1] < input <= boundaries[i]: the bucket of each value; right=True: <=
-    and <.
+    """i with boundaries[i - 1] < input <= boundaries[i]: the bucket of each value; right=True: <= and <.
 
     >>> rushlight.bucketize(rushlight.tensor([0.5, 2.5]), rushlight.tensor([1., 2., 3.]))
     tensor([0, 2])
     """
     if boundaries._array.ndim != 1:
-        raise RuntimeError(
-            explain(f"boundaries tensor must be 1 dimension, but got dim({boundaries._array.ndim})")
-        )
+        raise RuntimeError(explain(f"boundaries tensor must be 1 dimension, but got dim({boundaries._array.ndim})"))
     return places_of(boundaries, as_values(input), out_int32, right, None, None, out)
 
 
 @composite(tensor=False)
 def isin(
-    elements: Any,
-    test_elements: Any,
-    *,
-    assume_unique: bool = False,
-    invert: bool = False,
-    out: Tensor | None = None,
+    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Tensor | None = None
 ) -> Tensor:
-    """Whether each element is among `test_elements`; with `invert` whether it is not. One of the
-    two may be a number.
+    """Whether each element is among `test_elements`; with `invert` whether it is not. One of the two may be a number.
 
     >>> rushlight.isin(rushlight.tensor([1, 2, 3]), rushlight.tensor([3, 1]))
     tensor([ True, False,  True])
@@ -300,17 +227,14 @@ def isin(
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         raise TypeError(
             explain(
-                "isin() received an invalid combination of arguments - got "
-                f"({type(elements).__name__}, "
-                f"{type(test_elements).__name__}), but expected one of: (Tensor, Tensor), (Number, "
-                "Tensor), (Tensor, Number)"
+                f"isin() received an invalid combination of arguments - got ({type(elements).__name__}, "
+                f"{type(test_elements).__name__}), but expected one of: (Tensor, Tensor), (Number, Tensor), (Tensor, "
+                "Number)"
             )
         )
     for t in (elements, test_elements):
         if isinstance(t, Tensor) and (t.is_complex() or t.dtype is dtypes.bool_):
-            raise RuntimeError(
-                explain(f"Unsupported input type encountered for isin(): {t.dtype.scalar_type}")
-            )
+            raise RuntimeError(explain(f"Unsupported input type encountered for isin(): {t.dtype.scalar_type}"))
     made = among(elements, test_elements, invert)
     return made if out is None else into(out, made)
 
@@ -328,8 +252,8 @@ def unique(
 ) -> Any:
     """The distinct elements in order, or along `dim` the distinct slices.
 
-    `return_inverse`: also the index of each element's value; `return_counts`: also the count of
-    each value. RuntimeError for complex tensors, and for slices of no elements.
+    `return_inverse`: also the index of each element's value; `return_counts`: also the count of each value.
+    RuntimeError for complex tensors, and for slices of no elements.
 
     >>> rushlight.unique(rushlight.tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
@@ -341,8 +265,7 @@ def unique(
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """The elements that differ from the one before, or along `dim` the slices; arguments as in
-    `unique`.
+    """The elements that differ from the one before, or along `dim` the slices; arguments as in `unique`.
 
     >>> rushlight.unique_consecutive(rushlight.tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
@@ -354,14 +277,10 @@ def asked_for(find: Any, input: Tensor, inverse: bool, counts: bool, dim: int | 
     if input.is_meta:
         raise input._array.touched("unique")  # type: ignore[attr-defined]
     if input.is_complex():
-        raise NotImplementedError(
-            explain(f"\"unique\" not implemented for '{input.dtype.scalar_type}'")
-        )
+        raise NotImplementedError(explain(f"\"unique\" not implemented for '{input.dtype.scalar_type}'"))
     if dim is not None and not input._array.ndim:
         raise IndexError(explain(f"Dimension specified as {dim} but tensor has no dimensions"))
     dim = None if dim is None else wrap(dim, input._array.ndim)
-    found, where, times = (
-        find(input, dim) if find is distinct else find(input, dim, inverse or counts)
-    )
+    found, where, times = find(input, dim) if find is distinct else find(input, dim, inverse or counts)
     picked = (found, *((where,) if inverse else ()), *((times,) if counts else ()))
     return picked if len(picked) > 1 else found

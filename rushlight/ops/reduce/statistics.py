@@ -29,24 +29,14 @@ if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.
 
 adopt(kernels)
 
-counted = inner(
-    lambda x, weights, /, minlength: bincount(x, weights, minlength),
-    kernel=kernels.bincount,
+# fmt: off
+counted = inner(lambda x, weights, /, minlength: bincount(x, weights, minlength),
     weights=lambda g: not_implemented("bincount"),
-    called="bincount",
-    batched="dynamic",
-    node="NotImplemented",
-)
-from_these = inner(
-    lambda tensors, /: from_these(tensors),
-    kernel=lambda tensors: tensors[0],
-    called="histogram",
-    tensors=lambda g: not_implemented("histogram"),
-    node="NotImplemented",
-)
-hashed = inner(
-    lambda x, /, axes, keepdim: hashed(x, axes, keepdim), called="hash_tensor", batched="shift"
-)
+    kernel=kernels.bincount, called="bincount", batched="dynamic", node="NotImplemented")
+from_these = inner(lambda tensors, /: from_these(tensors), tensors=lambda g: not_implemented("histogram"),
+    kernel=lambda tensors: tensors[0], called="histogram", node="NotImplemented")
+hashed = inner(lambda x, /, axes, keepdim: hashed(x, axes, keepdim), called="hash_tensor", batched="shift")
+# fmt: on
 
 build(globals())
 
@@ -56,9 +46,7 @@ HistogramDD = return_type("histogramdd", ["hist", "bin_edges"])
 
 
 @composite()
-def aminmax(
-    input: Tensor, *, dim: int | None = None, keepdim: bool = False, out: Any = None
-) -> Any:
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
     """(min, max) of all elements or along `dim`; elements that tie share the gradient.
 
     RuntimeError (with `dim` IndexError) if there are no elements.
@@ -71,28 +59,19 @@ def aminmax(
     if dim is None and not input._array.size:
         raise RuntimeError(
             explain(
-                "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
-                "identity.",
+                "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.",
                 shape=tuple(input.shape),
             )
         )
-    if (
-        dim is not None
-        and input._array.ndim
-        and not input._array.shape[wrap(dim, input._array.ndim)]
-    ):
+    if dim is not None and input._array.ndim and not input._array.shape[wrap(dim, input._array.ndim)]:
         raise IndexError(
-            explain(
-                f"aminmax: Expected reduction dim {dim} to have non-zero size.",
-                shape=tuple(input.shape),
-            )
+            explain(f"aminmax: Expected reduction dim {dim} to have non-zero size.", shape=tuple(input.shape))
         )
     for t in out or ():
         if t.dtype is not input.dtype:
             raise RuntimeError(
                 explain(
-                    f"Expected out tensor to have dtype {NAMES.get(input.dtype, input.dtype)}, "
-                    "but got "
+                    f"Expected out tensor to have dtype {NAMES.get(input.dtype, input.dtype)}, but got "
                     f"{NAMES.get(t.dtype, t.dtype)} instead"
                 )
             )
@@ -115,12 +94,7 @@ NAMES = {
 
 @composite()
 def nanmean(
-    input: Tensor,
-    dim: Any = None,
-    keepdim: bool = False,
-    *,
-    dtype: Any = None,
-    out: Tensor | None = None,
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
 ) -> Tensor:
     """The mean of the elements that are not nan, over `dim` (all if None); nan if all are nan.
 
@@ -130,22 +104,14 @@ def nanmean(
     if input.dtype.category < dtypes.FLOATING:
         raise RuntimeError(
             explain(
-                "nanmean(): expected input to have floating point or complex dtype but got "
-                f"{input.dtype.scalar_type}",
+                f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.scalar_type}",
                 "convert: x.float()",
             )
         )
     half = input.dtype.itemsize == 2  # float16 cannot count to 70,000, nor hold such sums
     known = r.sum(to(e.eq(input, input), dtypes.float32 if half else input.dtype), dim, keepdim)
-    made = e.div(
-        r.nansum(input, dim, keepdim, dtype=dtypes.float32 if half and dtype is None else dtype),
-        known,
-    )
-    made = (
-        to(made, input.dtype if dtype is None else dtypes.as_dtype(dtype))
-        if half or dtype is not None
-        else made
-    )
+    made = e.div(r.nansum(input, dim, keepdim, dtype=dtypes.float32 if half and dtype is None else dtype), known)
+    made = to(made, input.dtype if dtype is None else dtypes.as_dtype(dtype)) if half or dtype is not None else made
     return made if out is None else into(out, made)
 
 
@@ -153,8 +119,7 @@ def nanmean(
 def hash_tensor(
     input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: int = 0, out: Tensor | None = None
 ) -> Tensor:
-    """The exclusive or of the elements' bits, each widened to 64: equal tensors have equal hashes.
-    uint64.
+    """The exclusive or of the elements' bits, each widened to 64: equal tensors have equal hashes. uint64.
 
     >>> rushlight.hash_tensor(rushlight.tensor([1, 2]))
     tensor(3, dtype=torch.uint64)
@@ -162,23 +127,18 @@ def hash_tensor(
     if mode != 0:
         raise RuntimeError(explain(f"Unknown hash_tensor mode: {mode}", "the only dimension is 0"))
     if input.is_complex():
-        raise NotImplementedError(
-            explain(f"\"hash_tensor\" not implemented for '{input.dtype.scalar_type}'")
-        )
+        raise NotImplementedError(explain(f"\"hash_tensor\" not implemented for '{input.dtype.scalar_type}'"))
     if not input._array.size and not isinstance(dim, int) and not tuple(dim):
         raise RuntimeError(
             explain(
-                "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. "
-                "Specify "
-                "the reduction dim with the 'dim' argument."
+                "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
+                "dim with the 'dim' argument."
             )
         )
     dims = reduced_dims(dim, input._array.ndim)
     for d in dims or ():
         if input._array.shape[d : d + 1] == (0,):
-            raise IndexError(
-                explain(f"hash_tensor: Expected reduction dim {d} to have non-zero size.")
-            )
+            raise IndexError(explain(f"hash_tensor: Expected reduction dim {d} to have non-zero size."))
     made = hashed(input, dims, keepdim)
     return made if out is None else into(out, made)
 
@@ -196,13 +156,12 @@ def quantile(
     interpolation: str = "linear",
     out: Tensor | None = None,
 ) -> Tensor:
-    """The q-quantile of all elements or along `dim`: the fraction q of the elements lies below it.
-    `interpolation` chooses the value between two elements.
+    """The q-quantile of all elements or along `dim`: the fraction q of the elements lies below it. `interpolation`
+    chooses the value between two elements.
 
-    `q`: a number in [0, 1], or several in a tensor of one dimension, which the result then begins
-    with. `interpolation`: 'linear', 'lower', 'higher', 'midpoint' or 'nearest'. nan if there is
-    one. RuntimeError for an empty tensor, another dtype than float32 and float64, and q out of
-    range.
+    `q`: a number in [0, 1], or several in a tensor of one dimension, which the result then begins with.
+    `interpolation`: 'linear', 'lower', 'higher', 'midpoint' or 'nearest'. nan if there is one. RuntimeError for an
+    empty tensor, another dtype than float32 and float64, and q out of range.
 
     >>> rushlight.quantile(rushlight.tensor([0., 1., 2., 3.]), 0.5)
     tensor(1.5000)
@@ -230,9 +189,7 @@ def nanquantile(
     return made if out is None else into(out, made)
 
 
-def quantiles(
-    name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str
-) -> Tensor:
+def quantiles(name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
     check_quantile(name, input, q, interpolation)
     size = tuple(input._array.shape)
     parts = q if isinstance(q, Tensor) else created(from_array(np.asarray(q, input._array.dtype)))
@@ -241,10 +198,7 @@ def quantiles(
         x, kept, rest = reshape(input, (-1,)), (1,) * len(size), ()
     else:
         others = tuple(d for d in range(len(size)) if d != dim)
-        x, kept = (
-            permute(input, (*others, dim)),
-            tuple(1 if d == dim else n for d, n in enumerate(size)),
-        )
+        x, kept = permute(input, (*others, dim)), tuple(1 if d == dim else n for d, n in enumerate(size))
         rest = tuple(size[d] for d in others)
     ordered = r.sort(x, -1)[0]
     found = between(ordered, ranks_of(name, ordered, parts), interpolation)  # (rest, number of q)
@@ -253,9 +207,8 @@ def quantiles(
 
 
 def ranks_of(name: str, ordered: Tensor, parts: Tensor) -> Tensor:
-    """The position of each quantile among the sorted elements: (..., number of q). The last
-    position if there is a nan.
-    """
+    """The position of each quantile among the sorted elements: (..., number of q). The last position if there is a
+    nan."""
     n = ordered._array.shape[-1]
     lost, flat = e.isnan(ordered), reshape(parts, (-1,))
     if name == "quantile":
@@ -293,14 +246,9 @@ def check_quantile(name: str, input: Tensor, q: Any, interpolation: str) -> None
     elif not isinstance(q, Tensor) and not 0 <= q <= 1:
         wrong = f"q must be in the range [0, 1] but got {q}"
     elif interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
-        wrong = (
-            "interpolation must be one of linear, lower, higher, midpoint or nearest, but "
-            f"got {interpolation}"
-        )
+        wrong = f"interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
     if wrong:
-        raise RuntimeError(
-            explain(f"{name}() {wrong}", dtype=input.dtype, shape=tuple(input.shape))
-        )
+        raise RuntimeError(explain(f"{name}() {wrong}", dtype=input.dtype, shape=tuple(input.shape)))
 
 
 # -- counts ----------------------------------------------------------------------------------------
@@ -308,8 +256,7 @@ def check_quantile(name: str, input: Tensor, q: Any, interpolation: str) -> None
 
 @composite(looks=True)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """The count of 0, 1, ... in `input`, or the sum of their weights. The result has at least
-    `minlength` elements.
+    """The count of 0, 1, ... in `input`, or the sum of their weights. The result has at least `minlength` elements.
 
     RuntimeError for anything but one dimension of integers from 0 on, and weights of another shape.
 
@@ -318,34 +265,23 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     """
     x = input._array
     if x.dtype.kind not in "iu":
-        raise NotImplementedError(
-            explain(f"\"bincount_cpu\" not implemented for '{input.dtype.scalar_type}'")
-        )
+        raise NotImplementedError(explain(f"\"bincount_cpu\" not implemented for '{input.dtype.scalar_type}'"))
     if minlength < 0:
         raise RuntimeError(explain("minlength should be >= 0", minlength=minlength))
     if x.ndim != 1 or (x.size and x.min() < 0):
-        raise RuntimeError(
-            explain(
-                "bincount only supports 1-d non-negative integral inputs.", shape=tuple(x.shape)
-            )
-        )
+        raise RuntimeError(explain("bincount only supports 1-d non-negative integral inputs.", shape=tuple(x.shape)))
     if weights is not None and weights._array.shape != x.shape:
         raise RuntimeError(
             explain(
-                "weights should be 1-d and have the same length as input",
-                shape=x.shape,
-                weights=weights._array.shape,
+                "weights should be 1-d and have the same length as input", shape=x.shape, weights=weights._array.shape
             )
         )
     return counted(input, weights, minlength)
 
 
 @composite(looks=True)
-def histc(
-    input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Tensor | None = None
-) -> Tensor:
-    """The count of elements in each of `bins` equal parts of [min, max] (of the elements' own range
-    if min == max).
+def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Tensor | None = None) -> Tensor:
+    """The count of elements in each of `bins` equal parts of [min, max] (of the elements' own range if min == max).
 
     >>> rushlight.histc(rushlight.tensor([1., 2., 2., 4.]), bins=3, min=1, max=4)
     tensor([1., 2., 1.])
@@ -359,16 +295,11 @@ def histc(
     low, high = (min, max) if min != max or not x.size else (x.min(), x.max())
     if not (isfinite(low) and isfinite(high)):
         raise RuntimeError(
-            explain(
-                f"torch.histc: range of [{low:g}, {high:g}] is not finite",
-                "does the input contain nan or inf?",
-            )
+            explain(f"torch.histc: range of [{low:g}, {high:g}] is not finite", "does the input contain nan or inf?")
         )
     if low == high:
         low, high = low - 1, high + 1
-    made = from_array(
-        kernels.counts_in_range(x, bins, low, high).astype(input._array.dtype, copy=False)
-    )
+    made = from_array(kernels.counts_in_range(x, bins, low, high).astype(input._array.dtype, copy=False))
     return made if out is None else into(out, made)
 
 
@@ -382,22 +313,16 @@ def histogram(
     density: bool = False,
     out: Any = None,
 ) -> Any:
-    """(hist, bin_edges): the count or total weight of the elements in [edge_i, edge_(i+1)); the
-    last bin is closed.
+    """(hist, bin_edges): the count or total weight of the elements in [edge_i, edge_(i+1)); the last bin is closed.
 
-    `bins`: how many equal parts of `range` (of all elements), or a tensor of edges. `density`:
-    divided by the total and the width of each bin. Elements outside are left out. RuntimeError for
-    other dtypes and shapes.
+    `bins`: how many equal parts of `range` (of all elements), or a tensor of edges. `density`: divided by the total and
+    the width of each bin. Elements outside are left out. RuntimeError for other dtypes and shapes.
 
     >>> rushlight.histogram(rushlight.tensor([1., 2., 2., 4.]), 3, range=(1., 4.)).hist
     tensor([1., 2., 1.])
     """
     points = reshape(floats("histogramdd", input), (-1, 1))
-    flat = (
-        None
-        if weight is None or weight._array.shape != input._array.shape
-        else reshape(weight, (-1,))
-    )
+    flat = None if weight is None or weight._array.shape != input._array.shape else reshape(weight, (-1,))
     hist, edges = boxes(
         points,
         [clone(bins) if isinstance(bins, Tensor) else integer(bins, "bins")],
@@ -411,18 +336,12 @@ def histogram(
 
 @composite(tensor=False, looks=True)
 def histogramdd(
-    input: Tensor,
-    bins: Any,
-    *,
-    range: Any = None,
-    weight: Tensor | None = None,
-    density: bool = False,
+    input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
 ) -> Any:
-    """(hist, bin_edges) of points with d coordinates, input (..., d): the count or total weight of
-    the points in each box.
+    """(hist, bin_edges) of points with d coordinates, input (..., d): the count or total weight of the points in each
+    box.
 
-    `bins`: for each coordinate how many equal parts, or a tensor of edges. `range`: 2 d numbers. As
-    in `histogram`.
+    `bins`: for each coordinate how many equal parts, or a tensor of edges. `range`: 2 d numbers. As in `histogram`.
 
     >>> rushlight.histogramdd(rushlight.tensor([[0., 1.], [1., 0.]]), [2, 2]).hist
     tensor([[0., 1.],
@@ -430,18 +349,14 @@ def histogramdd(
     """
     if input._array.ndim < 2:
         raise RuntimeError(
-            explain(
-                "torch.histogramdd: input tensor should have at least 2 dimensions, but got "
-                f"{input._array.ndim}"
-            )
+            explain(f"torch.histogramdd: input tensor should have at least 2 dimensions, but got {input._array.ndim}")
         )
     d = input._array.shape[-1]
     each = [bins] * d if isinstance(bins, int) else list(bins)
     if len(each) != d:
         raise RuntimeError(
             explain(
-                "histogramdd: The size of bins must be equal to the innermost dimension of the "
-                "input.",
+                "histogramdd: The size of bins must be equal to the innermost dimension of the input.",
                 bins=len(each),
                 innermost=d,
             )
@@ -455,9 +370,7 @@ def histogramdd(
 def floats(name: str, input: Tensor) -> Tensor:
     if input._array.dtype.kind != "f":
         raise NotImplementedError(
-            explain(
-                f"\"{name}\" not implemented for '{input.dtype.scalar_type}'", "convert: x.float()"
-            )
+            explain(f"\"{name}\" not implemented for '{input.dtype.scalar_type}'", "convert: x.float()")
         )
     return input
 
@@ -465,31 +378,25 @@ def floats(name: str, input: Tensor) -> Tensor:
 def check_bins(bins: Sequence[int]) -> None:
     for i, n in enumerate(bins):
         if n <= 0:
-            raise RuntimeError(
-                explain(f"torch.histogram(): bins must be > 0, but got {n} for dimension {i}")
-            )
+            raise RuntimeError(explain(f"torch.histogram(): bins must be > 0, but got {n} for dimension {i}"))
 
 
-def boxes(
-    points: Tensor, bins: list, range: Any, weight: Tensor | None, density: bool
-) -> tuple[Tensor, tuple]:
+def boxes(points: Tensor, bins: list, range: Any, weight: Tensor | None, density: bool) -> tuple[Tensor, tuple]:
     """The histogram of points (n, d) and its edges."""
     x = points._array
     if weight is not None and weight._array.shape != x.shape[:1]:
         raise RuntimeError(
             explain(
-                "torch.histogramdd: if weight tensor is provided it should have the same shape as "
-                "the "
-                "input tensor excluding its innermost dimension, but got input with shape "
-                f"{list(x.shape)} and weight with shape {list(weight._array.shape)}"
+                "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
+                f"excluding its innermost dimension, but got input with shape {list(x.shape)} and weight with shape "
+                f"{list(weight._array.shape)}"
             )
         )
     if weight is not None and weight.dtype is not points.dtype:
         raise RuntimeError(
             explain(
-                "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor "
-                "should have the same dtype, "
-                f"but got input({NAMES.get(points.dtype, points.dtype)}), and "
+                "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the "
+                f"same dtype, but got input({NAMES.get(points.dtype, points.dtype)}), and "
                 f"weight({NAMES.get(weight.dtype, weight.dtype)})"
             )
         )
@@ -502,9 +409,7 @@ def boxes(
         for i, one in enumerate(edges):
             hist /= np.diff(one).reshape([-1 if d == i else 1 for d in np.arange(len(edges))])
     given = [t for t in (points, weight, *bins) if isinstance(t, Tensor)]
-    return from_these([from_array(hist), *given]), tuple(
-        from_these([from_array(one), *given]) for one in edges
-    )
+    return from_these([from_array(hist), *given]), tuple(from_these([from_array(one), *given]) for one in edges)
 
 
 def edges_of(points: Tensor, bins: list, range: Any) -> list[np.ndarray]:
@@ -518,18 +423,11 @@ def edges_of(points: Tensor, bins: list, range: Any) -> list[np.ndarray]:
     if range is not None and len(range) != 2 * d:
         raise RuntimeError(
             explain(
-                f"torch.histogramdd: for a {d}-dimensional histogram range should have {2 * d} "
-                "elements, "
-                f"but got {len(range)}"
+                f"torch.histogramdd: for a {d}-dimensional histogram range should have {2 * d} elements, but got "
+                f"{len(range)}"
             )
         )
-    given = (
-        range
-        if range is not None
-        else np.stack((x.min(0), x.max(0)), 1).ravel()
-        if len(x)
-        else [0, 1] * d
-    )
+    given = range if range is not None else np.stack((x.min(0), x.max(0)), 1).ravel() if len(x) else [0, 1] * d
     return [
         spread(i, n, float(low), float(high), x.dtype)
         for i, (n, low, high) in enumerate(zip(bins, given[::2], given[1::2]))
@@ -539,16 +437,10 @@ def edges_of(points: Tensor, bins: list, range: Any) -> list[np.ndarray]:
 def spread(i: int, n: int, low: float, high: float, dtype: np.dtype) -> np.ndarray:
     """n + 1 edges at equal distances; half a unit around a range of no width."""
     if not (isfinite(low) and isfinite(high)):
-        raise RuntimeError(
-            explain(f"torch.histogramdd: dimension {i}'s range [{low:g}, {high:g}] is not finite")
-        )
+        raise RuntimeError(explain(f"torch.histogramdd: dimension {i}'s range [{low:g}, {high:g}] is not finite"))
     if low > high:
         raise RuntimeError(
-            explain(
-                f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} "
-                "for "
-                f"dimension {i}"
-            )
+            explain(f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension {i}")
         )
     if low == high:
         low, high = low - 0.5, high + 0.5
@@ -559,26 +451,23 @@ def check_edges(i: int, b: Tensor, points: Tensor) -> None:
     if b.dtype is not points.dtype:
         raise RuntimeError(
             explain(
-                "torch.histogramdd: input tensor and bins tensors should have the same dtype, but "
-                "got input with dtype "
-                f"{NAMES.get(points.dtype, points.dtype)} and bins for dimension {i} with dtype "
+                "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with "
+                f"dtype {NAMES.get(points.dtype, points.dtype)} and bins for dimension {i} with dtype "
                 f"{NAMES.get(b.dtype, b.dtype)}"
             )
         )
     if b._array.ndim != 1:
         raise RuntimeError(
             explain(
-                "torch.histogramdd: bins tensor should have one dimension, but got "
-                f"{b._array.ndim} "
-                f"dimensions in the bins tensor for dimension {i}"
+                f"torch.histogramdd: bins tensor should have one dimension, but got {b._array.ndim} dimensions in the "
+                f"bins tensor for dimension {i}"
             )
         )
     if not b._array.size:
         raise RuntimeError(
             explain(
-                "torch.histogramdd: bins tensor should have at least 1 element, but got 0 "
-                "elements in "
-                f"the bins tensor for dimension {i}"
+                "torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements in the bins "
+                f"tensor for dimension {i}"
             )
         )
     check_bins([b._array.size - 1])
@@ -589,32 +478,23 @@ def check_edges(i: int, b: Tensor, points: Tensor) -> None:
 
 @composite(tensor=False, looks=True)
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
-    """The coordinates of flat indices in a tensor of this shape, an int64 tensor for each
-    dimension.
+    """The coordinates of flat indices in a tensor of this shape, an int64 tensor for each dimension.
 
-    TypeError for indices that are not integers, ValueError for a shape with a negative size or too
-    small.
+    TypeError for indices that are not integers, ValueError for a shape with a negative size or too small.
 
     >>> rushlight.unravel_index(rushlight.tensor([4]), (2, 3))
     (tensor([1]), tensor([1]))
     """
     if not isinstance(indices, Tensor) or indices._array.dtype.kind not in "iu":
         raise TypeError(
-            explain(
-                "expected 'indices' to be integer dtype, but got "
-                f"{getattr(indices, 'dtype', indices)}"
-            )
+            explain(f"expected 'indices' to be integer dtype, but got {getattr(indices, 'dtype', indices)}")
         )
     if not isinstance(shape, (int, tuple, list)):
-        raise TypeError(
-            explain(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
-        )
+        raise TypeError(explain(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}"))
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     for n in shape:
         if not isinstance(n, (int, np.integer)):
-            raise TypeError(
-                explain(f"expected 'shape' sequence to only contain ints, but got {type(n)}")
-            )
+            raise TypeError(explain(f"expected 'shape' sequence to only contain ints, but got {type(n)}"))
     if any(n < 0 for n in shape):
         raise ValueError(explain(f"'shape' cannot have negative values, but got {shape}"))
     noticed(indices)

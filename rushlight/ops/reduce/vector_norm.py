@@ -15,42 +15,24 @@ if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.
 
 adopt(kernels)
 
-vector_norm = inner(
-    lambda x, /, p, axes, keepdim=False: vector_norm(x, p, axes, keepdim),
-    node="LinalgVectorNormBackward0",
+# fmt: off
+vector_norm = inner(lambda x, /, p, axes, keepdim=False: vector_norm(x, p, axes, keepdim),
     x=lambda g, x, out, p, axes: norm_gradient(kept(g, x, axes), x, kept(out, x, axes), p, axes),
-    batched="shift",
-    wide_rules=True,
-)
+    node="LinalgVectorNormBackward0", batched="shift", wide_rules=True)
 # the norm of order 0, which has no gradient
-nonzeros = inner(
-    lambda x, /, axes, keepdim=False: vector_norm(x, 0, axes, keepdim),
-    node="LinalgVectorNormBackward0",
-    x=lambda g: no_gradient(g),
-    batched="shift",
-)
+nonzeros = inner(lambda x, /, axes, keepdim=False: vector_norm(x, 0, axes, keepdim), x=lambda g: no_gradient(g),
+    node="LinalgVectorNormBackward0", batched="shift")
 # distances between the rows of x (..., m, n) and y (..., k, n)
-euclidean = inner(
-    lambda x, y, /: euclidean(x, y),
-    node="CdistBackward0",
-    x=lambda g, x, y, out: drawn(g * per_length(out), x, y),
-    y=lambda g, x, y, out: drawn((g * per_length(out)).mT, y, x),
-    batched="matrix",
-)
+euclidean = inner(lambda x, y, /: euclidean(x, y), x=lambda g, x, y, out: drawn(g * per_length(out), x, y),
+    y=lambda g, x, y, out: drawn((g * per_length(out)).mT, y, x), node="CdistBackward0", batched="matrix")
 # distances of the rows i < j of x (n, m); `pairs` holds i n + j
-apart = inner(
-    lambda x, pairs, /: apart(x, pairs),
-    node="PdistBackward0",
-    x=lambda g, x, pairs, out: drawn(both_ways(g * per_length(out), pairs, x.shape[0]), x, x),
-)
+apart = inner(lambda x, pairs, /: apart(x, pairs),
+    x=lambda g, x, pairs, out: drawn(both_ways(g * per_length(out), pairs, x.shape[0]), x, x), node="PdistBackward0")
 
 # the largest |x_i - y_i| of two rows; all that tie for it get the whole derivative, as in torch
-farthest = inner(
-    lambda x, /: farthest(x),
-    x=lambda g, x, out: apart_most(g, x, out),
-    node="CdistBackward0",
-    batched="matrix",
-)
+farthest = inner(lambda x, /: farthest(x), x=lambda g, x, out: apart_most(g, x, out),
+    node="CdistBackward0", batched="matrix")
+# fmt: on
 
 
 @shared
@@ -120,6 +102,5 @@ build(globals())
 
 
 def norm_of_order(x: Tensor, p: float, axes: Any, keepdim: bool) -> Tensor:
-    """The public norm. The norm of order 0 has no gradient here; `vector_norm` gives the gradient
-    0."""
+    """The public norm. The norm of order 0 has no gradient here; `vector_norm` gives the gradient 0."""
     return vector_norm(x, p, axes, keepdim) if p else nonzeros(x, axes, keepdim)

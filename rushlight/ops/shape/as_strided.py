@@ -34,21 +34,15 @@ from rushlight.ops.shape import views as s
 from rushlight.ops.shape.flip_roll import swapaxes
 
 # `own`: the strides of x, `start`: where the result begins, both in elements from x's first one on.
-lie = inner_view(
-    lambda x, /, size, stride, start, own: lie(x, size, stride, start, own),
+# fmt: off
+lie = inner_view(lambda x, /, size, stride, start, own: lie(x, size, stride, start, own),
     x=lambda g, x_shape, size, stride, start, own: unlie(g, x_shape, size, stride, start, own),
-    node="AsStridedBackward0",
-    called="as_strided",
-    strides=True,
-)
-unlie = inner(
-    lambda x, /, shape, size, stride, start, own: unlie(x, shape, size, stride, start, own),
-    x=lambda g, size, stride, start, own: lie_again(g, size, stride, start, own),
-)
-lie_again = inner(
-    lambda x, /, size, stride, start, own: lie_again(x, size, stride, start, own),
-    x=lambda g, x_shape, size, stride, start, own: unlie(g, x_shape, size, stride, start, own),
-)
+    node="AsStridedBackward0", called="as_strided", strides=True)
+unlie = inner(lambda x, /, shape, size, stride, start, own: unlie(x, shape, size, stride, start, own),
+    x=lambda g, size, stride, start, own: lie_again(g, size, stride, start, own))
+lie_again = inner(lambda x, /, size, stride, start, own: lie_again(x, size, stride, start, own),
+    x=lambda g, x_shape, size, stride, start, own: unlie(g, x_shape, size, stride, start, own))
+# fmt: on
 
 build(globals())
 
@@ -57,9 +51,8 @@ build(globals())
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A view of the tensor's memory with any size, steps and beginning, all in elements.
 
-    An element of memory that occurs several times in the view gets the sum of the gradients; memory
-    outside the input gets none. RuntimeError for a view beyond the tensor's memory; inside vmap,
-    beyond the sample's memory.
+    An element of memory that occurs several times in the view gets the sum of the gradients; memory outside the input
+    gets none. RuntimeError for a view beyond the tensor's memory; inside vmap, beyond the sample's memory.
 
     >>> rushlight.arange(5).as_strided((3, 2), (1, 1))
     tensor([[0, 1],
@@ -82,35 +75,27 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
 def check_steps(size: tuple, stride: tuple) -> None:
     """RuntimeError unless there is one stride for each size, and no stride is negative."""
     if len(size) != len(stride):
-        raise RuntimeError(
-            explain(f"mismatch in length of strides and shape: {len(stride)} and {len(size)}")
-        )
+        raise RuntimeError(explain(f"mismatch in length of strides and shape: {len(stride)} and {len(size)}"))
     if any(step < 0 for step in stride):
         raise RuntimeError(
             explain(
-                "as_strided: Negative strides are not supported at the moment, got strides: "
-                f"{list(stride)}",
+                f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}",
                 "use flip()",
             )
         )
 
 
-def check_sample(
-    input: Tensor, size: tuple, stride: tuple, offset: int, own: tuple, first: int
-) -> None:
+def check_sample(input: Tensor, size: tuple, stride: tuple, offset: int, own: tuple, first: int) -> None:
     """RuntimeError unless the view stays within the memory of one sample of vmap."""
     low, high = reach(size, stride, offset)
     least, most = reach(input._array.shape, own, first)
     if 0 not in size and not least <= low <= high <= most:
         raise RuntimeError(
             explain(
-                f"result = tensor.as_strided({list(size)}, {list(stride)}, {offset}) can access "
-                "memory outside of `tensor`. "
-                f"`result` can access some memory in range [{low}, {high}], but `tensor` can only "
-                "access some memory in range "
-                f"[{least}, {most}]. This is not supported inside of vmap, please try to rewrite "
-                "the `as_strided` call as a "
-                "sequence of PyTorch view operations"
+                f"result = tensor.as_strided({list(size)}, {list(stride)}, {offset}) can access memory outside of "
+                f"`tensor`. `result` can access some memory in range [{low}, {high}], but `tensor` can only access "
+                f"some memory in range [{least}, {most}]. This is not supported inside of vmap, please try to rewrite "
+                "the `as_strided` call as a sequence of PyTorch view operations"
             )
         )
 
@@ -118,20 +103,15 @@ def check_sample(
 def check_room(input: Tensor, size: tuple, stride: tuple, offset: int) -> None:
     """RuntimeError unless the view stays within the tensor's memory."""
     if offset < 0 or any(n < 0 for n in size):
-        raise RuntimeError(
-            explain(f"as_strided: sizes and offset cannot be negative: {list(size)}, {offset}")
-        )
+        raise RuntimeError(explain(f"as_strided: sizes and offset cannot be negative: {list(size)}, {offset}"))
     low, high = byte_bounds(memory_of(input))
     item = input._array.itemsize
     needed = reach(size, stride, offset)[1] * item
     if 0 not in size and needed > high - low:
         raise RuntimeError(
             explain(
-                f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset "
-                f"{offset}, and "
-                f"itemsize {item} requiring a storage size of {needed} are out of bounds for "
-                "storage "
-                f"of size {high - low}",
+                f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize "
+                f"{item} requiring a storage size of {needed} are out of bounds for storage of size {high - low}",
                 "the last element must be inside the tensor's memory",
             )
         )
@@ -148,15 +128,13 @@ def turning(view: Callable) -> Callable:
         return become(input, lambda x: view(x, *args, **kwargs), name)
 
     turn.__name__ = turn.__qualname__ = name
-    given = {"as_strided": "(2,), (3,)", "t": "", "squeeze": "", "unsqueeze": "0"}.get(
-        view.__name__, "0, 1"
-    )
+    given = {"as_strided": "(2,), (3,)", "t": "", "squeeze": "", "unsqueeze": "0"}.get(view.__name__, "0, 1")
     turn.__doc__ = f"""input = {view.__name__}(input, ...): the tensor itself; its memory stays. Returns the tensor.
 
     >>> x = rushlight.ones(2, 2)
     >>> x.{name}({given}) is x
     True
-    """  # noqa: E501
+    """
     return turn
 
 
@@ -175,8 +153,7 @@ for view, names in (
 
 
 def resize_(self: Tensor, *size: Any, memory_format: memory_format | None = None) -> Tensor:
-    """Resize the tensor in place. Its elements in memory are kept as far as they fit; new elements
-    are uninitialised.
+    """Resize the tensor in place. Its elements in memory are kept as far as they fit; new elements are uninitialised.
 
     If the size does not change, the strides do not change either, unless `memory_format` is given.
 
@@ -185,29 +162,18 @@ def resize_(self: Tensor, *size: Any, memory_format: memory_format | None = None
     shape = sizes(size[0] if len(size) == 1 and not hasattr(size[0], "__index__") else size)
     if any(n < 0 for n in shape):
         raise RuntimeError(
-            explain(
-                f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}",
-                op="resize_",
-            )
+            explain(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}", op="resize_")
         )
     if self._node is not None:
-        raise RuntimeError(
-            explain("cannot resize variables that require grad", "use reshape(), or detach() first")
-        )
+        raise RuntimeError(explain("cannot resize variables that require grad", "use reshape(), or detach() first"))
     if memory_format is preserve_format:
-        raise RuntimeError(
-            explain("Unsupported memory format Preserve", "use torch.contiguous_format")
-        )
+        raise RuntimeError(explain("Unsupported memory format Preserve", "use torch.contiguous_format"))
     if prod([max(n, 1) for n in shape]) * self._array.itemsize > sys.maxsize:
         raise overflowed(shape)
-    if shape == self._array.shape and (
-        memory_format is None or lies_so(self._array, memory_format)
-    ):
+    if shape == self._array.shape and (memory_format is None or lies_so(self._array, memory_format)):
         return self
     form = memory_format or contiguous_format
-    become(
-        self, lambda x: lie(enlarged(x, prod(shape)), shape, steps(shape, form), 0, ()), "resize_"
-    )
+    become(self, lambda x: lie(enlarged(x, prod(shape)), shape, steps(shape, form), 0, ()), "resize_")
     return self
 
 
@@ -217,8 +183,8 @@ def steps(shape: tuple, form: memory_format) -> tuple:
 
 
 def enlarged(x: Tensor, n: int) -> Tensor:
-    """The tensor if its memory holds n elements from the tensor's start; else a larger tensor with
-    the same first elements.
+    """The tensor if its memory holds n elements from the tensor's start; else a larger tensor with the same first
+    elements.
     """
     memory = byte_bounds(memory_of(x))[1] - x.data_ptr()
     if n * x._array.itemsize <= memory:
@@ -229,11 +195,9 @@ def enlarged(x: Tensor, n: int) -> Tensor:
     return from_array(room)
 
 
-def resize_as_(
-    self: Tensor, the_template: Tensor, *, memory_format: memory_format | None = None
-) -> Tensor:
-    """Resize the tensor in place to the size of another one; see `resize_`. `preserve_format`: with
-    the other's memory format.
+def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: memory_format | None = None) -> Tensor:
+    """Resize the tensor in place to the size of another one; see `resize_`. `preserve_format`: with the other's memory
+    format.
 
     >>> rushlight.arange(4).resize_as_(rushlight.zeros(2, 2))
     tensor([[0, 1],
@@ -241,11 +205,7 @@ def resize_as_(
     """
     if memory_format is preserve_format:
         memory_format = next(
-            (
-                form
-                for form in (channels_last, channels_last_3d)
-                if lies_so(the_template._array, form)
-            ),
+            (form for form in (channels_last, channels_last_3d) if lies_so(the_template._array, form)),
             contiguous_format,
         )
     return resize_(self, the_template._array.shape, memory_format=memory_format)
@@ -256,20 +216,17 @@ method(resize_)
 
 
 def insert_before(view: Tensor, parent: Tensor) -> None:
-    """Insert `parent` before `view` in the base's list of views: a write renews views in the order
-    of the list."""
+    """Insert `parent` before `view` in the base's list of views: a write renews views in the order of the list."""
     views = views_of(view._root)
     with MAKING:
-        views.insert(
-            next((i for i, weak in enumerate(views) if weak() is view), len(views)), ref(parent)
-        )
+        views.insert(next((i for i, weak in enumerate(views) if weak() is view), len(views)), ref(parent))
 
 
 def become(x: Tensor, view: Callable, op: str) -> Tensor:
     """Make x the view `view(x)` of itself, in place: `x.t_()`. Returns x.
 
-    If x has views or is a view, a new tensor takes over x's old shape and place, so that the view
-    ops can be repeated."""
+    If x has views or is a view, a new tensor takes over x's old shape and place, so that the view ops can be
+    repeated."""
     m, inner = mode(), x._node is not None and not x._node.leaf
     if m.grad and x._node is not None:
         check_writable(x, op)
@@ -292,9 +249,7 @@ def become(x: Tensor, view: Callable, op: str) -> Tensor:
     viewed = x._viewing is not None or bool(others)
     for other in others:
         assert other._viewing is not None  # since it is a view
-        other._viewing = (
-            tuple(old if t is x else t for t in other._viewing[:2]) + other._viewing[2:]
-        )
+        other._viewing = tuple(old if t is x else t for t in other._viewing[:2]) + other._viewing[2:]
     if others:
         old._views, x._views = [*map(ref, others), ref(x)], []
     x._array, x._viewing = made._array, made._viewing if viewed else None

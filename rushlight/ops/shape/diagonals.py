@@ -24,9 +24,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     ndim = input._array.ndim + 1
     first, second = wrap(dim1, ndim), wrap(dim2, ndim)
     if first == second:
-        raise RuntimeError(
-            explain(f"diagonal dimensions cannot be identical {dim1}, {dim2}", op="diag_embed")
-        )
+        raise RuntimeError(explain(f"diagonal dimensions cannot be identical {dim1}, {dim2}", op="diag_embed"))
     *lead, n = input._array.shape
     size, rest = [], iter(lead)
     for d in range(ndim):
@@ -36,31 +34,23 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
 @composite()
 def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The diagonal of a matrix, as a copy; for a vector, the matrix with this diagonal.
-    RuntimeError for other dimensions.
+    """The diagonal of a matrix, as a copy; for a vector, the matrix with this diagonal. RuntimeError for other
+    dimensions.
 
     >>> rushlight.diag(rushlight.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])
     """
     if input._array.ndim not in (1, 2):
         raise RuntimeError(
-            explain(
-                f"diag(): Supports 1D or 2D tensors. Got {input._array.ndim}D",
-                "use diagonal() or diag_embed()",
-            )
+            explain(f"diag(): Supports 1D or 2D tensors. Got {input._array.ndim}D", "use diagonal() or diag_embed()")
         )
-    made = (
-        diag_embed(input, diagonal)
-        if input._array.ndim == 1
-        else clone(s.diagonal(input, diagonal))
-    )
+    made = diag_embed(input, diagonal) if input._array.ndim == 1 else clone(s.diagonal(input, diagonal))
     return made if out is None else into(out, made)
 
 
 @composite()
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """out[i, i + offset] = input_i, 0 elsewhere: the matrix with all of the input's elements on a
-    diagonal.
+    """out[i, i + offset] = input_i, 0 elsewhere: the matrix with all of the input's elements on a diagonal.
 
     >>> rushlight.diagflat(rushlight.tensor([1, 2]))
     tensor([[1, 0],
@@ -71,8 +61,7 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 
 @composite()
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """out[..., i] = A[..., i, i + offset]: the diagonals of matrices, a view; `diagonal` of the
-    last two dimensions.
+    """out[..., i] = A[..., i, i + offset]: the diagonals of matrices, a view; `diagonal` of the last two dimensions.
 
     >>> rushlight.linalg.diagonal(rushlight.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])

@@ -10,20 +10,16 @@ TEXTS = {
         example=MATRIX + "NAME(x, 3, -1)",
         errors="RuntimeError if the number of elements differs",
     ),
-    "flatten": Text(
-        "The dimensions from `start_dim` to `end_dim` as one.", example=MATRIX + "NAME(x)"
-    ),
+    "flatten": Text("The dimensions from `start_dim` to `end_dim` as one.", example=MATRIX + "NAME(x)"),
     "unflatten": Text(
-        "One dimension as several; -1 stands for what is left.",
-        example="NAME(rushlight.arange(6), 0, (2, 3))",
+        "One dimension as several; -1 stands for what is left.", example="NAME(rushlight.arange(6), 0, (2, 3))"
     ),
     "squeeze": Text(
         "The tensor without dimensions of length 1: all, or those in `dim` that are.",
         example="NAME(rushlight.ones(1, 2, 1)).shape",
     ),
     "unsqueeze": Text(
-        "The tensor with a dimension of length 1 put in at `dim`.",
-        example="NAME(rushlight.ones(2, 3), 1).shape",
+        "The tensor with a dimension of length 1 put in at `dim`.", example="NAME(rushlight.ones(2, 3), 1).shape"
     ),
     "transpose": Text("Two dimensions swapped.", example=MATRIX + "NAME(x, 0, 1)"),
     "permute": Text(
@@ -41,13 +37,10 @@ TEXTS = {
         errors="RuntimeError if there are not as many",
     ),
     "select": Text(
-        "The slice at `index` along `dim`, without that dimension.",
-        example=MATRIX + "NAME(x, 1, 2)",
-        errors=INDEXED,
+        "The slice at `index` along `dim`, without that dimension.", example=MATRIX + "NAME(x, 1, 2)", errors=INDEXED
     ),
     "diagonal": Text(
-        "The elements whose indices along `dim2` are `offset` more than along `dim1`; they come "
-        "last.",
+        "The elements whose indices along `dim2` are `offset` more than along `dim1`; they come last.",
         example="NAME(rushlight.tensor([[1, 2], [3, 4]]))",
     ),
     "contiguous": Text(

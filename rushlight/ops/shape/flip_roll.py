@@ -50,8 +50,7 @@ def adjoint(input: Tensor) -> Tensor:
 
 @composite()
 def fliplr(input: Tensor) -> Tensor:
-    """out[:, i] = input[:, n - 1 - i]: the second dimension in opposite order, a copy. RuntimeError
-    for less than two.
+    """out[:, i] = input[:, n - 1 - i]: the second dimension in opposite order, a copy. RuntimeError for less than two.
 
     >>> rushlight.fliplr(rushlight.tensor([[1, 2], [3, 4]]))
     tensor([[2, 1],
@@ -64,8 +63,7 @@ def fliplr(input: Tensor) -> Tensor:
 
 @composite()
 def flipud(input: Tensor) -> Tensor:
-    """out[i] = input[n - 1 - i]: the first dimension in opposite order, a copy. RuntimeError for a
-    number.
+    """out[i] = input[n - 1 - i]: the first dimension in opposite order, a copy. RuntimeError for a number.
 
     >>> rushlight.flipud(rushlight.tensor([[1, 2], [3, 4]]))
     tensor([[3, 4],
@@ -78,8 +76,7 @@ def flipud(input: Tensor) -> Tensor:
 
 @composite()
 def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
-    """Turned k times by 90 degrees in the plane of two dimensions, from the first towards the
-    second; a copy.
+    """Turned k times by 90 degrees in the plane of two dimensions, from the first towards the second; a copy.
 
     >>> rushlight.rot90(rushlight.tensor([[1, 2], [3, 4]]))
     tensor([[2, 4],
@@ -87,51 +84,40 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     """
     k, ndim = integer(k, "k"), input._array.ndim
     if len(dims) != 2:
-        raise RuntimeError(
-            explain(f"expected total rotation dims == 2, but got dims = {len(dims)}")
-        )
+        raise RuntimeError(explain(f"expected total rotation dims == 2, but got dims = {len(dims)}"))
     if ndim < 2:
         raise RuntimeError(explain(f"expected total dims >= 2, but got total dims = {ndim}"))
     first, second = wrap(dims[0], ndim), wrap(dims[1], ndim)
     if first == second:
         raise RuntimeError(
-            explain(
-                f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = "
-                f"{dims[1]}"
-            )
+            explain(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
         )
     if k % 4 == 0:
         return called(s.laid_out(input, tuple(range(ndim))), "Rot90Backward0")
     if k % 4 == 2:
         return called(s.flip(input, (first, second)), "Rot90Backward0")
     return called(
-        s.clone(s.transpose(s.flip(input, (second if k % 4 == 1 else first,)), first, second)),
-        "Rot90Backward0",
+        s.clone(s.transpose(s.flip(input, (second if k % 4 == 1 else first,)), first, second)), "Rot90Backward0"
     )
 
 
 @composite()
 def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
-    """The tensor with elements of one value around it; `pad`: before and after, from the last
-    dimension on.
+    """The tensor with elements of one value around it; `pad`: before and after, from the last dimension on.
 
-    Negative amounts are cut off. RuntimeError for an odd number of amounts, or more than the
-    dimensions have.
+    Negative amounts are cut off. RuntimeError for an odd number of amounts, or more than the dimensions have.
 
     >>> rushlight.constant_pad_nd(rushlight.tensor([1, 2]), (1, 2))
     tensor([0, 1, 2, 0, 0])
     """
     amounts, ndim = tuple([integer(n, "pad") for n in pad]), input._array.ndim
     if len(amounts) % 2:
-        raise RuntimeError(
-            explain(f"Length of pad must be even but instead it equals {len(amounts)}")
-        )
+        raise RuntimeError(explain(f"Length of pad must be even but instead it equals {len(amounts)}"))
     if len(amounts) > 2 * ndim:
         raise RuntimeError(
             explain(
-                "Length of pad should be no more than twice the number of dimensions of the "
-                "input. Pad "
-                f"length is {len(amounts)} while the input has {ndim} dimensions."
+                "Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
+                f"{len(amounts)} while the input has {ndim} dimensions."
             )
         )
     pairs = list(zip(amounts[::2], amounts[1::2]))[::-1]

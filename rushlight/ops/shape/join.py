@@ -43,7 +43,7 @@ def at_least(n: int, bring: Callable[[Tensor], Tensor]) -> None:
 
     >>> rushlight.atleast_{n}d(rushlight.tensor(3)).ndim
     {n}
-    """  # noqa: E501
+    """
     composite(f"atleast_{n}d", tensor=False)(brought)
 
 
@@ -54,9 +54,7 @@ for n, bring in ((1, as_row), (2, as_matrix), (3, as_stack)):
 
 
 def joining(names: str, bring: Callable[[Tensor], Tensor], dim: int, says: str) -> None:
-    """Define one of the functions (hstack and so on) that give tensors enough dimensions and join
-    them along `dim`.
-    """
+    """Define one of the functions (hstack and so on) that give tensors enough dimensions and join them along `dim`."""
     name, *aliases = names.split()
 
     def join(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
@@ -81,19 +79,13 @@ def as_column(x: Tensor) -> Tensor:
 
 joining("hstack", as_row, 1, "along the second dimension; vectors along the first")
 joining("vstack row_stack", as_matrix, 0, "along the first dimension, vectors as rows")
-joining(
-    "dstack",
-    as_stack,
-    2,
-    "along the third dimension, vectors (n) as (1, n, 1), matrices as (m, n, 1)",
-)
+joining("dstack", as_stack, 2, "along the third dimension, vectors (n) as (1, n, 1), matrices as (m, n, 1)")
 joining("column_stack", as_column, 1, "along the second dimension, vectors as columns")
 
 
 @composite(tensor=False)
 def block_diag(*tensors: Tensor) -> Tensor:
-    """The matrix with the tensors (of at most two dimensions, vectors as rows) as blocks on its
-    diagonal, 0 elsewhere.
+    """The matrix with the tensors (of at most two dimensions, vectors as rows) as blocks on its diagonal, 0 elsewhere.
 
     >>> rushlight.block_diag(rushlight.tensor([[1, 2]]), rushlight.tensor(3))
     tensor([[1, 2, 0],
@@ -103,8 +95,8 @@ def block_diag(*tensors: Tensor) -> Tensor:
         if t._array.ndim > 2:
             raise RuntimeError(
                 explain(
-                    "torch.block_diag: Input tensors must have 2 or fewer dimensions. "
-                    f"Input {i} has {t._array.ndim} dimensions",
+                    f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {t._array.ndim} "
+                    "dimensions",
                     "reshape it to a matrix",
                 )
             )
@@ -128,13 +120,11 @@ def empty(like: Tensor, *shape: int) -> Tensor:
 
 
 @composite(tensor=False)
-def meshgrid(
-    *tensors: Tensor | Sequence[Tensor], indexing: str | None = None
-) -> tuple[Tensor, ...]:
+def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str | None = None) -> tuple[Tensor, ...]:
     """Coordinates of a grid: one tensor for each axis, all of the grid's shape; views.
 
-    `indexing`: "ij", the axes in their order, or "xy", the first two exchanged. RuntimeError for
-    tensors of more than one dimension or of different dtypes.
+    `indexing`: "ij", the axes in their order, or "xy", the first two exchanged. RuntimeError for tensors of more than
+    one dimension or of different dtypes.
 
     >>> rushlight.meshgrid(rushlight.tensor([1, 2]), rushlight.tensor([3, 4]), indexing="ij")[1]
     tensor([[3, 4],
@@ -146,10 +136,7 @@ def meshgrid(
         first, second, *rest = meshgrid(ts[1], ts[0], *ts[2:], indexing="ij")
         return (second, first, *rest)
     shape = tuple(t._array.size for t in ts)
-    return tuple(
-        s.expand(s.reshape(t, (1,) * i + (-1,) + (1,) * (len(ts) - i - 1)), shape)
-        for i, t in enumerate(ts)
-    )
+    return tuple(s.expand(s.reshape(t, (1,) * i + (-1,) + (1,) * (len(ts) - i - 1)), shape) for i, t in enumerate(ts))
 
 
 def check_axes(ts: Sequence[Tensor], indexing: str | None) -> None:
@@ -160,30 +147,21 @@ def check_axes(ts: Sequence[Tensor], indexing: str | None) -> None:
         bad = next(t for t in ts if t._array.ndim > 1)
         raise RuntimeError(
             explain(
-                "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: "
-                f"{list(bad.shape)}",
+                f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {list(bad.shape)}",
                 "flatten() it",
             )
         )
     if any(t.dtype is not ts[0].dtype for t in ts):
         raise RuntimeError(explain("torch.meshgrid expects all tensors to have the same dtype"))
     if indexing is None:
-        warn(
-            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing "
-            "argument."
-        )
+        warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.")
     elif indexing not in ("ij", "xy"):
-        raise RuntimeError(
-            explain(
-                f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}'
-            )
-        )
+        raise RuntimeError(explain(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}'))
 
 
 @composite(tensor=False)
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """All combinations of one element of each vector, one in a row; a single vector is returned
-    unchanged.
+    """All combinations of one element of each vector, one in a row; a single vector is returned unchanged.
 
     >>> rushlight.cartesian_prod(rushlight.tensor([1, 2]), rushlight.tensor([3, 4]))
     tensor([[1, 3],
@@ -194,11 +172,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     for t in tensors:
         if t._array.ndim != 1:
             raise RuntimeError(
-                explain(
-                    f"Expect a 1D vector, but got shape {list(t.shape)}",
-                    "flatten() it",
-                    op="cartesian_prod",
-                )
+                explain(f"Expect a 1D vector, but got shape {list(t.shape)}", "flatten() it", op="cartesian_prod")
             )
     if len(tensors) == 1:
         return tensors[0]
@@ -207,8 +181,8 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 
 @composite(tensor=False)
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """All combinations of r elements of a vector, in the vector's order, one in a row.
-    `with_replacement`: an element may occur again.
+    """All combinations of r elements of a vector, in the vector's order, one in a row. `with_replacement`: an element
+    may occur again.
 
     >>> rushlight.combinations(rushlight.tensor([1, 2, 3]))
     tensor([[1, 2],
@@ -217,11 +191,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     """
     if input._array.ndim != 1:
         raise RuntimeError(
-            explain(
-                f"Expect a 1D vector, but got shape {list(input.shape)}",
-                "flatten() it",
-                op="combinations",
-            )
+            explain(f"Expect a 1D vector, but got shape {list(input.shape)}", "flatten() it", op="combinations")
         )
     if r < 0:
         raise RuntimeError(explain(f"Expect a non-negative number, but got {r}", op="combinations"))

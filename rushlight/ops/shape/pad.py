@@ -1,5 +1,5 @@
-"""Padding with a number, where cropping is padding by less than nothing, each undoing the other;
-and with own elements."""
+"""Padding with a number, where cropping is padding by less than nothing, each undoing the other; and with own
+elements."""
 
 from __future__ import annotations
 
@@ -14,23 +14,17 @@ adopt(kernels)
 
 
 def padded(x: ndarray, amounts: tuple[tuple[int, int], ...], value: float) -> ndarray:
-    """x with (before, after) elements of `value` added in each dimension; negative amounts are cut
-    off."""
+    """x with (before, after) elements of `value` added in each dimension; negative amounts are cut off."""
     shape = tuple([n + a + b for n, (a, b) in zip(x.shape, amounts)])
     if min(shape, default=0) < 0:
         raise ValueError(
-            f"the padding {amounts} of an input of size {list(x.shape)} would leave the negative "
-            "size "
-            f"{list(shape)}; hint: crop less"
+            f"the padding {amounts} of an input of size {list(x.shape)} would leave the negative size {list(shape)}; "
+            "hint: crop less"
         )
     r = room(shape, x)
     r.fill(value)
-    into = tuple(
-        [slice(a if a > 0 else 0, n - b if b > 0 else n) for n, (a, b) in zip(shape, amounts)]
-    )
-    taken = tuple(
-        [slice(-a if a < 0 else 0, n + b if b < 0 else n) for n, (a, b) in zip(x.shape, amounts)]
-    )
+    into = tuple([slice(a if a > 0 else 0, n - b if b > 0 else n) for n, (a, b) in zip(shape, amounts)])
+    taken = tuple([slice(-a if a < 0 else 0, n + b if b < 0 else n) for n, (a, b) in zip(x.shape, amounts)])
     r[into] = x[taken]
     return r
 
@@ -46,25 +40,16 @@ def opposite(amounts):
     return tuple((-a, -b) for a, b in amounts)
 
 
-constant_pad = inner(
-    lambda x, /, amounts, value: constant_pad(x, amounts, value),
-    kernel=padded,
+# fmt: off
+constant_pad = inner(lambda x, /, amounts, value: constant_pad(x, amounts, value),
     x=lambda g, amounts: constant_pad(g, opposite(amounts), 0),
-    node="ConstantPadNdBackward0",
-    batched="shift",
-    sizes=sizes_of_pad,
-)
+    kernel=padded, node="ConstantPadNdBackward0", batched="shift", sizes=sizes_of_pad)
 
 # mode: 'reflect', 'replicate' or 'circular'; amounts: for each dimension, none below 0
-bordered = inner(
-    lambda x, /, mode, amounts: bordered(x, mode, amounts),
-    x=lambda g, mode, amounts: unbordered(g, mode, amounts),
-    batched="shift",
-)
-unbordered = inner(
-    lambda x, /, mode, amounts: unbordered(x, mode, amounts),
-    x=lambda g, mode, amounts: bordered(g, mode, amounts),
-    batched="shift",
-)
+bordered = inner(lambda x, /, mode, amounts: bordered(x, mode, amounts),
+    x=lambda g, mode, amounts: unbordered(g, mode, amounts), batched="shift")
+unbordered = inner(lambda x, /, mode, amounts: unbordered(x, mode, amounts),
+    x=lambda g, mode, amounts: bordered(g, mode, amounts), batched="shift")
+# fmt: on
 
 build(globals())

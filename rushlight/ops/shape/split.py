@@ -23,12 +23,7 @@ def between(input: Tensor, bounds: list[int], dim: int) -> tuple[Tensor, ...]:
 
 @composite()
 def tensor_split(
-    input: Tensor,
-    indices_or_sections: Any = None,
-    dim: int = 0,
-    *,
-    indices: Any = None,
-    sections: int | None = None,
+    input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: int | None = None
 ) -> tuple[Tensor, ...]:
     """Split along `dim` into n nearly equal parts, the first ones longer; or at the given indices.
 
@@ -41,15 +36,10 @@ def tensor_split(
     """
     where = next((v for v in (indices_or_sections, indices, sections) if v is not None), None)
     if where is None:
-        raise TypeError(
-            explain("tensor_split() missing 1 required positional argument: 'indices_or_sections'")
-        )
+        raise TypeError(explain("tensor_split() missing 1 required positional argument: 'indices_or_sections'"))
     if not input._array.ndim:
         raise RuntimeError(
-            explain(
-                "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 "
-                "dims"
-            )
+            explain("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
         )
     dim = wrap(dim, input._array.ndim)
     n = input._array.shape[dim]
@@ -58,16 +48,13 @@ def tensor_split(
     if hasattr(where, "__index__"):
         k = where.__index__()
         if k <= 0:
-            raise RuntimeError(
-                explain(f"number of sections must be larger than 0, got {k}", op="tensor_split")
-            )
+            raise RuntimeError(explain(f"number of sections must be larger than 0, got {k}", op="tensor_split"))
         return between(input, [i * (n // k) + min(i, n % k) for i in range(k + 1)], dim)
     return between_indices(input, integers(where, "indices"), dim)
 
 
 def between_indices(input: Tensor, indices: tuple[int, ...], dim: int) -> tuple[Tensor, ...]:
-    """The parts before, between and after the indices, which count from the end if negative, as in
-    a slice."""
+    """The parts before, between and after the indices, which count from the end if negative, as in a slice."""
     n, lead = input._array.shape[dim], (slice(None),) * dim
     bounds = [0, *(slice(i, None).indices(n)[0] for i in indices), n]
     return tuple(s.getitem(input, (*lead, slice(a, b), ...)) for a, b in zip(bounds, bounds[1:]))
@@ -78,41 +65,34 @@ def plain_places(t: Tensor) -> Any:
     if t._array.dtype != np.int64 or t._array.ndim > 1:
         raise RuntimeError(
             explain(
-                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-"
-                f"dimensional long tensor, but got {t.dtype} with {t._array.ndim} dims"
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional long "
+                f"tensor, but got {t.dtype} with {t._array.ndim} dims"
             )
         )
     return t.tolist()
 
 
 def splitting(name: str, least: int, dim_of: Callable[[int], int], says: str, shape: str) -> None:
-    """Define hsplit and its like: tensor_split along one dimension, into equal parts. `shape`: of
-    half of (2, 2, 2)."""
+    """Define hsplit and its like: tensor_split along one dimension, into equal parts. `shape`: of half of (2, 2, 2)."""
 
     def split(
-        input: Tensor,
-        indices_or_sections: Any = None,
-        *,
-        indices: Any = None,
-        sections: int | None = None,
+        input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: int | None = None
     ) -> tuple[Tensor, ...]:
         where = next((v for v in (indices_or_sections, indices, sections) if v is not None), None)
         ndim = input._array.ndim
         if ndim < least:
             raise RuntimeError(
                 explain(
-                    f"torch.{name} requires a tensor with at least {least} dimension, but got a "
-                    "tensor "
-                    f"with {ndim} dimensions!",
+                    f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {ndim} "
+                    "dimensions!",
                     "reshape it",
                 )
             )
         if isinstance(where, str) or where is None:
             raise TypeError(
                 explain(
-                    f"{name}() received an invalid combination of arguments. It takes the number "
-                    "of "
-                    f"parts, an int, or a tuple of ints, not {type(where).__name__}"
+                    f"{name}() received an invalid combination of arguments. It takes the number of parts, an int, or "
+                    f"a tuple of ints, not {type(where).__name__}"
                 )
             )
         dim = dim_of(ndim)
@@ -120,8 +100,8 @@ def splitting(name: str, least: int, dim_of: Callable[[int], int], says: str, sh
         if hasattr(where, "__index__") and (not where.__index__() or n % where.__index__()):
             raise RuntimeError(
                 explain(
-                    f"torch.{name} attempted to split along dimension {dim}, but the size of the "
-                    f"dimension {n} is not divisible by the split_size {where}!",
+                    f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {n} is not "
+                    f"divisible by the split_size {where}!",
                     "tensor_split() accepts any number of parts",
                 )
             )
@@ -134,17 +114,11 @@ def splitting(name: str, least: int, dim_of: Callable[[int], int], says: str, sh
 
     >>> [part.shape for part in rushlight.{name}(rushlight.ones(2, 2, 2), [1])]
     [torch.Size([{shape}]), torch.Size([{shape}])]
-    """  # noqa: E501
+    """
     composite(name)(split)
 
 
-splitting(
-    "hsplit",
-    1,
-    lambda ndim: min(ndim - 1, 1),
-    "second dimension (of a vector the first)",
-    "2, 1, 2",
-)
+splitting("hsplit", 1, lambda ndim: min(ndim - 1, 1), "second dimension (of a vector the first)", "2, 1, 2")
 splitting("vsplit", 2, lambda ndim: 0, "first dimension", "1, 2, 2")
 splitting("dsplit", 3, lambda ndim: 2, "third dimension", "2, 2, 1")
 
@@ -153,8 +127,7 @@ splitting("dsplit", 3, lambda ndim: 2, "third dimension", "2, 2, 1")
 
 @composite()
 def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """input = cat(parts), as `split` gives them, but the graph of one part does not see writes to
-    another.
+    """input = cat(parts), as `split` gives them, but the graph of one part does not see writes to another.
 
     Only for parts that no other code writes to.
 
@@ -167,8 +140,7 @@ def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, 
 
 @composite()
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """input = cat(parts), as `split_with_sizes` gives them, but the graph of one part does not see
-    writes to another.
+    """input = cat(parts), as `split_with_sizes` gives them, but the graph of one part does not see writes to another.
 
     >>> rushlight.unsafe_split_with_sizes(rushlight.arange(5), [1, 4])
     (tensor([0]), tensor([1, 2, 3, 4]))
@@ -178,8 +150,7 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tu
 
 @composite()
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """input = cat(parts), as `chunk` gives them, but the graph of one part does not see writes to
-    another.
+    """input = cat(parts), as `chunk` gives them, but the graph of one part does not see writes to another.
 
     >>> rushlight.unsafe_chunk(rushlight.arange(5), 2)
     (tensor([0, 1, 2]), tensor([3, 4]))

@@ -1,5 +1,5 @@
-"""Views written out: `x_copy` is the view x, cloned; `x_scatter` is the tensor, cloned, with that
-view of it written."""
+"""Views written out: `x_copy` is the view x, cloned; `x_scatter` is the tensor, cloned, with that view of it
+written."""
 
 from __future__ import annotations
 
@@ -27,16 +27,12 @@ def expand(input: Tensor, size: Any, *, implicit: bool = False) -> Tensor:
     return s.expand(input, tuple(size))
 
 
-def slice_of(
-    input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
-) -> Tensor:
+def slice_of(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """The elements from start to end along `dim`, every `step`: a view."""
     if step <= 0:
         raise RuntimeError(explain("slice step must be positive"))
     return s.getitem(
-        input,
-        (slice(None),) * view_functions.wrap(dim, input._array.ndim)
-        + (slice(start, end, step), ...),
+        input, (slice(None),) * view_functions.wrap(dim, input._array.ndim) + (slice(start, end, step), ...)
     )
 
 
@@ -82,9 +78,7 @@ def copied(view: Callable) -> Callable:
 
 
 def same_memory(input: Tensor) -> Tensor:
-    """A copy whose strides mean the same as in the input's memory. NotImplementedError if the
-    memory has gaps.
-    """
+    """A copy whose strides mean the same as in the input's memory. NotImplementedError if the memory has gaps."""
     made = clone(input)
     if made.stride() != input.stride() or input.storage_offset():
         raise NotImplementedError(
@@ -101,16 +95,14 @@ def scattered(view: Callable, name: str) -> Callable:
     """The function that clones a tensor and writes `src` to the view of the clone."""
     copy = same_memory if view is as_strided else clone
 
-    def scatter(
-        input: Tensor, src: Tensor, *args: Any, out: Tensor | None = None, **kwargs: Any
-    ) -> Tensor:
+    def scatter(input: Tensor, src: Tensor, *args: Any, out: Tensor | None = None, **kwargs: Any) -> Tensor:
         made = copy(input)
         region = view(made, *args, **kwargs)
         if region._array.shape != src._array.shape:
             raise RuntimeError(
                 explain(
-                    f"expected src to have a size equal to the slice of self. src size = "
-                    f"{list(src.shape)}, slice size = {list(region.shape)}",
+                    f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice "
+                    f"size = {list(region.shape)}",
                     op=name,
                 )
             )
@@ -121,9 +113,7 @@ def scattered(view: Callable, name: str) -> Callable:
 
 
 class Parameters:
-    """The `__wrapped__` of a function: `inspect.signature` finds the view's parameters there,
-    computed on demand.
-    """
+    """The `__wrapped__` of a function: `inspect.signature` finds the view's parameters there, computed on demand."""
 
     def __init__(self, view: Callable, *more: str):
         self.view, self.more = view, more
@@ -138,9 +128,7 @@ class Parameters:
         first, *rest = [p for p in signature(self.view).parameters.values() if p.name != "out"]
         between = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in self.more]
         first = Parameter("input", Parameter.POSITIONAL_OR_KEYWORD)
-        return Signature(
-            [first, *between, *rest, Parameter("out", Parameter.KEYWORD_ONLY, default=None)]
-        )
+        return Signature([first, *between, *rest, Parameter("out", Parameter.KEYWORD_ONLY, default=None)])
 
 
 def offer(function: Callable, name: str, says: str, method: bool, parameters: Parameters) -> None:

@@ -1,6 +1,4 @@
-"""Functions of shapes, composed of ops, with torch's signatures: splitting, stacking, moving
-dimensions, repeating.
-"""
+"""Functions of shapes, composed of ops, with torch's signatures: splitting, stacking, moving dimensions, repeating."""
 
 from __future__ import annotations
 
@@ -47,8 +45,7 @@ def several(tensors: Any, name: str) -> Any:
 
 @composite("cat", "concat", "concatenate", tensor=False)
 def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """Tensors joined along a dimension that they have; empty vectors count for nothing. dtypes
-    promote.
+    """Tensors joined along a dimension that they have; empty vectors count for nothing. dtypes promote.
 
     ValueError without tensors, RuntimeError if other sizes differ.
 
@@ -65,8 +62,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -
 
 @composite(tensor=False)
 def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """Tensors of one size joined along a new dimension. dtypes promote; RuntimeError if sizes
-    differ.
+    """Tensors of one size joined along a new dimension. dtypes promote; RuntimeError if sizes differ.
 
     >>> rushlight.stack([rushlight.tensor([1, 2]), rushlight.tensor([3, 4])], 1)
     tensor([[1, 3],
@@ -107,16 +103,10 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     (tensor([1, 3]), tensor([2, 4]))
     """
     if not input._array.ndim:
-        raise IndexError(
-            explain(
-                f"Dimension specified as {dim} but tensor has no dimensions", "reshape(1) it first"
-            )
-        )
+        raise IndexError(explain(f"Dimension specified as {dim} but tensor has no dimensions", "reshape(1) it first"))
     dim = wrap(dim, input._array.ndim)
     lead = (slice(None),) * dim
-    return pieces(
-        s.unbind(input, dim), input, [(*lead, i, ...) for i in range(input._array.shape[dim])]
-    )
+    return pieces(s.unbind(input, dim), input, [(*lead, i, ...) for i in range(input._array.shape[dim])])
 
 
 @composite()
@@ -136,8 +126,7 @@ def parts(x: Tensor, lengths: tuple[int, ...], dim: int) -> tuple[Tensor, ...]:
 
 
 def split_method(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Parts of the given size (the last may be smaller), or of the given sizes, along `dim`:
-    views."""
+    """Parts of the given size (the last may be smaller), or of the given sizes, along `dim`: views."""
     return split(self, split_size, dim)
 
 
@@ -146,8 +135,8 @@ method(split_method, "split")
 
 @composite()
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """input = cat(parts): parts of the given sizes along `dim`, views. RuntimeError if they do not
-    add up to the dimension.
+    """input = cat(parts): parts of the given sizes along `dim`, views. RuntimeError if they do not add up to the
+    dimension.
 
     >>> rushlight.split_with_sizes(rushlight.arange(5), [1, 4])
     (tensor([0]), tensor([1, 2, 3, 4]))
@@ -165,9 +154,7 @@ def split_lengths(n: int, size_or_sizes: Any) -> tuple[int, ...]:
         return sizes(size_or_sizes)
     step = integer(size_or_sizes, "split_size")
     if step < 0 or (step == 0 and n):
-        raise RuntimeError(
-            explain(f"split expects split_size be non-negative, but got split_size={step}")
-        )
+        raise RuntimeError(explain(f"split expects split_size be non-negative, but got split_size={step}"))
     return tuple([min(step, n - i) for i in range(0, n, step)]) if n else (0,)
 
 
@@ -175,16 +162,13 @@ def chunk_lengths(n: int, chunks: int) -> tuple[int, ...]:
     """How long the parts are into which `chunk` takes a dimension of length n."""
     chunks = integer(chunks, "chunks")
     if chunks <= 0:
-        raise RuntimeError(
-            explain("chunk expects `chunks` to be greater than 0, got: " + str(chunks))
-        )
+        raise RuntimeError(explain("chunk expects `chunks` to be greater than 0, got: " + str(chunks)))
     return split_lengths(n, max(-(-n // chunks), 1) if n else [0] * chunks)
 
 
 @composite()
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """input = cat(chunks): at most `chunks` parts of equal size (the last may be smaller) along
-    `dim`, views.
+    """input = cat(chunks): at most `chunks` parts of equal size (the last may be smaller) along `dim`, views.
 
     >>> rushlight.chunk(rushlight.arange(5), 2)
     (tensor([0, 1, 2]), tensor([3, 4]))
@@ -194,8 +178,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 def view(input: Tensor, *shape: Any, size: Any = None, dtype: dtypes.dtype | None = None) -> Tensor:
-    """The same memory in another shape (-1: the size that remains), or with another dtype; never a
-    copy (RuntimeError).
+    """The same memory in another shape (-1: the size that remains), or with another dtype; never a copy (RuntimeError).
 
     >>> x = rushlight.arange(6)
     >>> x.view(2, -1), x.view(2, 3).data_ptr() == x.data_ptr()
@@ -216,8 +199,7 @@ def seen_as(input: Tensor, dtype: dtypes.dtype) -> Tensor:
     if what is not None:
         raise RuntimeError(
             explain(
-                f"{what[0]} to view {input.dtype.scalar_type} as {dtype.scalar_type} (different "
-                "element "
+                f"{what[0]} to view {input.dtype.scalar_type} as {dtype.scalar_type} (different element "
                 f"sizes){what[1]}",
                 "use .to(dtype) to convert the numbers",
                 shape=list(a.shape),
@@ -229,8 +211,8 @@ def seen_as(input: Tensor, dtype: dtypes.dtype) -> Tensor:
 
 
 def unlike(x: Tensor, times: int) -> tuple[str, str] | None:
-    """What prevents viewing x as a dtype of `times` the element size (0: of a smaller size): the
-    condition, and x's value. None if it is possible.
+    """What prevents viewing x as a dtype of `times` the element size (0: of a smaller size): the condition, and x's
+    value. None if it is possible.
     """
     if not x._array.ndim:
         return "self.dim() cannot be 0", ""
@@ -250,8 +232,7 @@ def unlike(x: Tensor, times: int) -> tuple[str, str] | None:
 
 @composite()
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
-    """The part of `length` elements from `start` on along `dim`, a view; `start` may count from the
-    end.
+    """The part of `length` elements from `start` on along `dim`, a view; `start` may count from the end.
 
     >>> rushlight.narrow(rushlight.arange(5), 0, 1, 2)
     tensor([1, 2])
@@ -265,8 +246,7 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
 
 @composite()
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
-    """Split the dimension `dim` into dimensions of the given sizes, of which one may be -1. A view
-    if possible.
+    """Split the dimension `dim` into dimensions of the given sizes, of which one may be -1. A view if possible.
 
     >>> rushlight.unflatten(rushlight.zeros(2, 6), 1, (2, -1)).shape
     torch.Size([2, 2, 3])
@@ -299,9 +279,8 @@ def as_subclass(self: Tensor, cls: type) -> Any:
     if not issubclass(cls, Tensor):
         raise TypeError(
             explain(
-                "Creating a Tensor subclass from a class that does not inherit from Tensor is not "
-                "possible. "
-                "Make sure your class inherits from Tensor.",
+                "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure "
+                "your class inherits from Tensor.",
                 cls=cls,
             )
         )
@@ -356,8 +335,8 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
 
 @composite(tensor=False)
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """(x, y, ...) repeated to their common shape: views, or the tensors themselves. RuntimeError if
-    there is no common shape.
+    """(x, y, ...) repeated to their common shape: views, or the tensors themselves. RuntimeError if there is no common
+    shape.
 
     >>> x, y = rushlight.broadcast_tensors(rushlight.zeros(3, 1), rushlight.zeros(2))
     >>> x.shape, y.shape
@@ -367,9 +346,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     try:
         shape = np.broadcast_shapes(*(t._array.shape for t in ts))
     except ValueError:
-        raise RuntimeError(
-            explain(op_errors().mismatch(ts), "make them equal, or 1", op="broadcast_tensors")
-        ) from None
+        raise RuntimeError(explain(op_errors().mismatch(ts), "make them equal, or 1", op="broadcast_tensors")) from None
     return tuple(t if t._array.shape == shape else s.expand(t, shape) for t in ts)
 
 
@@ -389,9 +366,8 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     if len(given[0]) != len(given[1]):
         raise RuntimeError(
             explain(
-                f"movedim: Invalid source or destination dims: source ({list(given[0])} dims) "
-                "should contain the same number "
-                f"of dims as destination ({list(given[1])} dims)"
+                f"movedim: Invalid source or destination dims: source ({list(given[0])} dims) should contain the same "
+                f"number of dims as destination ({list(given[1])} dims)"
             )
         )
     a, b = (tuple([wrap(d, n) for d in dims]) for dims in given)
@@ -409,21 +385,15 @@ composite("moveaxis")(movedim)
 
 @composite(looks=True)
 def repeat_interleave(
-    input: Any = None,
-    repeats: Any = None,
-    dim: int | None = None,
-    *,
-    output_size: int | None = None,
+    input: Any = None, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
-    """out = x_0, x_0, ..., x_1, x_1, ...: each element (or slice along `dim`) `repeats` times in a
-    row.
+    """out = x_0, x_0, ..., x_1, x_1, ...: each element (or slice along `dim`) `repeats` times in a row.
 
-    `repeats`: one number, or a tensor with a number for each element. With a tensor of repeats
-    alone, the indices 0, 1, ... are repeated.
+    `repeats`: one number, or a tensor with a number for each element. With a tensor of repeats alone, the indices 0, 1,
+    ... are repeated.
 
     >>> x = rushlight.tensor([1, 2, 3])
-    >>> rushlight.repeat_interleave(x, 2), rushlight.repeat_interleave(x, rushlight.tensor([0, 1,
-    ...     2]))
+    >>> rushlight.repeat_interleave(x, 2), rushlight.repeat_interleave(x, rushlight.tensor([0, 1, 2]))
     (tensor([1, 1, 2, 2, 3, 3]), tensor([2, 3, 3]))
     """
     if repeats is None or input is None:
@@ -442,8 +412,8 @@ def repeat_interleave(
     if times.ndim and times.shape[0] not in (1, x._array.shape[d]):
         raise RuntimeError(
             explain(
-                "repeats must have the same size as input along dim, but got repeats.size(0) = "
-                f"{times.shape[0]} and input.size({d}) = {x._array.shape[d]}",
+                f"repeats must have the same size as input along dim, but got repeats.size(0) = {times.shape[0]} and "
+                f"input.size({d}) = {x._array.shape[d]}",
                 "pass one number, or one for each element",
             )
         )
@@ -472,8 +442,7 @@ def tile(input: Tensor, *repeats: Any, dims: Any = None) -> Tensor:
 
 @composite()
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
-    """out[(i + shifts) mod n] = input[i] along `dims`: elements shifted beyond one end come in at
-    the other.
+    """out[(i + shifts) mod n] = input[i] along `dims`: elements shifted beyond one end come in at the other.
 
     >>> rushlight.roll(rushlight.arange(5), 2)
     tensor([3, 4, 0, 1, 2])
@@ -483,18 +452,11 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
         raise RuntimeError(explain("`shifts` required"))
     if dims is None or dims == ():
         if len(moves) > 1:
-            raise RuntimeError(
-                explain(f"shifts and dimensions must align. shifts: {len(moves)}, dims:0")
-            )
-        return called(
-            released(s.reshape(roll(s.flatten(input), shifts, 0), input._array.shape)),
-            "RollBackward0",
-        )
+            raise RuntimeError(explain(f"shifts and dimensions must align. shifts: {len(moves)}, dims:0"))
+        return called(released(s.reshape(roll(s.flatten(input), shifts, 0), input._array.shape)), "RollBackward0")
     along = listed(dims)
     if len(along) != len(moves):
-        raise RuntimeError(
-            explain(f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(along)}")
-        )
+        raise RuntimeError(explain(f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(along)}"))
     if not input._array.ndim:
         raise IndexError(explain(f"Dimension specified as {along[0]} but tensor has no dimensions"))
     return s.rolled(input, moves, tuple([wrap(d, input._array.ndim) for d in along]))

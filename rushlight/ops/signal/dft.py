@@ -1,9 +1,7 @@
-"""The discrete Fourier transform: three ops, of complex to complex, real to complex and complex to
-real numbers.
+"""The discrete Fourier transform: three ops, of complex to complex, real to complex and complex to real numbers.
 
-Each op is the derivative of the other: the matrix of the transform is symmetric. `forward`: the
-sign of the exponent is minus. `power`: the sum is divided by n^power, with power 0, 0.5 or 1.
-"""
+Each op is the derivative of the other: the matrix of the transform is symmetric. `forward`: the sign of the exponent is
+minus. `power`: the sum is divided by n^power, with power 0, 0.5 or 1."""
 
 from __future__ import annotations
 
@@ -19,44 +17,30 @@ if TYPE_CHECKING:  # the names in rules; a rule's world gives them (core/worlds.
 adopt(kernels)
 
 # dims, a tuple; x may be real
-c2c = inner(
-    lambda x, /, dims, forward, power: c2c(x, dims, forward, power),
-    node="FftC2CBackward0",
+# fmt: off
+c2c = inner(lambda x, /, dims, forward, power: c2c(x, dims, forward, power),
     x=lambda g, x_dtype, dims, forward, power: to(c2c(g, dims, forward, power), x_dtype),
-    batched="shift",
-)
+    node="FftC2CBackward0", batched="shift")
 # (..., n, ...) -> (..., n // 2 + 1, ...)
-r2c = inner(
-    lambda x, /, dim, forward, power: r2c(x, dim, forward, power),
-    node="FftR2CBackward0",
+r2c = inner(lambda x, /, dim, forward, power: r2c(x, dim, forward, power),
     x=lambda g, x_shape, dim, forward, power: c2r(
         mirrored(g, x_shape[dim], dim, 0.5), dim, x_shape[dim], forward, power
     ),
-    batched="shift",
-)
+    node="FftR2CBackward0", batched="shift")
 # (..., n // 2 + 1, ...) -> (..., n, ...)
-c2r = inner(
-    lambda x, /, dim, n, forward, power: c2r(x, dim, n, forward, power),
-    node="FftC2RBackward0",
+c2r = inner(lambda x, /, dim, n, forward, power: c2r(x, dim, n, forward, power),
     x=lambda g, dim, n, forward, power: mirrored(r2c(g, dim, not forward, power), n, dim, 2),
-    batched="shift",
-)
+    node="FftC2RBackward0", batched="shift")
+# fmt: on
 
 
 @shared
 def mirrored(x, n, dim, factor):
-    """x (..., n // 2 + 1, ...), times `factor` where an element also represents its mirror image,
-    that is, except at 0 and n / 2.
+    """x (..., n // 2 + 1, ...), times `factor` where an element also represents its mirror image, that is, except at 0
+    and n / 2.
     """
     inside, last = (n - 1) // 2, n // 2 - (n - 1) // 2
-    return cat(
-        (
-            narrow(x, dim, 0, 1),
-            narrow(x, dim, 1, inside) * factor,
-            narrow(x, dim, 1 + inside, last),
-        ),
-        dim,
-    )
+    return cat((narrow(x, dim, 0, 1), narrow(x, dim, 1, inside) * factor, narrow(x, dim, 1 + inside, last)), dim)
 
 
 build(globals())

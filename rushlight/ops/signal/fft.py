@@ -1,5 +1,4 @@
-"""torch.fft: six transforms, each along one dimension, two (fft2) or any (fftn), of three ops; and
-frequencies."""
+"""torch.fft: six transforms, each along one dimension, two (fft2) or any (fftn), of three ops; and frequencies."""
 
 from __future__ import annotations
 
@@ -28,9 +27,7 @@ Lengths = Sequence[int | None]
 # --------------
 
 
-def complex_to_complex(
-    x: Tensor, dims: Dims, lengths: Lengths, forward: bool, power: float
-) -> Tensor:
+def complex_to_complex(x: Tensor, dims: Dims, lengths: Lengths, forward: bool, power: float) -> Tensor:
     x = resized(x, dims, lengths)
     return f.c2c(x, dims, forward, power) if dims else to(x, x.dtype.to_complex())
 
@@ -51,9 +48,7 @@ def complex_to_real(x: Tensor, dims: Dims, lengths: Lengths, forward: bool, powe
 def resized(x: Tensor, dims: Dims, lengths: Lengths) -> Tensor:
     """x cut off or padded with zeros to these lengths. A length may not be 0."""
     shape = x._array.shape
-    missing = {
-        d: (0, counted(shape[d] if n is None else n) - shape[d]) for d, n in zip(dims, lengths)
-    }
+    missing = {d: (0, counted(shape[d] if n is None else n) - shape[d]) for d, n in zip(dims, lengths)}
     if not any(more for _, more in missing.values()):
         return x
     return constant_pad(x, tuple([missing.get(d, (0, 0)) for d in range(len(shape))]), 0)
@@ -61,19 +56,14 @@ def resized(x: Tensor, dims: Dims, lengths: Lengths) -> Tensor:
 
 def counted(n: int) -> int:
     if n < 1:
-        raise RuntimeError(
-            explain(f"Invalid number of data points ({n}) specified", "give a length of at least 1")
-        )
+        raise RuntimeError(explain(f"Invalid number of data points ({n}) specified", "give a length of at least 1"))
     return n
 
 
 # -- arguments -------------------------------------------------------------------------------------
 
 # How often the sum is divided by n, by direction and `norm`: n^-power.
-POWERS = {
-    True: {"backward": 0, "ortho": 0.5, "forward": 1},
-    False: {"backward": 1, "ortho": 0.5, "forward": 0},
-}
+POWERS = {True: {"backward": 0, "ortho": 0.5, "forward": 1}, False: {"backward": 1, "ortho": 0.5, "forward": 0}}
 
 
 def power_of(norm: str | None, forward: bool) -> float:
@@ -81,29 +71,23 @@ def power_of(norm: str | None, forward: bool) -> float:
         return POWERS[forward]["backward" if norm is None else norm]
     except KeyError:
         raise RuntimeError(
-            explain(
-                f'Invalid normalization mode: "{norm}"', 'give "backward", "ortho" or "forward"'
-            )
+            explain(f'Invalid normalization mode: "{norm}"', 'give "backward", "ortho" or "forward"')
         ) from None
 
 
-def transform(
-    name: str, kind: Callable, forward: bool, input: Any, s: Any, dim: Any, norm: Any, out: Any
-) -> Tensor:
+def transform(name: str, kind: Callable, forward: bool, input: Any, s: Any, dim: Any, norm: Any, out: Any) -> Tensor:
     """One of the transforms, with `s` and `dim` as sequences or None."""
     if not isinstance(input, Tensor):
         raise TypeError(
             explain(
-                f"fft_{name}(): argument 'input' (position 1) must be Tensor, not "
-                f"{type(input).__name__}",
+                f"fft_{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}",
                 "make it a tensor: torch.tensor(...)",
             )
         )
     if kind is real_to_complex and input.dtype.is_complex:
         raise RuntimeError(
             explain(
-                f"{name} expects a real{'-valued' if name[-1] in '2n' else ''} input tensor, but "
-                "got "
+                f"{name} expects a real{'-valued' if name[-1] in '2n' else ''} input tensor, but got "
                 f"{input.dtype.scalar_type}",
                 f"take {name.replace('r', '').replace('h', '')}, or the real part: x.real",
                 input=describe(input),
@@ -111,18 +95,15 @@ def transform(
         )
     dims, lengths = sides(input, s, dim)
     if kind is not complex_to_complex and not dims:
-        raise RuntimeError(
-            explain(f"{name} must transform at least one axis", "pass dim", input=describe(input))
-        )
+        raise RuntimeError(explain(f"{name} must transform at least one axis", "pass dim", input=describe(input)))
     if input.dtype.category < dtypes.FLOATING:
         input = to(input, dtypes.get_default_dtype())
     made = kind(input, dims, lengths, forward, power_of(norm, forward))
     if out is not None and out.dtype.is_complex is not made.dtype.is_complex:
         raise RuntimeError(
             explain(
-                f"{name} expects a {'complex' if made.dtype.is_complex else 'floating point'} "
-                "output "
-                f"tensor, but got {out.dtype.scalar_type}",
+                f"{name} expects a {'complex' if made.dtype.is_complex else 'floating point'} output tensor, but got "
+                f"{out.dtype.scalar_type}",
                 f"give an out= of dtype {made.dtype}",
             )
         )
@@ -130,9 +111,7 @@ def transform(
 
 
 def sides(input: Tensor, s: Any, dim: Any) -> tuple[Dims, Lengths]:
-    """The dimensions to transform, counted from the front, and their lengths (None: the
-    input's).
-    """
+    """The dimensions to transform, counted from the front, and their lengths (None: the input's)."""
     ndim = input._array.ndim
     s = s if s is None or isinstance(s, (tuple, list)) else (s,)
     if dim is None:
@@ -147,9 +126,7 @@ def sides(input: Tensor, s: Any, dim: Any) -> tuple[Dims, Lengths]:
     else:
         dims = distinct(dim, ndim)
     if s is not None and len(s) != len(dims):
-        raise RuntimeError(
-            explain("When given, dim and shape arguments must have the same length", s=s, dim=dim)
-        )
+        raise RuntimeError(explain("When given, dim and shape arguments must have the same length", s=s, dim=dim))
     return dims, [None if n == -1 else index(n) for n in s] if s is not None else [None] * len(dims)
 
 
@@ -157,9 +134,7 @@ def distinct(dim: Any, ndim: int) -> Dims:
     """Dimensions counted from the front; each there, and named once."""
     dims = listed(dim)
     if dims and not ndim:
-        raise IndexError(
-            explain(f"Dimension specified as {dims[0]} but tensor has no dimensions", "omit dim")
-        )
+        raise IndexError(explain(f"Dimension specified as {dims[0]} but tensor has no dimensions", "omit dim"))
     found = tuple([wrap(d, ndim) for d in dims])
     if len(set(found)) < len(found):
         raise RuntimeError(explain("FFT dims must be unique", "name each dimension once", dim=dims))
@@ -170,46 +145,24 @@ def distinct(dim: Any, ndim: int) -> Dims:
 
 
 def offer(name: str, kind: Callable, forward: bool, says: str, numbers: str, found: str) -> None:
-    """Define torch.fft.<name>, <name>2 and <name>n. The text and example for a vector also serve
-    for a matrix of one row.
+    """Define torch.fft.<name>, <name>2 and <name>n. The text and example for a vector also serve for a matrix of one
+    row.
     """
 
     def along(
-        input: Tensor,
-        n: int | None = None,
-        dim: int = -1,
-        norm: str | None = None,
-        *,
-        out: Tensor | None = None,
+        input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None
     ) -> Tensor:
         return transform(
-            name,
-            kind,
-            forward,
-            input,
-            None if n is None else (counted(index(n)),),
-            (index(dim),),
-            norm,
-            out,
+            name, kind, forward, input, None if n is None else (counted(index(n)),), (index(dim),), norm, out
         )
 
     def plane(
-        input: Tensor,
-        s: Any = None,
-        dim: Any = (-2, -1),
-        norm: str | None = None,
-        *,
-        out: Tensor | None = None,
+        input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Tensor | None = None
     ) -> Tensor:
         return transform(name + "2", kind, forward, input, s, dim, norm, out)
 
     def several(
-        input: Tensor,
-        s: Any = None,
-        dim: Any = None,
-        norm: str | None = None,
-        *,
-        out: Tensor | None = None,
+        input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None
     ) -> Tensor:
         return transform(name + "n", kind, forward, input, s, dim, norm, out)
 
@@ -261,8 +214,7 @@ offer(
     "rfft",
     real_to_complex,
     True,
-    "X_k = sum_j x_j exp(-2 pi i jk / n) of real x, k = 0 ... n/2 (the others are the conjugates "
-    "of these)",
+    "X_k = sum_j x_j exp(-2 pi i jk / n) of real x, k = 0 ... n/2 (the others are the conjugates of these)",
     "[1., 2., 3.]",
     "[ 6.0000+0.0000j, -1.5000+0.8660j]",
 )
@@ -278,8 +230,7 @@ offer(
     "hfft",
     complex_to_real,
     True,
-    "X_k = sum_j x_j exp(-2 pi i jk / n), real, from x_0 ... x_n/2 (the others are the conjugates "
-    "of these)",
+    "X_k = sum_j x_j exp(-2 pi i jk / n), real, from x_0 ... x_n/2 (the others are the conjugates of these)",
     "[0., 1., 0.]",
     "[ 2.,  0., -2.,  0.]",
 )
@@ -297,20 +248,11 @@ offer(
 
 
 def frequencies(
-    name: str,
-    whole: Callable,
-    n: int,
-    d: float,
-    dtype: Any,
-    device: Any,
-    requires_grad: bool,
-    out: Any,
+    name: str, whole: Callable, n: int, d: float, dtype: Any, device: Any, requires_grad: bool, out: Any
 ) -> Tensor:
     kind = dtypes.or_default(dtype)
     if kind.category < dtypes.FLOATING:
-        raise RuntimeError(
-            explain(f"{name} requires a floating point or complex dtype", dtype=kind)
-        )
+        raise RuntimeError(explain(f"{name} requires a floating point or complex dtype", dtype=kind))
     if index(n) < 0:
         raise RuntimeError(explain(f"Trying to create tensor with negative dimension {n}: [{n}]"))
     return made(whole(index(n)) / np.float64(d * n), kind, requires_grad, device, out)
@@ -327,21 +269,14 @@ def fft_fftfreq(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """[0, 1, ..., (n-1)/2, -(n/2), ..., -1] / (d n): the frequencies of the elements of `fft`, for
-    n samples of distance `d`.
+    """[0, 1, ..., (n-1)/2, -(n/2), ..., -1] / (d n): the frequencies of the elements of `fft`, for n samples of
+    distance `d`.
 
     >>> rushlight.fft.fftfreq(4)
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
     return frequencies(
-        "fftfreq",
-        lambda n: (np.arange(n) + n // 2) % n - n // 2,
-        n,
-        d,
-        dtype,
-        device,
-        requires_grad,
-        out,
+        "fftfreq", lambda n: (np.arange(n) + n // 2) % n - n // 2, n, d, dtype, device, requires_grad, out
     )
 
 
@@ -356,21 +291,17 @@ def fft_rfftfreq(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """[0, 1, ..., n/2] / (d n): the frequencies of the elements of `rfft`, for n samples of
-    distance `d`.
+    """[0, 1, ..., n/2] / (d n): the frequencies of the elements of `rfft`, for n samples of distance `d`.
 
     >>> rushlight.fft.rfftfreq(4)
     tensor([0.0000, 0.2500, 0.5000])
     """
-    return frequencies(
-        "rfftfreq", lambda n: np.arange(n // 2 + 1), n, d, dtype, device, requires_grad, out
-    )
+    return frequencies("rfftfreq", lambda n: np.arange(n // 2 + 1), n, d, dtype, device, requires_grad, out)
 
 
 @composite(tensor=False)
 def fft_fftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """out[i] = input[(i - n // 2) mod n]: frequencies of `fft` ascend, 0 in the middle, along `dim`
-    (all if None).
+    """out[i] = input[(i - n // 2) mod n]: frequencies of `fft` ascend, 0 in the middle, along `dim` (all if None).
 
     >>> rushlight.fft.fftshift(rushlight.fft.fftfreq(4))
     tensor([-0.5000, -0.2500,  0.0000,  0.2500])
@@ -392,7 +323,5 @@ def shifted(input: Tensor, dim: Any, by: Callable[[int], int]) -> Tensor:
     ndim = input._array.ndim
     dims = wrap_all(range(ndim) if dim is None else dim, ndim)
     if not dims:
-        raise RuntimeError(
-            explain("`shifts` required", "shift along a dimension", input=describe(input))
-        )
+        raise RuntimeError(explain("`shifts` required", "shift along a dimension", input=describe(input)))
     return roll(input, [by(input._array.shape[d]) for d in dims], dims)

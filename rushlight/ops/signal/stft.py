@@ -1,5 +1,5 @@
-"""The short-time Fourier transform and its inverse, composed of windows along a signal, transforms,
-and their derivatives.
+"""The short-time Fourier transform and its inverse, composed of windows along a signal, transforms, and their
+derivatives.
 """
 
 from __future__ import annotations
@@ -28,18 +28,13 @@ def expected(what: str, op: str, input: Tensor, **facts: Any) -> RuntimeError:
     return RuntimeError(explain(f"{op}: expected {what}", input=describe(input), **facts))
 
 
-def weights(
-    op: str, input: Tensor, window: Tensor | None, n_fft: int, win_length: int
-) -> Tensor | None:
+def weights(op: str, input: Tensor, window: Tensor | None, n_fft: int, win_length: int) -> Tensor | None:
     """The window, padded on both sides to n_fft elements; None for weights that are all 1."""
     if not 0 < win_length <= n_fft:
-        raise expected(
-            f"0 < win_length <= n_fft, but got win_length={win_length}", op, input, n_fft=n_fft
-        )
+        raise expected(f"0 < win_length <= n_fft, but got win_length={win_length}", op, input, n_fft=n_fft)
     if window is not None and window._array.shape != (win_length,):
         raise expected(
-            f"a 1D window tensor of size equal to win_length={win_length}, but got window with "
-            "size "
+            f"a 1D window tensor of size equal to win_length={win_length}, but got window with size "
             f"{list(window._array.shape)}: Invalid window shape",
             op,
             input,
@@ -47,15 +42,15 @@ def weights(
     if window is None:
         if op == "istft":
             warn_once(
-                "A window was not provided. A rectangular window will be applied.Please provide "
-                "the same window used by stft to make the inversion lossless."
+                "A window was not provided. A rectangular window will be applied.Please provide the same window used "
+                "by stft to make the inversion lossless."
             )
         else:
             warn_once(
-                "A window was not provided. A rectangular window will be applied,which is known to "
-                "cause spectral leakage. Other windows such as torch.hann_window or "
-                "torch.hamming_window are recommended to reduce spectral leakage.To suppress this "
-                "warning and use a rectangular window, explicitly set `window=torch.ones(n_fft)`."
+                "A window was not provided. A rectangular window will be applied,which is known to cause spectral "
+                "leakage. Other windows such as torch.hann_window or torch.hamming_window are recommended to reduce "
+                "spectral leakage.To suppress this warning and use a rectangular window, explicitly set "
+                "`window=torch.ones(n_fft)`."
             )
         if win_length == n_fft:
             return None
@@ -72,15 +67,12 @@ def extended(signal: Tensor, n: int, mode: str) -> Tensor:
     if mode == "constant":
         return constant_pad(signal, ((0, 0), (n, n)), 0)
     if mode not in MODES:
-        raise NotImplementedError(
-            explain(f"Unrecognised padding mode {mode}", f"one of constant, {', '.join(MODES)}")
-        )
+        raise NotImplementedError(explain(f"Unrecognised padding mode {mode}", f"one of constant, {', '.join(MODES)}"))
     if length == 0 or n > length - (mode == "reflect") and mode != "replicate":
         raise RuntimeError(
             explain(
-                "stft: Padding size should be less than the corresponding input dimension, but "
-                "got: "
-                f"padding ({n}, {n}) at dimension 2 of input {[1, *signal._array.shape]}",
+                f"stft: Padding size should be less than the corresponding input dimension, but got: padding ({n}, "
+                f"{n}) at dimension 2 of input {[1, *signal._array.shape]}",
                 "take a longer signal, a smaller n_fft, or center=False",
             )
         )
@@ -102,20 +94,17 @@ def stft(
     return_complex: bool | None = None,
     align_to_window: bool | None = None,
 ) -> Tensor:
-    """X[k, t] = sum_j window_j x_(j + t hop_length) exp(-2 pi i jk / n_fft): the spectrum from
-    frame to frame.
+    """X[k, t] = sum_j window_j x_(j + t hop_length) exp(-2 pi i jk / n_fft): the spectrum from frame to frame.
 
-    x (L) or (B, L), real or complex -> (n_fft / 2 + 1, T), or (B, ..., T); all n_fft frequencies if
-    not `onesided` (the default for real signals, impossible for complex ones). Frames start every
-    `hop_length` (n_fft / 4) elements; with `center` they are centred there, and the signal is
-    padded by n_fft / 2 on both sides with `pad_mode`: reflect, replicate, circular or constant (0).
-    `win_length`: the window's length, if shorter than n_fft. `normalized`: divide by sqrt(n_fft).
-    `return_complex`: complex numbers, or pairs of real ones; needed for real signals. RuntimeError
-    for shapes, lengths and settings that do not fit.
+    x (L) or (B, L), real or complex -> (n_fft / 2 + 1, T), or (B, ..., T); all n_fft frequencies if not `onesided` (the
+    default for real signals, impossible for complex ones). Frames start every `hop_length` (n_fft / 4) elements; with
+    `center` they are centred there, and the signal is padded by n_fft / 2 on both sides with `pad_mode`: reflect,
+    replicate, circular or constant (0). `win_length`: the window's length, if shorter than n_fft. `normalized`: divide
+    by sqrt(n_fft). `return_complex`: complex numbers, or pairs of real ones; needed for real signals. RuntimeError for
+    shapes, lengths and settings that do not fit.
 
     >>> x = rushlight.tensor([1., 0., -1., 0., 1., 0., -1., 0.])
-    >>> rushlight.stft(x, 4, window=rushlight.ones(4), center=False, return_complex=True).abs()[:,
-    ...     0]
+    >>> rushlight.stft(x, 4, window=rushlight.ones(4), center=False, return_complex=True).abs()[:, 0]
     tensor([0., 2., 0.])
     """
     hop_length = n_fft // 4 if hop_length is None else hop_length
@@ -124,10 +113,9 @@ def stft(
     check_stft(input, return_complex, is_complex, onesided, center, align_to_window)
     if return_complex is False:
         warn_once(
-            "stft with return_complex=False is deprecated. In a future pytorch release, stft will "
-            "return complex tensors for all inputs, and return_complex=False will raise an error. "
-            "Note: you can still call torch.view_as_real on the complex output to recover the old "
-            "return format."
+            "stft with return_complex=False is deprecated. In a future pytorch release, stft will return complex "
+            "tensors for all inputs, and return_complex=False will raise an error. Note: you can still call "
+            "torch.view_as_real on the complex output to recover the old return format."
         )
     signal = s.reshape(input, (1, -1)) if input._array.ndim == 1 else input
     if center:
@@ -145,22 +133,17 @@ def stft(
     frames = frames if weight is None else frames * weight
     power = 0.5 if normalized else 0
     half = not is_complex if onesided is None else onesided
-    made = s.transpose(
-        f.r2c(frames, 2, True, power) if half else f.c2c(frames, (2,), True, power), 1, 2
-    )
+    made = s.transpose(f.r2c(frames, 2, True, power) if half else f.c2c(frames, (2,), True, power), 1, 2)
     made = released(s.squeeze(made, (0,)) if input._array.ndim == 1 else made)
     return made if return_complex or (return_complex is None and is_complex) else view_as_real(made)
 
 
-def check_stft(
-    input: Tensor, return_complex: Any, is_complex: bool, onesided: Any, center: bool, align: Any
-) -> None:
+def check_stft(input: Tensor, return_complex: Any, is_complex: bool, onesided: Any, center: bool, align: Any) -> None:
     if return_complex is None and not is_complex:
         raise RuntimeError(
             explain(
-                "stft requires the return_complex parameter be given for real inputs, and will "
-                "further "
-                "require that return_complex=True in a future PyTorch release.",
+                "stft requires the return_complex parameter be given for real inputs, and will further require that "
+                "return_complex=True in a future PyTorch release.",
                 "return_complex=True",
                 input=describe(input),
             )
@@ -170,9 +153,7 @@ def check_stft(
     if not 1 <= input._array.ndim <= 2:
         raise expected("a 1D or 2D tensor", "stft", input)
     if onesided and is_complex:
-        raise RuntimeError(
-            explain("Cannot have onesided output if window or input is complex", "onesided=False")
-        )
+        raise RuntimeError(explain("Cannot have onesided output if window or input is complex", "onesided=False"))
     if center and align is not None:
         raise RuntimeError(explain("stft align_to_window should only be set when center = false"))
 
@@ -190,13 +171,11 @@ def istft(
     length: int | None = None,
     return_complex: bool = False,
 ) -> Tensor:
-    """The signal whose `stft` with the same settings this is, or is nearest to: frames added up
-    where they overlap.
+    """The signal whose `stft` with the same settings this is, or is nearest to: frames added up where they overlap.
 
-    X (n_fft / 2 + 1, T) or (B, ..., T), or with all n_fft frequencies -> (L) or (B, L); each
-    element is divided by the sum of the squared windows over it. `length` cuts, or fills with
-    zeros. Real unless `return_complex`. RuntimeError for shapes and settings that do not fit, and
-    where the windows leave an element uncovered.
+    X (n_fft / 2 + 1, T) or (B, ..., T), or with all n_fft frequencies -> (L) or (B, L); each element is divided by the
+    sum of the squared windows over it. `length` cuts, or fills with zeros. Real unless `return_complex`. RuntimeError
+    for shapes and settings that do not fit, and where the windows leave an element uncovered.
 
     >>> x, w = rushlight.tensor([1., 2., 3., 4., 5., 6., 7., 8.]), rushlight.hann_window(4)
     >>> rushlight.istft(rushlight.stft(x, 4, window=w, return_complex=True), 4, window=w)
@@ -212,9 +191,7 @@ def istft(
     if return_complex:
         frames = f.c2c(spectra, (2,), False, power)
     else:
-        frames = f.c2r(
-            spectra if half else s.narrow(spectra, 2, 0, n_fft // 2 + 1), 2, n_fft, False, power
-        )
+        frames = f.c2r(spectra if half else s.narrow(spectra, 2, 0, n_fft // 2 + 1), 2, n_fft, False, power)
     batch, count, _ = frames._array.shape
     total = n_fft + hop_length * (count - 1)
     if weight is None:
@@ -226,12 +203,8 @@ def istft(
     return released(s.squeeze(made, (0,)) if input._array.ndim == 2 else made)
 
 
-def middle(
-    signal: Tensor, covered: Tensor, start: int, length: int | None, input: Tensor
-) -> Tensor:
-    """The requested part of the signal (B, total), divided by the sum of the windows that cover it
-    (1, total).
-    """
+def middle(signal: Tensor, covered: Tensor, start: int, length: int | None, input: Tensor) -> Tensor:
+    """The requested part of the signal (B, total), divided by the sum of the windows that cover it (1, total)."""
     total = signal._array.shape[1]
     stop = start + length if length is not None else total - start
     n = max(min(stop, total) - start, 0)
@@ -247,8 +220,7 @@ def middle(
     signal = signal / covered
     if stop > total:
         warn(
-            "The length of signal is shorter than the length parameter. Result is being padded "
-            "with zeros in the "
+            "The length of signal is shorter than the length parameter. Result is being padded with zeros in the "
             "tail. Please check your center and hop_length settings."
         )
         signal = constant_pad(signal, ((0, 0), (0, stop - total)), 0)
@@ -268,8 +240,7 @@ def check_istft(
     if not input.dtype.is_complex:
         raise RuntimeError(
             explain(
-                "istft requires a complex-valued input tensor matching the output from stft with "
-                "return_complex=True.",
+                "istft requires a complex-valued input tensor matching the output from stft with return_complex=True.",
                 "torch.view_as_complex(x)",
                 input=describe(input),
             )
@@ -283,30 +254,17 @@ def check_istft(
     if found != (n_fft // 2 + 1 if half else n_fft):
         raise expected(
             "the frequency dimension (3rd to the last) of the input tensor to match n_fft"
-            + (
-                f" / 2 + 1 when onesided=True, but got {found}"
-                if half
-                else f" when onesided=False, but got {found}"
-            ),
+            + (f" / 2 + 1 when onesided=True, but got {found}" if half else f" when onesided=False, but got {found}"),
             "istft",
             input,
             n_fft=n_fft,
         )
     if not 0 < hop_length <= win_length:
         raise expected(
-            f"0 < hop_length <= win_length, but got hop_length={hop_length}",
-            "istft",
-            input,
-            win_length=win_length,
+            f"0 < hop_length <= win_length, but got hop_length={hop_length}", "istft", input, win_length=win_length
         )
     if return_complex and half:
-        raise RuntimeError(
-            explain("Cannot have onesided output if window or input is complex", "onesided=False")
-        )
+        raise RuntimeError(explain("Cannot have onesided output if window or input is complex", "onesided=False"))
     if not return_complex and window is not None and window.dtype.is_complex:
-        raise RuntimeError(
-            explain(
-                "Complex windows are incompatible with return_complex=False", "return_complex=True"
-            )
-        )
+        raise RuntimeError(explain("Complex windows are incompatible with return_complex=False", "return_complex=True"))
     return half

@@ -20,10 +20,7 @@ from rushlight.creation.factories import made
 
 def cosines(t: ndarray, a: Iterable[float]) -> ndarray:
     """a_0 - a_1 cos(2 pi t) + a_2 cos(4 pi t) - ..."""
-    return sum(
-        ((-1) ** i * weight * np.cos(2 * np.pi * i * t) for i, weight in enumerate(a)),
-        np.zeros_like(t),
-    )
+    return sum(((-1) ** i * weight * np.cos(2 * np.pi * i * t) for i, weight in enumerate(a)), np.zeros_like(t))
 
 
 def triangle(t: ndarray) -> ndarray:
@@ -40,8 +37,8 @@ NUTTALL = (0.3635819, 0.4891775, 0.1365995, 0.0106411)
 
 
 def sampled(formula: Callable[[ndarray], ndarray], n: int, symmetric: bool) -> ndarray:
-    """The formula at n points from t = 0 on. `symmetric`: the last point is t = 1; else point n + 1
-    would be. A single point has the value 1.
+    """The formula at n points from t = 0 on. `symmetric`: the last point is t = 1; else point n + 1 would be. A single
+    point has the value 1.
     """
     if n == 1:
         return np.ones(1)
@@ -49,22 +46,14 @@ def sampled(formula: Callable[[ndarray], ndarray], n: int, symmetric: bool) -> n
 
 
 def window(
-    name: str,
-    formula: Callable,
-    n: int,
-    periodic: bool,
-    dtype: Any,
-    requires_grad: bool,
-    device: Any,
+    name: str, formula: Callable, n: int, periodic: bool, dtype: Any, requires_grad: bool, device: Any
 ) -> Tensor:
     """One of the package's windows, periodic by default."""
     n, kind = index(n), dtypes.or_default(dtype)
     if not kind.is_floating_point:
         raise RuntimeError(explain(f"{name} expects floating point dtypes, got: {kind}"))
     if n < 0:
-        raise RuntimeError(
-            explain(f"{name} requires non-negative window_length, got window_length={n}")
-        )
+        raise RuntimeError(explain(f"{name} requires non-negative window_length, got window_length={n}"))
     if n >= 1 << 63:  # NumPy's arange has no elements then
         raise overflow(name)
     return made(sampled(formula, n, not periodic), kind, requires_grad, device)
@@ -81,21 +70,12 @@ def hann_window(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """(1 - cos(2 pi k / N)) / 2, k = 0 ... window_length - 1; N is window_length, or 1 less if not
-    `periodic`.
+    """(1 - cos(2 pi k / N)) / 2, k = 0 ... window_length - 1; N is window_length, or 1 less if not `periodic`.
 
     >>> rushlight.hann_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
-    return window(
-        "hann_window",
-        lambda t: cosines(t, HANN),
-        window_length,
-        periodic,
-        dtype,
-        requires_grad,
-        device,
-    )
+    return window("hann_window", lambda t: cosines(t, HANN), window_length, periodic, dtype, requires_grad, device)
 
 
 @composite(tensor=False)
@@ -111,20 +91,13 @@ def hamming_window(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """alpha - beta cos(2 pi k / N), k = 0 ... window_length - 1; N is window_length, or 1 less if
-    not `periodic`.
+    """alpha - beta cos(2 pi k / N), k = 0 ... window_length - 1; N is window_length, or 1 less if not `periodic`.
 
     >>> rushlight.hamming_window(4)
     tensor([0.0800, 0.5400, 1.0000, 0.5400])
     """
     return window(
-        "hamming_window",
-        lambda t: cosines(t, (alpha, beta)),
-        window_length,
-        periodic,
-        dtype,
-        requires_grad,
-        device,
+        "hamming_window", lambda t: cosines(t, (alpha, beta)), window_length, periodic, dtype, requires_grad, device
     )
 
 
@@ -139,20 +112,13 @@ def blackman_window(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """0.42 - cos(2 pi k / N) / 2 + 0.08 cos(4 pi k / N); N is window_length, or 1 less if not
-    `periodic`.
+    """0.42 - cos(2 pi k / N) / 2 + 0.08 cos(4 pi k / N); N is window_length, or 1 less if not `periodic`.
 
     >>> rushlight.blackman_window(4)[1:]
     tensor([0.3400, 1.0000, 0.3400])
     """
     return window(
-        "blackman_window",
-        lambda t: cosines(t, BLACKMAN),
-        window_length,
-        periodic,
-        dtype,
-        requires_grad,
-        device,
+        "blackman_window", lambda t: cosines(t, BLACKMAN), window_length, periodic, dtype, requires_grad, device
     )
 
 
@@ -172,9 +138,7 @@ def bartlett_window(
     >>> rushlight.bartlett_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
-    return window(
-        "bartlett_window", triangle, window_length, periodic, dtype, requires_grad, device
-    )
+    return window("bartlett_window", triangle, window_length, periodic, dtype, requires_grad, device)
 
 
 @composite(tensor=False)
@@ -189,18 +153,9 @@ def kaiser_window(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """I0(beta sqrt(1 - (2 k / N - 1)^2)) / I0(beta), with Bessel's I0; N is window_length, or 1
-    less if not `periodic`.
+    """I0(beta sqrt(1 - (2 k / N - 1)^2)) / I0(beta), with Bessel's I0; N is window_length, or 1 less if not `periodic`.
 
     >>> rushlight.kaiser_window(4, beta=2.)
     tensor([0.4387, 0.8348, 1.0000, 0.8348])
     """
-    return window(
-        "kaiser_window",
-        lambda t: bessel(t, beta),
-        window_length,
-        periodic,
-        dtype,
-        requires_grad,
-        device,
-    )
+    return window("kaiser_window", lambda t: bessel(t, beta), window_length, periodic, dtype, requires_grad, device)

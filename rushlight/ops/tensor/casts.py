@@ -11,13 +11,7 @@ import numpy as np
 from rushlight.base import dtypes
 from rushlight.base.device import placed
 from rushlight.base.errors import NoCuda, describe, explain, suggesting, warn_once
-from rushlight.base.memory_format import (
-    contiguous_format,
-    lies_so,
-    memory_format,
-    order_of,
-    preserve_format,
-)
+from rushlight.base.memory_format import contiguous_format, lies_so, memory_format, order_of, preserve_format
 from rushlight.core.build import composite, unrecorded
 from rushlight.core.results import into
 from rushlight.core.tensor import TANGENTS, Tensor, created, from_array, method
@@ -40,15 +34,12 @@ def lying(input: Tensor, form: Format) -> Tensor:
 def check_format(form: Any) -> None:
     """TypeError unless the argument is a memory format."""
     if not isinstance(form, memory_format):
-        raise TypeError(
-            explain(f"argument 'memory_format' must be torch.memory_format, not {describe(form)}")
-        )
+        raise TypeError(explain(f"argument 'memory_format' must be torch.memory_format, not {describe(form)}"))
 
 
 def suggesting_format(input: Tensor, form: memory_format) -> Tensor:
-    """The tensor if its strides suggest this memory format, else a copy with such strides. The
-    strides of (N, 1, H, W) in C order do not suggest channels_last, though the elements are in that
-    order.
+    """The tensor if its strides suggest this memory format, else a copy with such strides. The strides of (N, 1, H, W)
+    in C order do not suggest channels_last, though the elements are in that order.
     """
     check_format(form)
     if form.ndim is None or not isinstance(input._array, np.ndarray) or suggests_last(input._array):
@@ -69,18 +60,14 @@ def clone(input: Tensor, *, memory_format: Format = preserve_format) -> Tensor:
 
 
 def contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -> Tensor:
-    """The tensor in memory in the order of its indices, or of `memory_format`; itself if it is so
-    already."""
+    """The tensor in memory in the order of its indices, or of `memory_format`; itself if it is so already."""
     if memory_format is contiguous_format:
         return s.contiguous(self)
     if memory_format is preserve_format:
         if self._array.flags.c_contiguous:
             return self
         raise RuntimeError(
-            explain(
-                "preserve memory format is unsupported by the contiguous operator",
-                "contiguous() or clone()",
-            )
+            explain("preserve memory format is unsupported by the contiguous operator", "contiguous() or clone()")
         )
     check_format(memory_format)
     return lying(self, memory_format)
@@ -88,9 +75,7 @@ def contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -
 
 def is_contiguous(self: Tensor, memory_format: memory_format = contiguous_format) -> bool:
     """Whether the elements are in memory in the order of their indices, or of `memory_format`."""
-    return lies_so(
-        self._array, contiguous_format if memory_format is preserve_format else memory_format
-    )
+    return lies_so(self._array, contiguous_format if memory_format is preserve_format else memory_format)
 
 
 for f in (contiguous, is_contiguous):
@@ -134,9 +119,7 @@ def copy_(input: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
     if isinstance(source, Number):
         source = from_array(np.asarray(source))
     if not isinstance(source, Tensor):
-        raise TypeError(
-            explain(f"copy_(): argument 'other' must be Tensor, not {type(source).__name__}")
-        )
+        raise TypeError(explain(f"copy_(): argument 'other' must be Tensor, not {type(source).__name__}"))
     if source._array.shape != input._array.shape:
         check_shape(input, source)
     if unrecorded(input, (source,)):
@@ -151,16 +134,12 @@ def one_value(value: Any, input: Tensor, name: str) -> Tensor:
     """The value to write everywhere, a number or a 0-d tensor, as a tensor."""
     if not isinstance(value, Tensor):
         if value is None or isinstance(value, str):
-            raise TypeError(
-                explain(f"{name}(): the value must be Number, not {type(value).__name__}")
-            )
+            raise TypeError(explain(f"{name}(): the value must be Number, not {type(value).__name__}"))
         return created(from_array(dtypes.holding(value, input.dtype)))
     if value._array.ndim:
         raise RuntimeError(
             explain(
-                f"{name} only supports 0-dimension value tensor but got tensor with "
-                f"{value._array.ndim} "
-                "dimensions.",
+                f"{name} only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions.",
                 "pass a number, or use copy_()",
             )
         )
@@ -227,8 +206,7 @@ def convert(
     memory_format: Format = None,
     other: Tensor | None = None,
 ) -> Tensor:
-    """The tensor in another dtype: `x.to(torch.float64)`, `x.to('cpu')`, `x.to(other)`; itself if
-    nothing changes.
+    """The tensor in another dtype: `x.to(torch.float64)`, `x.to('cpu')`, `x.to(other)`; itself if nothing changes.
 
     >>> rushlight.tensor([1, 2]).to(rushlight.float64)
     tensor([1., 2.], dtype=torch.float64)
@@ -245,9 +223,7 @@ def convert(
             device = arg
     made = self if dtype is None or dtype is self.dtype else converted(self, dtypes.as_dtype(dtype))
     if device is not None and placed(device).type != made.device.type:
-        from rushlight.ops.meta.meta_tensors import (
-            moved,  # loaded with the first tensor that has no elements
-        )
+        from rushlight.ops.meta.meta_tensors import moved  # loaded with the first tensor that has no elements
 
         made = moved(made)
     if memory_format is not None:
@@ -269,18 +245,7 @@ def caster(name: str, d: dtypes.dtype) -> Callable:
 
 method(suggesting(convert, name="to"), "to")
 for name, d in dtypes.NAMES.items():
-    if name in (
-        "float",
-        "double",
-        "half",
-        "bfloat16",
-        "long",
-        "int",
-        "short",
-        "bool",
-        "cfloat",
-        "cdouble",
-    ):
+    if name in ("float", "double", "half", "bfloat16", "long", "int", "short", "bool", "cfloat", "cdouble"):
         method(caster(name, d), name)
 method(caster("byte", dtypes.uint8), "byte")
 method(caster("char", dtypes.int8), "char")

@@ -15,22 +15,16 @@ from rushlight.ops.tensor.torch_function import handle_torch_function, has_torch
 def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: Sequence[Any] = ()) -> Any:
     """true_fn(*operands) if pred else false_fn(*operands). `pred`: a bool, or a tensor of one bool.
 
-    >>> rushlight.cond(rushlight.tensor(True), lambda x: x + 1, lambda x: x - 1,
-    ...     (rushlight.ones(2),))
+    >>> rushlight.cond(rushlight.tensor(True), lambda x: x + 1, lambda x: x - 1, (rushlight.ones(2),))
     tensor([2., 2.])
     """
     if isinstance(pred, Tensor) and pred._array.size != 1:
-        raise RuntimeError(
-            explain(f"Expected pred to be bool or single-element tensor, but got {pred}.")
-        )
+        raise RuntimeError(explain(f"Expected pred to be bool or single-element tensor, but got {pred}."))
     if not callable(true_fn) or not callable(false_fn):
         raise RuntimeError(explain("Expect both branches to be callable."))
     if not isinstance(operands, (tuple, list)):
         raise RuntimeError(
-            explain(
-                "Expect operands to be a tuple of possibly nested dict/list/tuple, but got "
-                f"{operands}."
-            )
+            explain(f"Expect operands to be a tuple of possibly nested dict/list/tuple, but got {operands}.")
         )
     return (true_fn if pred else false_fn)(*operands)
 
@@ -41,13 +35,7 @@ def check_as(kind: type[Exception], cond: Any, message: Callable[[], str] | None
     if message is not None and not callable(message):
         raise TypeError(explain("message must be a callable"))
     if not cond:
-        raise kind(
-            explain(
-                str(message())
-                if message is not None
-                else "Expected cond to be True, but got False."
-            )
-        )
+        raise kind(explain(str(message()) if message is not None else "Expected cond to be True, but got False."))
 
 
 def _check(cond: Any, message: Callable[[], str] | None = None) -> None:
@@ -76,28 +64,20 @@ def _check_not_implemented(cond: Any, message: Callable[[], str] | None = None) 
 
 
 def _check_tensor_all(cond: Any, message: Callable[[], str] | None = None) -> None:
-    """RuntimeError with the text of `message()` unless all elements of a boolean tensor are
-    True."""
+    """RuntimeError with the text of `message()` unless all elements of a boolean tensor are True."""
     if not isinstance(cond, Tensor) or cond.dtype is not bool_:
         raise TypeError(
-            explain(
-                "cond must be a tensor of bool, but got "
-                f"{cond.dtype if isinstance(cond, Tensor) else type(cond)}"
-            )
+            explain(f"cond must be a tensor of bool, but got {cond.dtype if isinstance(cond, Tensor) else type(cond)}")
         )
     check_as(RuntimeError, bool(cond.all()), message)
 
 
-def _check_with(
-    error_type: type[Exception], cond: Any, message: Callable[[], str] | None = None
-) -> None:
+def _check_with(error_type: type[Exception], cond: Any, message: Callable[[], str] | None = None) -> None:
     """Raise an error of this class with the text `message()` unless cond is True."""
     check_as(error_type, cond, message)
 
 
-def _check_tensor_all_with(
-    error_type: type[Exception], cond: Any, message: Callable[[], str] | None = None
-) -> None:
+def _check_tensor_all_with(error_type: type[Exception], cond: Any, message: Callable[[], str] | None = None) -> None:
     """`_check_tensor_all` with an error of another class."""
     if not isinstance(cond, Tensor):
         raise TypeError(explain(f"cond must be a tensor, but got {type(cond)}"))
@@ -117,8 +97,7 @@ def _check_is_size(i: int, message: Callable[[], str] | None = None) -> None:
 def while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: Sequence[Any]) -> Any:
     """values = body_fn(*values), while cond_fn(*values) is true. Returns the last values.
 
-    >>> rushlight.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (rushlight.tensor(0),
-    ...     rushlight.ones(1)))
+    >>> rushlight.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (rushlight.tensor(0), rushlight.ones(1)))
     (tensor(3), tensor([8.]))
     """
     if not callable(cond_fn) or not callable(body_fn):

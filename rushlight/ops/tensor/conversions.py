@@ -39,13 +39,11 @@ def tolist(self: Tensor) -> Any:
 def numpy(self: Tensor, *, force: bool = False) -> ndarray:
     """The NumPy array of the elements, sharing memory.
 
-    RuntimeError for a tensor that requires grad, except with `force=True` or under `no_grad()`.
-    """
+    RuntimeError for a tensor that requires grad, except with `force=True` or under `no_grad()`."""
     if self._node is not None and not force and mode().grad:
         raise RuntimeError(
             explain(
-                "Can't call numpy() on Tensor that requires grad. "
-                "Use tensor.detach().numpy() instead.",
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
                 "write x.detach().numpy()",
             )
         )
@@ -62,9 +60,7 @@ def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> ndar
 
 
 @method
-def __array_wrap__(
-    self: Tensor, array: ndarray, context: Any = None, return_scalar: bool = False
-) -> Tensor:
+def __array_wrap__(self: Tensor, array: ndarray, context: Any = None, return_scalar: bool = False) -> Tensor:
     return from_array(asarray(array))
 
 
@@ -100,8 +96,8 @@ def ambiguous(text: str) -> str:
         )
     if re.search(r"\b(and|or)\b", text):
         return (
-            "element by element, write & for and, | for or, with brackets: (x > 0) & (x < 1); for "
-            "one answer, .any() or .all()"
+            "element by element, write & for and, | for or, with brackets: (x > 0) & (x < 1); for one answer, "
+            ".any() or .all()"
         )
     if re.search(r"\bnot\b", text):
         return "element by element, write ~mask for not mask; for one answer, .any() or .all()"
@@ -118,9 +114,7 @@ def __bool__(self: Tensor) -> bool:
         what = "no values" if self._array.size == 0 else "more than one value"
         raise RuntimeError(
             explain(
-                f"Boolean value of Tensor with {what} is ambiguous",
-                ambiguous(statement()),
-                shape=tuple(self.shape),
+                f"Boolean value of Tensor with {what} is ambiguous", ambiguous(statement()), shape=tuple(self.shape)
             )
         )
     noticed(self)
@@ -154,8 +148,8 @@ def number_of(self: Tensor) -> Any:
         )
     if self._node is not None:
         warn_once(
-            "Converting a tensor with requires_grad=True to a scalar may lead to unexpected "
-            "behavior. Consider using tensor.detach() first."
+            "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior. Consider using "
+            "tensor.detach() first."
         )
     return self.item()
 
@@ -163,7 +157,5 @@ def number_of(self: Tensor) -> Any:
 @method
 def __index__(self: Tensor) -> int:
     if self._array.size != 1 or self._array.dtype.kind not in "iub":
-        raise TypeError(
-            explain("only integer tensors of a single element can be converted to an index")
-        )
+        raise TypeError(explain("only integer tensors of a single element can be converted to an index"))
     return int(self.item())

@@ -1,6 +1,4 @@
-"""torch._foreach_add and so on: an op on each tensor of a list. Optimizers outside torch call these
-functions.
-"""
+"""torch._foreach_add and so on: an op on each tensor of a list. Optimizers outside torch call these functions."""
 
 from __future__ import annotations
 
@@ -86,9 +84,7 @@ OPERANDS = (
 
 
 def one(name: str) -> Callable[..., Any]:
-    """The function that _foreach_<name> applies to one tensor and its operands: mostly the method
-    of that name.
-    """
+    """The function that _foreach_<name> applies to one tensor and its operands: mostly the method of that name."""
 
     def addc(x: Tensor, first: Tensor, second: Tensor, value: Any = 1) -> Tensor:
         return getattr(x, name)(first, second, value=value)
@@ -117,9 +113,7 @@ def foreach(name: str) -> Callable[..., Any]:
         return self if name.endswith("_") else tuple(found)
 
     call.__name__ = call.__qualname__ = f"_foreach_{name}"
-    call.__doc__ = (
-        f"x.{name}(...) for each x of a list; lists among the arguments give each its own."
-    )
+    call.__doc__ = f"x.{name}(...) for each x of a list; lists among the arguments give each its own."
     return call
 
 
@@ -134,21 +128,10 @@ def each(tensors: Sequence[Tensor], operands: list[Any]) -> list[list[Any]]:
     for a in operands:
         if isinstance(a, (list, tuple)) and len(a) != len(tensors):
             raise RuntimeError(
-                explain(
-                    "Tensor lists must have the same number of tensors, got "
-                    f"{len(tensors)} and {len(a)}"
-                )
+                explain(f"Tensor lists must have the same number of tensors, got {len(tensors)} and {len(a)}")
             )
-    return [
-        [a[i] if isinstance(a, (list, tuple)) else a for a in operands] for i in range(len(tensors))
-    ]
+    return [[a[i] if isinstance(a, (list, tuple)) else a for a in operands] for i in range(len(tensors))]
 
 
-MORE.update(
-    (f"_foreach_{name}", foreach(name)) for name in ALONE + WITH_OTHERS + REDUCED if name != "copy"
-)
-MORE.update(
-    (f"_foreach_{name}_", foreach(name + "_"))
-    for name in [*ALONE, *WITH_OTHERS, "zero"]
-    if name != "clone"
-)
+MORE.update((f"_foreach_{name}", foreach(name)) for name in ALONE + WITH_OTHERS + REDUCED if name != "copy")
+MORE.update((f"_foreach_{name}_", foreach(name + "_")) for name in [*ALONE, *WITH_OTHERS, "zero"] if name != "clone")

@@ -1,5 +1,4 @@
-"""torch's types of tensors from before dtypes: FloatTensor, LongTensor and so on, which older
-programs still use."""
+"""torch's types of tensors from before dtypes: FloatTensor, LongTensor and so on, which older programs still use."""
 
 from __future__ import annotations
 
@@ -31,18 +30,14 @@ class tensortype(type):
     dtype: dtypes.dtype
 
     def __call__(cls, *args: Any, size: Any = None, data: Any = None, device: Any = None) -> Tensor:
-        """Tensor(2, 3), Tensor(size): uninitialised, of that size. Tensor([1, 2]): these
-        numbers.
-        """
+        """Tensor(2, 3), Tensor(size): uninitialised, of that size. Tensor([1, 2]): these numbers."""
         if size is not None or len(args) != 1 and data is None:
-            return empty(
-                *((size,) if size is not None else args or (0,)), dtype=cls.dtype, device=device
-            )
+            return empty(*((size,) if size is not None else args or (0,)), dtype=cls.dtype, device=device)
         return cls.alone(args[0] if args else data, device)
 
     def alone(cls, given: Any, device: Any) -> Tensor:
-        """The tensor for a single argument: a tensor, a size, or numbers. A NumPy array of this
-        dtype shares its memory.
+        """The tensor for a single argument: a tensor, a size, or numbers. A NumPy array of this dtype shares its
+        memory.
         """
         if isinstance(given, Tensor):
             return cls.alias(given)
@@ -66,10 +61,7 @@ class tensortype(type):
     def alias(cls, other: Tensor) -> Tensor:
         if other.dtype is not cls.dtype:
             raise TypeError(
-                explain(
-                    f"expected a tensor of {cls.dtype}, but got {other.dtype}",
-                    f"x.to({cls.dtype}) converts",
-                )
+                explain(f"expected a tensor of {cls.dtype}, but got {other.dtype}", f"x.to({cls.dtype}) converts")
             )
         return alias(other)
 
@@ -80,11 +72,7 @@ class tensortype(type):
         return f"<class 'torch.{cls.__name__}'>"
 
 
-TYPES = {
-    f"{d.scalar_type}Tensor": d
-    for d in dtypes.DTYPES
-    if not d.is_complex and d.scalar_type[:4] != "UInt"
-}
+TYPES = {f"{d.scalar_type}Tensor": d for d in dtypes.DTYPES if not d.is_complex and d.scalar_type[:4] != "UInt"}
 TYPES_OF = {
     d: tensortype(
         name,
@@ -104,16 +92,15 @@ MORE.update((made.__name__, made) for made in TYPES_OF.values())
 
 
 def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """torch's name of the tensor's type, 'torch.FloatTensor'; with a dtype, or such a name or type,
-    the tensor converted."""
+    """torch's name of the tensor's type, 'torch.FloatTensor'; with a dtype, or such a name or type, the tensor
+    converted."""
     if dtype is None:
         return f"torch.{self.dtype.scalar_type}Tensor"
     return convert(self, meant(dtype))
 
 
 def meant(dtype: Any) -> dtypes.dtype:
-    """The dtype of torch.FloatTensor, of 'torch.FloatTensor', or itself; torch.Tensor means the
-    default one."""
+    """The dtype of torch.FloatTensor, of 'torch.FloatTensor', or itself; torch.Tensor means the default one."""
     if dtype in (Tensor, "torch.Tensor"):
         return dtypes.get_default_dtype()
     if isinstance(dtype, str):
@@ -126,16 +113,13 @@ def meant(dtype: Any) -> dtypes.dtype:
                 )
             )
         if name not in TYPES:
-            raise ValueError(
-                explain(f"invalid type: '{dtype}'", "give a dtype such as torch.float32")
-            )
+            raise ValueError(explain(f"invalid type: '{dtype}'", "give a dtype such as torch.float32"))
         return TYPES[name]
     return dtype.dtype if isinstance(dtype, tensortype) else dtypes.as_dtype(dtype)
 
 
 def set_default_tensor_type(t: Any) -> None:
-    """Set the default dtype by the old name of a tensor type; `set_default_dtype` is the newer
-    function.
+    """Set the default dtype by the old name of a tensor type; `set_default_dtype` is the newer function.
 
     >>> rushlight.set_default_tensor_type(rushlight.DoubleTensor)
     >>> rushlight.tensor(1.).dtype
@@ -143,16 +127,15 @@ def set_default_tensor_type(t: Any) -> None:
     >>> rushlight.set_default_tensor_type("torch.FloatTensor")
     """
     warn_once(
-        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
-        "torch.set_default_dtype() and torch.set_default_device() as alternatives."
+        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
+        "torch.set_default_device() as alternatives."
     )
     dtypes.set_default_dtype(meant(t))
 
 
 @method
 def new(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
-    """A tensor of the same dtype: x.new(2, 3) uninitialised, x.new([1, 2]) with these numbers.
-    `new_tensor` is newer.
+    """A tensor of the same dtype: x.new(2, 3) uninitialised, x.new([1, 2]) with these numbers. `new_tensor` is newer.
 
     >>> rushlight.ones(1).new([2, 3])
     tensor([2., 3.])
@@ -162,8 +145,7 @@ def new(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
 
 @method
 def _fill(self: Tensor, *args: Any, **keywords: Any) -> None:
-    """Initialise `Tensor(...)`: as a view of another tensor, in the graph, or as the type of the
-    default dtype does."""
+    """Initialise `Tensor(...)`: as a view of another tensor, in the graph, or as the type of the default dtype does."""
     if len(args) == 1 and isinstance(args[0], Tensor):
         made = alias(args[0])
     else:
@@ -177,9 +159,9 @@ def _fill(self: Tensor, *args: Any, **keywords: Any) -> None:
 def _make_wrapper_subclass(
     cls: type, size: Any, *args: Any, dtype: Any = None, requires_grad: bool = False, **kwargs: Any
 ) -> Any:
-    """A tensor of a class of the user's with a size and a dtype and without elements, for classes
-    whose `__torch_function__` computes with other tensors. NotImplementedError for a class with
-    `__torch_dispatch__`, which rushlight does not call."""
+    """A tensor of a class of the user's with a size and a dtype and without elements, for classes whose
+    `__torch_function__` computes with other tensors. NotImplementedError for a class with `__torch_dispatch__`, which
+    rushlight does not call."""
     if getattr(cls, "__torch_dispatch__", None) is not None:
         raise NotImplementedError(
             explain(

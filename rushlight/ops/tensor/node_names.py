@@ -1,6 +1,5 @@
-"""Names of nodes (grad_fn) where torch has several ops and the table has one: each is a function of
-the node, called when the name is shown. The reverse, one op in torch and several here: `called`.
-"""
+"""Names of nodes (grad_fn) where torch has several ops and the table has one: each is a function of the node, called
+when the name is shown. The reverse, one op in torch and several here: `called`."""
 
 from __future__ import annotations
 
@@ -14,24 +13,19 @@ from rushlight.core.tensor import Tensor
 
 
 def of_product(node: Any) -> str:
-    """torch multiplies two matrices directly; it folds stacks of matrices into one matrix and
-    unfolds the result.
-    """
+    """torch multiplies two matrices directly; it folds stacks of matrices into one matrix and unfolds the result."""
     return "MmBackward0" if len(node.shape) == 2 else "UnsafeViewBackward0"
 
 
 def of_linear(node: Any) -> str:
-    """With a bias addmm, and without one a product; for other than matrices torch folds the input
-    into a matrix."""
+    """With a bias addmm, and without one a product; for other than matrices torch folds the input into a matrix."""
     if node.edges[2] is not None:
         return "AddmmBackward0" if len(node.shape) == 2 else "ViewBackward0"
     return "SqueezeBackward4" if len(node.shape) == 1 else of_product(node)
 
 
 def of_index(node: Any) -> str:
-    """The name for the last part of an index that has an effect: x[0] selects, x[:, None]
-    unsqueezes, x[1:] slices.
-    """
+    """The name for the last part of an index that has an effect: x[0] selects, x[:, None] unsqueezes, x[1:] slices."""
     key = node.saved[-1] if node.saved else ()  # freed by backward
     for part in reversed(key):
         if part is None or part is True:
@@ -44,8 +38,7 @@ def of_index(node: Any) -> str:
 
 
 def of_pool(kind: str, indices: str = "") -> Callable[[Any], str]:
-    """`kind`, the number of spatial dimensions, `indices`: MaxPool2DWithIndicesBackward0. One is a
-    squeezed two."""
+    """`kind`, the number of spatial dimensions, `indices`: MaxPool2DWithIndicesBackward0. One is a squeezed two."""
 
     def name(node: Any) -> str:
         # with indices: of the first output
@@ -77,11 +70,7 @@ def beyond(node: Any) -> tuple:
     """`next_functions` of a node, skipping the nodes that torch shows as one with this node."""
     found = Node.next_functions.fget(node)  # type: ignore[attr-defined]
     for part, _ in found:
-        if (
-            part is not None
-            and part.name() == node.name()
-            and "next_functions" not in vars(type(part))
-        ):
+        if part is not None and part.name() == node.name() and "next_functions" not in vars(type(part)):
             return tuple(part.next_functions)
     return found
 
@@ -90,8 +79,7 @@ RENAMED: dict[tuple[type, str], type] = {}  # bounded: a class for each op and n
 
 
 def called(t: Tensor, name: str) -> Tensor:
-    """The tensor, whose `grad_fn` shows under torch's name: `tensor(0.5,
-    grad_fn=<MseLossBackward0>)`."""
+    """The tensor, whose `grad_fn` shows under torch's name: `tensor(0.5, grad_fn=<MseLossBackward0>)`."""
     node = t._node
     if node is not None and not node.leaf:
         kind = type(node)
@@ -99,12 +87,7 @@ def called(t: Tensor, name: str) -> Tensor:
             RENAMED[kind, name] = type(
                 name,
                 (kind,),
-                {
-                    "__slots__": (),
-                    "__module__": Node.__module__,
-                    "name": Node.name,
-                    "next_functions": property(beyond),
-                },
+                {"__slots__": (), "__module__": Node.__module__, "name": Node.name, "next_functions": property(beyond)},
             )
         node.__class__ = RENAMED[kind, name]
     return t

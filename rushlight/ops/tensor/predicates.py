@@ -32,8 +32,7 @@ def question(function: Callable) -> Callable:
 
 @question
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the tensor's only element is not 0. RuntimeError for a tensor of no or several
-    elements.
+    """Whether the tensor's only element is not 0. RuntimeError for a tensor of no or several elements.
 
     >>> rushlight.is_nonzero(rushlight.tensor(0.))
     False
@@ -45,8 +44,7 @@ def is_nonzero(input: Tensor) -> bool:
 def is_signed(input: Tensor) -> bool:
     """True if the dtype has negative numbers.
 
-    >>> rushlight.is_signed(rushlight.zeros(1)), rushlight.is_signed(rushlight.zeros(1,
-    ...     dtype=rushlight.uint8))
+    >>> rushlight.is_signed(rushlight.zeros(1)), rushlight.is_signed(rushlight.zeros(1, dtype=rushlight.uint8))
     (True, False)
     """
     return input.dtype.is_signed
@@ -108,12 +106,7 @@ def is_shared(self: Tensor) -> bool:
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether both tensors have the same memory, offset, size and strides."""
     a, b = self._array, tensor._array
-    return (
-        a.ctypes.data == b.ctypes.data
-        and a.shape == b.shape
-        and a.strides == b.strides
-        and a.size > 0
-    )
+    return a.ctypes.data == b.ctypes.data and a.shape == b.shape and a.strides == b.strides and a.size > 0
 
 
 @method
@@ -151,10 +144,7 @@ def typename(obj: Any) -> str:
 def check_unrecorded(x: Tensor, name: str) -> None:
     if x.requires_grad:
         raise RuntimeError(
-            explain(
-                f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() "
-                "instead."
-            )
+            explain(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
         )
 
 
@@ -181,8 +171,7 @@ def map_(self: Tensor, tensor: Tensor, callable: Callable) -> Tensor:
 
 @checked_method
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable) -> Tensor:
-    """Each element replaced by callable(it, x's, y's); slow. RuntimeError if the tensor requires
-    grad."""
+    """Each element replaced by callable(it, x's, y's); slow. RuntimeError if the tensor requires grad."""
     return mapped(self, (x, y), callable, "map2_")
 
 
@@ -192,37 +181,24 @@ def mapped(self: Tensor, others: tuple[Tensor, ...], callable: Callable, name: s
         check_shape(self, t, name)
         if t.dtype is not self.dtype:
             raise TypeError(
-                explain(
-                    f"{name}: expected {self.type()} for 'other' (got {t.type()})",
-                    f"x.to({self.dtype}) converts",
-                )
+                explain(f"{name}: expected {self.type()} for 'other' (got {t.type()})", f"x.to({self.dtype}) converts")
             )
-    rows = [
-        np.broadcast_to(dtypes.plain(t._array), self._array.shape).ravel().tolist()
-        for t in (self, *others)
-    ]
+    rows = [np.broadcast_to(dtypes.plain(t._array), self._array.shape).ravel().tolist() for t in (self, *others)]
     return made_by(self, (callable(*row) for row in zip(*rows)), name)
 
 
 def made_by(x: Tensor, values: Iterable, name: str) -> Tensor:
-    """Fill the tensor with the results of a Python function. TypeError for a result that is not a
-    number.
-    """
+    """Fill the tensor with the results of a Python function. TypeError for a result that is not a number."""
     found = list(values)
     for value in found:
         if not isinstance(value, (Number, Tensor)):
-            raise TypeError(
-                explain(
-                    f"{name}(): '{type(value).__name__}' object cannot be interpreted as a number"
-                )
-            )
+            raise TypeError(explain(f"{name}(): '{type(value).__name__}' object cannot be interpreted as a number"))
     return assign(x, from_array(np.array(found, x._array.dtype).reshape(x._array.shape)), name)
 
 
 @checked_method
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
-    """The number written along the main diagonal; with `wrap` it begins again below in a tall
-    matrix.
+    """The number written along the main diagonal; with `wrap` it begins again below in a tall matrix.
 
     RuntimeError for fewer than 2 dimensions, and for more than 2 that differ.
 
@@ -263,8 +239,7 @@ def get_device(self: Tensor) -> int:
 
 @method
 def is_inference(self: Tensor) -> bool:
-    """Whether it was made for inference only: never, as tensors made in `inference_mode` may be
-    used again.
+    """Whether it was made for inference only: never, as tensors made in `inference_mode` may be used again.
 
     >>> with rushlight.inference_mode():
     ...     x = rushlight.ones(2)
@@ -275,9 +250,7 @@ def is_inference(self: Tensor) -> bool:
 
 
 MORE["typename"] = typename
-MORE.update(
-    (name, getattr(Tensor, name)) for name in ("get_device", "is_inference", *WRITING.split())
-)
+MORE.update((name, getattr(Tensor, name)) for name in ("get_device", "is_inference", *WRITING.split()))
 
 
 @method
@@ -288,8 +261,8 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 
 @method
 def share_memory_(self: Tensor) -> Tensor:
-    """Move the elements to memory that this process shares with others: its later forks, and
-    processes that get the tensor through a queue, a pipe or as an argument.
+    """Move the elements to memory that this process shares with others: its later forks, and processes that get the
+    tensor through a queue, a pipe or as an argument.
 
     Views made before keep the old memory. RuntimeError for a view, whose base would be left behind.
 
@@ -302,8 +275,7 @@ def share_memory_(self: Tensor) -> Tensor:
         if self._viewing is not None:
             raise RuntimeError(
                 explain(
-                    "share_memory_ of a view cannot move the memory of its base",
-                    "call share_memory_() on the base",
+                    "share_memory_ of a view cannot move the memory of its base", "call share_memory_() on the base"
                 )
             )
         self._array = shared_memory.moved(self._array)

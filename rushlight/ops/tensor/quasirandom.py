@@ -20,18 +20,15 @@ from rushlight.random import Generator
 
 @lru_cache(maxsize=1)
 def tables() -> tuple[ndarray, ndarray]:
-    """Primitive polynomials (dims,), as bits, and the first direction numbers (dims, 18), of S. Joe
-    and F. Y. Kuo (2008): SciPy has the file."""
+    """Primitive polynomials (dims,), as bits, and the first direction numbers (dims, 18), of S. Joe and F. Y. Kuo
+    (2008): SciPy has the file."""
     scipy = scipy_part("version", "SobolEngine's direction numbers are those of")
-    with np.load(
-        Path(str(scipy.__file__)).parent / "stats" / "_sobol_direction_numbers.npz"
-    ) as file:
+    with np.load(Path(str(scipy.__file__)).parent / "stats" / "_sobol_direction_numbers.npz") as file:
         return file["poly"], file["vinit"]
 
 
 def directions(dimension: int, bits: int) -> ndarray:
-    """Direction numbers (dimension, bits) in units of 2^-bits, the k-th with k zeros behind its
-    last place.
+    """Direction numbers (dimension, bits) in units of 2^-bits, the k-th with k zeros behind its last place.
 
     With the polynomial x^m + a_1 x^(m-1) + ... + 1: v_j = v_(j-m) ^ 2 a_1 v_(j-1) ^ 4 a_2 v_(j-2) ^
     ... ^ 2^m v_(j-m)."""
@@ -51,8 +48,8 @@ def directions(dimension: int, bits: int) -> ndarray:
 
 
 def scrambled(v: ndarray, lower: ndarray) -> ndarray:
-    """Direction numbers (d, bits), their digits in base 2, the greatest first, times triangular
-    matrices (d, bits, bits) with ones on the diagonal: J. Matousek's scrambling (1998)."""
+    """Direction numbers (d, bits), their digits in base 2, the greatest first, times triangular matrices (d, bits,
+    bits) with ones on the diagonal: J. Matousek's scrambling (1998)."""
     places = np.arange(v.shape[1] - 1, -1, -1)
     digits = v[:, :, None] >> places & 1  # (d, bits, places)
     mixed = digits @ np.swapaxes(lower | np.eye(len(places), dtype=np.int64), 1, 2) & 1
@@ -60,13 +57,11 @@ def scrambled(v: ndarray, lower: ndarray) -> ndarray:
 
 
 class SobolEngine:
-    """Points x_0, x_1, ... of a Sobol sequence in [0, 1)^dimension: x_(i+1) = x_i ^ v_c, c the
-    number of ones at the end of i in base 2 (I. A. Antonov and V. M. Saleev, 1979), v_c the
-    dimension's direction number.
+    """Points x_0, x_1, ... of a Sobol sequence in [0, 1)^dimension: x_(i+1) = x_i ^ v_c, c the number of ones at the
+    end of i in base 2 (I. A. Antonov and V. M. Saleev, 1979), v_c the dimension's direction number.
 
-    `scramble`: its digits mixed and shifted at random, by `seed` if there is one, so that means
-    over points are without bias. The numbers are torch's. ValueError for more than 21201
-    dimensions.
+    `scramble`: its digits mixed and shifted at random, by `seed` if there is one, so that means over points are without
+    bias. The numbers are torch's. ValueError for more than 21201 dimensions.
 
     >>> rushlight.quasirandom.SobolEngine(2).draw(4)
     tensor([[0.0000, 0.0000],
@@ -80,23 +75,15 @@ class SobolEngine:
 
     def __init__(self, dimension: int, scramble: bool = False, seed: int | None = None):
         if not 1 <= dimension <= self.MAXDIM:
-            raise ValueError(
-                explain(f"Supported range of dimensionality for SobolEngine is [1, {self.MAXDIM}]")
-            )
+            raise ValueError(explain(f"Supported range of dimensionality for SobolEngine is [1, {self.MAXDIM}]"))
         self.dimension, self.scramble, self.seed = dimension, scramble, seed
         state, shift = directions(dimension, self.MAXBIT), np.zeros(dimension, np.int64)
         if scramble:
             source = None if seed is None else Generator().manual_seed(seed)
-            shift = randint(2, (dimension, self.MAXBIT), generator=source)._array @ (
-                1 << np.arange(self.MAXBIT)
-            )
+            shift = randint(2, (dimension, self.MAXBIT), generator=source)._array @ (1 << np.arange(self.MAXBIT))
             lower = randint(2, (dimension, self.MAXBIT, self.MAXBIT), generator=source)._array
             state = scrambled(state, np.tril(lower))
-        self.sobolstate, self.shift, self.quasi = (
-            from_array(state),
-            from_array(shift),
-            from_array(shift.copy()),
-        )
+        self.sobolstate, self.shift, self.quasi = from_array(state), from_array(shift), from_array(shift.copy())
         self._first_point: Any = (self.quasi / 2**self.MAXBIT).reshape(1, -1)
         self.num_generated = 0
 
@@ -104,11 +91,7 @@ class SobolEngine:
         """The next n points, (n, dimension), in the default dtype unless `dtype` is given."""
         dtype = get_default_dtype() if dtype is None else dtype
         start = self.num_generated == 0
-        steps = (
-            np.arange(n - 1)
-            if start
-            else np.arange(self.num_generated - 1, self.num_generated - 1 + n)
-        )
+        steps = np.arange(n - 1) if start else np.arange(self.num_generated - 1, self.num_generated - 1 + n)
         ends = ~steps & steps + 1  # the first place where a step's number has a zero
         taken = self.sobolstate._array[:, np.log2(ends).astype(np.int64)].T
         # (steps, dimension)
@@ -122,17 +105,15 @@ class SobolEngine:
         return points if out is None else out.resize_as_(points).copy_(points)
 
     def draw_base2(self, m: int, out: Tensor | None = None, dtype: Any = None) -> Tensor:
-        """The next 2^m points. ValueError unless all points together are then a power of 2, which
-        is where they are even."""
+        """The next 2^m points. ValueError unless all points together are then a power of 2, which is where they are
+        even."""
         total = self.num_generated + 2**m
         if total & total - 1:
             raise ValueError(
                 explain(
-                    "The balance properties of Sobol' points require n to be a power of 2. "
-                    f"{self.num_generated} points have been previously generated, then: "
-                    f"n={self.num_generated}+2**{m}={total}. If you still want to do this, "
-                    "please use "
-                    "'SobolEngine.draw()' instead."
+                    f"The balance properties of Sobol' points require n to be a power of 2. {self.num_generated} "
+                    f"points have been previously generated, then: n={self.num_generated}+2**{m}={total}. If you "
+                    "still want to do this, please use 'SobolEngine.draw()' instead."
                 )
             )
         return self.draw(2**m, out, dtype)
@@ -143,22 +124,17 @@ class SobolEngine:
         return self
 
     def fast_forward(self, n: int) -> SobolEngine:
-        """As if n points had been drawn: the i-th is the shift ^ the direction numbers at the ones
-        of i ^ i / 2."""
+        """As if n points had been drawn: the i-th is the shift ^ the direction numbers at the ones of i ^ i / 2."""
         before = max(self.num_generated - 1, 0)
         after = max(self.num_generated + n - 1, 0)
         passed = before ^ before >> 1 ^ after ^ after >> 1
         places = [k for k in range(self.MAXBIT) if passed >> k & 1]
-        self.quasi = from_array(
-            self.quasi._array ^ np.bitwise_xor.reduce(self.sobolstate._array[:, places], 1)
-        )
+        self.quasi = from_array(self.quasi._array ^ np.bitwise_xor.reduce(self.sobolstate._array[:, places], 1))
         self.num_generated += n
         return self
 
     def __repr__(self) -> str:
-        more = [f"scramble={self.scramble}"] * bool(self.scramble) + [f"seed={self.seed}"] * (
-            self.seed is not None
-        )
+        more = [f"scramble={self.scramble}"] * bool(self.scramble) + [f"seed={self.seed}"] * (self.seed is not None)
         return f"{type(self).__name__}({', '.join([f'dimension={self.dimension}', *more])})"
 
 

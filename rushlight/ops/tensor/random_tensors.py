@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
 
 def source(generator: Generator | None, device: Any = CPU) -> Any:
-    """The generator to draw from, for a tensor on the device. Loads `rushlight.random` at the first
-    draw."""
+    """The generator to draw from, for a tensor on the device. Loads `rushlight.random` at the first draw."""
     if on_meta(device):
         from rushlight.ops.meta.meta_tensors import Undrawn
 
@@ -49,14 +48,9 @@ def generators() -> Any:
 
 
 def drawn(
-    array: np.ndarray,
-    dtype: Any,
-    requires_grad: bool = False,
-    device: Any = None,
-    out: Tensor | None = None,
+    array: np.ndarray, dtype: Any, requires_grad: bool = False, device: Any = None, out: Tensor | None = None
 ) -> Tensor:
-    """A tensor of fresh random numbers; reports the draw to the watcher, since the next run draws
-    other numbers."""
+    """A tensor of fresh random numbers; reports the draw to the watcher, since the next run draws other numbers."""
     t = made(array, dtype, requires_grad, device, out)
     watch = mode().watch
     if watch is not None:
@@ -97,11 +91,7 @@ def rand(
     tensor([0.8823, 0.9150, 0.3829])
     """
     return drawn(
-        source(generator, device).uniform(given(shape, size), float_dtype(dtype, out)),
-        None,
-        requires_grad,
-        device,
-        out,
+        source(generator, device).uniform(given(shape, size), float_dtype(dtype, out)), None, requires_grad, device, out
     )
 
 
@@ -116,19 +106,15 @@ def randn(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """Normal numbers of mean 0 and standard deviation 1, of the given size, in the default dtype
-    unless `dtype` is given.
+    """Normal numbers of mean 0 and standard deviation 1, of the given size, in the default dtype unless `dtype` is
+    given.
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.randn(3)
     tensor([ 1.5410, -0.2934, -2.1788])
     """
     return drawn(
-        source(generator, device).normal(given(shape, size), float_dtype(dtype, out)),
-        None,
-        requires_grad,
-        device,
-        out,
+        source(generator, device).normal(given(shape, size), float_dtype(dtype, out)), None, requires_grad, device, out
     )
 
 
@@ -157,11 +143,7 @@ def randint(
     low, high = integer(low, "low"), integer(high, "high")
     kind = np.dtype(np.int64) if dtype is None else dtypes.as_dtype(dtype).numpy
     return drawn(
-        source(generator, device).randint(low, high, shape_of((size,)), kind),
-        None,
-        requires_grad,
-        device,
-        out,
+        source(generator, device).randint(low, high, shape_of((size,)), kind), None, requires_grad, device, out
     )
 
 
@@ -182,28 +164,18 @@ def randperm(
     >>> rushlight.randperm(4)
     tensor([0, 1, 3, 2])
     """
-    return drawn(
-        source(generator, device).randperm(n, dtype.numpy), None, requires_grad, device, out
-    )
+    return drawn(source(generator, device).randperm(n, dtype.numpy), None, requires_grad, device, out)
 
 
 def like(name: str, create: Callable, fill: Callable, given: str = "") -> Callable:
-    """A function that draws as `create`, with the shape of its input. `given`: further arguments
-    for the docstring."""
+    """A function that draws as `create`, with the shape of its input. `given`: further arguments for the docstring."""
 
     def draw(
-        input: Tensor,
-        *args: Any,
-        dtype: Dtype | None = None,
-        memory_format: Any = preserve_format,
-        **options: Any,
+        input: Tensor, *args: Any, dtype: Dtype | None = None, memory_format: Any = preserve_format, **options: Any
     ) -> Tensor:
         if not isinstance(input, Tensor):
             raise TypeError(
-                explain(
-                    f"{name}(): argument 'input' (position 1) must be Tensor, not "
-                    f"{type(input).__name__}"
-                )
+                explain(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
             )
         level = mode().batch
         if level is not None and memory_format is preserve_format:
@@ -217,12 +189,7 @@ def like(name: str, create: Callable, fill: Callable, given: str = "") -> Callab
             with no_grad():
                 return fill(t, *args, **drawn)
         options.setdefault("device", input.device)
-        return create(
-            *args,
-            tuple(input._array.shape),
-            dtype=input.dtype if dtype is None else dtype,
-            **options,
-        )
+        return create(*args, tuple(input._array.shape), dtype=input.dtype if dtype is None else dtype, **options)
 
     draw.__name__ = draw.__qualname__ = name
     draw.__doc__ = f"""out = {create.__name__}(input.shape), in the input's dtype.
@@ -235,9 +202,7 @@ def like(name: str, create: Callable, fill: Callable, given: str = "") -> Callab
 
 rand_like: Callable = like("rand_like", rand, lambda t, **how: t.uniform_(**how))
 randn_like: Callable = like("randn_like", randn, lambda t, **how: t.normal_(**how))
-integers_like: Callable = like(
-    "randint_like", randint, lambda t, low, high, **how: t.random_(low, high, **how), ", 9"
-)
+integers_like: Callable = like("randint_like", randint, lambda t, low, high, **how: t.random_(low, high, **how), ", 9")
 
 
 def randint_like(
@@ -266,11 +231,9 @@ def normal(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """mean + std z, z standard normal. `mean` and `std`: numbers together with a size, or tensors
-    that broadcast.
+    """mean + std z, z standard normal. `mean` and `std`: numbers together with a size, or tensors that broadcast.
 
-    RuntimeError for a negative deviation and for shapes that do not broadcast, TypeError for
-    numbers without a size.
+    RuntimeError for a negative deviation and for shapes that do not broadcast, TypeError for numbers without a size.
 
     >>> rushlight.normal(rushlight.tensor([1., 2.]), 0.)
     tensor([1., 2.])
@@ -284,34 +247,25 @@ def normal(
     if size is None:
         raise TypeError(
             explain(
-                "normal() received an invalid combination of arguments - got "
-                f"({type(mean).__name__}, "
+                f"normal() received an invalid combination of arguments - got ({type(mean).__name__}, "
                 f"{type(std).__name__})",
                 "give a size: normal(0., 1., (2, 3))",
             )
         )
-    array = source(generator, device).normal(
-        shape_of((size,)), float_dtype(dtype), float(mean), float(std)
-    )
+    array = source(generator, device).normal(shape_of((size,)), float_dtype(dtype), float(mean), float(std))
     return drawn(array, None, requires_grad, device, out)
 
 
 def spread(mean: Any, std: Any, generator: Generator | None) -> Tensor:
     """Normal numbers around each mean."""
     if not (holds(std >= 0) if isinstance(std, Tensor) else std >= 0):
-        every = (
-            "all elements of std >= 0.0"
-            if isinstance(std, Tensor)
-            else f"std >= 0.0, but found std {std:g}"
-        )
+        every = "all elements of std >= 0.0" if isinstance(std, Tensor) else f"std >= 0.0, but found std {std:g}"
         raise RuntimeError(explain(f"normal expects {every}"))
     tensors = [t for t in (mean, std) if isinstance(t, Tensor)]
     try:
         shape = np.broadcast_shapes(*[t._array.shape for t in tensors])
     except ValueError:
-        raise RuntimeError(
-            explain(mismatch(tensors), "one mean and deviation for each element")
-        ) from None
+        raise RuntimeError(explain(mismatch(tensors), "one mean and deviation for each element")) from None
     kind, g = tensors[0].dtype, source(generator)
     with no_grad():
         # torch then draws with this deviation, with one rounding less
@@ -321,8 +275,7 @@ def spread(mean: Any, std: Any, generator: Generator | None) -> Tensor:
 
 
 def unmoved(t: Tensor, *parameters: Any) -> Tensor:
-    """t as a function of the distribution's parameters, with gradient 0: the samples do not depend
-    on them smoothly."""
+    """t as a function of the distribution's parameters, with gradient 0: the samples do not depend on them smoothly."""
     for p in parameters:
         if isinstance(p, Tensor) and p._node is not None:
             t = overwrite(p.expand(t._array.shape), t)
@@ -330,14 +283,9 @@ def unmoved(t: Tensor, *parameters: Any) -> Tensor:
 
 
 def bernoulli(
-    input: Tensor,
-    p: float | None = None,
-    *,
-    generator: Generator | None = None,
-    out: Tensor | None = None,
+    input: Tensor, p: float | None = None, *, generator: Generator | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """P(out = 1) = the element, else 0, in the input's dtype. `p`: one probability for all
-    elements.
+    """P(out = 1) = the element, else 0, in the input's dtype. `p`: one probability for all elements.
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.bernoulli(rushlight.tensor([0., 0.5, 0.5, 1.]))
@@ -346,15 +294,8 @@ def bernoulli(
     if input.is_meta:
         return unmoved(input.new_zeros(input.shape), input)
     g = source(generator)
-    array = (
-        g.bernoulli(input._array)
-        if p is None
-        else g.bernoulli_scalar(p, input._array.shape, input._array.dtype)
-    )
-    return unmoved(
-        drawn(array if out is None else array.astype(out._array.dtype), None, False, None, out),
-        input,
-    )
+    array = g.bernoulli(input._array) if p is None else g.bernoulli_scalar(p, input._array.shape, input._array.dtype)
+    return unmoved(drawn(array if out is None else array.astype(out._array.dtype), None, False, None, out), input)
 
 
 def multinomial(
@@ -365,25 +306,16 @@ def multinomial(
     generator: Generator | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """`num_samples` indices drawn in proportion to the weights in each row. RuntimeError for
-    impossible requests.
+    """`num_samples` indices drawn in proportion to the weights in each row. RuntimeError for impossible requests.
 
     >>> rushlight.multinomial(rushlight.tensor([0., 1., 0.]), 3, replacement=True)
     tensor([1, 1, 1])
     """
     if out is not None and out.dtype is not dtypes.int64:
-        raise RuntimeError(
-            explain(f"multinomial expects Long tensor out, got: {out.dtype.scalar_type}")
-        )
+        raise RuntimeError(explain(f"multinomial expects Long tensor out, got: {out.dtype.scalar_type}"))
     if input.is_meta:
         return input.new_zeros((*input.shape[:-1], num_samples), dtype=dtypes.int64)
-    return drawn(
-        source(generator).multinomial(input._array, num_samples, replacement),
-        None,
-        False,
-        None,
-        out,
-    )
+    return drawn(source(generator).multinomial(input._array, num_samples, replacement), None, False, None, out)
 
 
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
@@ -402,17 +334,14 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     >>> rushlight.binomial(rushlight.tensor([10., 10.]), rushlight.tensor([0., 1.]))
     tensor([ 0., 10.])
     """
-    return drawn(
-        source(generator).binomial(count.contiguous()._array, prob.contiguous()._array), None
-    )
+    return drawn(source(generator).binomial(count.contiguous()._array, prob.contiguous()._array), None)
 
 
 # -- tensors filled in place -----------------------------------------------------------------------
 
 
 def refilled(self: Tensor, generator: Generator | None, draw: Callable) -> Tensor:
-    """Write fresh numbers, draw(generator, shape, dtype), into the tensor in memory order. Returns
-    the tensor."""
+    """Write fresh numbers, draw(generator, shape, dtype), into the tensor in memory order. Returns the tensor."""
     if self.is_meta:
         return self
     if mode().batch is not None:
@@ -438,32 +367,22 @@ def numbers_for(x: Tensor, generator: Generator | None, draw: Callable) -> Tenso
     if level is None:
         return refilled(empty_like(x.detach()), generator, draw)
     made = level.drawn(x, lambda values: numbers_for(values, generator, draw))
-    return (
-        drawn(draw(source(generator), x._array.shape, x._array.dtype), None)
-        if made is None
-        else made
-    )
+    return drawn(draw(source(generator), x._array.shape, x._array.dtype), None) if made is None else made
 
 
 @checked_method
-def uniform_(
-    self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generator | None = None
-) -> Tensor:
+def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """input = uniform numbers in [a, b). Returns the tensor.
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.empty(3).uniform_()
     tensor([0.4963, 0.7682, 0.0885])
     """
-    return refilled(
-        self, generator, lambda g, shape, dtype: g.uniform(shape, dtype, float(a), float(b))
-    )
+    return refilled(self, generator, lambda g, shape, dtype: g.uniform(shape, dtype, float(a), float(b)))
 
 
 @checked_method
-def normal_(
-    self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
-) -> Tensor:
+def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """input = normal numbers of mean `mean` and deviation `std`. Returns the tensor.
 
     >>> _ = rushlight.manual_seed(0)
@@ -471,11 +390,7 @@ def normal_(
     tensor([ 1.5410, -0.2934, -2.1788])
     """
     whole = (self if self.is_meta else holder(self))._array.flags.c_contiguous
-    return refilled(
-        self,
-        generator,
-        lambda g, shape, dtype: g.normal(shape, dtype, float(mean), float(std), whole),
-    )
+    return refilled(self, generator, lambda g, shape, dtype: g.normal(shape, dtype, float(mean), float(std), whole))
 
 
 @checked_method
@@ -489,11 +404,8 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
 
 
 @checked_method
-def cauchy_(
-    self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
-) -> Tensor:
-    """Fill the tensor with samples of density p(x) = sigma / (pi ((x - median)^2 + sigma^2)).
-    Returns the tensor.
+def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill the tensor with samples of density p(x) = sigma / (pi ((x - median)^2 + sigma^2)). Returns the tensor.
 
     >>> rushlight.empty(3).cauchy_().shape
     torch.Size([3])
@@ -503,8 +415,7 @@ def cauchy_(
 
 @checked_method
 def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
-    """Fill the tensor with the number of trials up to the first success, P(k) = (1 - p)^(k - 1) p.
-    Returns the tensor.
+    """Fill the tensor with the number of trials up to the first success, P(k) = (1 - p)^(k - 1) p. Returns the tensor.
 
     >>> bool((rushlight.empty(100).geometric_(0.5) >= 1).all())
     True
@@ -513,9 +424,7 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
 
 
 @checked_method
-def log_normal_(
-    self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None
-) -> Tensor:
+def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
     """Fill the tensor with exp(z), z normal of mean `mean` and deviation `std`. Returns the tensor.
 
     >>> bool((rushlight.empty(100).log_normal_() > 0).all())
@@ -526,14 +435,9 @@ def log_normal_(
 
 @checked_method
 def random_(
-    self: Tensor,
-    low: int | None = None,
-    to: int | None = None,
-    *,
-    generator: Generator | None = None,
+    self: Tensor, low: int | None = None, to: int | None = None, *, generator: Generator | None = None
 ) -> Tensor:
-    """input = uniform integers in [low, to), in [0, low), or up to the dtype's largest. Returns the
-    tensor.
+    """input = uniform integers in [low, to), in [0, low), or up to the dtype's largest. Returns the tensor.
 
     >>> rushlight.empty(3).random_(1)
     tensor([0., 0., 0.])
@@ -552,20 +456,13 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     tensor([1., 1.])
     """
     if not isinstance(p, Tensor):
-        return refilled(
-            self, generator, lambda g, shape, dtype: g.bernoulli_scalar(p, shape, dtype)
-        )
+        return refilled(self, generator, lambda g, shape, dtype: g.bernoulli_scalar(p, shape, dtype))
     spread = p.expand(self._array.shape)
     if mode().batch is not None:
-        return copy_(
-            self,
-            drawn(source(generator).bernoulli(spread.contiguous()._array, self._array.dtype), None),
-        )
+        return copy_(self, drawn(source(generator).bernoulli(spread.contiguous()._array, self._array.dtype), None))
     if not self.is_meta:  # each element has its own p; drawn in the order of the elements
         spread = spread.permute(generators().memory_axes(self._array))
-    return refilled(
-        self, generator, lambda g, shape, dtype: g.bernoulli(spread.contiguous()._array, dtype)
-    )
+    return refilled(self, generator, lambda g, shape, dtype: g.bernoulli(spread.contiguous()._array, dtype))
 
 
 checked_method(multinomial)

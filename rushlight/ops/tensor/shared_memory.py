@@ -1,8 +1,8 @@
 """Memory that processes share: `share_memory_()`, and tensors sent to other processes.
 
-A tensor in shared memory is pickled for another process by reference: the process maps the same
-memory, also if it was not forked. Python's multiprocessing sends the file descriptor (on Windows a
-name), so no file is left if processes are killed."""
+A tensor in shared memory is pickled for another process by reference: the process maps the same memory, also if it was
+not forked. Python's multiprocessing sends the file descriptor (on Windows a name), so no file is left if processes are
+killed."""
 
 from __future__ import annotations
 
@@ -40,8 +40,7 @@ def moved(array: np.ndarray) -> np.ndarray:
 
 
 def send_by_reference(*types: type) -> None:
-    """Let multiprocessing pickle tensors of these types by `reduce`, in queues, pipes and arguments
-    of processes."""
+    """Let multiprocessing pickle tensors of these types by `reduce`, in queues, pipes and arguments of processes."""
     for type in (Tensor, *types):
         reduction.ForkingPickler.register(type, reduce)
 
@@ -59,9 +58,7 @@ def reduce(tensor: Tensor) -> Any:
     return attach, (type(tensor), block.arena, parts, tensor.requires_grad, dict(tensor.__dict__))
 
 
-def attach(
-    type: type, arena: heap.Arena, parts: tuple, requires_grad: bool, attributes: dict
-) -> Tensor:
+def attach(type: type, arena: heap.Arena, parts: tuple, requires_grad: bool, attributes: dict) -> Tensor:
     """The tensor of `reduce`, on the same memory."""
     start, shape, dtype, strides = parts
     send_by_reference(type)

@@ -1,6 +1,4 @@
-"""The memory under a tensor, by torch's functions: `x.untyped_storage()` in bytes, `x.storage()` in
-elements.
-"""
+"""The memory under a tensor, by torch's functions: `x.untyped_storage()` in bytes, `x.storage()` in elements."""
 
 from __future__ import annotations
 
@@ -28,8 +26,8 @@ def from_file(
     dtype: dtypes.dtype | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor of the first `size` elements of a file, which is mapped into memory. `shared`:
-    writes go to the file, which is created or extended as needed.
+    """A tensor of the first `size` elements of a file, which is mapped into memory. `shared`: writes go to the file,
+    which is created or extended as needed.
 
     RuntimeError if the file is shorter. `numpy.ndarray.tofile` writes such files.
 
@@ -45,22 +43,15 @@ def from_file(
 
 
 def bytes_of(x: Tensor) -> Any:
-    """The bytes of the array that owns the tensor's memory, (n,) uint8; for a meta tensor a
-    `Meta`.
-    """
+    """The bytes of the array that owns the tensor's memory, (n,) uint8; for a meta tensor a `Meta`."""
     noticed(x)
     if x.is_meta:
         return type(x._root._array)((x._root.nbytes,), np.dtype(np.uint8))
     all_of_it = owner(x._array)
-    inner_first = all_of_it.transpose(
-        np.argsort([-step for step in all_of_it.strides], kind="stable")
-    )
+    inner_first = all_of_it.transpose(np.argsort([-step for step in all_of_it.strides], kind="stable"))
     if not inner_first.flags.c_contiguous:
         raise RuntimeError(
-            explain(
-                f"the memory of this tensor has gaps: shape {tuple(x.shape)}",
-                "call contiguous() first",
-            )
+            explain(f"the memory of this tensor has gaps: shape {tuple(x.shape)}", "call contiguous() first")
         )
     return inner_first.reshape(-1).view(np.uint8)
 
@@ -94,21 +85,17 @@ def set_(
     size: Sequence[int] | None = None,
     stride: Sequence[int] | None = None,
 ) -> Tensor:
-    """Put the tensor on other memory: a tensor's or a storage's, with this offset, size and
-    strides; without a source on no memory. Returns the tensor.
+    """Put the tensor on other memory: a tensor's or a storage's, with this offset, size and strides; without a source
+    on no memory. Returns the tensor.
 
-    RuntimeError for a tensor that requires grad, for one of another dtype, and for a place behind
-    the memory's end.
+    RuntimeError for a tensor that requires grad, for one of another dtype, and for a place behind the memory's end.
 
     >>> rushlight.tensor([]).set_(rushlight.arange(6.).storage(), 1, (2,), (3,))
     tensor([1., 4.])
     """
     if self._node is not None and mode().grad:
         raise RuntimeError(
-            explain(
-                "set_(): a tensor that requires grad keeps its memory",
-                "detach() it, or use no_grad()",
-            )
+            explain("set_(): a tensor that requires grad keeps its memory", "detach() it, or use no_grad()")
         )
     if source is not None and not isinstance(source, (Tensor, TypedStorage, UntypedStorage)):
         raise invalid_combination("set_", (source,), {})
@@ -132,10 +119,7 @@ def set_(
         made = from_array(memory.view(self.dtype.numpy))
         if size is not None:
             made = as_strided(
-                made,
-                tuple(size),
-                in_order(tuple(size)) if stride is None else tuple(stride),
-                storage_offset,
+                made, tuple(size), in_order(tuple(size)) if stride is None else tuple(stride), storage_offset
             )
     self.data = made
     self._viewing, self._writes = made._viewing, made._writes
@@ -155,9 +139,4 @@ def is_storage(obj: Any) -> bool:
     return isinstance(obj, Storage)
 
 
-MORE.update(
-    UntypedStorage=UntypedStorage,
-    TypedStorage=TypedStorage,
-    is_storage=is_storage,
-    from_file=from_file,
-)
+MORE.update(UntypedStorage=UntypedStorage, TypedStorage=TypedStorage, is_storage=is_storage, from_file=from_file)

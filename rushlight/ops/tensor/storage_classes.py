@@ -34,15 +34,10 @@ class Storage:
         self.cells = cells
         return self
 
-    device = property(
-        lambda self: CPU if isinstance(self.cells, ndarray) else self.cells.device,
-        doc="Where it lives.",
-    )
+    device = property(lambda self: CPU if isinstance(self.cells, ndarray) else self.cells.device, doc="Where it lives.")
 
     def is_shared(self) -> bool:
-        """Whether this process and its forks see each other's writes, as after `share_memory_` of a
-        tensor.
-        """
+        """Whether this process and its forks see each other's writes, as after `share_memory_` of a tensor."""
         return between_processes(self.cells)
 
     def nbytes(self) -> int:
@@ -73,15 +68,12 @@ class Storage:
         self.cells[self.within(index)] = value
 
     def within(self, index: Any) -> Any:
-        """The key, checked: an index or a slice. IndexError for an index out of range, RuntimeError
-        for another type.
-        """
+        """The key, checked: an index or a slice. IndexError for an index out of range, RuntimeError for another
+        type."""
         if isinstance(index, slice):
             return index
         if not hasattr(index, "__index__"):
-            raise RuntimeError(
-                explain(f"can't index a {type(self)} with {type(index)}", "give an int")
-            )
+            raise RuntimeError(explain(f"can't index a {type(self)} with {type(index)}", "give an int"))
         if not -len(self) <= index < len(self):
             raise IndexError(explain(f"index {index} out of range for storage of size {len(self)}"))
         return index
@@ -96,12 +88,9 @@ class Storage:
         return self
 
     def copy_(self, source: Any, non_blocking: bool | None = None) -> Any:
-        """The numbers of another storage of this size written into it, converted. Returns the
-        storage."""
+        """The numbers of another storage of this size written into it, converted. Returns the storage."""
         if len(source) != len(self):
-            raise RuntimeError(
-                explain(f"size does not match, self was {len(self)} but source was {len(source)}")
-            )
+            raise RuntimeError(explain(f"size does not match, self was {len(self)} but source was {len(source)}"))
         self.cells[...] = source.cells
         return self
 
@@ -150,9 +139,7 @@ class UntypedStorage(Storage):
         return self
 
     def in_dtype(self, dtype: dtypes.dtype | None) -> Any:
-        """The memory as elements of a dtype. RuntimeError for another dtype than the storage's own,
-        if it has one.
-        """
+        """The memory as elements of a dtype. RuntimeError for another dtype than the storage's own, if it has one."""
         return seen(self.cells, dtype or dtypes.int64)
 
     def type(self) -> str:
@@ -172,11 +159,7 @@ class UntypedStorage(Storage):
         return UntypedStorage.on(found) if isinstance(found, ndarray) else int(found)
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, UntypedStorage)
-            and self.data_ptr() == other.data_ptr()
-            and len(self) == len(other)
-        )
+        return isinstance(other, UntypedStorage) and self.data_ptr() == other.data_ptr() and len(self) == len(other)
 
     def __hash__(self) -> int:
         return hash((self.data_ptr(), len(self)))
@@ -189,8 +172,8 @@ class UntypedStorage(Storage):
 class TypedStorage(Storage):
     """The memory of tensors as elements of one dtype; older than `untyped_storage`.
 
-    Of a number of elements, which are not set, of a list of them, or with `wrap_storage` of the
-    bytes of another storage.
+    Of a number of elements, which are not set, of a list of them, or with `wrap_storage` of the bytes of another
+    storage.
 
     >>> rushlight.TypedStorage([1., 2.], dtype=rushlight.float32).tolist()
     [1.0, 2.0]
@@ -198,19 +181,12 @@ class TypedStorage(Storage):
 
     dtype: dtypes.dtype
 
-    def __init__(
-        self,
-        *args: Any,
-        wrap_storage: Any = None,
-        dtype: dtypes.dtype | None = None,
-        device: Any = None,
-    ):
+    def __init__(self, *args: Any, wrap_storage: Any = None, dtype: dtypes.dtype | None = None, device: Any = None):
         if wrap_storage is not None and (args or dtype is None):
             raise RuntimeError(
                 explain(
-                    "TypedStorage.__init__ received an invalid combination of arguments. Expected "
-                    "one of "
-                    "(*, dtype), (size, *, dtype), (sequence, *, dtype), (*, wrap_storage, dtype)",
+                    "TypedStorage.__init__ received an invalid combination of arguments. Expected one of (*, dtype), "
+                    "(size, *, dtype), (sequence, *, dtype), (*, wrap_storage, dtype)",
                     "pass the dtype of the bytes, and omit the elements",
                 )
             )
@@ -228,17 +204,11 @@ class TypedStorage(Storage):
         return self
 
     @classmethod
-    def from_buffer(
-        cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0
-    ) -> TypedStorage:
-        """A copy of the bytes of another object as numbers, in the order 'native', 'little' or
-        'big': FloatStorage."""
+    def from_buffer(cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0) -> TypedStorage:
+        """A copy of the bytes of another object as numbers, in the order 'native', 'little' or 'big': FloatStorage."""
         if not isinstance(getattr(cls, "dtype", None), dtypes.dtype):
             raise RuntimeError(
-                explain(
-                    "from_buffer: only supported for subclasses of TypedStorage",
-                    "use torch.FloatStorage",
-                )
+                explain("from_buffer: only supported for subclasses of TypedStorage", "use torch.FloatStorage")
             )
         return TypedStorage.on(read(buffer, byte_order, count, offset, cls.dtype))
 
@@ -246,28 +216,21 @@ class TypedStorage(Storage):
         """Its bytes."""
         cells = self.cells
         return UntypedStorage.on(
-            cells.view(np.uint8)
-            if isinstance(cells, ndarray)
-            else type(cells)((cells.nbytes,), np.dtype(np.uint8))
+            cells.view(np.uint8) if isinstance(cells, ndarray) else type(cells)((cells.nbytes,), np.dtype(np.uint8))
         )
 
     @classmethod
     def from_file(cls, filename: str, shared: bool = False, size: int = 0) -> TypedStorage:
         """The first elements of a file, mapped into memory. `shared`: writes go to the file."""
         if not isinstance(getattr(cls, "dtype", None), dtypes.dtype):
-            raise RuntimeError(
-                explain("from_file can only be called on derived classes", "use torch.FloatStorage")
-            )
-        return TypedStorage.on(
-            in_file(filename, shared, size * cls.dtype.itemsize).view(cls.dtype.numpy)
-        )
+            raise RuntimeError(explain("from_file can only be called on derived classes", "use torch.FloatStorage"))
+        return TypedStorage.on(in_file(filename, shared, size * cls.dtype.itemsize).view(cls.dtype.numpy))
 
     def in_dtype(self, dtype: dtypes.dtype | None) -> Any:
         if dtype not in (None, self.dtype):
             raise RuntimeError(
                 explain(
-                    f"Expected a Storage of type {dtype.scalar_type} or an UntypedStorage, but "
-                    "got "
+                    f"Expected a Storage of type {dtype.scalar_type} or an UntypedStorage, but got "
                     f"{self.dtype.scalar_type}",
                     "convert the storage, or give its untyped() bytes",
                 )
@@ -288,20 +251,13 @@ class TypedStorage(Storage):
         return dtypes.plain(self.cells[self.within(index)].reshape(1))[0].item()
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, TypedStorage)
-            and self.untyped() == other.untyped()
-            and self.dtype is other.dtype
-        )
+        return isinstance(other, TypedStorage) and self.untyped() == other.untyped() and self.dtype is other.dtype
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         lines = "".join(f" {value}\n" for value in self.tolist())
-        return (
-            f"{lines}[torch.storage.TypedStorage(dtype={self.dtype}, device=cpu) of size "
-            f"{len(self)}]"
-        )
+        return f"{lines}[torch.storage.TypedStorage(dtype={self.dtype}, device=cpu) of size {len(self)}]"
 
 
 class storagetype(type):
@@ -335,9 +291,7 @@ def numbers(given: tuple, dtype: dtypes.dtype, kind: Any) -> ndarray:
     data, name = given[0] if given else 0, f"torch.{kind.__name__}()"
     if len(given) > 1:
         raise RuntimeError(
-            explain(
-                f"{name}: a storage takes one size, or one sequence of numbers, not of {len(given)}"
-            )
+            explain(f"{name}: a storage takes one size, or one sequence of numbers, not of {len(given)}")
         )
     if hasattr(data, "__index__"):
         if data < 0:
@@ -345,41 +299,28 @@ def numbers(given: tuple, dtype: dtypes.dtype, kind: Any) -> ndarray:
         return np.zeros(data, dtype.numpy)
     if isinstance(data, str) or not isinstance(data, (Sequence, ndarray, Storage)):
         raise TypeError(
-            explain(
-                f"{name}: new(): invalid data type '{type(data).__name__}'",
-                "give a size or a list of numbers",
-            )
+            explain(f"{name}: new(): invalid data type '{type(data).__name__}'", "give a size or a list of numbers")
         )
     data = data.tolist() if isinstance(data, Storage) else data
     for value in data:
-        if not isinstance(
-            value, Number if dtype.category >= dtypes.FLOATING else (int, np.integer)
-        ):
+        if not isinstance(value, Number if dtype.category >= dtypes.FLOATING else (int, np.integer)):
             raise RuntimeError(
                 explain(
-                    f"{name}: tried to construct a storage from a sequence "
-                    f"({type(data).__name__}), but "
-                    f"one of the items was of type {type(value).__name__} instead of int"
+                    f"{name}: tried to construct a storage from a sequence ({type(data).__name__}), but one of the "
+                    f"items was of type {type(value).__name__} instead of int"
                 )
             )
     return np.array(data, dtype.numpy)
 
 
-def read(
-    buffer: Any, byte_order: str | None, count: int, offset: int, dtype: dtypes.dtype
-) -> ndarray:
+def read(buffer: Any, byte_order: str | None, count: int, offset: int, dtype: dtypes.dtype) -> ndarray:
     """Numbers of a buffer from a byte on, (count,), their bytes in this machine's order."""
     if byte_order is None and dtype.itemsize > 1:
         raise RuntimeError(
-            explain(
-                "function missing required argument 'byte_order' (pos 2)",
-                "'native', 'little' or 'big'",
-            )
+            explain("function missing required argument 'byte_order' (pos 2)", "'native', 'little' or 'big'")
         )
     if byte_order not in (None, "native", "little", "big"):
-        raise ValueError(
-            explain(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')")
-        )
+        raise ValueError(explain(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')"))
     there = BYTE_ORDERS.get(byte_order, "=")
     if dtype.numpy.kind == "V":  # bfloat16, which knows no order: by way of its bits
         bits = np.frombuffer(buffer, np.dtype(np.uint16).newbyteorder(there), count, offset)
@@ -388,16 +329,15 @@ def read(
 
 
 def in_file(filename: str, shared: bool, nbytes: int) -> ndarray:
-    """The first bytes of a file, or all, (n,) uint8; with `shared` what is written goes there, and
-    it grows if need be."""
+    """The first bytes of a file, or all, (n,) uint8; with `shared` what is written goes there, and it grows if need
+    be."""
     mode: Literal["r+", "w+", "c"] = "c"
     if shared:
         mode = "r+" if os.path.exists(filename) else "w+"
     if mode == "c" and nbytes > os.path.getsize(filename):
         raise RuntimeError(
             explain(
-                f"unable to mmap {nbytes} bytes from file <{filename}>: it has "
-                f"{os.path.getsize(filename)}",
+                f"unable to mmap {nbytes} bytes from file <{filename}>: it has {os.path.getsize(filename)}",
                 "pass shared=True to extend the file",
             )
         )
@@ -407,11 +347,7 @@ def in_file(filename: str, shared: bool, nbytes: int) -> ndarray:
 def between_processes(array: Any) -> bool:
     """Whether the memory under an array is shared with the processes that this one forks."""
     mapped = sys.modules.get("mmap")  # not there before the first mapping
-    return (
-        mapped is not None
-        and isinstance(array, ndarray)
-        and isinstance(owner(array).base, mapped.mmap)
-    )
+    return mapped is not None and isinstance(array, ndarray) and isinstance(owner(array).base, mapped.mmap)
 
 
 def converter(dtype: dtypes.dtype) -> Any:
@@ -422,9 +358,7 @@ def converter(dtype: dtypes.dtype) -> Any:
     return convert
 
 
-STORAGES = {
-    f"{d.scalar_type}Storage": d for d in dtypes.NAMES.values() if d.scalar_type[:4] != "UInt"
-}
+STORAGES = {f"{d.scalar_type}Storage": d for d in dtypes.NAMES.values() if d.scalar_type[:4] != "UInt"}
 MORE.update(
     (
         name,
@@ -439,7 +373,7 @@ MORE.update(
 
     >>> rushlight.{name}.dtype
     {d}
-    """,  # noqa: E501
+    """,
             },
         ),
     )

@@ -12,9 +12,7 @@ from rushlight.core.clock import Writes
 from rushlight.core.tensor import Tensor, method, new
 
 
-def rebuild(
-    cls: type, array: ndarray, requires_grad: bool, grad: Tensor | None, attributes: dict
-) -> Tensor:
+def rebuild(cls: type, array: ndarray, requires_grad: bool, grad: Tensor | None, attributes: dict) -> Tensor:
     """A leaf from its parts. Called by pickle and deepcopy."""
     t: Tensor = new(cls)
     t._array, t._node, t._grad, t._viewing, t._writes = array, None, grad, None, None
@@ -24,14 +22,14 @@ def rebuild(
 
 
 def copied(array: Any) -> Any:
-    """A copy of an array with its strides. An array of a meta tensor (ops/meta/meta_tensors.py) is
-    immutable, and returned as it is."""
+    """A copy of an array with its strides. An array of a meta tensor (ops/meta/meta_tensors.py) is immutable, and
+    returned as it is."""
     return array.copy("K") if isinstance(array, ndarray) else array
 
 
 def reduce_ex(self: Tensor, protocol: Any) -> tuple:
-    """Pickles do not contain the graph: a non-leaf tensor that requires grad is unpickled as a leaf
-    that requires grad."""
+    """Pickles do not contain the graph: a non-leaf tensor that requires grad is unpickled as a leaf that requires
+    grad."""
     return rebuild, (type(self), self._array, self.requires_grad, None, self.__dict__)
 
 
@@ -39,29 +37,24 @@ def deepcopy_tensor(self: Tensor, memo: dict) -> Tensor:
     if not self.is_leaf:
         raise RuntimeError(
             explain(
-                "Only Tensors created explicitly by the user (graph leaves) support the "
-                "deepcopy protocol at the moment.",
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
+                "moment.",
                 "detach() it, or deepcopy the leaves",
                 made_at=self._node.made_at if self._node else "",
             )
         )
     if id(self) not in memo:
-        from copy import (
-            deepcopy,  # loaded by the caller already; not imported by `import rushlight`
-        )
+        from copy import deepcopy  # loaded by the caller already; not imported by `import rushlight`
 
         grad = None if self._grad is None else deepcopy(self._grad, memo)
         array, writes = beside(self._array, memo)
-        made = memo[id(self)] = rebuild(
-            type(self), array, self.requires_grad, grad, deepcopy(self.__dict__, memo)
-        )
+        made = memo[id(self)] = rebuild(type(self), array, self.requires_grad, grad, deepcopy(self.__dict__, memo))
         made._writes = writes
     return memo[id(self)]
 
 
 def beside(array: Any, memo: dict) -> tuple[Any, Writes | None]:
-    """(a copy of an array, the write log of the copy). Copies share memory if their originals do
-    (`memo`).
+    """(a copy of an array, the write log of the copy). Copies share memory if their originals do (`memo`).
 
     The array of a meta tensor (ops/meta/meta_tensors.py) is returned as it is.
     """
@@ -74,8 +67,7 @@ def beside(array: Any, memo: dict) -> tuple[Any, Writes | None]:
 
 
 def unfilled(cls: type, *args: Any, **kwargs: Any) -> Any:
-    """A new tensor, whose slots __init__ fills; filled here if a user's own __new__ calls this with
-    data."""
+    """A new tensor, whose slots __init__ fills; filled here if a user's own __new__ calls this with data."""
     t: Tensor = new(cls)
     if args and cls.__new__ is not unfilled:
         Tensor.__init__(t, *args)
@@ -87,11 +79,8 @@ def disabled(func: Callable, types: Any, args: tuple = (), kwargs: dict | None =
     return func(*args, **(kwargs or {}))
 
 
-def torch_function(
-    cls: type, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None
-) -> Any:
-    """The default `__torch_function__` of a user's subclass: runs the function, and returns results
-    of the subclass."""
+def torch_function(cls: type, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+    """The default `__torch_function__` of a user's subclass: runs the function, and returns results of the subclass."""
     from rushlight.ops.tensor import torch_function as protocol  # loaded with the first subclass
 
     return protocol.default(cls, func, types, args, kwargs)

@@ -1,13 +1,11 @@
 """torch.overrides: classes of users that take part in torch's functions by `__torch_function__`.
 
-A class that inherits from Tensor gets `Gated` as a base between itself and Tensor, with methods
-that call `__torch_function__`. With the first such class, public functions get a gate: code that
-looks for `__torch_function__` among the arguments. A function object stays the same object, with
-other code (`add_gate`), so earlier imports of it see the gate, too. Inside a gated call, nested
-calls pass no gate. Programs without such classes have no overhead, which a permanent gate would
-cost each op. In-place functions (`torch.relu_(x)`) have no gate, in-place methods have one. Of the
-attributes, those that are tensors have a gate (`x.T`, `x.grad`, `x.grad = None`), `x.shape` and so
-on have none.
+A class that inherits from Tensor gets `Gated` as a base between itself and Tensor, with methods that call
+`__torch_function__`. With the first such class, public functions get a gate: code that looks for `__torch_function__`
+among the arguments. A function object stays the same object, with other code (`add_gate`), so earlier imports of it see
+the gate, too. Inside a gated call, nested calls pass no gate. Programs without such classes have no overhead, which a
+permanent gate would cost each op. In-place functions (`torch.relu_(x)`) have no gate, in-place methods have one. Of the
+attributes, those that are tensors have a gate (`x.T`, `x.grad`, `x.grad = None`), `x.shape` and so on have none.
 """
 
 from __future__ import annotations
@@ -32,13 +30,7 @@ from rushlight.ops.tensor.tensor_copy_pickle import disabled
 
 # true while gates are off; inside a gated call: the function
 gates_off: ContextVar[Any] = ContextVar("gates_off", default=False)
-NAMESPACES = (
-    "rushlight",
-    "rushlight.nn.functional",
-    "rushlight.linalg",
-    "rushlight.fft",
-    "rushlight.special",
-)
+NAMESPACES = ("rushlight", "rushlight.nn.functional", "rushlight.linalg", "rushlight.fft", "rushlight.special")
 # that are entered, the innermost last
 modes: ContextVar[tuple[TorchFunctionMode, ...]] = ContextVar("modes", default=())
 FUNCTIONS_WITHOUT_GATE = {
@@ -131,8 +123,8 @@ def overriding(args: Iterable[Any]) -> Iterator[Any]:
 
 
 def overrides(kind: type) -> bool:
-    """Whether gates call this class: subclasses of Tensor by users (not the package's sparse
-    tensors), and other classes with `__torch_function__`.
+    """Whether gates call this class: subclasses of Tensor by users (not the package's sparse tensors), and other
+    classes with `__torch_function__`.
     """
     if issubclass(kind, Tensor):
         return kind._asks and kind.__torch_function__ is not disabled  # type: ignore[attr-defined]
@@ -140,15 +132,12 @@ def overrides(kind: type) -> bool:
 
 
 def overloaded(args: Iterable[Any]) -> list[Any]:
-    """One argument of each class with `__torch_function__`, in the order of the calls: from the
-    left, subclasses first.
-    """
+    """One argument of each class with `__torch_function__`, in the order of the calls: from the left, subclasses
+    first."""
     found: list[Any] = []
     for a in overriding(args):
         if all(type(a) is not type(b) for b in found):
-            place = next(
-                (i for i, b in enumerate(found) if issubclass(type(a), type(b))), len(found)
-            )
+            place = next((i for i, b in enumerate(found) if issubclass(type(a), type(b))), len(found))
             found.insert(place, a)
     return found
 
@@ -168,11 +157,8 @@ def has_torch_function_variadic(*args: Any) -> bool:
     return has_torch_function(args)
 
 
-def handle_torch_function(
-    public_api: Callable, relevant_args: Iterable[Any], *args: Any, **kwargs: Any
-) -> Any:
-    """Call `__torch_function__` of each argument's class: the first result that is not
-    NotImplemented.
+def handle_torch_function(public_api: Callable, relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+    """Call `__torch_function__` of each argument's class: the first result that is not NotImplemented.
 
     TypeError if all return NotImplemented.
     """
@@ -185,21 +171,17 @@ def handle_torch_function(
     name = getattr(public_api, "__name__", public_api)
     raise TypeError(
         explain(
-            f"Multiple dispatch failed for 'torch.{name}'; all __torch_function__ handlers "
-            "returned "
-            f"NotImplemented: no implementation found for '{name}' on types that implement "
-            f"__torch_function__: {[t.__name__ for t in types]}",
+            f"Multiple dispatch failed for 'torch.{name}'; all __torch_function__ handlers returned NotImplemented: "
+            f"no implementation found for '{name}' on types that implement __torch_function__: "
+            f"{[t.__name__ for t in types]}",
             "one of them must return something other than NotImplemented",
         )
     )
 
 
-def default(
-    cls: type, func: Callable, types: Iterable[type], args: tuple = (), kwargs: dict | None = None
-) -> Any:
-    """Tensor's own `__torch_function__`: call the function, and convert the resulting tensors to
-    the argument's class.
-    """
+def default(cls: type, func: Callable, types: Iterable[type], args: tuple = (), kwargs: dict | None = None) -> Any:
+    """Tensor's own `__torch_function__`: call the function, and convert the resulting tensors to the argument's
+    class."""
     if not all(issubclass(cls, t) for t in types):
         return NotImplemented
     if gates_off.get() is func:  # nested calls of rushlight's functions pass no gate
@@ -207,8 +189,7 @@ def default(
         raise TypeError(
             explain(
                 f"{name}() of another library was given a tensor of rushlight",
-                "call rushlight's, or give it x.numpy(): import rushlight as torch; "
-                f"torch.{name}(x)",
+                f"call rushlight's, or give it x.numpy(): import rushlight as torch; torch.{name}(x)",
             )
         )
     token = gates_off.set(func)  # as DisableTorchFunctionSubclass does
@@ -227,9 +208,7 @@ def converted(answer: Any, cls: type, args: tuple = ()) -> Any:
             return answer.as_subclass(cls)
         answer.__class__ = cls  # the result is new: no other code holds it
         return answer
-    if isinstance(answer, (tuple, list)) and any(
-        isinstance(a, (Tensor, tuple, list)) for a in answer
-    ):
+    if isinstance(answer, (tuple, list)) and any(isinstance(a, (Tensor, tuple, list)) for a in answer):
         inside = [converted(a, cls, args) for a in answer]
         return type(answer)._make(inside) if hasattr(answer, "_make") else type(answer)(inside)
     return answer
@@ -250,8 +229,8 @@ def around({names}):
 def gate_of(names: tuple[str, ...]) -> Callable[..., Callable]:
     """A function that makes a gated function: one that passes its arguments to `_gate`.
 
-    A function can take the code of another one only if both have the same number of free variables.
-    `names`: such variables, in a statement that is never reached.
+    A function can take the code of another one only if both have the same number of free variables. `names`: such
+    variables, in a statement that is never reached.
     """
     return define(CODE.format(names=", ".join(names)), "around", {}, f"gate of {len(names)}")
 
@@ -270,10 +249,9 @@ def copy_of(f: FunctionType) -> FunctionType:
 
 
 def gate(own: Callable, reported: Callable, operator: bool = False) -> Callable[[tuple, dict], Any]:
-    """(args, kwargs) -> the result of the innermost mode, else of an argument's
-    `__torch_function__`, both called with the function `reported`; else of `own`. With an operand
-    of an unknown class, an operator calls `own`, which returns NotImplemented; Python then tries
-    the operand's class.
+    """(args, kwargs) -> the result of the innermost mode, else of an argument's `__torch_function__`, both called with
+    the function `reported`; else of `own`. With an operand of an unknown class, an operator calls `own`, which returns
+    NotImplemented; Python then tries the operand's class.
     """
 
     def call(args: tuple, kwargs: dict) -> Any:
@@ -283,9 +261,7 @@ def gate(own: Callable, reported: Callable, operator: bool = False) -> Callable[
             return run_mode(reported, args, kwargs)
         if not gates_off.get():
             values = (*args, *kwargs.values()) if kwargs else args
-            if not PLAIN_CLASSES.issuperset(map(type, values)) and any(
-                True for _ in overriding(values)
-            ):
+            if not PLAIN_CLASSES.issuperset(map(type, values)) and any(True for _ in overriding(values)):
                 return handle_torch_function(reported, values, *args, **kwargs)
         return own(*args, **kwargs)
 
@@ -319,13 +295,10 @@ def add_gate(f: FunctionType, reported: Callable, operator: bool = False) -> Non
 
 
 def reported_method(name: str, own: Callable) -> tuple[Callable, bool]:
-    """The method that `__torch_function__` receives, under torch's name for an operator; and
-    whether it is an operator.
-    """
+    """The method that `__torch_function__` receives, under torch's name for an operator; and whether it is an
+    operator."""
     operator = name.startswith("__")
-    return (
-        getattr(Tensor, OPERATOR_METHODS.get(name.strip("_"), name)) if operator else own
-    ), operator
+    return (getattr(Tensor, OPERATOR_METHODS.get(name.strip("_"), name)) if operator else own), operator
 
 
 def gated_method(name: str, own: Callable) -> Callable:
@@ -366,8 +339,8 @@ def parts(self: Any) -> Iterator[Any]:
 
 
 def insert_gated_class(cls: Any) -> None:
-    """Insert `Gated` into the bases of a new subclass of Tensor, unless a base has it already or
-    `__torch_function__` is disabled.
+    """Insert `Gated` into the bases of a new subclass of Tensor, unless a base has it already or `__torch_function__`
+    is disabled.
     """
     if cls.__torch_function__ is not disabled and not cls._asks:
         cls.__bases__ = (*(b for b in cls.__bases__ if b is not Tensor), first())
@@ -389,9 +362,7 @@ def make_gated_class() -> type:
             own.__name__ = name  # classes go by the name: `to` is made by a `convert`
         names[name] = gated_method(name, own)
     names |= {name: gated_attribute(vars(Tensor)[name]) for name in TENSOR_ATTRIBUTES}
-    gated_classes.append(
-        type("Gated", (Tensor,), {**names, "__hash__": Tensor.__hash__, "__iter__": parts})
-    )
+    gated_classes.append(type("Gated", (Tensor,), {**names, "__hash__": Tensor.__hash__, "__iter__": parts}))
     for f, reported in functions.items():
         add_gate(f, reported)
     return gated_classes[0]
@@ -403,8 +374,8 @@ def ours(f: Any) -> TypeGuard[FunctionType]:
 
 
 def own_methods() -> dict[str, FunctionType]:
-    """The methods of Tensor that get a gate, by name. A method that is also a public function is
-    first replaced by a copy, so that it can have another gate.
+    """The methods of Tensor that get a gate, by name. A method that is also a public function is first replaced by a
+    copy, so that it can have another gate.
     """
     others = {f: copy_of(f) for f in {*offered().values()} if isinstance(f, FunctionType)}
     for name, own in [*vars(Tensor).items()]:
@@ -413,16 +384,12 @@ def own_methods() -> dict[str, FunctionType]:
     return {
         name: own
         for name, own in vars(Tensor).items()
-        if ours(own)
-        and name not in METHODS_WITHOUT_GATE
-        and (not name.startswith("_") or name.startswith("__"))
+        if ours(own) and name not in METHODS_WITHOUT_GATE and (not name.startswith("_") or name.startswith("__"))
     }
 
 
 def public() -> dict[FunctionType, Callable]:
-    """The functions that get a gate, each with the public function that `__torch_function__`
-    receives.
-    """
+    """The functions that get a gate, each with the public function that `__torch_function__` receives."""
     found: dict[FunctionType, Callable] = {}
     for module in map(import_module, NAMESPACES):
         for key in dir(module):
@@ -463,9 +430,9 @@ def gate_methods() -> None:
 class TorchFunctionMode:
     """A context that sees every call of a function or method of torch, and answers in its place.
 
-    A subclass's `__torch_function__` is not called again for calls inside it. A mode does not see
-    attributes (`x.shape`) nor functions that make tensors from data (`torch.tensor`). With the
-    first mode, small ops become about twice as slow in this process.
+    A subclass's `__torch_function__` is not called again for calls inside it. A mode does not see attributes
+    (`x.shape`) nor functions that make tensors from data (`torch.tensor`). With the first mode, small ops become about
+    twice as slow in this process.
 
         class Loud(TorchFunctionMode):
             def __torch_function__(self, func, types, args=(), kwargs=None):
@@ -476,9 +443,7 @@ class TorchFunctionMode:
             y = torch.ones(2).exp() + 1           # ones, exp, add
     """
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         """Called in place of a function; this default calls the function."""
         return func(*args, **(kwargs or {}))
 
@@ -498,9 +463,7 @@ def is_tensor_like(inp: Any) -> bool:
 
 def is_tensor_method_or_property(func: Callable) -> bool:
     """Whether `func` is a method of Tensor, or reads an attribute of Tensor."""
-    return getattr(func, "__name__", "") == "__get__" or any(
-        func is f for f in vars(Tensor).values()
-    )
+    return getattr(func, "__name__", "") == "__get__" or any(func is f for f in vars(Tensor).values())
 
 
 def resolve_name(f: Any) -> str | None:
@@ -515,15 +478,12 @@ def resolve_name(f: Any) -> str | None:
 
 
 def get_default_nowrap_functions() -> set:
-    """Functions whose results keep their class: empty here, since only functions that return
-    tensors have a gate.
-    """
+    """Functions whose results keep their class: empty here, since only functions that return tensors have a gate."""
     return set()
 
 
 def wrap_torch_function(dispatcher: Callable) -> Callable:
-    """A decorator that gives a user's function a gate; `dispatcher(*args, **kwargs)` returns the
-    arguments to look at.
+    """A decorator that gives a user's function a gate; `dispatcher(*args, **kwargs)` returns the arguments to look at.
 
     >>> @rushlight.overrides.wrap_torch_function(lambda a: (a,))
     ... def double(a):
@@ -546,16 +506,7 @@ def wrap_torch_function(dispatcher: Callable) -> Callable:
 
 
 __all__ = [
-    "DisableTorchFunction",
-    "DisableTorchFunctionSubclass",
-    "TorchFunctionMode",
-    "get_default_nowrap_functions",
-    "handle_torch_function",
-    "has_torch_function",
-    "has_torch_function_unary",
-    "has_torch_function_variadic",
-    "is_tensor_like",
-    "is_tensor_method_or_property",
-    "resolve_name",
-    "wrap_torch_function",
-]
+    "DisableTorchFunction", "DisableTorchFunctionSubclass", "TorchFunctionMode", "get_default_nowrap_functions",
+    "handle_torch_function", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic",
+    "is_tensor_like", "is_tensor_method_or_property", "resolve_name", "wrap_torch_function",
+]  # fmt: skip

@@ -1,9 +1,8 @@
-"""Ops that only recorded programs have: parts of memory as values, and random numbers that are
-drawn anew at each run.
+"""Ops that only recorded programs have: parts of memory as values, and random numbers that are drawn anew at each run.
 
-Inside a recorded program no value changes: a write through a view makes a new whole tensor with
-another region. A region is given by the arguments of `as_strided`: size, strides and offset, in
-elements of the base laid out without gaps.
+Inside a recorded program no value changes: a write through a view makes a new whole tensor with another region. A
+region is given by the arguments of `as_strided`: size, strides and offset, in elements of the base laid out without
+gaps.
 """
 
 from __future__ import annotations
@@ -36,13 +35,11 @@ def fresh(method: str, args: tuple, named: tuple) -> ndarray:
     return np.asarray(getattr(random.default_generator, method)(*args, **dict(named)))
 
 
-region = inner_view(
-    lambda x, /, size, stride, start, writable=True: region(x, size, stride, start, writable),
-    kernel=looked,
-)
-with_region = inner(
-    lambda x, y, /, size, stride, start: with_region(x, y, size, stride, start), kernel=written
-)
-draw = inner(lambda method, args, named: draw(method, args, named), kernel=fresh, random=True)
+# fmt: off
+region = inner_view(lambda x, /, size, stride, start, writable=True: region(x, size, stride, start, writable),
+    kernel=looked)
+with_region = inner(lambda x, y, /, size, stride, start: with_region(x, y, size, stride, start), kernel=written)
+draw        = inner(lambda method, args, named: draw(method, args, named), kernel=fresh, random=True)
+# fmt: on
 
 build(globals())

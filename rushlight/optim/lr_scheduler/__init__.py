@@ -1,5 +1,4 @@
-"""Learning-rate schedules: call `scheduler.step()` after the optimizer's steps of each epoch (or
-batch)."""
+"""Learning-rate schedules: call `scheduler.step()` after the optimizer's steps of each epoch (or batch)."""
 
 from __future__ import annotations
 
@@ -22,23 +21,10 @@ from rushlight.optim.lr_scheduler.plateau import ReduceLROnPlateau
 _LRScheduler = LRScheduler  # its name in older programs
 
 __all__ = [
-    "ChainedScheduler",
-    "ConstantLR",
-    "CosineAnnealingLR",
-    "CosineAnnealingWarmRestarts",
-    "CyclicLR",
-    "ExponentialLR",
-    "LRScheduler",
-    "LambdaLR",
-    "LinearLR",
-    "MultiStepLR",
-    "MultiplicativeLR",
-    "OneCycleLR",
-    "PolynomialLR",
-    "ReduceLROnPlateau",
-    "SequentialLR",
-    "StepLR",
-]
+    "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR",
+    "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR",
+    "ReduceLROnPlateau", "SequentialLR", "StepLR",
+]  # fmt: skip
 
 for _name in __all__:  # torch has a single file: some programs compare with its __name__
     globals()[_name].__module__ = __name__

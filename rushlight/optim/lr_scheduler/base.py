@@ -11,41 +11,33 @@ from rushlight.core.tensor import Tensor
 from rushlight.optim.optimizer import Optimizer
 
 TOO_EARLY = (
-    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and "
-    "later, you should "
-    "call them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure "
-    "to do this "
-    "will result in PyTorch skipping the first value of the learning rate schedule. See more "
-    "details at "
+    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should "
+    "call them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to do this will "
+    "result in PyTorch skipping the first value of the learning rate schedule. See more details at "
     "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
 )
 REPLACED = (
-    "Seems like `optimizer.step()` has been overridden after learning rate scheduler "
-    "initialization. Please, make sure to call `optimizer.step()` before `lr_scheduler.step()`. "
-    "See more details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
+    "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. Please, "
+    "make sure to call `optimizer.step()` before `lr_scheduler.step()`. See more details at "
+    "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
 )
 EPOCH = (
-    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where "
-    "possible. Please "
-    "use `scheduler.step()` to step the scheduler. During the deprecation, if epoch is different "
-    "from None, the "
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please "
+    "use `scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the "
     "closed form is used instead of the new chainable form, where available."
 )
 RESUMED = (
-    "\nThis typically happens when:\n1. You're trying to resume training from a checkpoint but "
-    "haven't properly "
-    "loaded the optimizer state\n2. You're using last_epoch >= 0 for a fresh training run (not "
-    "recommended)"
+    "\nThis typically happens when:\n1. You're trying to resume training from a checkpoint but haven't properly "
+    "loaded the optimizer state\n2. You're using last_epoch >= 0 for a fresh training run (not recommended)"
 )
 
 
 class LRScheduler(Suggesting):
-    """lr <- get_lr() at each `step()`: the base of all schedules. `get_lr` gives the groups' rates
-    at `self.last_epoch`.
+    """lr <- get_lr() at each `step()`: the base of all schedules. `get_lr` gives the groups' rates at
+    `self.last_epoch`.
 
-    `last_epoch`: the epoch before the first; -1 starts anew and notes each group's rate as
-    "initial_lr". With another one the groups must have "initial_lr" (KeyError). TypeError if
-    `optimizer` is not an Optimizer.
+    `last_epoch`: the epoch before the first; -1 starts anew and notes each group's rate as "initial_lr". With another
+    one the groups must have "initial_lr" (KeyError). TypeError if `optimizer` is not an Optimizer.
 
     >>> class Harmonic(rushlight.optim.lr_scheduler.LRScheduler):
     ...     def get_lr(self):
@@ -65,8 +57,7 @@ class LRScheduler(Suggesting):
                 group.setdefault("initial_lr", copied(group["lr"]))
             elif "initial_lr" not in group:
                 raise KeyError(
-                    f"param 'initial_lr' is not specified in param_groups[{i}] when resuming "
-                    "scheduler with "
+                    f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with "
                     f"last_epoch >= 0.{RESUMED}"
                 )
         self.base_lrs = [copied(group["initial_lr"]) for group in optimizer.param_groups]
@@ -81,8 +72,7 @@ class LRScheduler(Suggesting):
         self._is_initial = False
 
     def step(self, epoch: int | None = None) -> None:
-        """Go to the next epoch (or to `epoch`, which torch deprecates) and set the groups'
-        rates."""
+        """Go to the next epoch (or to `epoch`, which torch deprecates) and set the groups' rates."""
         if self._step_count == 1 and not self.optimizer._opt_called:
             replaced = "step" in vars(self.optimizer)
             warnings.warn(REPLACED if replaced else TOO_EARLY, UserWarning, stacklevel=2)
@@ -129,16 +119,15 @@ class LRScheduler(Suggesting):
 
 
 class Chainable(LRScheduler):
-    """A schedule that computes the next rates from the present rates, so that several schedules can
-    act on one optimizer.
+    """A schedule that computes the next rates from the present rates, so that several schedules can act on one
+    optimizer.
     """
 
     def get_lr(self) -> list[Any]:
         """The rates at `last_epoch`; only `step` calls it."""
         if not self._get_lr_called_within_step:
             warnings.warn(
-                "To get the last learning rate computed by the scheduler, please use "
-                "`get_last_lr()`.",
+                "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
                 UserWarning,
                 stacklevel=2,
             )
@@ -170,9 +159,7 @@ def copied(value: Any) -> Any:
 
 
 def set_value(group: dict[str, Any], name: str, value: Any) -> None:
-    """A group's setting; a tensor stays the same object and gets the number, so that recorded steps
-    see it.
-    """
+    """A group's setting; a tensor stays the same object and gets the number, so that recorded steps see it."""
     if isinstance(group[name], Tensor):
         group[name].fill_(value)
     else:
@@ -180,17 +167,15 @@ def set_value(group: dict[str, Any], name: str, value: Any) -> None:
 
 
 def for_each_group(name: str, value: Any, optimizer: Optimizer) -> list[Any]:
-    """One value for all groups, or a list with one for each; tensors copied. ValueError if there
-    are more or fewer."""
+    """One value for all groups, or a list with one for each; tensors copied. ValueError if there are more or fewer."""
     count = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
         return [copied(value) for _ in range(count)]
     if len(value) != count:
         raise ValueError(
             explain(
-                f"{name} must have the same length as optimizer.param_groups. {name} has "
-                f"{len(value)} "
-                f"values, param_groups has {count}."
+                f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, "
+                f"param_groups has {count}."
             )
         )
     return [copied(v) for v in value]

@@ -27,20 +27,12 @@ class Composed(LRScheduler):
 
     def state_dict(self) -> dict[str, Any]:
         """The states of the schedules, and this schedule's own state."""
-        own = {
-            name: value
-            for name, value in self.__dict__.items()
-            if name not in ("optimizer", "_schedulers")
-        }
+        own = {name: value for name, value in self.__dict__.items() if name not in ("optimizer", "_schedulers")}
         return own | {"_schedulers": [one.state_dict() for one in self._schedulers]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore what `state_dict()` returned; the schedules stay those given to the
-        constructor.
-        """
-        self.__dict__.update(
-            {name: value for name, value in state_dict.items() if name != "_schedulers"}
-        )
+        """Restore what `state_dict()` returned; the schedules stay those given to the constructor."""
+        self.__dict__.update({name: value for name, value in state_dict.items() if name != "_schedulers"})
         for one, saved in zip(self._schedulers, state_dict["_schedulers"]):
             one.load_state_dict(saved)
 
@@ -49,39 +41,32 @@ def check_schedulers(name: str, schedulers: Sequence[LRScheduler], optimizer: Op
     """ValueError unless all belong to the optimizer and can be stepped without a metric."""
     for i, one in enumerate(schedulers):
         if not hasattr(one, "optimizer"):
-            raise TypeError(
-                explain(f"{name} at index {i} should have `optimizer` as its attribute.")
-            )
+            raise TypeError(explain(f"{name} at index {i} should have `optimizer` as its attribute."))
         if isinstance(one, ReduceLROnPlateau):
             raise ValueError(
                 explain(
-                    f"{name} does not support `ReduceLROnPlateau` scheduler as it requires "
-                    "additional "
-                    f"kwargs to be specified when calling `step`, but got one at index {i} in the "
-                    "given schedulers sequence."
+                    f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be "
+                    f"specified when calling `step`, but got one at index {i} in the given schedulers sequence."
                 )
             )
         if one.optimizer is not optimizer:
             raise ValueError(
                 explain(
-                    f"{name} expects all schedulers to belong to the same optimizer, but got "
-                    f"scheduler {type(one).__name__} at index {i} with another one, a "
-                    f"{type(one.optimizer).__name__}.",
+                    f"{name} expects all schedulers to belong to the same optimizer, but got scheduler "
+                    f"{type(one).__name__} at index {i} with another one, a {type(one.optimizer).__name__}.",
                     "use the same optimizer for all",
                 )
             )
 
 
 class SequentialLR(Composed):
-    """One schedule after the other: the next begins, as if at epoch 0, at each of the epochs
-    `milestones`.
+    """One schedule after the other: the next begins, as if at epoch 0, at each of the epochs `milestones`.
 
     ValueError unless there is one more schedule than milestones, and all belong to this optimizer.
 
     >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0)
     >>> S = rushlight.optim.lr_scheduler
-    >>> scheduler = S.SequentialLR(optimizer, [S.ConstantLR(optimizer, 0.5),
-    ...     S.ExponentialLR(optimizer, 0.9)], [2])
+    >>> scheduler = S.SequentialLR(optimizer, [S.ConstantLR(optimizer, 0.5), S.ExponentialLR(optimizer, 0.9)], [2])
     >>> rates = []
     >>> for _ in range(4):
     ...     rates += scheduler.get_last_lr(); optimizer.step(); scheduler.step()
@@ -90,25 +75,17 @@ class SequentialLR(Composed):
     """
 
     def __init__(
-        self,
-        optimizer: Optimizer,
-        schedulers: list[LRScheduler],
-        milestones: list[int],
-        last_epoch: int = -1,
+        self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int], last_epoch: int = -1
     ):
         if not schedulers:
-            raise ValueError(
-                explain("SequentialLR expects at least one scheduler, but got no scheduler.")
-            )
+            raise ValueError(explain("SequentialLR expects at least one scheduler, but got no scheduler."))
         check_schedulers("SequentialLR", schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
                 explain(
-                    "Sequential Schedulers expects number of schedulers provided to be one more "
-                    "than "
-                    "the number of milestone points, but got number of schedulers "
-                    f"{len(schedulers)} and the number of milestones to be equal to "
-                    f"{len(milestones)}"
+                    "Sequential Schedulers expects number of schedulers provided to be one more than the number of "
+                    f"milestone points, but got number of schedulers {len(schedulers)} and the number of milestones "
+                    f"to be equal to {len(milestones)}"
                 )
             )
         self._schedulers, self._milestones, self.optimizer = schedulers, milestones, optimizer
@@ -145,10 +122,8 @@ class ChainedScheduler(Composed):
 
     ValueError unless all belong to one optimizer.
 
-    >>> S, optimizer = rushlight.optim.lr_scheduler, rushlight.optim.SGD([rushlight.zeros(1)],
-    ...     lr=1.0)
-    >>> scheduler = S.ChainedScheduler([S.ConstantLR(optimizer, 0.25, total_iters=2),
-    ...     S.ExponentialLR(optimizer, 0.5)])
+    >>> S, optimizer = rushlight.optim.lr_scheduler, rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0)
+    >>> scheduler = S.ChainedScheduler([S.ConstantLR(optimizer, 0.25, total_iters=2), S.ExponentialLR(optimizer, 0.5)])
     >>> rates = scheduler.get_last_lr()
     >>> for _ in range(3):
     ...     optimizer.step(); scheduler.step(); rates += scheduler.get_last_lr()
@@ -159,10 +134,7 @@ class ChainedScheduler(Composed):
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None):
         if not schedulers:
             raise ValueError(
-                explain(
-                    "ChainedScheduler expects at least one scheduler to be chained, but got no "
-                    "scheduler."
-                )
+                explain("ChainedScheduler expects at least one scheduler to be chained, but got no scheduler.")
             )
         self.optimizer = schedulers[0].optimizer if optimizer is None else optimizer
         check_schedulers("ChainedScheduler", schedulers, self.optimizer)

@@ -13,16 +13,15 @@ from rushlight.optim.optimizer import Optimizer
 
 
 class CosineAnnealingWarmRestarts(Chainable):
-    """lr = eta_min + (initial_lr - eta_min) (1 + cos(pi t / T)) / 2, t the epochs since the last
-    start, T the fall's length.
+    """lr = eta_min + (initial_lr - eta_min) (1 + cos(pi t / T)) / 2, t the epochs since the last start, T the fall's
+    length.
 
-    The first fall takes T = T_0 epochs, each further one T_mult times as long. `step(epoch)` takes
-    fractions of epochs too. ValueError unless T_0 > 0 and T_mult >= 1 are integers. I. Loshchilov,
-    F. Hutter, *SGDR: stochastic gradient descent with warm restarts*, 2017.
+    The first fall takes T = T_0 epochs, each further one T_mult times as long. `step(epoch)` takes fractions of epochs
+    too. ValueError unless T_0 > 0 and T_mult >= 1 are integers. I. Loshchilov, F. Hutter, *SGDR: stochastic gradient
+    descent with warm restarts*, 2017.
 
     >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0)
-    >>> scheduler = rushlight.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2,
-    ...     T_mult=2)
+    >>> scheduler = rushlight.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2, T_mult=2)
     >>> rates = scheduler.get_last_lr()
     >>> for _ in range(6):
     ...     optimizer.step(); scheduler.step(); rates += scheduler.get_last_lr()
@@ -30,22 +29,13 @@ class CosineAnnealingWarmRestarts(Chainable):
     [1.0, 0.5, 1.0, 0.85, 0.5, 0.15, 1.0]
     """
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        T_0: int,
-        T_mult: int = 1,
-        eta_min: float = 0.0,
-        last_epoch: int = -1,
-    ):
+    def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1):
         if T_0 <= 0 or not isinstance(T_0, int):
             raise ValueError(explain(f"Expected positive integer T_0, but got {T_0}"))
         if T_mult < 1 or not isinstance(T_mult, int):
             raise ValueError(explain(f"Expected integer T_mult >= 1, but got {T_mult}"))
         if not isinstance(eta_min, (float, int)):
-            raise ValueError(
-                explain(f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}")
-            )
+            raise ValueError(explain(f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}"))
         self.T_0, self.T_i, self.T_mult, self.eta_min = T_0, T_0, T_mult, eta_min
         self.T_cur: float = last_epoch
         super().__init__(optimizer, last_epoch)
@@ -55,8 +45,7 @@ class CosineAnnealingWarmRestarts(Chainable):
         return [self.eta_min + (lr - self.eta_min) * height for lr in self.base_lrs]
 
     def step(self, epoch: float | None = None) -> None:
-        """Go to the next epoch, or to `epoch`, which may be a fraction. ValueError for a negative
-        one."""
+        """Go to the next epoch, or to `epoch`, which may be a fraction. ValueError for a negative one."""
         if epoch is not None and epoch < 0:
             raise ValueError(explain(f"Expected non-negative epoch, but got {epoch}"))
         if epoch is None and self.last_epoch < 0:
@@ -87,8 +76,7 @@ class CosineAnnealingWarmRestarts(Chainable):
 
 
 class WithMomentum(Chainable):
-    """A schedule that may move the momentum against the learning rate: "momentum", or the first of
-    "betas"."""
+    """A schedule that may move the momentum against the learning rate: "momentum", or the first of "betas"."""
 
     def _check_momentum(self) -> None:
         defaults = self.optimizer.defaults
@@ -114,18 +102,16 @@ class WithMomentum(Chainable):
 
 
 class CyclicLR(WithMomentum):
-    """lr = base_lr + (max_lr - base_lr) h: h goes from 0 to 1 in `step_size_up` batches, back in
-    `step_size_down`, again.
+    """lr = base_lr + (max_lr - base_lr) h: h goes from 0 to 1 in `step_size_up` batches, back in `step_size_down`,
+    again.
 
-    Its height may shrink: `mode` "triangular" (not), "triangular2" (halved each cycle), "exp_range"
-    (gamma^batch), or `scale_fn` of the cycle or, with `scale_mode="iterations"`, of the batch. With
-    `cycle_momentum` the momentum goes from max_momentum down to base_momentum meanwhile. ValueError
-    for an unknown mode, or an optimizer without momentum. L. N. Smith, *Cyclical learning rates for
-    training neural networks*, 2017.
+    Its height may shrink: `mode` "triangular" (not), "triangular2" (halved each cycle), "exp_range" (gamma^batch), or
+    `scale_fn` of the cycle or, with `scale_mode="iterations"`, of the batch. With `cycle_momentum` the momentum goes
+    from max_momentum down to base_momentum meanwhile. ValueError for an unknown mode, or an optimizer without momentum.
+    L. N. Smith, *Cyclical learning rates for training neural networks*, 2017.
 
     >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0, momentum=0.9)
-    >>> scheduler = rushlight.optim.lr_scheduler.CyclicLR(optimizer, base_lr=0.0, max_lr=1.0,
-    ...     step_size_up=2)
+    >>> scheduler = rushlight.optim.lr_scheduler.CyclicLR(optimizer, base_lr=0.0, max_lr=1.0, step_size_up=2)
     >>> rates = scheduler.get_last_lr()
     >>> for _ in range(5):
     ...     optimizer.step(); scheduler.step(); rates += scheduler.get_last_lr()
@@ -153,22 +139,15 @@ class CyclicLR(WithMomentum):
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
             raise ValueError(
                 explain(
-                    "mode is invalid and scale_fn is None",
-                    "use 'triangular', 'triangular2' or 'exp_range'",
-                    mode=mode,
+                    "mode is invalid and scale_fn is None", "use 'triangular', 'triangular2' or 'exp_range'", mode=mode
                 )
             )
         low = for_each_group("base_lr", base_lr, optimizer)
         self.max_lrs = for_each_group("max_lr", max_lr, optimizer)
-        up, down = (
-            float(step_size_up),
-            float(step_size_up if step_size_down is None else step_size_down),
-        )
+        up, down = float(step_size_up), float(step_size_up if step_size_down is None else step_size_down)
         self.total_size, self.step_ratio = up + down, up / (up + down)
         self.mode, self.gamma, self._scale_fn_custom = mode, gamma, scale_fn
-        self.scale_mode = (
-            scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
-        )
+        self.scale_mode = scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
             self._check_momentum()
@@ -198,23 +177,18 @@ class CyclicLR(WithMomentum):
         slope = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
         height = slope * self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
         if self.cycle_momentum:
-            for group, low, high in zip(
-                self.optimizer.param_groups, self.base_momentums, self.max_momentums
-            ):
+            for group, low, high in zip(self.optimizer.param_groups, self.base_momentums, self.max_momentums):
                 self._set_momentum(group, high - (high - low) * height)
         return [low + (high - low) * height for low, high in zip(self.base_lrs, self.max_lrs)]
 
     def state_dict(self) -> dict[str, Any]:
-        """All that the schedule has to remember; of `scale_fn` only an object's attributes, not a
-        function."""
+        """All that the schedule has to remember; of `scale_fn` only an object's attributes, not a function."""
         own = self._scale_fn_custom
         saved = None if own is None or isinstance(own, FunctionType) else dict(own.__dict__)
         return super().state_dict() | {"_scale_fn_custom": saved}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore what `state_dict()` returned; the function stays the one given to the
-        constructor.
-        """
+        """Restore what `state_dict()` returned; the function stays the one given to the constructor."""
         saved = state_dict.get("_scale_fn_custom")
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "_scale_fn_custom"})
         if saved is not None and self._scale_fn_custom is not None:
@@ -222,18 +196,16 @@ class CyclicLR(WithMomentum):
 
 
 class OneCycleLR(WithMomentum):
-    """lr goes from max_lr / div_factor up to max_lr, then down to max_lr / div_factor /
-    final_div_factor; once.
+    """lr goes from max_lr / div_factor up to max_lr, then down to max_lr / div_factor / final_div_factor; once.
 
-    lr rises for the fraction `pct_start` of the steps (`total_steps`, or epochs * steps_per_epoch),
-    then falls. `three_phase`: it falls back to the initial value in as many steps, and to the final
-    value in the rest. The shape is a cosine, or a line with `anneal_strategy="linear"`. With
-    `cycle_momentum` the momentum moves in the opposite direction. ValueError for settings out of
-    range, and for a step too many. L. N. Smith, N. Topin, *Super-convergence*, 2018.
+    lr rises for the fraction `pct_start` of the steps (`total_steps`, or epochs * steps_per_epoch), then falls.
+    `three_phase`: it falls back to the initial value in as many steps, and to the final value in the rest. The shape is
+    a cosine, or a line with `anneal_strategy="linear"`. With `cycle_momentum` the momentum moves in the opposite
+    direction. ValueError for settings out of range, and for a step too many. L. N. Smith, N. Topin,
+    *Super-convergence*, 2018.
 
     >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0, momentum=0.9)
-    >>> scheduler = rushlight.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=5,
-    ...     pct_start=0.4)
+    >>> scheduler = rushlight.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=5, pct_start=0.4)
     >>> rates = scheduler.get_last_lr()
     >>> for _ in range(4):
     ...     optimizer.step(); scheduler.step(); rates += scheduler.get_last_lr()
@@ -261,15 +233,10 @@ class OneCycleLR(WithMomentum):
         self.optimizer = checked(optimizer)
         self.total_steps = length(total_steps, epochs, steps_per_epoch)
         if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
-            raise ValueError(
-                explain(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
-            )
+            raise ValueError(explain(f"Expected float between 0 and 1 pct_start, but got {pct_start}"))
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(
-                explain(
-                    "anneal_strategy must be one of 'cos' or 'linear', instead got "
-                    f"{anneal_strategy}"
-                )
+                explain(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
             )
         self._schedule_phases = phases(self.total_steps, pct_start, three_phase)
         self._anneal_func_type = anneal_strategy
@@ -292,9 +259,7 @@ class OneCycleLR(WithMomentum):
         if self.last_epoch > self.total_steps:
             raise ValueError(
                 explain(
-                    f"Tried to step {self.last_epoch} times. The specified number of total steps "
-                    "is "
-                    f"{self.total_steps}",
+                    f"Tried to step {self.last_epoch} times. The specified number of total steps is {self.total_steps}",
                     "set total_steps to the number of scheduler.step() calls",
                 )
             )
@@ -311,10 +276,7 @@ class OneCycleLR(WithMomentum):
             rates.append(self._between(group[phase["start_lr"]], group[phase["end_lr"]], part))
             if self.cycle_momentum:
                 self._set_momentum(
-                    group,
-                    self._between(
-                        group[phase["start_momentum"]], group[phase["end_momentum"]], part
-                    ),
+                    group, self._between(group[phase["start_momentum"]], group[phase["end_momentum"]], part)
                 )
         return rates
 
@@ -327,13 +289,9 @@ class OneCycleLR(WithMomentum):
 def length(total: int | None, epochs: int | None, steps: int | None) -> int:
     """The number of steps, from `total_steps`, or from epochs and steps per epoch."""
     if total is None and (epochs is None or steps is None):
-        raise ValueError(
-            explain("You must define either total_steps OR (epochs AND steps_per_epoch)")
-        )
+        raise ValueError(explain("You must define either total_steps OR (epochs AND steps_per_epoch)"))
     given: dict[str, Any] = (
-        {"total_steps": total}
-        if total is not None
-        else {"epochs": epochs, "steps_per_epoch": steps}
+        {"total_steps": total} if total is not None else {"epochs": epochs, "steps_per_epoch": steps}
     )
     for name, value in given.items():
         if not isinstance(value, int) or value <= 0:
@@ -342,17 +300,10 @@ def length(total: int | None, epochs: int | None, steps: int | None) -> int:
 
 
 def phases(total: int, part: float, three: bool) -> list[dict[str, Any]]:
-    """The phases of one cycle: the last step of each, and the names of its first and last
-    settings."""
+    """The phases of one cycle: the last step of each, and the names of its first and last settings."""
 
     def phase(end: float, first: str, last: str, momentum: str, then: str) -> dict[str, Any]:
-        return {
-            "end_step": end,
-            "start_lr": first,
-            "end_lr": last,
-            "start_momentum": momentum,
-            "end_momentum": then,
-        }
+        return {"end_step": end, "start_lr": first, "end_lr": last, "start_momentum": momentum, "end_momentum": then}
 
     rise = phase(float(part * total) - 1, "initial_lr", "max_lr", "max_momentum", "base_momentum")
     if not three:

@@ -22,18 +22,13 @@ class LambdaLR(Chainable):
     [0.05]
     """
 
-    def __init__(
-        self, optimizer: Optimizer, lr_lambda: Callable | list[Callable], last_epoch: int = -1
-    ):
+    def __init__(self, optimizer: Optimizer, lr_lambda: Callable | list[Callable], last_epoch: int = -1):
         count = len(optimizer.param_groups)
-        self.lr_lambdas = (
-            list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * count
-        )
+        self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * count
         if len(self.lr_lambdas) != count:
             raise ValueError(
                 explain(
-                    f"Expected {count} lr_lambdas, but got {len(self.lr_lambdas)}",
-                    "pass one function for each group",
+                    f"Expected {count} lr_lambdas, but got {len(self.lr_lambdas)}", "pass one function for each group"
                 )
             )
         super().__init__(optimizer, last_epoch)
@@ -41,14 +36,11 @@ class LambdaLR(Chainable):
     def state_dict(self) -> dict[str, Any]:
         """The state of the schedule; for callable objects their attributes, for functions None."""
         return super().state_dict() | {
-            "lr_lambdas": [
-                None if isinstance(f, FunctionType) else dict(f.__dict__) for f in self.lr_lambdas
-            ]
+            "lr_lambdas": [None if isinstance(f, FunctionType) else dict(f.__dict__) for f in self.lr_lambdas]
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore what `state_dict()` returned; the functions stay those given to the
-        constructor."""
+        """Restore what `state_dict()` returned; the functions stay those given to the constructor."""
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
         for own, saved in zip(self.lr_lambdas, state_dict["lr_lambdas"]):
             if saved is not None:
@@ -59,8 +51,7 @@ class LambdaLR(Chainable):
 
 
 class MultiplicativeLR(LambdaLR):
-    """lr <- lr * lr_lambda(epoch), from epoch 1 on. One function, or a list with one for each
-    group.
+    """lr <- lr * lr_lambda(epoch), from epoch 1 on. One function, or a list with one for each group.
 
     >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0)
     >>> scheduler = rushlight.optim.lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: 0.5)
@@ -87,9 +78,7 @@ class StepLR(Chainable):
     [0.25]
     """
 
-    def __init__(
-        self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
-    ):
+    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
@@ -104,8 +93,7 @@ class MultiStepLR(Chainable):
     """lr <- gamma lr at each of the epochs `milestones`.
 
     >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0)
-    >>> scheduler = rushlight.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 3],
-    ...     gamma=0.5)
+    >>> scheduler = rushlight.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 3], gamma=0.5)
     >>> rates = scheduler.get_last_lr()
     >>> for _ in range(4):
     ...     optimizer.step(); scheduler.step(); rates += scheduler.get_last_lr()
@@ -113,13 +101,7 @@ class MultiStepLR(Chainable):
     [1.0, 0.5, 0.5, 0.25, 0.25]
     """
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        milestones: Iterable[int],
-        gamma: float = 0.1,
-        last_epoch: int = -1,
-    ):
+    def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1):
         self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
@@ -154,8 +136,7 @@ class ExponentialLR(Chainable):
 
 
 class ConstantLR(Chainable):
-    """lr = factor initial_lr until epoch `total_iters`, then initial_lr. ValueError unless 0 <=
-    factor <= 1.
+    """lr = factor initial_lr until epoch `total_iters`, then initial_lr. ValueError unless 0 <= factor <= 1.
 
     >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0)
     >>> scheduler = rushlight.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
@@ -166,19 +147,9 @@ class ConstantLR(Chainable):
     [0.5, 0.5, 1.0, 1.0]
     """
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        factor: float = 1.0 / 3,
-        total_iters: int = 5,
-        last_epoch: int = -1,
-    ):
+    def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1):
         if not 0 <= factor <= 1.0:
-            raise ValueError(
-                explain(
-                    "Constant multiplicative factor expected to be between 0 and 1.", factor=factor
-                )
-            )
+            raise ValueError(explain("Constant multiplicative factor expected to be between 0 and 1.", factor=factor))
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
@@ -188,21 +159,16 @@ class ConstantLR(Chainable):
         return 1.0 / self.factor if epoch == self.total_iters else 1.0
 
     def _get_closed_form_lr(self) -> list[Any]:
-        return [
-            lr * (self.factor + (self.last_epoch >= self.total_iters) * (1 - self.factor))
-            for lr in self.base_lrs
-        ]
+        return [lr * (self.factor + (self.last_epoch >= self.total_iters) * (1 - self.factor)) for lr in self.base_lrs]
 
 
 class LinearLR(Chainable):
-    """lr = initial_lr (start_factor + (end_factor - start_factor) epoch / total_iters), then
-    end_factor initial_lr.
+    """lr = initial_lr (start_factor + (end_factor - start_factor) epoch / total_iters), then end_factor initial_lr.
 
     ValueError unless 0 < start_factor <= 1 and 0 <= end_factor <= 1.
 
     >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0)
-    >>> scheduler = rushlight.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.5,
-    ...     total_iters=2)
+    >>> scheduler = rushlight.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.5, total_iters=2)
     >>> optimizer.step(); scheduler.step(); scheduler.get_last_lr()
     [0.75]
     """
@@ -218,18 +184,13 @@ class LinearLR(Chainable):
         if not 0 < start_factor <= 1.0:
             raise ValueError(
                 explain(
-                    "Starting multiplicative factor expected to be greater than 0 and less or "
-                    "equal "
-                    "to 1.",
+                    "Starting multiplicative factor expected to be greater than 0 and less or equal to 1.",
                     start_factor=start_factor,
                 )
             )
         if not 0 <= end_factor <= 1.0:
             raise ValueError(
-                explain(
-                    "Ending multiplicative factor expected to be between 0 and 1.",
-                    end_factor=end_factor,
-                )
+                explain("Ending multiplicative factor expected to be between 0 and 1.", end_factor=end_factor)
             )
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
@@ -244,10 +205,7 @@ class LinearLR(Chainable):
 
     def _get_closed_form_lr(self) -> list[Any]:
         done = min(self.total_iters, self.last_epoch) / self.total_iters
-        return [
-            lr * (self.start_factor + (self.end_factor - self.start_factor) * done)
-            for lr in self.base_lrs
-        ]
+        return [lr * (self.start_factor + (self.end_factor - self.start_factor) * done) for lr in self.base_lrs]
 
 
 class PolynomialLR(Chainable):
@@ -262,18 +220,14 @@ class PolynomialLR(Chainable):
     [1.0, 0.25, 0.0, 0.0]
     """
 
-    def __init__(
-        self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1
-    ):
+    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1):
         self.total_iters, self.power = total_iters, power
         super().__init__(optimizer, last_epoch)
 
     def _factor(self, epoch: int) -> float:
         if self._is_initial or epoch > self.total_iters:
             return 1.0
-        return (
-            (1.0 - epoch / self.total_iters) / (1.0 - (epoch - 1) / self.total_iters)
-        ) ** self.power
+        return ((1.0 - epoch / self.total_iters) / (1.0 - (epoch - 1) / self.total_iters)) ** self.power
 
     def _get_closed_form_lr(self) -> list[Any]:
         left = 1.0 - min(self.total_iters, self.last_epoch) / self.total_iters
@@ -281,8 +235,7 @@ class PolynomialLR(Chainable):
 
 
 class CosineAnnealingLR(Chainable):
-    """lr = eta_min + (initial_lr - eta_min) (1 + cos(pi epoch / T_max)) / 2: down in T_max epochs,
-    and up again.
+    """lr = eta_min + (initial_lr - eta_min) (1 + cos(pi epoch / T_max)) / 2: down in T_max epochs, and up again.
 
     I. Loshchilov, F. Hutter, *SGDR*, 2017 (without the restarts).
 
@@ -292,9 +245,7 @@ class CosineAnnealingLR(Chainable):
     0.5
     """
 
-    def __init__(
-        self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
-    ):
+    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1):
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch)
 
@@ -306,10 +257,7 @@ class CosineAnnealingLR(Chainable):
             return self._get_closed_form_lr()
         # at the bottom before: the quotient below would be 0 / 0
         if (epoch - 1 - T) % (2 * T) == 0:
-            return [
-                lr + (base - low) * (1 - cos(pi / T)) / 2
-                for base, lr in zip(self.base_lrs, self._rates())
-            ]
+            return [lr + (base - low) * (1 - cos(pi / T)) / 2 for base, lr in zip(self.base_lrs, self._rates())]
         quotient = (1 + cos(pi * epoch / T)) / (1 + cos(pi * (epoch - 1) / T))
         return [quotient * (lr - low) + low for lr in self._rates()]
 

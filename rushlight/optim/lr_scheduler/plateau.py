@@ -12,12 +12,11 @@ from rushlight.optim.optimizer import Optimizer
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """lr <- max(factor lr, min_lr) when the metric has not become better for more than `patience`
-    epochs.
+    """lr <- max(factor lr, min_lr) when the metric has not become better for more than `patience` epochs.
 
-    Better is lower, or with mode="max" higher, by `threshold`: of the best value ("rel") or in
-    itself ("abs"). For `cooldown` epochs after a change none are counted. Changes of less than
-    `eps` are left out. ValueError for factor >= 1 or an unknown mode.
+    Better is lower, or with mode="max" higher, by `threshold`: of the best value ("rel") or in itself ("abs"). For
+    `cooldown` epochs after a change none are counted. Changes of less than `eps` are left out. ValueError for factor >=
+    1 or an unknown mode.
 
     >>> optimizer = rushlight.optim.SGD([rushlight.zeros(1)], lr=1.0)
     >>> scheduler = rushlight.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0)
@@ -48,9 +47,7 @@ class ReduceLROnPlateau(LRScheduler):
         if mode not in ("min", "max"):
             raise ValueError(explain(f"mode {mode} is unknown!", "use 'min' or 'max'"))
         if threshold_mode not in ("rel", "abs"):
-            raise ValueError(
-                explain(f"threshold mode {threshold_mode} is unknown!", "use 'rel' or 'abs'")
-            )
+            raise ValueError(explain(f"threshold mode {threshold_mode} is unknown!", "use 'rel' or 'abs'"))
         self.patience, self.cooldown, self.eps = patience, cooldown, eps
         self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
         self.mode_worse = inf if mode == "min" else -inf
@@ -84,15 +81,11 @@ class ReduceLROnPlateau(LRScheduler):
         if len(self.min_lrs) < len(groups):  # groups were added since
             if self.default_min_lr is None:
                 what = (
-                    f"The number of param groups in the `optimizer` ({len(groups)}) differs from "
-                    "when "
-                    f"`ReduceLROnPlateau` was initialized ({len(self.min_lrs)}), usually due to a "
-                    "new param group "
+                    f"The number of param groups in the `optimizer` ({len(groups)}) differs from when "
+                    f"`ReduceLROnPlateau` was initialized ({len(self.min_lrs)}), usually due to a new param group "
                     "being added to the optimizer."
                 )
-                raise RuntimeError(
-                    explain(what, "set scheduler.min_lrs to a list with one for each group")
-                )
+                raise RuntimeError(explain(what, "set scheduler.min_lrs to a list with one for each group"))
             self.min_lrs = [self.default_min_lr] * len(groups)  # type: ignore[list-item]
         for group, low in zip(groups, self.min_lrs):
             old = float(group["lr"])

@@ -1,5 +1,4 @@
-"""Time measurement: `Timer` measures a statement, `Measurement` holds the times, `Compare` makes a
-table of several.
+"""Time measurement: `Timer` measures a statement, `Measurement` holds the times, `Compare` makes a table of several.
 
 >>> from rushlight.utils.benchmark import Timer
 >>> found = Timer("x @ x", globals={"x": rushlight.ones(8, 8)}, label="product").timeit(100)
@@ -20,15 +19,6 @@ from rushlight.utils.benchmark.measurement import (
 from rushlight.utils.benchmark.timer import Language, Timer
 
 __all__ = [
-    "Colorize",
-    "Compare",
-    "Language",
-    "Measurement",
-    "TaskSpec",
-    "Timer",
-    "ordered_unique",
-    "select_unit",
-    "set_torch_threads",
-    "trim_sigfig",
-    "unit_to_english",
-]
+    "Colorize", "Compare", "Language", "Measurement", "TaskSpec", "Timer", "ordered_unique", "select_unit",
+    "set_torch_threads", "trim_sigfig", "unit_to_english",
+]  # fmt: skip

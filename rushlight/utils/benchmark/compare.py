@@ -1,5 +1,4 @@
-"""`Compare`: measurements as a table, a row for each sub_label (or statement), a column for each
-description."""
+"""`Compare`: measurements as a table, a row for each sub_label (or statement), a column for each description."""
 
 from __future__ import annotations
 
@@ -8,17 +7,9 @@ from collections.abc import Iterable
 from enum import Enum
 
 from rushlight.base.errors import explain
-from rushlight.utils.benchmark.measurement import (
-    Measurement,
-    ordered_unique,
-    select_unit,
-    trim_sigfig,
-    unit_to_english,
-)
+from rushlight.utils.benchmark.measurement import Measurement, ordered_unique, select_unit, trim_sigfig, unit_to_english
 
-GREEN, BLUE, PALE_RED, RED, BOLD, OFF = (
-    f"\033[{code}m" for code in ("92", "34", "2m\033[91", "31", "1", "0")
-)
+GREEN, BLUE, PALE_RED, RED, BOLD, OFF = (f"\033[{code}m" for code in ("92", "34", "2m\033[91", "31", "1", "0"))
 NOISE_SECONDS = 100e-9  # times this near to the best count as the best
 Row = list[Measurement | None]
 BETWEEN = "  |  "
@@ -52,9 +43,7 @@ class Compare:
         results = list(results)
         for r in results:
             if not isinstance(r, Measurement):
-                raise ValueError(
-                    explain(f"Expected an instance of `Measurement`, got {type(r)} instead.")
-                )
+                raise ValueError(explain(f"Expected an instance of `Measurement`, got {type(r)} instead."))
         self._results += results
 
     def trim_significant_figures(self) -> None:
@@ -77,9 +66,7 @@ class Compare:
         merged = Measurement.merge(self._results)
         labels = ordered_unique(m.label for m in merged)
         return "\n".join(
-            Table(
-                [m for m in merged if m.label == label], self._trim, self._colors, self._warn
-            ).render()
+            Table([m for m in merged if m.label == label], self._trim, self._colors, self._warn).render()
             for label in labels
         )
 
@@ -100,9 +87,7 @@ class Table:
     def render(self) -> str:
         cells = self.cells()
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = [
-            BETWEEN.join(cell.center(width) for cell, width in zip(cells[0], widths, strict=True))
-        ]
+        lines = [BETWEEN.join(cell.center(width) for cell, width in zip(cells[0], widths, strict=True))]
         wide, threads = len(lines[0]), None
         for key, row, (name, *times) in zip(self.keys, self.rows, cells[1:], strict=True):
             if key[0] != threads:
@@ -114,14 +99,9 @@ class Table:
             ]
             lines.append(BETWEEN.join([name.ljust(widths[0]), *coloured]))
         title = f" {self.label or ''} ".center(wide - 2, "-")
-        note = (
-            "(! XX%) Measurement has high variance, where XX is the IQR / median * 100.\n"
-            * self.shaky
-        )
+        note = "(! XX%) Measurement has high variance, where XX is the IQR / median * 100.\n" * self.shaky
         return (
-            f"[{title}]\n"
-            + "\n".join(lines)
-            + f"\n\nTimes are in {unit_to_english(self.unit)}s ({self.unit}).\n{note}"
+            f"[{title}]\n" + "\n".join(lines) + f"\n\nTimes are in {unit_to_english(self.unit)}s ({self.unit}).\n{note}"
         )
 
     def cells(self) -> list[list[str]]:
@@ -133,22 +113,13 @@ class Table:
         for i, (threads, env, name) in enumerate(self.keys):
             shown = f"({env})" if several and (threads, env) != before else ""
             before = threads, env
-            rows.append(
-                [
-                    "  " + shown.ljust(place if several else 4) + name,
-                    *(column[i] for column in columns),
-                ]
-            )
+            rows.append(["  " + shown.ljust(place if several else 4) + name, *(column[i] for column in columns)])
         return [["", *(name or "" for name in self.names)], *rows]
 
     def column(self, measured: Row) -> list[str]:
         """The times of one column, aligned at the decimal point."""
-        there = [
-            (m, math.ceil(math.log10(m.median / self.scale))) for m in measured if m is not None
-        ]
-        points = (
-            min(max(m.significant_figures - digits, 0) for m, digits in there) if self.trim else 1
-        )
+        there = [(m, math.ceil(math.log10(m.median / self.scale))) for m in measured if m is not None]
+        points = min(max(m.significant_figures - digits, 0) for m, digits in there) if self.trim else 1
         width = max(digits for _, digits in there) + points + (points > 0)
         shaky = self.warn and any(m.has_warnings for m, _ in there)
         return [self.time(m, width, points, shaky) for m in measured]
@@ -157,12 +128,8 @@ class Table:
         if m is None:
             return " " * (max(width, 1 + points + (points > 0)) + 7 * shaky)
         value = m.median / self.scale
-        text = f"{trim_sigfig(value, m.significant_figures) if self.trim else value:>{max(width, 0)}.{points}f}"  # noqa: E501
-        return (
-            text + (f" (! {m.iqr / m.median * 100:.0f}%)" if m.has_warnings else "").rjust(7)
-            if shaky
-            else text
-        )
+        text = f"{trim_sigfig(value, m.significant_figures) if self.trim else value:>{max(width, 0)}.{points}f}"
+        return text + (f" (! {m.iqr / m.median * 100:.0f}%)" if m.has_warnings else "").rjust(7) if shaky else text
 
     def coloured(self, text: str, m: Measurement | None, row: Row, column: int) -> str:
         if m is None or self.colors is Colorize.NONE:
@@ -170,11 +137,7 @@ class Table:
         rivals = (
             row
             if self.colors is Colorize.ROWWISE
-            else [
-                other[column]
-                for key, other in zip(self.keys, self.rows, strict=True)
-                if key[0] == m.num_threads
-            ]
+            else [other[column] for key, other in zip(self.keys, self.rows, strict=True) if key[0] == m.num_threads]
         )
         best = min(other.median for other in rivals if other is not None)
         if m.median <= max(best * 1.01, best + NOISE_SECONDS):

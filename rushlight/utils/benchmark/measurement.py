@@ -13,16 +13,11 @@ import numpy as np
 
 from rushlight.base.threads import get_num_threads, set_num_threads
 
-UNITS = {
-    "ns": ("nanosecond", 1e-9),
-    "us": ("microsecond", 1e-6),
-    "ms": ("millisecond", 1e-3),
-    "s": ("second", 1),
-}
+UNITS = {"ns": ("nanosecond", 1e-9), "us": ("microsecond", 1e-6), "ms": ("millisecond", 1e-3), "s": ("second", 1)}
 # from where on the middle half, over the median, deserves a warning
-UNRELIABLE_SPREAD, VERY_UNRELIABLE_SPREAD = (0.1, 0.25)
+UNRELIABLE_SPREAD, VERY_UNRELIABLE_SPREAD = 0.1, 0.25
 # seconds: no interval is trusted to be smaller; digits: nor is a number
-MIN_INTERVAL_SECONDS, MAX_DIGITS = (25e-9, 5)
+MIN_INTERVAL_SECONDS, MAX_DIGITS = 25e-9, 5
 NORMAL_QUANTILE = 1.645  # 90 % of a normal distribution lie within this many standard deviations
 
 
@@ -43,18 +38,14 @@ class TaskSpec:
     def title(self) -> str:
         """The label or else the statement, with the sub-label."""
         if self.label is None and "\n" in self.stmt:
-            return f"stmt:{f' ({self.sub_label})' if self.sub_label else ''}\n{indent(self.stmt, '  ')}"  # noqa: E501
-        return (self.stmt if self.label is None else self.label) + (
-            f": {self.sub_label}" if self.sub_label else ""
-        )
+            return f"stmt:{f' ({self.sub_label})' if self.sub_label else ''}\n{indent(self.stmt, '  ')}"
+        return (self.stmt if self.label is None else self.label) + (f": {self.sub_label}" if self.sub_label else "")
 
     def setup_str(self) -> str:
         """How a repr shows the setup."""
         if self.setup in ("", "pass"):
             return ""
-        return (
-            "setup:\n" + indent(self.setup, "  ") if "\n" in self.setup else f"setup: {self.setup}"
-        )
+        return "setup:\n" + indent(self.setup, "  ") if "\n" in self.setup else f"setup: {self.setup}"
 
     def summarize(self) -> str:
         """Title, description and setup, on separate lines."""
@@ -67,8 +58,8 @@ TASK = frozenset(field.name for field in fields(TaskSpec))
 
 @dataclass(repr=False)
 class Measurement:
-    """Times of one statement: `raw_times` of `number_per_run` runs each, in seconds; the task's
-    fields are its own, too.
+    """Times of one statement: `raw_times` of `number_per_run` runs each, in seconds; the task's fields are its own,
+    too.
 
     `times`: seconds a run; `median`, `mean` and `iqr`, the width of the middle half, are theirs.
 
@@ -108,14 +99,10 @@ class Measurement:
 
     @property
     def significant_figures(self) -> int:
-        """The number of significant digits of the median, from the confidence interval of the
-        interquartile mean.
-        """
+        """The number of significant digits of the median, from the confidence interval of the interquartile mean."""
         n = len(self.raw_times)
         middle = sorted(self.times)[n // 4 : math.ceil(3 * n / 4)]
-        interval = max(
-            NORMAL_QUANTILE * float(np.std(middle)) / math.sqrt(len(middle)), MIN_INTERVAL_SECONDS
-        )
+        interval = max(NORMAL_QUANTILE * float(np.std(middle)) / math.sqrt(len(middle)), MIN_INTERVAL_SECONDS)
         return min(max(math.floor(math.log10(self.median / interval)), 1), MAX_DIGITS)
 
     def meets_confidence(self, threshold: float = UNRELIABLE_SPREAD) -> bool:
@@ -146,21 +133,15 @@ class Measurement:
             low, high = (self.quantile(q) / scale for q in (0.25, 0.75))
             lines.append(f"  IQR:    {self.iqr / scale:.2f} {unit} ({low:.2f} to {high:.2f})")
         lines.append(
-            f"  {n} measurement{'s' * (n > 1)}, {self.number_per_run} runs "
-            f"{'per measurement,' if n > 1 else ','} "
+            f"  {n} measurement{'s' * (n > 1)}, {self.number_per_run} runs {'per measurement,' if n > 1 else ','} "
             f"{threads} thread{'s' * (threads > 1)}"
         )
         if self.has_warnings:
             steady = self.meets_confidence(VERY_UNRELIABLE_SPREAD)
             lines.append(
-                f"  WARNING: Interquartile range is {self.iqr / self.median * 100:.1f}% of the "
-                "median measurement."
-                "\n           This "
-                + (
-                    "could indicate system fluctuation."
-                    if steady
-                    else "suggests significant environmental influence."
-                )
+                f"  WARNING: Interquartile range is {self.iqr / self.median * 100:.1f}% of the median "
+                "measurement.\n           This "
+                + ("could indicate system fluctuation." if steady else "suggests significant environmental influence.")
             )
         return "\n".join(lines)
 

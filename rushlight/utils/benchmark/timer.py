@@ -25,11 +25,9 @@ class Language(Enum):
 
 
 class Timer:
-    """Times of `stmt`, run with `globals` after `setup`, on `num_threads` threads, as a
-    `Measurement`.
+    """Times of `stmt`, run with `globals` after `setup`, on `num_threads` threads, as a `Measurement`.
 
-    `Compare` groups by `label`, `sub_label`, `description` and `env`. The statement can use
-    `torch`.
+    `Compare` groups by `label`, `sub_label`, `description` and `env`. The statement can use `torch`.
 
     ValueError if the statement is not text, NotImplementedError for C++.
 
@@ -55,9 +53,7 @@ class Timer:
         stmt, setup = (dedent(text).removeprefix("\n").rstrip() for text in (stmt, setup))
         self._globals = {"torch": sys.modules["rushlight"], **(globals or {})}
         self._timer = timeit.Timer(stmt, setup, timer, self._globals)
-        self._task_spec = TaskSpec(
-            stmt, setup, global_setup, label, sub_label, description, env, num_threads
-        )
+        self._task_spec = TaskSpec(stmt, setup, global_setup, label, sub_label, description, env, num_threads)
 
     def _seconds(self, number: int) -> float:
         return max(self._timer.timeit(number), 1e-9)
@@ -71,12 +67,9 @@ class Timer:
             self._seconds(max(number // 100, 2))
             return self._measured(number, [self._seconds(number)])
 
-    def blocked_autorange(
-        self, callback: Callback | None = None, min_run_time: float = 0.2
-    ) -> Measurement:
-        """Measure for `min_run_time` seconds, in blocks of runs large enough that the clock's
-        overhead is negligible.
-        """
+    def blocked_autorange(self, callback: Callback | None = None, min_run_time: float = 0.2) -> Measurement:
+        """Measure for `min_run_time` seconds, in blocks of runs large enough that the clock's overhead is
+        negligible."""
         with set_torch_threads(self._task_spec.num_threads):
             number = self._runs(min_run_time)
             return self._repeated(number, min_run_time, lambda times: True, None, callback)
@@ -89,8 +82,7 @@ class Timer:
         max_run_time: float = 10.0,
         callback: Callback | None = None,
     ) -> Measurement:
-        """The same, until the middle half of the times is narrower than `threshold` of the
-        median."""
+        """The same, until the middle half of the times is narrower than `threshold` of the median."""
 
         def settled(times: list[float]) -> bool:
             return len(times) > 3 and self._measured(1, times).meets_confidence(threshold)
@@ -99,16 +91,12 @@ class Timer:
             return self._repeated(self._runs(0.05), min_run_time, settled, max_run_time, callback)
 
     def _runs(self, min_run_time: float) -> int:
-        """How many runs make a measurement: the least power of ten whose time is a thousandth of
-        all, and 10,000 starts."""
+        """How many runs make a measurement: the least power of ten whose time is a thousandth of all, and 10,000
+        starts."""
         start, number = median(self._seconds(0) for _ in range(5)), 1
         while True:
             took = self._seconds(number)
-            if (
-                took >= max(min_run_time / 1000, start * 1e4)
-                or took > min_run_time
-                or number * 10 > MAX_RUNS
-            ):
+            if took >= max(min_run_time / 1000, start * 1e4) or took > min_run_time or number * 10 > MAX_RUNS:
                 return number
             number *= 10
 
@@ -145,11 +133,8 @@ class Timer:
         collect_baseline: bool = True,
         retain_out_file: bool = False,
     ) -> Any:
-        """NotImplementedError: Valgrind counts instructions of machine code that rushlight does not
-        have."""
-        raise NotImplementedError(
-            explain("collect_callgrind() is not supported", "blocked_autorange() measures time")
-        )
+        """NotImplementedError: Valgrind counts instructions of machine code that rushlight does not have."""
+        raise NotImplementedError(explain("collect_callgrind() is not supported", "blocked_autorange() measures time"))
 
 
 def check(stmt: Any, global_setup: str, language: Any) -> None:
@@ -161,16 +146,12 @@ def check(stmt: Any, global_setup: str, language: Any) -> None:
             )
         )
     if language in (Language.CPP, "cpp", "c++"):
-        raise NotImplementedError(
-            explain("Timer(language='cpp') is not supported", "write the statement in Python")
-        )
+        raise NotImplementedError(explain("Timer(language='cpp') is not supported", "write the statement in Python"))
     if language not in (Language.PYTHON, "py", "python"):
         raise ValueError(explain(f"Invalid language `{language}`."))
     if global_setup:
         raise ValueError(
             explain(
-                f"global_setup is C++ only, got `{global_setup}`. Most likely this code can "
-                "simply be "
-                "moved to `setup`."
+                f"global_setup is C++ only, got `{global_setup}`. Most likely this code can simply be moved to `setup`."
             )
         )

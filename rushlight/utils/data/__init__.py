@@ -30,27 +30,10 @@ from rushlight.utils.data.sampler import (
 from rushlight.utils.data.worker import get_worker_info
 
 __all__ = [
-    "BatchSampler",
-    "ChainDataset",
-    "ConcatDataset",
-    "DataLoader",
-    "Dataset",
-    "DistributedSampler",
-    "IterableDataset",
-    "RandomSampler",
-    "Sampler",
-    "SequentialSampler",
-    "StackDataset",
-    "Subset",
-    "SubsetRandomSampler",
-    "TensorDataset",
-    "WeightedRandomSampler",
-    "default_collate",
-    "default_collate_fn_map",
-    "default_convert",
-    "get_worker_info",
-    "random_split",
-    "read_idx",
-]
+    "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler", "IterableDataset",
+    "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset", "SubsetRandomSampler", "TensorDataset",
+    "WeightedRandomSampler", "default_collate", "default_collate_fn_map", "default_convert", "get_worker_info",
+    "random_split", "read_idx",
+]  # fmt: skip
 
 _tell(__name__)

@@ -1,5 +1,4 @@
-"""From a list of samples to a batch: tensors and numbers are stacked, containers are gone
-through."""
+"""From a list of samples to a batch: tensors and numbers are stacked, containers are gone through."""
 
 from __future__ import annotations
 
@@ -23,9 +22,9 @@ Table = dict[Any, Callable]  # type or types of samples -> (samples, collate_fn_
 def default_collate(batch: Any) -> Any:
     """The batch of a list of samples; a new first dimension counts them.
 
-    Tensors and arrays are stacked, floats become float64, integers int64, texts stay a list. Tuples
-    and lists of k elements become a list of k batches, dicts a dict, named tuples a named tuple of
-    the same class. RuntimeError for different shapes or lengths, TypeError for anything else.
+    Tensors and arrays are stacked, floats become float64, integers int64, texts stay a list. Tuples and lists of k
+    elements become a list of k batches, dicts a dict, named tuples a named tuple of the same class. RuntimeError for
+    different shapes or lengths, TypeError for anything else.
 
     >>> rushlight.utils.data.default_collate([(rushlight.ones(2), 1), (rushlight.zeros(2), 0)])
     [tensor([[1., 1.],
@@ -38,16 +37,11 @@ def collate(batch: Any, *, collate_fn_map: Table | None = None) -> Any:
     """`default_collate` with a table of one's own."""
     first, table = batch[0], collate_fn_map or {}
     kind = type(first)
-    chosen = table.get(kind) or next(
-        (table[known] for known in table if isinstance(first, known)), None
-    )
+    chosen = table.get(kind) or next((table[known] for known in table if isinstance(first, known)), None)
     if chosen is not None:
         return chosen(batch, collate_fn_map=table)
     if isinstance(first, Mapping):
-        return like(
-            first,
-            {key: collate([one[key] for one in batch], collate_fn_map=table) for key in first},
-        )
+        return like(first, {key: collate([one[key] for one in batch], collate_fn_map=table) for key in first})
     if isinstance(first, tuple) and hasattr(first, "_fields"):
         return kind(*(collate(column, collate_fn_map=table) for column in zip(*batch)))
     if isinstance(first, Sequence):
@@ -66,16 +60,13 @@ def collate(batch: Any, *, collate_fn_map: Table | None = None) -> Any:
 
 def wrong(kind: Any) -> str:
     return explain(
-        "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; "
-        f"found {kind}",
+        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {kind}",
         "pass a collate_fn to the DataLoader",
     )
 
 
 def like(old: Any, parts: Any) -> Any:
-    """The elements in a container of the same class as `old`, or in a list if that is not
-    possible.
-    """
+    """The elements in a container of the same class as `old`, or in a list if that is not possible."""
     if type(old) in (list, dict):
         return parts
     try:
@@ -131,8 +122,7 @@ default_collate_fn_map: Table = {
 
 
 def default_convert(data: Any) -> Any:
-    """A single sample without batching: arrays become tensors, also inside containers; other values
-    unchanged.
+    """A single sample without batching: arrays become tensors, also inside containers; other values unchanged.
 
     >>> import numpy as np
     >>> rushlight.utils.data.default_convert([np.ones(2), "text"])

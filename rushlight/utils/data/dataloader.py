@@ -19,13 +19,7 @@ from rushlight.random import Generator
 from rushlight.utils.data.collate import default_collate, default_convert
 from rushlight.utils.data.dataset import IterableDataset
 from rushlight.utils.data.fetcher import END_OF_DATA, Recipe, _DatasetKind
-from rushlight.utils.data.sampler import (
-    BatchSampler,
-    RandomSampler,
-    SequentialSampler,
-    check_positive,
-    drawn_seed,
-)
+from rushlight.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler, check_positive, drawn_seed
 from rushlight.utils.data.worker import Job
 from rushlight.utils.data.worker_pool import WorkerIterator, check_context
 
@@ -64,25 +58,22 @@ if TYPE_CHECKING:
 class DataLoader(Suggesting, Generic[B]):
     """Batches of a data set; iterate over it once for each epoch.
 
-    `batch_size` samples each (None: single samples), in order, shuffled (`shuffle`), by a `sampler`
-    of numbers or a `batch_sampler` of lists; made by `collate_fn(samples)`, default
-    `default_collate`. `drop_last` leaves a short last batch away. An `IterableDataset` decides the
-    order itself.
+    `batch_size` samples each (None: single samples), in order, shuffled (`shuffle`), by a `sampler` of numbers or a
+    `batch_sampler` of lists; made by `collate_fn(samples)`, default `default_collate`. `drop_last` leaves a short last
+    batch away. An `IterableDataset` decides the order itself.
 
-    `num_workers` > 0 processes make the batches, each `prefetch_factor` (default 2) ahead; the
-    batches come in order unless `in_order=False`. Each worker has its own random numbers and
-    `get_worker_info()`, and calls `worker_init_fn(id)` first. Workers end with the epoch, or with
-    the loader if `persistent_workers`. `multiprocessing_context`: how workers start: 'fork'
-    (default on Linux), 'spawn' or 'forkserver'; the last two need a picklable data set and
-    picklable functions. Workers are worthwhile if making a batch takes longer than sending it,
+    `num_workers` > 0 processes make the batches, each `prefetch_factor` (default 2) ahead; the batches come in order
+    unless `in_order=False`. Each worker has its own random numbers and `get_worker_info()`, and calls
+    `worker_init_fn(id)` first. Workers end with the epoch, or with the loader if `persistent_workers`.
+    `multiprocessing_context`: how workers start: 'fork' (default on Linux), 'spawn' or 'forkserver'; the last two need
+    a picklable data set and picklable functions. Workers are worthwhile if making a batch takes longer than sending it,
     about 1 ms for each 2 MB.
 
-    Random numbers are torch's: each epoch draws a seed for the workers and one for the order, from
-    `generator` or the default one. `pin_memory` is accepted and changes nothing.
+    Random numbers are torch's: each epoch draws a seed for the workers and one for the order, from `generator` or the
+    default one. `pin_memory` is accepted and changes nothing.
 
-    ValueError for settings that are out of range or exclude each other. An error in a worker is
-    raised here, with the worker's traceback in its message; RuntimeError if a worker dies or a
-    batch takes longer than `timeout` seconds.
+    ValueError for settings that are out of range or exclude each other. An error in a worker is raised here, with the
+    worker's traceback in its message; RuntimeError if a worker dies or a batch takes longer than `timeout` seconds.
 
     >>> data = rushlight.utils.data.TensorDataset(rushlight.arange(5))
     >>> [x for x, in rushlight.utils.data.DataLoader(data, batch_size=2)]
@@ -91,8 +82,8 @@ class DataLoader(Suggesting, Generic[B]):
 
     _initialized = False
 
-    # A loader of tuples of tensors gives lists of tensors; with other samples or a `collate_fn`
-    # of the user's the type of a batch is not known.
+    # A loader of tuples of tensors gives lists of tensors; with other samples or a `collate_fn` of the user's the type
+    # of a batch is not known.
     @overload
     def __init__(
         self: DataLoader[list[Tensor]],
@@ -152,16 +143,8 @@ class DataLoader(Suggesting, Generic[B]):
             collate_fn = default_convert if batch_sampler is None else default_collate
         self.dataset, self.batch_size, self.drop_last = dataset, batch_size, drop_last
         self.sampler, self.batch_sampler, self.collate_fn = sampler, batch_sampler, collate_fn
-        self.num_workers, self.worker_init_fn, self.generator = (
-            num_workers,
-            worker_init_fn,
-            generator,
-        )
-        self.pin_memory, self.pin_memory_device, self.in_order = (
-            pin_memory,
-            pin_memory_device,
-            in_order,
-        )
+        self.num_workers, self.worker_init_fn, self.generator = num_workers, worker_init_fn, generator
+        self.pin_memory, self.pin_memory_device, self.in_order = pin_memory, pin_memory_device, in_order
         self.timeout, self.persistent_workers = timeout, persistent_workers
         self.multiprocessing_context = multiprocessing_context
         self.prefetch_factor = 2 if prefetch_factor is None and num_workers else prefetch_factor
@@ -174,8 +157,7 @@ class DataLoader(Suggesting, Generic[B]):
         if self._initialized and name in FIXED:
             raise ValueError(
                 explain(
-                    f"{name} attribute should not be set after {type(self).__name__} is "
-                    "initialized",
+                    f"{name} attribute should not be set after {type(self).__name__} is initialized",
                     "create a new loader",
                 )
             )
@@ -233,13 +215,10 @@ class DataLoader(Suggesting, Generic[B]):
 
 
 class _SingleProcessDataLoaderIter:
-    """The batches of a loader, made by the program itself. After an error the next batch follows,
-    as with workers.
-    """
+    """The batches of a loader, made by the program itself. After an error the next batch follows, as with workers."""
 
     def __init__(self, loader: Any):
-        """`loader`: a DataLoader, or another object with the attributes that `Recipe.of` and
-        `numbers` read."""
+        """`loader`: a DataLoader, or another object with the attributes that `Recipe.of` and `numbers` read."""
         recipe = Recipe.of(loader)
         # before the seed is drawn, as in torch: a sampler may draw here
         self._sampler_iter = numbers(loader, recipe)
@@ -272,8 +251,7 @@ class _SingleProcessDataLoaderIter:
 
 
 class Counted:
-    """The batches of a loader with workers, with torch's warning if there are more than its
-    length."""
+    """The batches of a loader with workers, with torch's warning if there are more than its length."""
 
     def __init__(self, loader: DataLoader, batches: Iterator[Any]):
         self.loader, self.batches, self.count = loader, batches, 0
@@ -289,8 +267,8 @@ class Counted:
 
 
 def numbers(loader: Any, recipe: Recipe) -> Iterator[Any]:
-    """The indices to fetch next. Batches of the built-in random order are slices of an array,
-    without lists of Python integers."""
+    """The indices to fetch next. Batches of the built-in random order are slices of an array, without lists of Python
+    integers."""
     order = loader._index_sampler
     if type(order) is BatchSampler and type(order.sampler) is RandomSampler and recipe.at_once():
         return slices(order.sampler._parts(), order.batch_size, order.drop_last)
@@ -308,16 +286,15 @@ def warn_of_length(loader: Any, count: int, stacklevel: int) -> None:
     )
     if loader.num_workers:
         text += (
-            "For multiprocessing data-loading, this could be caused by not properly configuring "
-            "the IterableDataset replica at each worker: see get_worker_info()."
+            "For multiprocessing data-loading, this could be caused by not properly configuring the "
+            "IterableDataset replica at each worker: see get_worker_info()."
         )
     warnings.warn(text, stacklevel=stacklevel)
 
 
 def slices(parts: Iterator[ndarray], size: int, drop_last: bool) -> Iterator[ndarray]:
-    """The parts, joined and cut to batches of one size. As in `BatchSampler`, each part is read
-    only when it is needed.
-    """
+    """The parts, joined and cut to batches of one size. As in `BatchSampler`, each part is read only when it is
+    needed."""
     rest = np.empty(0, np.int64)
     for part in parts:
         rest = np.concatenate((rest, part)) if len(rest) else part
@@ -328,28 +305,17 @@ def slices(parts: Iterator[ndarray], size: int, drop_last: bool) -> Iterator[nda
         yield rest
 
 
-def check_workers(
-    num_workers: int, timeout: float, prefetch_factor: int | None, persistent: bool
-) -> None:
-    """ValueError for settings of workers that are out of range, or make no sense without
-    workers."""
+def check_workers(num_workers: int, timeout: float, prefetch_factor: int | None, persistent: bool) -> None:
+    """ValueError for settings of workers that are out of range, or make no sense without workers."""
     for bad, what in (
-        (
-            num_workers < 0,
-            "num_workers option should be non-negative; use num_workers=0 to disable "
-            "multiprocessing.",
-        ),
+        (num_workers < 0, "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing."),
         (timeout < 0, "timeout option should be non-negative"),
         (
             num_workers == 0 and prefetch_factor is not None,
-            "prefetch_factor option could only be specified in multiprocessing.let num_workers > "
-            "0 to enable "
+            "prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to enable "
             "multiprocessing, otherwise set prefetch_factor to None.",
         ),
-        (
-            prefetch_factor is not None and prefetch_factor < 0,
-            "prefetch_factor option should be non-negative",
-        ),
+        (prefetch_factor is not None and prefetch_factor < 0, "prefetch_factor option should be non-negative"),
         (persistent and num_workers == 0, "persistent_workers option needs num_workers > 0"),
     ):
         if bad:
@@ -359,8 +325,8 @@ def check_workers(
 def warn_of_no_processes(num_workers: int) -> None:
     """Warn that the program makes the batches itself."""
     warnings.warn(
-        f"num_workers={num_workers}, and there are no processes in a browser: the batches are made "
-        "without workers; num_workers=0 avoids this warning",
+        f"num_workers={num_workers}, and there are no processes in a browser: the batches are made without workers; "
+        "num_workers=0 avoids this warning",
         stacklevel=3,
     )
 
@@ -370,11 +336,9 @@ def warn_of_many(num_workers: int) -> None:
     cores = process_cores()
     if num_workers > cores:
         warnings.warn(
-            f"This DataLoader will create {num_workers} worker processes in total. Our suggested "
-            "max number of "
-            f"worker in current system is {cores}, which is smaller than what this DataLoader is "
-            "going to "
-            "create: it may run slowly; lower num_workers to avoid that.",
+            f"This DataLoader will create {num_workers} worker processes in total. Our suggested max number of worker "
+            f"in current system is {cores}, which is smaller than what this DataLoader is going to create: it may run "
+            "slowly; lower num_workers to avoid that.",
             stacklevel=3,
         )
 
@@ -385,34 +349,25 @@ def check_iterable(**options: Any) -> None:
         if value is not None:
             raise ValueError(
                 explain(
-                    f"DataLoader with IterableDataset: expected unspecified {name} option, but got "
-                    f"{name}={value}",
+                    f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={value}",
                     "define the order in the data set's __iter__",
                 )
             )
 
 
-def check_order(
-    batch_size: Any, shuffle: Any, sampler: Any, batch_sampler: Any, drop_last: Any
-) -> None:
+def check_order(batch_size: Any, shuffle: Any, sampler: Any, batch_sampler: Any, drop_last: Any) -> None:
     """ValueError for incompatible options."""
     if sampler is not None and shuffle:
         raise ValueError(explain("sampler option is mutually exclusive with shuffle"))
     if batch_sampler is not None:
         if batch_size != 1 or shuffle or sampler is not None or drop_last:
             raise ValueError(
-                explain(
-                    "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, "
-                    "and drop_last"
-                )
+                explain("batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last")
             )
     elif batch_size is None:
         if drop_last:
             raise ValueError(
-                explain(
-                    "batch_size=None option disables auto-batching and is mutually exclusive with "
-                    "drop_last"
-                )
+                explain("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
             )
     else:
         check_positive(batch_size=batch_size)

@@ -1,5 +1,4 @@
-"""Data sets: something with samples, by number (`Dataset`) or one after the other
-(`IterableDataset`)."""
+"""Data sets: something with samples, by number (`Dataset`) or one after the other (`IterableDataset`)."""
 
 from __future__ import annotations
 
@@ -21,11 +20,9 @@ T = TypeVar("T", covariant=True)
 
 
 class Dataset(Generic[T]):
-    """data[i] is sample i: a subclass has `__getitem__`, and `__len__` for samplers. `a + b` is one
-    after the other.
+    """data[i] is sample i: a subclass has `__getitem__`, and `__len__` for samplers. `a + b` is one after the other.
 
-    A data set may define `__getitems__(numbers)`, which returns a list of samples, if that is
-    faster.
+    A data set may define `__getitems__(numbers)`, which returns a list of samples, if that is faster.
 
     >>> class Squares(rushlight.utils.data.Dataset):
     ...     def __len__(self):
@@ -44,8 +41,7 @@ class Dataset(Generic[T]):
 
 
 class IterableDataset(Dataset[T]):
-    """iter(data) gives samples one after the other: for streams, and where access by number is
-    dear.
+    """iter(data) gives samples one after the other: for streams, and where access by number is dear.
 
     >>> class Count(rushlight.utils.data.IterableDataset):
     ...     def __iter__(self):
@@ -55,20 +51,16 @@ class IterableDataset(Dataset[T]):
     """
 
     def __iter__(self) -> Iterator[T]:
-        raise NotImplementedError(
-            explain("Subclasses of IterableDataset should implement __iter__.")
-        )
+        raise NotImplementedError(explain("Subclasses of IterableDataset should implement __iter__."))
 
     def __add__(self, other: Dataset) -> ChainDataset:  # type: ignore[override]
         return ChainDataset([self, other])
 
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
-    """Sample i is (x[i], y[i], ...), for tensors of one length. AssertionError if their lengths
-    differ.
+    """Sample i is (x[i], y[i], ...), for tensors of one length. AssertionError if their lengths differ.
 
-    A `DataLoader` with the default `collate_fn` takes a batch of it with one index operation for
-    each tensor.
+    A `DataLoader` with the default `collate_fn` takes a batch of it with one index operation for each tensor.
 
     >>> data = rushlight.utils.data.TensorDataset(rushlight.arange(3), rushlight.arange(3) * 2)
     >>> data[1]
@@ -101,8 +93,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
 
 class StackDataset(Dataset[T]):
-    """Sample i is (a[i], b[i], ...), or {"a": a[i], ...} for data sets given by name. ValueError if
-    lengths differ.
+    """Sample i is (a[i], b[i], ...), or {"a": a[i], ...} for data sets given by name. ValueError if lengths differ.
 
     >>> data = rushlight.utils.data.StackDataset(x=range(3), y=range(10, 13))
     >>> data[1]
@@ -113,8 +104,8 @@ class StackDataset(Dataset[T]):
         if args and kwargs:
             raise ValueError(
                 explain(
-                    "Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like "
-                    "input/output, but both types are given."
+                    "Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like input/output, but "
+                    "both types are given."
                 )
             )
         self.datasets: Any = args or kwargs
@@ -122,9 +113,7 @@ class StackDataset(Dataset[T]):
         if not parts:
             raise ValueError(explain("At least one dataset should be passed"))
         if any(len(d) != len(parts[0]) for d in parts):
-            raise ValueError(
-                explain("Size mismatch between datasets", lengths=[len(d) for d in parts])
-            )
+            raise ValueError(explain("Size mismatch between datasets", lengths=[len(d) for d in parts]))
 
     def _parts(self) -> list[Any]:
         return list(self.datasets.values() if isinstance(self.datasets, dict) else self.datasets)
@@ -145,8 +134,8 @@ class StackDataset(Dataset[T]):
 
 
 class ConcatDataset(Dataset[T]):
-    """data[i] = the i-th of all samples, one data set after the other. AssertionError for no data
-    sets, or one without a length.
+    """data[i] = the i-th of all samples, one data set after the other. AssertionError for no data sets, or one without
+    a length.
 
     >>> data = rushlight.utils.data.ConcatDataset([range(3), range(10, 12)])
     >>> len(data), data[3], data[-1]
@@ -158,9 +147,7 @@ class ConcatDataset(Dataset[T]):
         if not self.datasets:
             raise AssertionError(explain("datasets should not be an empty iterable"))
         if any(isinstance(d, IterableDataset) for d in self.datasets):
-            raise AssertionError(
-                explain("ConcatDataset does not support IterableDataset", "use ChainDataset")
-            )
+            raise AssertionError(explain("ConcatDataset does not support IterableDataset", "use ChainDataset"))
         self.cumulative_sizes = list(accumulate(map(len, self.datasets)))
 
     @staticmethod
@@ -180,11 +167,7 @@ class ConcatDataset(Dataset[T]):
         if index < 0:
             if -index > len(self):
                 raise ValueError(
-                    explain(
-                        "absolute value of index should not exceed dataset length",
-                        index=index,
-                        length=len(self),
-                    )
+                    explain("absolute value of index should not exceed dataset length", index=index, length=len(self))
                 )
             index += len(self)
         i = bisect_right(self.cumulative_sizes, index)
@@ -192,8 +175,7 @@ class ConcatDataset(Dataset[T]):
 
 
 class ChainDataset(IterableDataset[T]):
-    """samples of the first, then of the second, ...: the samples of several iterable data sets in
-    order.
+    """samples of the first, then of the second, ...: the samples of several iterable data sets in order.
 
     >>> class Count(rushlight.utils.data.IterableDataset):
     ...     def __iter__(self):
@@ -208,9 +190,7 @@ class ChainDataset(IterableDataset[T]):
     def _checked(self) -> Iterator[Any]:
         for d in self.datasets:
             if not isinstance(d, IterableDataset):
-                raise AssertionError(
-                    explain("ChainDataset only supports IterableDataset", "use ConcatDataset")
-                )
+                raise AssertionError(explain("ChainDataset only supports IterableDataset", "use ConcatDataset"))
             yield d
 
     def __iter__(self) -> Iterator[Any]:
@@ -221,8 +201,7 @@ class ChainDataset(IterableDataset[T]):
 
 
 class Subset(Dataset[T]):
-    """subset[i] = dataset[indices[i]]: the samples of a data set with the numbers `indices`, in
-    their order.
+    """subset[i] = dataset[indices[i]]: the samples of a data set with the numbers `indices`, in their order.
 
     >>> list(rushlight.utils.data.Subset(range(10, 20), [7, 2]))
     [17, 12]
@@ -245,15 +224,14 @@ class Subset(Dataset[T]):
 
 
 def samples(dataset: Any, numbers: Sequence[int]) -> Any:
-    """The samples with these indices: the result of `__getitems__` if the data set has this method,
-    which may be a finished batch: `collate_fn` receives the result unchanged."""
+    """The samples with these indices: the result of `__getitems__` if the data set has this method, which may be a
+    finished batch: `collate_fn` receives the result unchanged."""
     several = getattr(dataset, "__getitems__", None)
     return several(numbers) if several else [dataset[i] for i in numbers]
 
 
 def nested_samples(dataset: Any, numbers: Sequence[int]) -> Any:
-    """The samples of one data set of a StackDataset. ValueError unless there is one for each
-    number."""
+    """The samples of one data set of a StackDataset. ValueError unless there is one for each number."""
     found = samples(dataset, numbers)
     if len(found) != len(numbers):
         raise ValueError(
@@ -280,15 +258,11 @@ def whole_batch(dataset: Any, numbers: Any) -> list:
 
 
 def random_split(
-    dataset: Dataset[T] | Sequence[T],
-    lengths: Sequence[int | float],
-    generator: Any = default_generator,
+    dataset: Dataset[T] | Sequence[T], lengths: Sequence[int | float], generator: Any = default_generator
 ) -> list[Subset[T]]:
-    """Parts of the given lengths, or fractions of the whole, by one random permutation: torch's for
-    the same seed.
+    """Parts of the given lengths, or fractions of the whole, by one random permutation: torch's for the same seed.
 
-    Left-over samples go to the first parts, one each. ValueError unless the parts make up the
-    whole.
+    Left-over samples go to the first parts, one each. ValueError unless the parts make up the whole.
 
     >>> _ = rushlight.random.manual_seed(0)
     >>> [part.indices for part in rushlight.utils.data.random_split(range(5), [3, 2])]
@@ -315,16 +289,11 @@ def counts(fractions: Sequence[float], total: int) -> list[int]:
     """Whole numbers in proportion to the fractions."""
     for i, fraction in enumerate(fractions):
         if fraction < 0 or fraction > 1:
-            raise ValueError(
-                explain(f"Fraction at index {i} is not between 0 and 1", fraction=fraction)
-            )
+            raise ValueError(explain(f"Fraction at index {i} is not between 0 and 1", fraction=fraction))
     parts = [floor(total * fraction) for fraction in fractions]
     for i in range(total - sum(parts)):
         parts[i % len(parts)] += 1
     for i, n in enumerate(parts):
         if n == 0:
-            warnings.warn(
-                f"Length of split at index {i} is 0. This might result in an empty dataset.",
-                stacklevel=3,
-            )
+            warnings.warn(f"Length of split at index {i} is 0. This might result in an empty dataset.", stacklevel=3)
     return parts

@@ -30,15 +30,9 @@ class Recipe:
 
     @classmethod
     def of(cls, loader: Any) -> Recipe:
-        """The recipe of a loader, from the attributes that torch reads when an iteration begins: a
-        subclass may override them, and another object may have them."""
-        return cls(
-            loader.dataset,
-            loader.collate_fn,
-            loader._auto_collation,
-            loader.drop_last,
-            loader._dataset_kind,
-        )
+        """The recipe of a loader, from the attributes that torch reads when an iteration begins: a subclass may
+        override them, and another object may have them."""
+        return cls(loader.dataset, loader.collate_fn, loader._auto_collation, loader.drop_last, loader._dataset_kind)
 
     def at_once(self) -> bool:
         """Whether batches can be taken from tensors at once."""

@@ -1,5 +1,4 @@
-"""IDX files, the format MNIST is published in: a magic number, the sizes, then the values,
-big-endian."""
+"""IDX files, the format MNIST is published in: a magic number, the sizes, then the values, big-endian."""
 
 from __future__ import annotations
 
@@ -20,19 +19,17 @@ from rushlight.creation.factories import from_numpy
 DTYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 MAX_DIMENSIONS = 64  # of a NumPy array
 # limit of unpacked bytes: this many, or this many times the file's size
-MAX_UNPACKED_BYTES, MAX_UNPACKED_RATIO = (2**27, 100)
+MAX_UNPACKED_BYTES, MAX_UNPACKED_RATIO = 2**27, 100
 CHUNK_BYTES = 2**20
 
 
 def read_idx(file: str | os.PathLike[str] | BinaryIO) -> Tensor:
-    """Read an IDX file, plain or gzip-compressed, as a tensor of the shape and dtype that it
-    states.
+    """Read an IDX file, plain or gzip-compressed, as a tensor of the shape and dtype that it states.
 
-    Shapes: any; MNIST's images are `(N, 28, 28)`, its labels `(N,)`. Dtypes: uint8, int8, int16,
-    int32, float32, float64. Raises `ValueError` for a file that is not an IDX file, is truncated,
-    or is longer than its header states; `OSError` if it cannot be read. The message begins with the
-    path or `file.name`. Format: Y. LeCun, C. Cortes, C. Burges, *The MNIST database of handwritten
-    digits*.
+    Shapes: any; MNIST's images are `(N, 28, 28)`, its labels `(N,)`. Dtypes: uint8, int8, int16, int32, float32,
+    float64. Raises `ValueError` for a file that is not an IDX file, is truncated, or is longer than its header states;
+    `OSError` if it cannot be read. The message begins with the path or `file.name`. Format: Y. LeCun, C. Cortes, C.
+    Burges, *The MNIST database of handwritten digits*.
 
     >>> import io, rushlight as torch
     >>> raw = bytes([0, 0, 8, 2,  0, 0, 0, 1,  0, 0, 0, 3,  7, 8,
@@ -71,29 +68,19 @@ def parse(raw: bytes | bytearray, name: str) -> np.ndarray:
     if len(raw) < 4 or raw[:2] != b"\0\0" or raw[2] not in DTYPES:
         raise ValueError(
             explain(
-                f"{name}: not an IDX file: it starts with {raw[:4].hex(' ') or 'nothing'}, "
-                f"not with 00 00, a type ({', '.join(f'{t:02x}' for t in DTYPES)}) and the "
-                "number of "
-                "dimensions"
+                f"{name}: not an IDX file: it starts with {raw[:4].hex(' ') or 'nothing'}, not with 00 00, a type "
+                f"({', '.join(f'{t:02x}' for t in DTYPES)}) and the number of dimensions"
             )
         )
     dtype, start = np.dtype(DTYPES[raw[2]]), 4 + 4 * raw[3]
     if len(raw) < start:
-        raise ValueError(
-            explain(
-                f"{name}: the file is truncated: it ends within its {raw[3]} sizes; get it again"
-            )
-        )
+        raise ValueError(explain(f"{name}: the file is truncated: it ends within its {raw[3]} sizes; get it again"))
     shape = tuple(int.from_bytes(raw[i : i + 4], "big") for i in range(4, start, 4))
     stated, there = math.prod(shape) * dtype.itemsize, len(raw) - start
     if there != stated:
         fault = "the file is truncated" if there < stated else "there is more than it states"
         raise ValueError(
-            explain(
-                f"{name}: {fault}: shape {shape} takes {stated} bytes, {there} follow the "
-                "header; get "
-                "it again"
-            )
+            explain(f"{name}: {fault}: shape {shape} takes {stated} bytes, {there} follow the header; get it again")
         )
     if len(shape) > MAX_DIMENSIONS:
         raise ValueError(explain(f"{name}: {len(shape)} dimensions are more than {MAX_DIMENSIONS}"))

@@ -27,14 +27,11 @@ def check_positive(**numbers: Any) -> None:
     """ValueError unless each is an integer > 0."""
     for name, n in numbers.items():
         if not isinstance(n, int) or isinstance(n, bool) or n <= 0:
-            raise ValueError(
-                explain(f"{name} should be a positive integer value, but got {name}={n}")
-            )
+            raise ValueError(explain(f"{name} should be a positive integer value, but got {name}={n}"))
 
 
 class Sampler(Generic[T]):
-    """iter(sampler) gives numbers of samples, or lists of them: the base of all samplers; a
-    subclass has `__iter__`.
+    """iter(sampler) gives numbers of samples, or lists of them: the base of all samplers; a subclass has `__iter__`.
 
     >>> class Even(rushlight.utils.data.Sampler):
     ...     def __iter__(self):
@@ -68,12 +65,10 @@ class SequentialSampler(Sampler[int]):
 
 
 class RandomSampler(Sampler[int]):
-    """All samples in random order, or with `replacement` any at random; `num_samples` of them,
-    default all.
+    """All samples in random order, or with `replacement` any at random; `num_samples` of them, default all.
 
-    Without a `generator` each epoch draws a seed from the default generator and uses a new
-    generator with this seed. ValueError unless num_samples is an integer > 0, TypeError unless
-    replacement is a bool.
+    Without a `generator` each epoch draws a seed from the default generator and uses a new generator with this seed.
+    ValueError unless num_samples is an integer > 0, TypeError unless replacement is a bool.
 
     >>> _ = rushlight.random.manual_seed(0)
     >>> list(rushlight.utils.data.RandomSampler(range(5)))
@@ -88,9 +83,7 @@ class RandomSampler(Sampler[int]):
         generator: Generator | None = None,
     ):
         if not isinstance(replacement, bool):
-            raise TypeError(
-                explain(f"replacement should be a boolean value, but got replacement={replacement}")
-            )
+            raise TypeError(explain(f"replacement should be a boolean value, but got replacement={replacement}"))
         self.data_source, self.replacement = data_source, replacement
         self._num_samples, self.generator = num_samples, generator
         check_positive(num_samples=self.num_samples)
@@ -105,8 +98,7 @@ class RandomSampler(Sampler[int]):
             yield from part.tolist()
 
     def _parts(self) -> Iterator[np.ndarray]:
-        """The order in arrays, drawn when they are needed. Like torch's, it ends with a permutation
-        to take 0 from."""
+        """The order in arrays, drawn when they are needed. Like torch's, it ends with a permutation to take 0 from."""
         generator = self.generator or Generator().manual_seed(drawn_seed())
         n, total = len(self.data_source), self.num_samples
         if self.replacement:
@@ -122,8 +114,7 @@ class RandomSampler(Sampler[int]):
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """The given numbers in random order, each once a round; drawn from `generator` or the default
-    one.
+    """The given numbers in random order, each once a round; drawn from `generator` or the default one.
 
     >>> _ = rushlight.manual_seed(0)
     >>> list(rushlight.utils.data.SubsetRandomSampler([10, 20, 30]))
@@ -142,8 +133,7 @@ class SubsetRandomSampler(Sampler[int]):
 
 
 class WeightedRandomSampler(Sampler[int]):
-    """P(i) = weights[i] / sum of weights: `num_samples` numbers, with `replacement` or each at most
-    once.
+    """P(i) = weights[i] / sum of weights: `num_samples` numbers, with `replacement` or each at most once.
 
     ValueError unless the weights are a vector.
 
@@ -152,41 +142,27 @@ class WeightedRandomSampler(Sampler[int]):
     [2, 2, 2, 2, 2, 2, 0, 2]
     """
 
-    def __init__(
-        self,
-        weights: Any,
-        num_samples: int,
-        replacement: bool = True,
-        generator: Generator | None = None,
-    ):
+    def __init__(self, weights: Any, num_samples: int, replacement: bool = True, generator: Generator | None = None):
         check_positive(num_samples=num_samples)
         if not isinstance(replacement, bool):
-            raise ValueError(
-                explain(f"replacement should be a boolean value, but got replacement={replacement}")
-            )
+            raise ValueError(explain(f"replacement should be a boolean value, but got replacement={replacement}"))
         self.weights = as_tensor(weights, dtype=float64)
         if self.weights.dim() != 1:
             raise ValueError(
-                explain(
-                    "weights should be a 1d sequence but given weights have shape "
-                    f"{tuple(self.weights.shape)}"
-                )
+                explain(f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}")
             )
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
     def __iter__(self) -> Iterator[int]:
         generator = self.generator or default_generator
-        yield from generator.multinomial(
-            self.weights._array, self.num_samples, self.replacement
-        ).tolist()
+        yield from generator.multinomial(self.weights._array, self.num_samples, self.replacement).tolist()
 
     def __len__(self) -> int:
         return self.num_samples
 
 
 class BatchSampler(Sampler[list]):
-    """Lists of `batch_size` numbers from another sampler; the last one may be shorter unless
-    `drop_last`.
+    """Lists of `batch_size` numbers from another sampler; the last one may be shorter unless `drop_last`.
 
     >>> list(rushlight.utils.data.BatchSampler(range(5), batch_size=2, drop_last=False))
     [[0, 1], [2, 3], [4]]
@@ -195,9 +171,7 @@ class BatchSampler(Sampler[list]):
     def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool):
         check_positive(batch_size=batch_size)
         if not isinstance(drop_last, bool):
-            raise ValueError(
-                explain(f"drop_last should be a boolean value, but got drop_last={drop_last}")
-            )
+            raise ValueError(explain(f"drop_last should be a boolean value, but got drop_last={drop_last}"))
         self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
 
     def __iter__(self) -> Iterator[list[int]]:
@@ -212,16 +186,13 @@ class BatchSampler(Sampler[list]):
 
 
 class DistributedSampler(Sampler[int]):
-    """order[rank], order[rank + num_replicas], ...: the share of one of several processes, in an
-    order all agree on.
+    """order[rank], order[rank + num_replicas], ...: the share of one of several processes, in an order all agree on.
 
-    The order is random with seed + epoch (`set_epoch`), unless shuffle=False. To make the shares
-    equal, samples from the beginning are repeated, or with `drop_last` the last ones left out. The
-    number of replicas and the rank are by default those of `torch.distributed`. ValueError for a
-    rank out of range, or if there is no process group.
+    The order is random with seed + epoch (`set_epoch`), unless shuffle=False. To make the shares equal, samples from
+    the beginning are repeated, or with `drop_last` the last ones left out. The number of replicas and the rank are by
+    default those of `torch.distributed`. ValueError for a rank out of range, or if there is no process group.
 
-    >>> list(rushlight.utils.data.DistributedSampler(range(5), num_replicas=2, rank=1,
-    ...     shuffle=False))
+    >>> list(rushlight.utils.data.DistributedSampler(range(5), num_replicas=2, rank=1, shuffle=False))
     [1, 3, 0]
     """
 
@@ -237,26 +208,16 @@ class DistributedSampler(Sampler[int]):
         num_replicas = get_world_size() if num_replicas is None else num_replicas
         rank = get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
-            raise ValueError(
-                explain(
-                    f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"
-                )
-            )
+            raise ValueError(explain(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"))
         self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank
         self.shuffle, self.seed, self.drop_last, self.epoch = shuffle, seed, drop_last, 0
         n = len(dataset)
-        self.num_samples = (
-            n // num_replicas if drop_last and n % num_replicas else ceil(n / num_replicas)
-        )
+        self.num_samples = n // num_replicas if drop_last and n % num_replicas else ceil(n / num_replicas)
         self.total_size = self.num_samples * num_replicas
 
     def __iter__(self) -> Iterator[int]:
         n = len(self.dataset)
-        order = (
-            Generator().manual_seed(self.seed + self.epoch).randperm(n).tolist()
-            if self.shuffle
-            else list(range(n))
-        )
+        order = Generator().manual_seed(self.seed + self.epoch).randperm(n).tolist() if self.shuffle else list(range(n))
         order = (order * ceil(self.total_size / n))[: self.total_size]
         return iter(order[self.rank :: self.num_replicas])
 

@@ -1,8 +1,7 @@
 """A worker of a loader: a process that makes batches, with its own random numbers.
 
-On Linux, processes are forked. This is safe although NumPy's BLAS has threads (OpenBLAS ends them
-before a fork and restarts them) and compiled loops have, too (loops/parallel.py checks the process
-id). A worker's BLAS uses one thread.
+On Linux, processes are forked. This is safe although NumPy's BLAS has threads (OpenBLAS ends them before a fork and
+restarts them) and compiled loops have, too (loops/parallel.py checks the process id). A worker's BLAS uses one thread.
 """
 
 from __future__ import annotations
@@ -34,9 +33,7 @@ RESUME = "resume"  # a message instead of a task: begin the data set anew
 
 @dataclass(frozen=True)
 class WorkerInfo:
-    """The result of `get_worker_info()`: the worker's number, the number of workers, the seed, the
-    data set.
-    """
+    """The result of `get_worker_info()`: the worker's number, the number of workers, the seed, the data set."""
 
     id: int
     num_workers: int
@@ -48,8 +45,7 @@ _here: WorkerInfo | None = None  # set once, when a worker's process begins
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """The `WorkerInfo` of this process, for data sets that divide their samples; None in the main
-    process.
+    """The `WorkerInfo` of this process, for data sets that divide their samples; None in the main process.
 
     >>> rushlight.utils.data.get_worker_info() is None
     True
@@ -83,15 +79,10 @@ class Caught:
         kind, error, trace = sys.exc_info()
         told = "".join(traceback.format_exception(kind, error, trace))
         name = kind.__name__ if kind else "nothing"
-        return cls(
-            kind or RuntimeError,
-            f"Caught {name} in DataLoader worker process {worker}.\nOriginal {told}",
-        )
+        return cls(kind or RuntimeError, f"Caught {name} in DataLoader worker process {worker}.\nOriginal {told}")
 
     def error(self) -> BaseException:
-        """An error of the same class with the worker's traceback; a RuntimeError if the class needs
-        other arguments.
-        """
+        """An error of the same class with the worker's traceback; a RuntimeError if the class needs other arguments."""
         if self.kind is KeyError:
             return KeyError(LongKey(self.text))
         try:
@@ -149,8 +140,7 @@ class Job:
     init: Callable[[int], Any] | None
 
     def begin(self) -> None:
-        """Make this process the worker: one BLAS thread, torch's seeds for it, and the user's own
-        preparations."""
+        """Make this process the worker: one BLAS thread, torch's seeds for it, and the user's own preparations."""
         global _here
         with suppress(ImportError):  # without threadpoolctl BLAS keeps its threads
             set_num_threads(1)
@@ -164,11 +154,11 @@ class Job:
 
 
 def serve(job: Job, tasks: Connection, results: Connection, inherited: list[Connection]) -> None:
-    """The main loop of a worker: receives tasks, sends batches, until there are no more tasks or
-    the main process is gone.
+    """The main loop of a worker: receives tasks, sends batches, until there are no more tasks or the main process is
+    gone.
 
-    `inherited`: the main process's ends of pipes, which a fork has copied. The worker closes these
-    copies, so that a pipe ends when the main process closes its end.
+    `inherited`: the main process's ends of pipes, which a fork has copied. The worker closes these copies, so that a
+    pipe ends when the main process closes its end.
     """
     for pipe in inherited:
         pipe.close()
@@ -200,17 +190,10 @@ def work(job: Job, tasks: Connection, outbox: Outbox) -> None:
                 continue
             if batch is END_OF_DATA:
                 fetch = None  # tasks sent in the meantime are dropped
-            outbox.put(
-                index,
-                END if batch is END_OF_DATA else BATCH,
-                None if batch is END_OF_DATA else batch,
-                job.id,
-            )
+            outbox.put(index, END if batch is END_OF_DATA else BATCH, None if batch is END_OF_DATA else batch, job.id)
 
 
-def prepared(
-    job: Job, begin: Callable[[], None] | None = None
-) -> tuple[Callable | None, Caught | None]:
+def prepared(job: Job, begin: Callable[[], None] | None = None) -> tuple[Callable | None, Caught | None]:
     """The fetcher, or the error raised when it was created."""
     try:
         if begin is not None:

@@ -1,6 +1,4 @@
-"""The batches of several workers, in order. Tasks are sent ahead, and all workers are ended at the
-end.
-"""
+"""The batches of several workers, in order. Tasks are sent ahead, and all workers are ended at the end."""
 
 from __future__ import annotations
 
@@ -29,11 +27,10 @@ _ends: WeakSet[Connection] = WeakSet()
 
 
 def context_of(given: Any) -> BaseContext:
-    """The context, given by name or object; by default the program's, fork on Linux, or Python's
-    default.
+    """The context, given by name or object; by default the program's, fork on Linux, or Python's default.
 
-    From Python 3.14 on, Python's default on Linux is 'forkserver'. It shows as the program's choice
-    once it was used, so it counts as a choice only as an argument.
+    From Python 3.14 on, Python's default on Linux is 'forkserver'. It shows as the program's choice once it was used,
+    so it counts as a choice only as an argument.
     """
     import multiprocessing
 
@@ -46,16 +43,14 @@ def context_of(given: Any) -> BaseContext:
 
 
 def check_context(given: Any, num_workers: int) -> None:
-    """ValueError for a context without workers or of an unknown name, TypeError for another
-    object."""
+    """ValueError for a context without workers or of an unknown name, TypeError for another object."""
     if given is None:
         return
     if num_workers == 0:
         raise ValueError(
             explain(
-                "multiprocessing_context can only be used with multi-process loading (num_workers "
-                "> 0),"
-                f" but got num_workers={num_workers}"
+                "multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got "
+                f"num_workers={num_workers}"
             )
         )
     import multiprocessing
@@ -66,24 +61,21 @@ def check_context(given: Any, num_workers: int) -> None:
         if given not in methods:
             raise ValueError(
                 explain(
-                    "multiprocessing_context option should specify a valid start method in "
-                    f"{methods!r}, but got multiprocessing_context={given!r}"
+                    f"multiprocessing_context option should specify a valid start method in {methods!r}, but got "
+                    f"multiprocessing_context={given!r}"
                 )
             )
     elif not isinstance(given, BaseContext):
         raise TypeError(
             explain(
-                "multiprocessing_context option should be a valid context object or a string "
-                "specifying "
-                f"the start method, but got multiprocessing_context={given}"
+                "multiprocessing_context option should be a valid context object or a string specifying the start "
+                f"method, but got multiprocessing_context={given}"
             )
         )
 
 
 class Member:
-    """A worker as the main process sees it: the process, the pipes to and from the worker, open
-    tasks.
-    """
+    """A worker as the main process sees it: the process, the pipes to and from the worker, open tasks."""
 
     def __init__(self, job: Job, context: Any):
         from_program, self.tasks = context.Pipe(duplex=False)
@@ -94,18 +86,14 @@ class Member:
             target=serve, args=(job, from_program, to_program, inherited), daemon=True
         )
         try:
-            with (
-                warnings.catch_warnings()
-            ):  # other threads do not harm forked workers: see worker.py
-                warnings.filterwarnings(
-                    "ignore", ".*multi-threaded, use of fork.*", DeprecationWarning
-                )
+            with warnings.catch_warnings():  # other threads do not harm forked workers: see worker.py
+                warnings.filterwarnings("ignore", ".*multi-threaded, use of fork.*", DeprecationWarning)
                 self.process.start()
         finally:
             from_program.close()
             to_program.close()
         # whether it still has samples; tasks without an answer
-        self.active, self.tasks_open = (True, 0)
+        self.active, self.tasks_open = True, 0
 
     def give(self, message: Any) -> None:
         """Send a task. A dead worker is detected when the loader waits for its answer."""
@@ -137,29 +125,15 @@ def dismiss(members: list[Member], owner: int) -> None:
 
 
 class WorkerIterator:
-    """The workers make the batches in turn, each up to `ahead` in advance. Batches come in order,
-    unless `in_order` is false.
+    """The workers make the batches in turn, each up to `ahead` in advance. Batches come in order, unless `in_order` is
+    false.
 
-    Without references to it, at the end of the data and at the end of the program its workers end.
-    """
+    Without references to it, at the end of the data and at the end of the program its workers end."""
 
-    def __init__(
-        self,
-        jobs: list[Job],
-        context: Any,
-        ahead: int,
-        timeout: float,
-        in_order: bool,
-        persistent: bool,
-    ):
+    def __init__(self, jobs: list[Job], context: Any, ahead: int, timeout: float, in_order: bool, persistent: bool):
         self.members: list[Member] = []
         self.close = finalize(self, dismiss, self.members, os.getpid())
-        self.ahead, self.timeout, self.in_order, self.persistent = (
-            ahead,
-            timeout,
-            in_order,
-            persistent,
-        )
+        self.ahead, self.timeout, self.in_order, self.persistent = ahead, timeout, in_order, persistent
         for job in jobs:
             self.members.append(Member(job, context_of(context)))
         self.turn = cycle(list(self.members))
@@ -198,8 +172,7 @@ class WorkerIterator:
                 return self._hand_over(index)
 
     def _send_task(self) -> None:
-        """The next numbers to the next worker that has samples left; in any order, to one with
-        little to do."""
+        """The next numbers to the next worker that has samples left; in any order, to one with little to do."""
         active = sum(member.active for member in self.members)
         if not active:
             return
@@ -224,9 +197,7 @@ class WorkerIterator:
             self.given += 1
 
     def _answer(self) -> int | None:
-        """Wait for an answer and store it. Returns its task, or None for an outdated answer or a
-        worker's end.
-        """
+        """Wait for an answer and store it. Returns its task, or None for an outdated answer or a worker's end."""
         index, kind, content = self._message()
         member = self.waiting.get(index)
         if member is None:  # of an earlier round
@@ -253,8 +224,7 @@ class WorkerIterator:
         return content
 
     def _message(self) -> tuple[int, str, Any]:
-        """The next message of a worker. RuntimeError if one has died, or after `timeout`
-        seconds."""
+        """The next message of a worker. RuntimeError if one has died, or after `timeout` seconds."""
         from multiprocessing.connection import wait
 
         at_work = {member.results: member for member in self.members if member.active}
@@ -263,8 +233,7 @@ class WorkerIterator:
         if not found:
             raise RuntimeError(
                 explain(
-                    f"DataLoader timed out after {self.timeout} seconds",
-                    "use a longer timeout=, or faster samples",
+                    f"DataLoader timed out after {self.timeout} seconds", "use a longer timeout=, or faster samples"
                 )
             )
         for pipe in found:
@@ -285,8 +254,8 @@ class WorkerIterator:
         return RuntimeError(
             explain(
                 f"DataLoader worker (pid(s) {pids}) exited unexpectedly",
-                "look for its own message above; killed by the system, it may have wanted too much "
-                "memory: fewer workers or smaller batches",
+                "look for its own message above; killed by the system, it may have wanted too much memory: fewer "
+                "workers or smaller batches",
                 exit_code=codes,
             )
         )

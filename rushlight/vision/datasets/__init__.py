@@ -12,19 +12,6 @@ from rushlight.vision.datasets.mnist import KMNIST, MNIST, FashionMNIST
 from rushlight.vision.datasets.photographs import STL10, SVHN
 
 __all__ = [
-    "CIFAR10",
-    "CIFAR100",
-    "CelebA",
-    "DatasetFolder",
-    "Digits",
-    "FakeData",
-    "FashionMNIST",
-    "ImageFolder",
-    "KMNIST",
-    "MNIST",
-    "STL10",
-    "SVHN",
-    "VisionDataset",
-    "utils",
-    "vision",
-]
+    "CIFAR10", "CIFAR100", "CelebA", "DatasetFolder", "Digits", "FakeData", "FashionMNIST", "ImageFolder", "KMNIST",
+    "MNIST", "STL10", "SVHN", "VisionDataset", "utils", "vision",
+]  # fmt: skip

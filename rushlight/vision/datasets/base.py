@@ -15,8 +15,7 @@ from rushlight.vision.images import pillow
 class VisionDataset(Dataset[tuple]):
     """Samples (image, target): a subclass defines `pair(i)`, without transforms, and `__len__`.
 
-    `transform` changes the image, `target_transform` the target, or `transforms` both at once.
-    """
+    `transform` changes the image, `target_transform` the target, or `transforms` both at once."""
 
     def __init__(
         self,
@@ -26,15 +25,9 @@ class VisionDataset(Dataset[tuple]):
         target_transform: Callable | None = None,
     ):
         if transforms is not None and (transform is not None or target_transform is not None):
-            raise ValueError(
-                explain("Only transforms or transform/target_transform can be passed as argument")
-            )
+            raise ValueError(explain("Only transforms or transform/target_transform can be passed as argument"))
         self.root = os.path.expanduser(os.fspath(root)) if root is not None else None
-        self.transforms, self.transform, self.target_transform = (
-            transforms,
-            transform,
-            target_transform,
-        )
+        self.transforms, self.transform, self.target_transform = transforms, transform, target_transform
 
     def pair(self, index: int) -> tuple[Any, Any]:
         """Image and target, not transformed."""
@@ -61,20 +54,14 @@ class VisionDataset(Dataset[tuple]):
         if self.transform is not None or self.target_transform is not None:
             told = [
                 (name, t)
-                for name, t in (
-                    ("Transform", self.transform),
-                    ("Target transform", self.target_transform),
-                )
+                for name, t in (("Transform", self.transform), ("Target transform", self.target_transform))
                 if t is not None
             ]
             lines += [
                 "\n".join(
                     [
                         "StandardTransform",
-                        *(
-                            f"{name}: " + str(t).replace("\n", "\n" + " " * (len(name) + 2))
-                            for name, t in told
-                        ),
+                        *(f"{name}: " + str(t).replace("\n", "\n" + " " * (len(name) + 2)) for name, t in told),
                     ]
                 )
             ]

@@ -26,10 +26,9 @@ FILES = {
 class CelebA(VisionDataset):
     """Faces, 178 x 218: `split` 'train', 'valid', 'test' or 'all'; (image, target).
 
-    `target_type`, one or a list, is 'attr' (40 zeros and ones, named in `attr_names`), 'identity',
-    'bbox' or 'landmarks'; for an empty list the target is None. `root`/celeba holds
-    img_align_celeba/ and the text files with the lists. Nothing is downloaded; RuntimeError names
-    missing files.
+    `target_type`, one or a list, is 'attr' (40 zeros and ones, named in `attr_names`), 'identity', 'bbox' or
+    'landmarks'; for an empty list the target is None. `root`/celeba holds img_align_celeba/ and the text files with the
+    lists. Nothing is downloaded; RuntimeError names missing files.
 
     Source: Z. Liu et al., Deep Learning Face Attributes in the Wild, 2015.
     """
@@ -49,19 +48,10 @@ class CelebA(VisionDataset):
         self.split = split
         self.target_type = target_type if isinstance(target_type, list) else [target_type]
         if split.lower() not in SPLITS:
-            raise ValueError(
-                explain(
-                    f"Unknown value '{split}' for argument split. Valid values are {tuple(SPLITS)}."
-                )
-            )
+            raise ValueError(explain(f"Unknown value '{split}' for argument split. Valid values are {tuple(SPLITS)}."))
         for kind in self.target_type:
             if kind not in FILES:
-                raise ValueError(
-                    explain(
-                        f'Target type "{kind}" is not recognized.',
-                        f"use one of {', '.join(FILES)}",
-                    )
-                )
+                raise ValueError(explain(f'Target type "{kind}" is not recognized.', f"use one of {', '.join(FILES)}"))
         if not self.target_type and target_transform is not None:
             raise RuntimeError(explain("target_transform is specified but target_type is empty"))
         names, parts, _ = self.table("list_eval_partition.txt")
@@ -80,14 +70,11 @@ class CelebA(VisionDataset):
         return folder_of(self.root).joinpath(self.base_folder, *names)
 
     def table(self, name: str) -> tuple[list[str], np.ndarray, list[str]]:
-        """Names, numbers and the names of columns in a list; lists with a header begin with how
-        many there are."""
+        """Names, numbers and the names of columns in a list; lists with a header begin with how many there are."""
         if not self.path(name).is_file():
             raise RuntimeError(
                 explain(
-                    "Dataset not found or corrupted.",
-                    "unpack CelebA's files to this folder",
-                    missing=self.path(name),
+                    "Dataset not found or corrupted.", "unpack CelebA's files to this folder", missing=self.path(name)
                 )
             )
         lines = self.path(name).read_text().splitlines()
@@ -101,22 +88,14 @@ class CelebA(VisionDataset):
 
     def pair(self, index: int) -> tuple[Any, Any]:
         found = [getattr(self, kind)[index] for kind in self.target_type]
-        found = [
-            value[0] if kind == "identity" else value
-            for kind, value in zip(self.target_type, found)
-        ]
+        found = [value[0] if kind == "identity" else value for kind, value in zip(self.target_type, found)]
         target = None if not found else found[0] if len(found) == 1 else tuple(found)
         return default_loader(str(self.path("img_align_celeba", self.filename[index]))), target
 
     def __getitem__(self, index: int) -> tuple[Any, Any]:
         image, target = self.pair(index)
         image = image if self.transform is None else self.transform(image)
-        return (
-            image,
-            target
-            if target is None or self.target_transform is None
-            else self.target_transform(target),
-        )
+        return (image, target if target is None or self.target_transform is None else self.target_transform(target))
 
     def __len__(self) -> int:
         return len(self.filename)

@@ -29,9 +29,7 @@ class ArrayUnpickler(pickle.Unpickler):
             return np._core.multiarray._reconstruct  # type: ignore[attr-defined]
         if (module, name) == ("_codecs", "encode"):
             return encode  # of latin1 only
-        raise pickle.UnpicklingError(
-            f"the file refers to {module}.{name}: this is not a file of CIFAR"
-        )
+        raise pickle.UnpicklingError(f"the file refers to {module}.{name}: this is not a file of CIFAR")
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -43,10 +41,9 @@ def read(path: Path) -> dict[str, Any]:
 class CIFAR10(TrainOrTest):
     """Photographs of ten kinds of things: 50,000 to train, 10,000 to test; (image 32 x 32, class).
 
-    `root` holds the folder cifar-10-batches-py, or the archive cifar-10-python.tar.gz;
-    `download=True` downloads it. `data`: all images, an array (N, 32, 32, 3) of uint8; `targets`:
-    all labels, a list. A sample's image is a Pillow image if Pillow is installed, else an array.
-    RuntimeError if files are missing or changed.
+    `root` holds the folder cifar-10-batches-py, or the archive cifar-10-python.tar.gz; `download=True` downloads it.
+    `data`: all images, an array (N, 32, 32, 3) of uint8; `targets`: all labels, a list. A sample's image is a Pillow
+    image if Pillow is installed, else an array. RuntimeError if files are missing or changed.
 
     Source: A. Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009.
     """
@@ -63,11 +60,7 @@ class CIFAR10(TrainOrTest):
         ("data_batch_5", "482c414d41f54cd18b22e5b47cb7c3cb"),
     ]
     test_list: List = [("test_batch", "40351d587109b95175f43aff81a1287e")]
-    meta = {
-        "filename": "batches.meta",
-        "key": "label_names",
-        "md5": "5ff9c542aee3614f3951f8cda6e48888",
-    }
+    meta = {"filename": "batches.meta", "key": "label_names", "md5": "5ff9c542aee3614f3951f8cda6e48888"}
 
     def __init__(
         self,
@@ -91,9 +84,7 @@ class CIFAR10(TrainOrTest):
                     missing="; ".join(self.faults()),
                 )
             )
-        parts = [
-            read(self.folder / name) for name, _ in (self.train_list if train else self.test_list)
-        ]
+        parts = [read(self.folder / name) for name, _ in (self.train_list if train else self.test_list)]
         pixels = np.concatenate([part["data"] for part in parts]).reshape(-1, 3, 32, 32)
         self.data = np.ascontiguousarray(pixels.transpose(0, 2, 3, 1))
         key = "labels" if "labels" in parts[0] else "fine_labels"
@@ -111,11 +102,7 @@ class CIFAR10(TrainOrTest):
 
     def faults(self) -> list[str]:
         """The files that are missing or changed."""
-        return [
-            str(self.folder / name)
-            for name, md5 in self.files()
-            if not is_whole(self.folder / name, md5)
-        ]
+        return [str(self.folder / name) for name, md5 in self.files() if not is_whole(self.folder / name, md5)]
 
     def _check_integrity(self) -> bool:
         return not self.faults()
@@ -142,8 +129,7 @@ class CIFAR10(TrainOrTest):
 
 
 class CIFAR100(CIFAR10):
-    """Photographs of a hundred kinds of things: 50,000 to train, 10,000 to test; (image 32 x 32,
-    class)."""
+    """Photographs of a hundred kinds of things: 50,000 to train, 10,000 to test; (image 32 x 32, class)."""
 
     base_folder = "cifar-100-python"
     url = "https://www.cs.toronto.edu/~kriz/cifar-100-python.tar.gz"
@@ -151,8 +137,4 @@ class CIFAR100(CIFAR10):
     tgz_md5 = "eb9058c3a382ffc7106e4002c42a8d85"
     train_list: List = [("train", "16019d7e3df5f24257cddd939b257f8d")]
     test_list: List = [("test", "f0ef6b0ae62326f3e7ffdfab6717acfc")]
-    meta = {
-        "filename": "meta",
-        "key": "fine_label_names",
-        "md5": "7973b15100ade9c7d40fb424638fde48",
-    }
+    meta = {"filename": "meta", "key": "fine_label_names", "md5": "7973b15100ade9c7d40fb424638fde48"}

@@ -16,14 +16,12 @@ SHIPPED = Path(__file__).parents[2] / "data" / "digits.csv.gz"
 
 
 class Digits(TrainOrTest):
-    """1,797 handwritten digits, a fifth of them to test: (image 8 x 8, number). No files, no
-    network.
+    """1,797 handwritten digits, a fifth of them to test: (image 8 x 8, number). No files, no network.
 
-    `data` (N, 8, 8) uint8, from 0 to 255, and `targets` (N,) int64 are all of them; every fifth
-    digit is of the test. An image is a Pillow image where Pillow is installed, an array else.
+    `data` (N, 8, 8) uint8, from 0 to 255, and `targets` (N,) int64 are all of them; every fifth digit is of the test.
+    An image is a Pillow image where Pillow is installed, an array else.
 
-    Source: E. Alpaydin, C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning
-    Repository.
+    Source: E. Alpaydin, C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning Repository.
 
     >>> digits = rushlight.vision.datasets.Digits(train=False)
     >>> len(digits), digits.data.shape

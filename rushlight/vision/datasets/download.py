@@ -1,6 +1,4 @@
-"""Files from the net: resumed after an interruption, checked by their MD5, moved into place when
-complete.
-"""
+"""Files from the net: resumed after an interruption, checked by their MD5, moved into place when complete."""
 
 from __future__ import annotations
 
@@ -31,11 +29,9 @@ def is_whole(path: Path, expected: str | None) -> bool:
 
 
 def download(urls: Sequence[str], path: Path, expected: str | None = None) -> None:
-    """Download a file from the first URL that has it. RuntimeError with all servers' answers if
-    none has it.
+    """Download a file from the first URL that has it. RuntimeError with all servers' answers if none has it.
 
-    If a connection breaks, the received part is kept in PATH.part, and the next call continues it.
-    """
+    If a connection breaks, the received part is kept in PATH.part, and the next call continues it."""
     if is_whole(path, expected):
         return
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -66,9 +62,7 @@ def fetch(url: str, part: Path) -> None:
     from urllib.request import Request, urlopen
 
     have = part.stat().st_size if part.exists() else 0
-    request = Request(
-        url, headers={"User-Agent": "rushlight", **({"Range": f"bytes={have}-"} if have else {})}
-    )
+    request = Request(url, headers={"User-Agent": "rushlight", **({"Range": f"bytes={have}-"} if have else {})})
     try:
         with (
             urlopen(request, timeout=TIMEOUT_SECONDS) as answer,
@@ -82,6 +76,4 @@ def fetch(url: str, part: Path) -> None:
         raise
     came = part.stat().st_size - (have if answer.status == 206 else 0)
     if length is not None and came < int(length):
-        raise OSError(
-            f"the connection broke after {came:,} of {int(length):,} bytes: call again to resume"
-        )
+        raise OSError(f"the connection broke after {came:,} of {int(length):,} bytes: call again to resume")

@@ -31,9 +31,7 @@ def default_loader(path: str) -> Any:
     """The image in a file, in RGB. ImportError where Pillow is not installed."""
     module = pillow()
     if module is None:
-        raise ImportError(
-            explain("images are read with Pillow, which is not installed", "pip install pillow")
-        )
+        raise ImportError(explain("images are read with Pillow, which is not installed", "pip install pillow"))
     with module.open(path) as image:
         return image.convert("RGB")
 
@@ -41,9 +39,9 @@ def default_loader(path: str) -> Any:
 class DatasetFolder(VisionDataset):
     """Samples root/class/.../file, read by `loader(path)`, with the number of the class as target.
 
-    Files have one of the `extensions`, or satisfy `is_valid_file(path)`. `classes`: the sorted
-    names of the folders; `samples`: pairs (path, class index). FileNotFoundError for a class
-    without files, unless `allow_empty`, and if there are no classes.
+    Files have one of the `extensions`, or satisfy `is_valid_file(path)`. `classes`: the sorted names of the folders;
+    `samples`: pairs (path, class index). FileNotFoundError for a class without files, unless `allow_empty`, and if
+    there are no classes.
     """
 
     def __init__(
@@ -59,23 +57,13 @@ class DatasetFolder(VisionDataset):
         super().__init__(root, transform=transform, target_transform=target_transform)
         self.loader, self.extensions = loader, extensions
         self.classes, self.class_to_idx = self.find_classes(self.root or "")
-        valid = is_valid_file or (
-            lambda path: has_file_allowed_extension(path, tuple(extensions or ()))
-        )
+        valid = is_valid_file or (lambda path: has_file_allowed_extension(path, tuple(extensions or ())))
         found = {name: files_of(Path(self.root or "", name), valid) for name in self.classes}
         empty = [name for name, paths in found.items() if not paths]
         if empty and not allow_empty:
-            counted = (
-                f"files that count end in {', '.join(extensions)}"
-                if extensions
-                else "see is_valid_file"
-            )
-            raise FileNotFoundError(
-                explain(f"Found no valid file for the classes {', '.join(empty)}.", counted)
-            )
-        self.samples = self.imgs = [
-            (path, self.class_to_idx[name]) for name, paths in found.items() for path in paths
-        ]
+            counted = f"files that count end in {', '.join(extensions)}" if extensions else "see is_valid_file"
+            raise FileNotFoundError(explain(f"Found no valid file for the classes {', '.join(empty)}.", counted))
+        self.samples = self.imgs = [(path, self.class_to_idx[name]) for name, paths in found.items() for path in paths]
         self.targets = [number for _, number in self.samples]
 
     def find_classes(self, directory: str | os.PathLike) -> tuple[list[str], dict[str, int]]:
@@ -83,10 +71,7 @@ class DatasetFolder(VisionDataset):
         classes = sorted(entry.name for entry in Path(directory).iterdir() if entry.is_dir())
         if not classes:
             raise FileNotFoundError(
-                explain(
-                    f"Couldn't find any class folder in {directory}.",
-                    "put the images of each class into a folder",
-                )
+                explain(f"Couldn't find any class folder in {directory}.", "put the images of each class into a folder")
             )
         return classes, {name: i for i, name in enumerate(classes)}
 
@@ -124,17 +109,11 @@ class ImageFolder(DatasetFolder):
 def files_of(folder: Path, valid: Callable[[str], bool]) -> list[str]:
     """The files under a folder, in order, folder by folder."""
     walk = sorted(os.walk(folder, followlinks=True))
-    return [
-        path
-        for place, _, names in walk
-        for name in sorted(names)
-        if valid(path := os.path.join(place, name))
-    ]
+    return [path for place, _, names in walk for name in sorted(names) if valid(path := os.path.join(place, name))]
 
 
 class FakeData(VisionDataset):
-    """`size` Pillow images of noise with random targets; each index gives the same sample every
-    time.
+    """`size` Pillow images of noise with random targets; each index gives the same sample every time.
 
     >>> len(rushlight.vision.datasets.FakeData(size=10))
     10

@@ -17,18 +17,15 @@ from rushlight.vision.datasets.download import download
 class MNIST(TrainOrTest):
     """Handwritten digits: 60,000 to train, 10,000 to test; (image 28 x 28, number).
 
-    `root` holds MNIST/raw/train-images-idx3-ubyte and so on, as in torchvision, or the files
-    themselves; plain or .gz. `download=True` downloads missing files. `data`: all images (N, 28,
+    `root` holds MNIST/raw/train-images-idx3-ubyte and so on, as in torchvision, or the files themselves; plain or .gz.
+    `download=True` downloads missing files. `data`: all images (N, 28,
     28) uint8; `targets`: all labels (N,) int64. A sample's image is a Pillow image if Pillow is
     installed, else an array. RuntimeError if files are missing.
 
     Source: Y. LeCun, C. Cortes, C. Burges, The MNIST database of handwritten digits.
     """
 
-    mirrors = [
-        "https://ossci-datasets.s3.amazonaws.com/mnist/",
-        "http://yann.lecun.com/exdb/mnist/",
-    ]
+    mirrors = ["https://ossci-datasets.s3.amazonaws.com/mnist/", "http://yann.lecun.com/exdb/mnist/"]
     resources = [
         ("train-images-idx3-ubyte.gz", "f68b3c2dcbeaaa9fbdd348bbdeb94873"),
         ("train-labels-idx1-ubyte.gz", "d53e105ee54ea40749a09fcbcd1e9432"),
@@ -72,12 +69,8 @@ class MNIST(TrainOrTest):
                 )
             )
 
-    train_data = test_data = property(
-        lambda self: old_name(self, "data"), doc="The older name of `data`."
-    )
-    train_labels = test_labels = property(
-        lambda self: old_name(self, "targets"), doc="The older name of `targets`."
-    )
+    train_data = test_data = property(lambda self: old_name(self, "data"), doc="The older name of `data`.")
+    train_labels = test_labels = property(lambda self: old_name(self, "targets"), doc="The older name of `targets`.")
 
     @property
     def raw_folder(self) -> str:
@@ -110,25 +103,18 @@ class MNIST(TrainOrTest):
         """Download the missing files of the four. RuntimeError if a download fails."""
         for name, md5 in self.resources:
             if not (Path(self.raw_folder) / name.removesuffix(".gz")).is_file():
-                download(
-                    [mirror + name for mirror in self.mirrors], Path(self.raw_folder) / name, md5
-                )
+                download([mirror + name for mirror in self.mirrors], Path(self.raw_folder) / name, md5)
 
 
 def old_name(images: MNIST, name: str) -> Any:
-    """`train_data`, `train_labels` and so on, names from before torchvision 0.3, with torchvision's
-    warning.
-    """
+    """`train_data`, `train_labels` and so on, names from before torchvision 0.3, with torchvision's warning."""
     split = "train" if images.train else "test"
-    warnings.warn(
-        f"{split}_{'data' if name == 'data' else 'labels'} has been renamed {name}", stacklevel=3
-    )
+    warnings.warn(f"{split}_{'data' if name == 'data' else 'labels'} has been renamed {name}", stacklevel=3)
     return getattr(images, name)
 
 
 class FashionMNIST(MNIST):
-    """Clothes in MNIST's form, by Zalando: 60,000 to train, 10,000 to test; (image 28 x 28,
-    class)."""
+    """Clothes in MNIST's form, by Zalando: 60,000 to train, 10,000 to test; (image 28 x 28, class)."""
 
     mirrors = ["http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"]
     resources = [
@@ -137,23 +123,11 @@ class FashionMNIST(MNIST):
         ("t10k-images-idx3-ubyte.gz", "bef4ecab320f06d8554ea6380940ec79"),
         ("t10k-labels-idx1-ubyte.gz", "bb300cfdad3c16e7a12a480ee83cd310"),
     ]
-    classes = [
-        "T-shirt/top",
-        "Trouser",
-        "Pullover",
-        "Dress",
-        "Coat",
-        "Sandal",
-        "Shirt",
-        "Sneaker",
-        "Bag",
-        "Ankle boot",
-    ]
+    classes = ["T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"]
 
 
 class KMNIST(MNIST):
-    """Cursive Japanese characters in MNIST's form: 60,000 to train, 10,000 to test; (image 28 x 28,
-    class)."""
+    """Cursive Japanese characters in MNIST's form: 60,000 to train, 10,000 to test; (image 28 x 28, class)."""
 
     mirrors = ["http://codh.rois.ac.jp/kmnist/dataset/kmnist/"]
     resources = [

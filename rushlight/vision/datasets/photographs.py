@@ -16,8 +16,7 @@ from rushlight.vision.datasets.download import download, is_whole
 
 
 class Photographs(VisionDataset):
-    """Parts of a set, by their names: `data` (N, 3, H, W) uint8 and `labels` (N,), arrays, are all
-    of them."""
+    """Parts of a set, by their names: `data` (N, 3, H, W) uint8 and `labels` (N,), arrays, are all of them."""
 
     data: np.ndarray
     labels: np.ndarray
@@ -32,11 +31,7 @@ class Photographs(VisionDataset):
     ):
         super().__init__(root, transform=transform, target_transform=target_transform)
         if split not in splits:
-            raise ValueError(
-                explain(
-                    f"Unknown value '{split}' for argument split. Valid values are {tuple(splits)}."
-                )
-            )
+            raise ValueError(explain(f"Unknown value '{split}' for argument split. Valid values are {tuple(splits)}."))
         self.split = split
 
     def pair(self, index: int) -> tuple[Any, int]:
@@ -50,11 +45,11 @@ class Photographs(VisionDataset):
 
 
 class SVHN(Photographs):
-    """House numbers in photographs, 32 x 32: `split` 'train' (73,257), 'test' (26,032) or 'extra'
-    (531,131); (image, digit).
+    """House numbers in photographs, 32 x 32: `split` 'train' (73,257), 'test' (26,032) or 'extra' (531,131); (image,
+    digit).
 
-    `root` holds train_32x32.mat and so on; `download=True` fetches it. `data` (N, 3, 32, 32) uint8
-    and `labels` (N,) are arrays. RuntimeError if the file is missing or changed.
+    `root` holds train_32x32.mat and so on; `download=True` fetches it. `data` (N, 3, 32, 32) uint8 and `labels` (N,)
+    are arrays. RuntimeError if the file is missing or changed.
 
     Source: Y. Netzer et al., Reading Digits in Natural Images with Unsupervised Feature Learning,
     2011.
@@ -102,14 +97,12 @@ class SVHN(Photographs):
 
 
 class STL10(Photographs):
-    """Photographs of ten kinds of things, 96 x 96: `split` 'train' (5,000), 'test' (8,000) or
-    'unlabeled' (100,000).
+    """Photographs of ten kinds of things, 96 x 96: `split` 'train' (5,000), 'test' (8,000) or 'unlabeled' (100,000).
 
-    `root` holds the folder stl10_binary with train_X.bin and so on. `data` (N, 3, 96, 96) uint8 and
-    `labels` (N,) are arrays; the label of an unlabelled image is -1. Nothing is downloaded.
+    `root` holds the folder stl10_binary with train_X.bin and so on. `data` (N, 3, 96, 96) uint8 and `labels` (N,) are
+    arrays; the label of an unlabelled image is -1. Nothing is downloaded.
 
-    Source: A. Coates, H. Lee and A. Ng, An Analysis of Single Layer Networks in Unsupervised
-    Feature Learning, 2011."""
+    Source: A. Coates, H. Lee and A. Ng, An Analysis of Single Layer Networks in Unsupervised Feature Learning, 2011."""
 
     base_folder = "stl10_binary"
     splits = ("train", "train+unlabeled", "unlabeled", "test")
@@ -130,9 +123,7 @@ class STL10(Photographs):
         self.data = np.concatenate([data for data, _ in parts])
         self.labels = np.concatenate([labels for _, labels in parts])
         if folds is not None and split == "train":
-            chosen = np.array(
-                self.file("fold_indices.txt").read_text().splitlines()[folds].split(), np.int64
-            )
+            chosen = np.array(self.file("fold_indices.txt").read_text().splitlines()[folds].split(), np.int64)
             self.data, self.labels = self.data[chosen], self.labels[chosen]
 
     def file(self, name: str) -> Path:
@@ -141,8 +132,7 @@ class STL10(Photographs):
             raise RuntimeError(
                 explain(
                     "Dataset not found or corrupted.",
-                    "unpack stl10_binary.tar.gz from "
-                    f"http://ai.stanford.edu/~acoates/stl10 into {self.root}",
+                    f"unpack stl10_binary.tar.gz from http://ai.stanford.edu/~acoates/stl10 into {self.root}",
                     missing=path,
                 )
             )

@@ -10,15 +10,9 @@ from pathlib import Path
 from rushlight.vision.datasets.download import download, is_whole, md5
 
 __all__ = [
-    "calculate_md5",
-    "check_integrity",
-    "check_md5",
-    "download_and_extract_archive",
-    "download_url",
-    "extract_archive",
-    "list_dir",
-    "list_files",
-]
+    "calculate_md5", "check_integrity", "check_md5", "download_and_extract_archive", "download_url", "extract_archive",
+    "list_dir", "list_files",
+]  # fmt: skip
 
 
 def calculate_md5(fpath: str | os.PathLike, chunk_size: int = 1 << 20) -> str:
@@ -37,11 +31,7 @@ def check_integrity(fpath: str | os.PathLike, md5: str | None = None) -> bool:
 
 
 def download_url(
-    url: str,
-    root: str | os.PathLike,
-    filename: str | None = None,
-    md5: str | None = None,
-    max_redirect_hops: int = 3,
+    url: str, root: str | os.PathLike, filename: str | None = None, md5: str | None = None, max_redirect_hops: int = 3
 ) -> None:
     """Download a file to the folder `root`, unless it exists."""
     path = Path(os.path.expanduser(root)) / (filename or os.path.basename(url))
@@ -50,12 +40,9 @@ def download_url(
 
 
 def extract_archive(
-    from_path: str | os.PathLike,
-    to_path: str | os.PathLike | None = None,
-    remove_finished: bool = False,
+    from_path: str | os.PathLike, to_path: str | os.PathLike | None = None, remove_finished: bool = False
 ) -> str:
-    """Unpack a .zip, .tar, .tar.gz or .gz into `to_path`, or into its own folder: the folder, or
-    the file of a .gz."""
+    """Unpack a .zip, .tar, .tar.gz or .gz into `to_path`, or into its own folder: the folder, or the file of a .gz."""
     source = Path(from_path)
     target = source.parent if to_path is None else Path(to_path)
     if source.suffix == ".gz" and not source.name.endswith(".tar.gz"):
@@ -80,9 +67,7 @@ def download_and_extract_archive(
     """`download_url`, then `extract_archive`."""
     root = Path(os.path.expanduser(download_root))
     download_url(url, root, filename, md5)
-    extract_archive(
-        root / (filename or os.path.basename(url)), extract_root or root, remove_finished
-    )
+    extract_archive(root / (filename or os.path.basename(url)), extract_root or root, remove_finished)
 
 
 def list_dir(root: str | os.PathLike, prefix: bool = False) -> list[str]:

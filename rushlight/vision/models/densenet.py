@@ -15,28 +15,16 @@ from rushlight.vision.models.first import constant
 from rushlight.vision.models.weights import imagenet, model
 
 __all__ = [
-    "DenseNet",
-    "DenseNet121_Weights",
-    "DenseNet161_Weights",
-    "DenseNet169_Weights",
-    "DenseNet201_Weights",
-    "densenet121",
-    "densenet161",
-    "densenet169",
-    "densenet201",
-]
+    "DenseNet", "DenseNet121_Weights", "DenseNet161_Weights", "DenseNet169_Weights", "DenseNet201_Weights",
+    "densenet121", "densenet161", "densenet169", "densenet201",
+]  # fmt: skip
 
 
 class _DenseLayer(nn.Module):
     """(norm, relu, 1x1), (norm, relu, 3x3) of all features so far: `growth_rate` new ones."""
 
     def __init__(
-        self,
-        num_input_features: int,
-        growth_rate: int,
-        bn_size: int,
-        drop_rate: float,
-        memory_efficient: bool = False,
+        self, num_input_features: int, growth_rate: int, bn_size: int, drop_rate: float, memory_efficient: bool = False
     ):
         super().__init__()
         wide = bn_size * growth_rate
@@ -56,9 +44,7 @@ class _DenseLayer(nn.Module):
         else:
             narrow = self.bn_function(before)
         new = self.conv2(self.relu2(self.norm2(narrow)))
-        return (
-            F.dropout(new, p=self.drop_rate, training=self.training) if self.drop_rate > 0 else new
-        )
+        return F.dropout(new, p=self.drop_rate, training=self.training) if self.drop_rate > 0 else new
 
 
 class _DenseBlock(nn.ModuleDict):
@@ -75,13 +61,7 @@ class _DenseBlock(nn.ModuleDict):
         for i in range(num_layers):
             self.add_module(
                 f"denselayer{i + 1}",
-                _DenseLayer(
-                    num_input_features + i * growth_rate,
-                    growth_rate,
-                    bn_size,
-                    drop_rate,
-                    memory_efficient,
-                ),
+                _DenseLayer(num_input_features + i * growth_rate, growth_rate, bn_size, drop_rate, memory_efficient),
             )
 
     def forward(self, init_features: Tensor) -> Tensor:
@@ -97,15 +77,12 @@ class _Transition(nn.Sequential):
     def __init__(self, num_input_features: int, num_output_features: int):
         super().__init__()
         self.norm, self.relu = nn.BatchNorm2d(num_input_features), nn.ReLU(inplace=True)
-        self.conv = nn.Conv2d(
-            num_input_features, num_output_features, kernel_size=1, stride=1, bias=False
-        )
+        self.conv = nn.Conv2d(num_input_features, num_output_features, kernel_size=1, stride=1, bias=False)
         self.pool = nn.AvgPool2d(kernel_size=2, stride=2)
 
 
 class DenseNet(nn.Module):
-    """(N, 3, H, W) to (N, classes), through blocks of `block_config` layers that add `growth_rate`
-    features each."""
+    """(N, 3, H, W) to (N, classes), through blocks of `block_config` layers that add `growth_rate` features each."""
 
     def __init__(
         self,
@@ -120,18 +97,13 @@ class DenseNet(nn.Module):
         super().__init__()
         self.features = nn.Sequential()
         add = self.features.add_module
-        add(
-            "conv0", nn.Conv2d(3, num_init_features, kernel_size=7, stride=2, padding=3, bias=False)
-        )
+        add("conv0", nn.Conv2d(3, num_init_features, kernel_size=7, stride=2, padding=3, bias=False))
         add("norm0", nn.BatchNorm2d(num_init_features))
         add("relu0", nn.ReLU(inplace=True))
         add("pool0", nn.MaxPool2d(kernel_size=3, stride=2, padding=1))
         width = num_init_features
         for i, layers in enumerate(block_config, 1):
-            add(
-                f"denseblock{i}",
-                _DenseBlock(layers, width, bn_size, growth_rate, drop_rate, memory_efficient),
-            )
+            add(f"denseblock{i}", _DenseBlock(layers, width, bn_size, growth_rate, drop_rate, memory_efficient))
             width += layers * growth_rate
             if i < len(block_config):
                 add(f"transition{i}", _Transition(width, width // 2))
@@ -153,8 +125,7 @@ class DenseNet(nn.Module):
     def load_state_dict(self, state_dict: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
         """Old weight files have norm.1 where the module has norm1."""
         named = {
-            re.sub(r"(denselayer\d+\.(?:norm|relu|conv))\.([12])\.", r"\1\2.", k): v
-            for k, v in state_dict.items()
+            re.sub(r"(denselayer\d+\.(?:norm|relu|conv))\.([12])\.", r"\1\2.", k): v for k, v in state_dict.items()
         }
         return super().load_state_dict(named, *args, **kwargs)
 

@@ -16,38 +16,18 @@ from rushlight.vision.models.weights import Trained, imagenet, model, weights
 from rushlight.vision.ops.misc import Conv2dNormActivation, SqueezeExcitation, StochasticDepth
 
 __all__ = [
-    "EfficientNet",
-    "EfficientNet_B0_Weights",
-    "EfficientNet_B1_Weights",
-    "EfficientNet_B2_Weights",
-    "EfficientNet_B3_Weights",
-    "EfficientNet_B4_Weights",
-    "EfficientNet_B5_Weights",
-    "EfficientNet_B6_Weights",
-    "EfficientNet_B7_Weights",
-    "EfficientNet_V2_L_Weights",
-    "EfficientNet_V2_M_Weights",
-    "EfficientNet_V2_S_Weights",
-    "efficientnet_b0",
-    "efficientnet_b1",
-    "efficientnet_b2",
-    "efficientnet_b3",
-    "efficientnet_b4",
-    "efficientnet_b5",
-    "efficientnet_b6",
-    "efficientnet_b7",
-    "efficientnet_v2_l",
-    "efficientnet_v2_m",
-    "efficientnet_v2_s",
-]
+    "EfficientNet", "EfficientNet_B0_Weights", "EfficientNet_B1_Weights", "EfficientNet_B2_Weights",
+    "EfficientNet_B3_Weights", "EfficientNet_B4_Weights", "EfficientNet_B5_Weights", "EfficientNet_B6_Weights",
+    "EfficientNet_B7_Weights", "EfficientNet_V2_L_Weights", "EfficientNet_V2_M_Weights", "EfficientNet_V2_S_Weights",
+    "efficientnet_b0", "efficientnet_b1", "efficientnet_b2", "efficientnet_b3", "efficientnet_b4", "efficientnet_b5",
+    "efficientnet_b6", "efficientnet_b7", "efficientnet_v2_l", "efficientnet_v2_m", "efficientnet_v2_s",
+]  # fmt: skip
 
 Norm = Callable[..., nn.Module]
 
 
 class Stage(NamedTuple):
-    """A stage: number of blocks, expansion inside a block, kernel, stride of the first block,
-    channels in and out.
-    """
+    """A stage: number of blocks, expansion inside a block, kernel, stride of the first block, channels in and out."""
 
     block: type[Block]
     expand: int
@@ -59,20 +39,14 @@ class Stage(NamedTuple):
 
 
 class Block(nn.Module):
-    """The modules of `layers`, skipped at random in training (stochastic depth), plus x if the
-    shapes allow.
-    """
+    """The modules of `layers`, skipped at random in training (stochastic depth), plus x if the shapes allow."""
 
     def __init__(self, cnf: Stage, stochastic_depth_prob: float, norm_layer: Norm):
         super().__init__()
         self.use_res_connect = cnf.stride == 1 and cnf.channels == cnf.out
         wide = make_divisible(cnf.channels * cnf.expand, 8)
         self.block = nn.Sequential(
-            *self.layers(
-                cnf,
-                wide,
-                partial(Conv2dNormActivation, norm_layer=norm_layer, activation_layer=nn.SiLU),
-            )
+            *self.layers(cnf, wide, partial(Conv2dNormActivation, norm_layer=norm_layer, activation_layer=nn.SiLU))
         )
         self.stochastic_depth = StochasticDepth(stochastic_depth_prob, "row")
         self.out_channels = cnf.out
@@ -87,16 +61,13 @@ class Block(nn.Module):
 
 
 class MBConv(Block):
-    """Wider by 1x1, depthwise, squeeze and excitation, narrower by 1x1; plus x where the shapes
-    allow."""
+    """Wider by 1x1, depthwise, squeeze and excitation, narrower by 1x1; plus x where the shapes allow."""
 
     def layers(self, cnf: Stage, wide: int, conv: Callable[..., nn.Module]) -> list[nn.Module]:
         return [
             *([conv(cnf.channels, wide, 1)] if wide != cnf.channels else []),
             conv(wide, wide, cnf.kernel, cnf.stride, groups=wide),
-            SqueezeExcitation(
-                wide, max(1, cnf.channels // 4), activation=partial(nn.SiLU, inplace=True)
-            ),
+            SqueezeExcitation(wide, max(1, cnf.channels // 4), activation=partial(nn.SiLU, inplace=True)),
             conv(wide, cnf.out, 1, activation_layer=None),
         ]
 
@@ -107,15 +78,11 @@ class FusedMBConv(Block):
     def layers(self, cnf: Stage, wide: int, conv: Callable[..., nn.Module]) -> list[nn.Module]:
         if wide == cnf.channels:
             return [conv(cnf.channels, cnf.out, cnf.kernel, cnf.stride)]
-        return [
-            conv(cnf.channels, wide, cnf.kernel, cnf.stride),
-            conv(wide, cnf.out, 1, activation_layer=None),
-        ]
+        return [conv(cnf.channels, wide, cnf.kernel, cnf.stride), conv(wide, cnf.out, 1, activation_layer=None)]
 
 
 class EfficientNet(Classifier):
-    """(N, 3, H, W) to (N, classes); later blocks are left out more often, up to
-    `stochastic_depth_prob`."""
+    """(N, 3, H, W) to (N, classes); later blocks are left out more often, up to `stochastic_depth_prob`."""
 
     def __init__(
         self,
@@ -145,9 +112,7 @@ class EfficientNet(Classifier):
         layers.append(Conv2dNormActivation(last, wide, 1, **silu))
         self.features = nn.Sequential(*layers)
         self.avgpool = nn.AdaptiveAvgPool2d(1)
-        self.classifier = nn.Sequential(
-            nn.Dropout(p=dropout, inplace=True), nn.Linear(wide, num_classes)
-        )
+        self.classifier = nn.Sequential(nn.Dropout(p=dropout, inplace=True), nn.Linear(wide, num_classes))
         for m in self.modules():
             start(m, even)
 
@@ -216,9 +181,7 @@ def bicubic(name: str, file: str, crop: int, resize: int) -> Any:
     return imagenet(name, file, crop_size=crop, resize_size=resize, interpolation="bicubic")
 
 
-EfficientNet_B0_Weights = bicubic(
-    "EfficientNet_B0_Weights", "efficientnet_b0_rwightman-7f5810bc.pth", 224, 256
-)
+EfficientNet_B0_Weights = bicubic("EfficientNet_B0_Weights", "efficientnet_b0_rwightman-7f5810bc.pth", 224, 256)
 EfficientNet_B1_Weights = weights(
     "EfficientNet_B1_Weights",
     {
@@ -227,24 +190,12 @@ EfficientNet_B1_Weights = weights(
     },
     "IMAGENET1K_V2",
 )
-EfficientNet_B2_Weights = bicubic(
-    "EfficientNet_B2_Weights", "efficientnet_b2_rwightman-c35c1473.pth", 288, 288
-)
-EfficientNet_B3_Weights = bicubic(
-    "EfficientNet_B3_Weights", "efficientnet_b3_rwightman-b3899882.pth", 300, 320
-)
-EfficientNet_B4_Weights = bicubic(
-    "EfficientNet_B4_Weights", "efficientnet_b4_rwightman-23ab8bcd.pth", 380, 384
-)
-EfficientNet_B5_Weights = bicubic(
-    "EfficientNet_B5_Weights", "efficientnet_b5_lukemelas-1a07897c.pth", 456, 456
-)
-EfficientNet_B6_Weights = bicubic(
-    "EfficientNet_B6_Weights", "efficientnet_b6_lukemelas-24a108a5.pth", 528, 528
-)
-EfficientNet_B7_Weights = bicubic(
-    "EfficientNet_B7_Weights", "efficientnet_b7_lukemelas-c5b4e57e.pth", 600, 600
-)
+EfficientNet_B2_Weights = bicubic("EfficientNet_B2_Weights", "efficientnet_b2_rwightman-c35c1473.pth", 288, 288)
+EfficientNet_B3_Weights = bicubic("EfficientNet_B3_Weights", "efficientnet_b3_rwightman-b3899882.pth", 300, 320)
+EfficientNet_B4_Weights = bicubic("EfficientNet_B4_Weights", "efficientnet_b4_rwightman-23ab8bcd.pth", 380, 384)
+EfficientNet_B5_Weights = bicubic("EfficientNet_B5_Weights", "efficientnet_b5_lukemelas-1a07897c.pth", 456, 456)
+EfficientNet_B6_Weights = bicubic("EfficientNet_B6_Weights", "efficientnet_b6_lukemelas-24a108a5.pth", 528, 528)
+EfficientNet_B7_Weights = bicubic("EfficientNet_B7_Weights", "efficientnet_b7_lukemelas-c5b4e57e.pth", 600, 600)
 EfficientNet_V2_S_Weights = imagenet(
     "EfficientNet_V2_S_Weights", "efficientnet_v2_s-dd5fe13b.pth", crop_size=384, resize_size=384
 )
@@ -267,21 +218,9 @@ efficientnet_b1 = model("efficientnet_b1", EfficientNet_B1_Weights, scaled_b0, 1
 efficientnet_b2 = model("efficientnet_b2", EfficientNet_B2_Weights, scaled_b0, 1.1, 1.2, 0.3)
 efficientnet_b3 = model("efficientnet_b3", EfficientNet_B3_Weights, scaled_b0, 1.2, 1.4, 0.3)
 efficientnet_b4 = model("efficientnet_b4", EfficientNet_B4_Weights, scaled_b0, 1.4, 1.8, 0.4)
-efficientnet_b5 = model(
-    "efficientnet_b5", EfficientNet_B5_Weights, scaled_b0, 1.6, 2.2, 0.4, norm_layer=slow
-)
-efficientnet_b6 = model(
-    "efficientnet_b6", EfficientNet_B6_Weights, scaled_b0, 1.8, 2.6, 0.5, norm_layer=slow
-)
-efficientnet_b7 = model(
-    "efficientnet_b7", EfficientNet_B7_Weights, scaled_b0, 2.0, 3.1, 0.5, norm_layer=slow
-)
-efficientnet_v2_s = model(
-    "efficientnet_v2_s", EfficientNet_V2_S_Weights, second, SMALL, 0.2, norm_layer=exact
-)
-efficientnet_v2_m = model(
-    "efficientnet_v2_m", EfficientNet_V2_M_Weights, second, MEDIUM, 0.3, norm_layer=exact
-)
-efficientnet_v2_l = model(
-    "efficientnet_v2_l", EfficientNet_V2_L_Weights, second, LARGE, 0.4, norm_layer=exact
-)
+efficientnet_b5 = model("efficientnet_b5", EfficientNet_B5_Weights, scaled_b0, 1.6, 2.2, 0.4, norm_layer=slow)
+efficientnet_b6 = model("efficientnet_b6", EfficientNet_B6_Weights, scaled_b0, 1.8, 2.6, 0.5, norm_layer=slow)
+efficientnet_b7 = model("efficientnet_b7", EfficientNet_B7_Weights, scaled_b0, 2.0, 3.1, 0.5, norm_layer=slow)
+efficientnet_v2_s = model("efficientnet_v2_s", EfficientNet_V2_S_Weights, second, SMALL, 0.2, norm_layer=exact)
+efficientnet_v2_m = model("efficientnet_v2_m", EfficientNet_V2_M_Weights, second, MEDIUM, 0.3, norm_layer=exact)
+efficientnet_v2_l = model("efficientnet_v2_l", EfficientNet_V2_L_Weights, second, LARGE, 0.4, norm_layer=exact)

@@ -1,7 +1,7 @@
 """Outputs of a model's inner layers: torchvision.models.feature_extraction.
 
-The model is traced by fx in training and in evaluation. A node has the path of its module:
-`layer1.0.conv1` for a layer, `layer1.0.add` for an operation in the forward of `layer1.0`."""
+The model is traced by fx in training and in evaluation. A node has the path of its module: `layer1.0.conv1` for a
+layer, `layer1.0.add` for an operation in the forward of `layer1.0`."""
 
 from __future__ import annotations
 
@@ -53,13 +53,7 @@ class NodePathTracer(Tracer):
         return node
 
     def create_proxy(
-        self,
-        kind: str,
-        target: Any,
-        args: tuple,
-        kwargs: dict,
-        name: str | None = None,
-        type_expr: Any = None,
+        self, kind: str, target: Any, args: tuple, kwargs: dict, name: str | None = None, type_expr: Any = None
     ) -> Any:
         """A new node with its name, and the proxy of its value."""
         proxy = super().create_proxy(kind, target, args, kwargs, name, type_expr)
@@ -95,8 +89,7 @@ def get_graph_node_names(
     training = model.training
     try:
         train, evaluation = (
-            list(traced(model, mode, tracer_kwargs, concrete_args).node_to_qualname.values())
-            for mode in (True, False)
+            list(traced(model, mode, tracer_kwargs, concrete_args).node_to_qualname.values()) for mode in (True, False)
         )
     finally:
         model.train(training)
@@ -116,9 +109,9 @@ def create_feature_extractor(
 ) -> DualGraphModule:
     """A module that returns {key: output of a node of `model`}; the parameters are shared.
 
-    `return_nodes`: names of nodes, or a dict of names and keys. The name of a module stands for its
-    last node. `train_return_nodes` and `eval_return_nodes`: other names in training than in
-    evaluation. ValueError for a name that the model lacks.
+    `return_nodes`: names of nodes, or a dict of names and keys. The name of a module stands for its last node.
+    `train_return_nodes` and `eval_return_nodes`: other names in training than in evaluation. ValueError for a name that
+    the model lacks.
 
     >>> from rushlight.vision.models.feature_extraction import create_feature_extractor
     >>> model = rushlight.nn.Sequential(rushlight.nn.Linear(2, 3), rushlight.nn.ReLU())
@@ -144,9 +137,7 @@ def create_feature_extractor(
 class DualGraphModule(GraphModule):
     """A module with a graph for training and a graph for evaluation."""
 
-    def __init__(
-        self, root: Any, train_graph: Graph, eval_graph: Graph, class_name: str = "GraphModule"
-    ):
+    def __init__(self, root: Any, train_graph: Graph, eval_graph: Graph, class_name: str = "GraphModule"):
         super().__init__(root, eval_graph, class_name)
         for node in train_graph.nodes:  # some parts run in training only
             if node.op in ("get_attr", "call_module"):
@@ -187,15 +178,11 @@ def copied(graph: Graph) -> Graph:
     return new
 
 
-def traced(
-    model: Module, training: bool, settings: dict[str, Any] | None, concrete_args: Any
-) -> NodePathTracer:
+def traced(model: Module, training: bool, settings: dict[str, Any] | None, concrete_args: Any) -> NodePathTracer:
     """The tracer after its work. Functions of math and of torchvision.ops are nodes."""
     chosen = dict(settings or {})
     chosen["autowrap_modules"] = (*chosen.get("autowrap_modules", ()), math, ops)
-    layers = (
-        cls for cls in vars(ops).values() if isinstance(cls, type) and issubclass(cls, Module)
-    )
+    layers = (cls for cls in vars(ops).values() if isinstance(cls, type) and issubclass(cls, Module))
     chosen["leaf_modules"] = (*chosen.get("leaf_modules", ()), *layers)
     tracer = NodePathTracer(**chosen)
     tracer.trace(model.train(training), concrete_args=concrete_args)
@@ -207,28 +194,23 @@ def wanted_of(both: Names, training: Names, evaluation: Names) -> dict[bool, dic
     if both is None and training is None and evaluation is None:
         raise ValueError(
             explain(
-                "Either `return_nodes` or `train_return_nodes` and `eval_return_nodes` together, "
-                "should be specified"
+                "Either `return_nodes` or `train_return_nodes` and `eval_return_nodes` together, should be specified"
             )
         )
     if (training is None) != (evaluation is None):
         raise ValueError(
             explain(
-                "If any of `train_return_nodes` and `eval_return_nodes` are specified, then both "
-                "should be specified"
+                "If any of `train_return_nodes` and `eval_return_nodes` are specified, then both should be specified"
             )
         )
     if both is not None and training is not None:
         raise ValueError(
             explain(
-                "If `train_return_nodes` and `eval_return_nodes` are specified, then both should "
-                "be specified",
+                "If `train_return_nodes` and `eval_return_nodes` are specified, then both should be specified",
                 "leave out return_nodes",
             )
         )
-    names = (
-        {True: training, False: evaluation} if both is None else dict.fromkeys((True, False), both)
-    )
+    names = {True: training, False: evaluation} if both is None else dict.fromkeys((True, False), both)
     return {
         mode: {str(k): str(v) for k, v in (n if isinstance(n, dict) else {k: k for k in n}).items()}
         for mode, n in names.items()
@@ -244,9 +226,8 @@ def with_outputs(tracer: NodePathTracer, keys: dict[str, str]) -> Graph:
             raise ValueError(
                 explain(
                     f"node: '{query}' is not present in model.",
-                    "use `get_graph_node_names` to make sure the `return_nodes` you specified are "
-                    "present. It may even be that you need to specify `train_return_nodes` and "
-                    "`eval_return_nodes` separately.",
+                    "use `get_graph_node_names` to make sure the `return_nodes` you specified are present. It may "
+                    "even be that you need to specify `train_return_nodes` and `eval_return_nodes` separately.",
                 )
             )
     nodes = list(graph.nodes)
@@ -272,8 +253,8 @@ def warn_of_differences(train: list[str], evaluation: list[str]) -> None:
         for mode, names, others in (("train", train, evaluation), ("eval", evaluation, train))
     ]
     warnings.warn(
-        "The nodes obtained by tracing the model in eval mode are not the same as in train mode "
-        f"({'; '.join(only)}). When choosing nodes for feature extraction, you may need to specify "
-        "output nodes for train and eval mode separately.",
+        f"The nodes obtained by tracing the model in eval mode are not the same as in train mode ({'; '.join(only)}). "
+        "When choosing nodes for feature extraction, you may need to specify output nodes for train and eval mode "
+        "separately.",
         stacklevel=3,
     )

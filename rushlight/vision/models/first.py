@@ -10,8 +10,7 @@ from rushlight.core.tensor import Tensor
 
 
 class Classifier(nn.Module):
-    """A network of `features`, their mean over the picture, or a few of them, and a
-    `classifier`."""
+    """A network of `features`, their mean over the picture, or a few of them, and a `classifier`."""
 
     features: nn.Module
     avgpool: nn.Module
@@ -22,9 +21,7 @@ class Classifier(nn.Module):
 
 
 def constant(layer: Any, weight: float | None, bias: float) -> None:
-    """Fill the layer's weight (unless `weight` is None) and its bias (if any) with these
-    numbers.
-    """
+    """Fill the layer's weight (unless `weight` is None) and its bias (if any) with these numbers."""
     if weight is not None and layer.weight is not None:
         nn.init.constant_(layer.weight, weight)
     if layer.bias is not None:
@@ -37,8 +34,8 @@ def narrow(m: nn.Linear) -> None:
 
 
 def start(m: nn.Module, linear: Callable[[nn.Linear], None] = narrow) -> None:
-    """The first values of a layer: convolutions Kaiming normal with fan_out, norms 1, biases 0;
-    weights of linear layers as `linear` draws them.
+    """The first values of a layer: convolutions Kaiming normal with fan_out, norms 1, biases 0; weights of linear
+    layers as `linear` draws them.
     """
     if isinstance(m, nn.Conv2d):
         nn.init.kaiming_normal_(m.weight, mode="fan_out")

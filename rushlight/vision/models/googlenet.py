@@ -14,8 +14,7 @@ from rushlight.vision.models.weights import imagenet, model
 
 __all__ = ["GoogLeNet", "GoogLeNetOutputs", "GoogLeNet_Weights", "googlenet"]
 
-# channels in; out of 1x1; of 3x3 before and after; of the second 3x3 before and after; of the
-# pooled branch
+# channels in; out of 1x1; of 3x3 before and after; of the second 3x3 before and after; of the pooled branch
 BLOCKS = {
     "3a": (192, 64, 96, 128, 16, 32, 32),
     "3b": (256, 128, 128, 192, 32, 96, 64),
@@ -55,12 +54,10 @@ class Inception(nn.Module):
         conv = conv_block or BasicConv2d
         self.branch1 = conv(in_channels, ch1x1, kernel_size=1)
         self.branch2 = nn.Sequential(
-            conv(in_channels, ch3x3red, kernel_size=1),
-            conv(ch3x3red, ch3x3, kernel_size=3, padding=1),
+            conv(in_channels, ch3x3red, kernel_size=1), conv(ch3x3red, ch3x3, kernel_size=3, padding=1)
         )
         self.branch3 = nn.Sequential(
-            conv(in_channels, ch5x5red, kernel_size=1),
-            conv(ch5x5red, ch5x5, kernel_size=3, padding=1),
+            conv(in_channels, ch5x5red, kernel_size=1), conv(ch5x5red, ch5x5, kernel_size=3, padding=1)
         )
         self.branch4 = nn.Sequential(
             nn.MaxPool2d(kernel_size=3, stride=1, padding=1, ceil_mode=True),
@@ -117,11 +114,7 @@ class GoogLeNet(nn.Module):
         for name, widths in BLOCKS.items():
             setattr(self, f"inception{name}", block(*widths))
             if name in ("3b", "4e"):  # children() are in the order of the forward pass
-                setattr(
-                    self,
-                    f"maxpool{name[0]}",
-                    nn.MaxPool2d(3 if name == "3b" else 2, stride=2, ceil_mode=True),
-                )
+                setattr(self, f"maxpool{name[0]}", nn.MaxPool2d(3 if name == "3b" else 2, stride=2, ceil_mode=True))
         self.aux1 = aux(512, num_classes, dropout=dropout_aux) if aux_logits else None
         self.aux2 = aux(528, num_classes, dropout=dropout_aux) if aux_logits else None
         self.avgpool = nn.AdaptiveAvgPool2d((1, 1))

@@ -15,7 +15,7 @@ from rushlight.vision.models.weights import Trained, model, weights
 __all__ = ["Inception3", "InceptionOutputs", "Inception_V3_Weights", "inception_v3"]
 
 # mean and deviation of colours
-OURS, THEIRS = (((0.485, 0.229), (0.456, 0.224), (0.406, 0.225)), 0.5)
+OURS, THEIRS = ((0.485, 0.229), (0.456, 0.224), (0.406, 0.225)), 0.5
 
 
 class InceptionOutputs(NamedTuple):
@@ -41,26 +41,13 @@ class Branches(nn.Module):
     """Branches side by side; the outputs are concatenated along the channels."""
 
     def layers(self, **convs: tuple) -> None:
-        """Convolutions by name: channels in and out, kernel, stride; at stride 1 they keep the
-        size."""
+        """Convolutions by name: channels in and out, kernel, stride; at stride 1 they keep the size."""
         for name, (channels, out, kernel, *stride) in convs.items():
-            around = (
-                0
-                if stride
-                else tuple(n // 2 for n in kernel)
-                if isinstance(kernel, tuple)
-                else kernel // 2
-            )
+            around = 0 if stride else tuple(n // 2 for n in kernel) if isinstance(kernel, tuple) else kernel // 2
             setattr(
                 self,
                 name,
-                BasicConv2d(
-                    channels,
-                    out,
-                    kernel_size=kernel,
-                    stride=stride[0] if stride else 1,
-                    padding=around,
-                ),
+                BasicConv2d(channels, out, kernel_size=kernel, stride=stride[0] if stride else 1, padding=around),
             )
 
     def through(self, x: Tensor, branch: str, count: int) -> Tensor:
@@ -117,11 +104,7 @@ class InceptionB(Branches):
         )
 
     def _forward(self, x: Tensor) -> list[Tensor]:
-        return [
-            self.branch3x3(x),
-            self.through(x, "branch3x3dbl", 3),
-            F.max_pool2d(x, kernel_size=3, stride=2),
-        ]
+        return [self.branch3x3(x), self.through(x, "branch3x3dbl", 3), F.max_pool2d(x, kernel_size=3, stride=2)]
 
 
 class InceptionC(Branches):
@@ -220,13 +203,10 @@ class InceptionAux(nn.Module):
 
 
 def start(net: nn.Module, width: float) -> None:
-    """The first values: weights normal, cut off at 2, so wide unless a layer's `stddev` says
-    otherwise; norms 1."""
+    """The first values: weights normal, cut off at 2, so wide unless a layer's `stddev` says otherwise; norms 1."""
     for m in net.modules():
         if isinstance(m, (nn.Conv2d, nn.Linear)):
-            nn.init.trunc_normal_(
-                m.weight, mean=0.0, std=float(getattr(m, "stddev", width)), a=-2, b=2
-            )
+            nn.init.trunc_normal_(m.weight, mean=0.0, std=float(getattr(m, "stddev", width)), a=-2, b=2)
         elif isinstance(m, nn.BatchNorm2d):
             constant(m, 1, 0)
 
@@ -235,11 +215,9 @@ def asked(init_weights: bool | None, name: str) -> bool:
     """Whether to draw initial values; None means True, with torchvision's warning."""
     if init_weights is None:
         warn(
-            f"The default weight initialization of {name} will be changed in future releases of "
-            "torchvision. If you wish "
-            "to keep the old behavior (which leads to long initialization times due to "
-            "scipy/scipy#11299), please set "
-            "init_weights=True.",
+            f"The default weight initialization of {name} will be changed in future releases of torchvision. If you "
+            "wish to keep the old behavior (which leads to long initialization times due to scipy/scipy#11299), "
+            "please set init_weights=True.",
             FutureWarning,
         )
     return init_weights is not False
@@ -248,17 +226,13 @@ def asked(init_weights: bool | None, name: str) -> bool:
 def renormalized(x: Tensor) -> Tensor:
     """Change torchvision's normalization of colours to the one of the original weights."""
     return cat(
-        [
-            x[:, i : i + 1] * (width / THEIRS) + (mean - THEIRS) / THEIRS
-            for i, (mean, width) in enumerate(OURS)
-        ],
-        1,
+        [x[:, i : i + 1] * (width / THEIRS) + (mean - THEIRS) / THEIRS for i, (mean, width) in enumerate(OURS)], 1
     )
 
 
 class Inception3(nn.Module):
-    """(N, 3, H, W), at least 75 pixels each way, to (N, classes); while training, with
-    `aux_logits`, InceptionOutputs."""
+    """(N, 3, H, W), at least 75 pixels each way, to (N, classes); while training, with `aux_logits`,
+    InceptionOutputs."""
 
     def __init__(
         self,

@@ -12,16 +12,9 @@ from rushlight.vision.models.mobilenetv2 import make_divisible
 from rushlight.vision.models.weights import Trained, model, weights
 
 __all__ = [
-    "MNASNet",
-    "MNASNet0_5_Weights",
-    "MNASNet0_75_Weights",
-    "MNASNet1_0_Weights",
-    "MNASNet1_3_Weights",
-    "mnasnet0_5",
-    "mnasnet0_75",
-    "mnasnet1_0",
-    "mnasnet1_3",
-]
+    "MNASNet", "MNASNet0_5_Weights", "MNASNet0_75_Weights", "MNASNet1_0_Weights", "MNASNet1_3_Weights", "mnasnet0_5",
+    "mnasnet0_75", "mnasnet1_0", "mnasnet1_3",
+]  # fmt: skip
 
 MOMENTUM = 1 - 0.9997
 WIDTHS = (32, 16, 24, 40, 80, 96, 192, 320)
@@ -48,9 +41,7 @@ class Block(nn.Module):
         wide = channels * expand
         self.apply_residual = channels == out and stride == 1
         self.layers = nn.Sequential(
-            *conv(channels, wide),
-            *conv(wide, wide, kernel, stride, wide),
-            *conv(wide, out, relu=False),
+            *conv(channels, wide), *conv(wide, wide, kernel, stride, wide), *conv(wide, out, relu=False)
         )
 
     def forward(self, input: Tensor) -> Tensor:
@@ -75,9 +66,7 @@ class MNASNet(nn.Module):
             *stacks(second, rest),
             *conv(rest[-1], 1280),
         )
-        self.classifier = nn.Sequential(
-            nn.Dropout(p=dropout, inplace=True), nn.Linear(1280, num_classes)
-        )
+        self.classifier = nn.Sequential(nn.Dropout(p=dropout, inplace=True), nn.Linear(1280, num_classes))
         for m in self.modules():
             start(m, even)
 
@@ -104,15 +93,11 @@ def even(m: nn.Linear) -> None:
     nn.init.kaiming_uniform_(m.weight, mode="fan_out", nonlinearity="sigmoid")
 
 
-MNASNet0_5_Weights = weights(
-    "MNASNet0_5_Weights", {"IMAGENET1K_V1": Trained("mnasnet0.5_top1_67.823-3ffadce67e.pth")}
-)
+MNASNet0_5_Weights = weights("MNASNet0_5_Weights", {"IMAGENET1K_V1": Trained("mnasnet0.5_top1_67.823-3ffadce67e.pth")})
 MNASNet0_75_Weights = weights(
     "MNASNet0_75_Weights", {"IMAGENET1K_V1": Trained("mnasnet0_75-7090bc5f.pth", resize_size=232)}
 )
-MNASNet1_0_Weights = weights(
-    "MNASNet1_0_Weights", {"IMAGENET1K_V1": Trained("mnasnet1.0_top1_73.512-f206786ef8.pth")}
-)
+MNASNet1_0_Weights = weights("MNASNet1_0_Weights", {"IMAGENET1K_V1": Trained("mnasnet1.0_top1_73.512-f206786ef8.pth")})
 MNASNet1_3_Weights = weights(
     "MNASNet1_3_Weights", {"IMAGENET1K_V1": Trained("mnasnet1_3-a4c69d6f.pth", resize_size=232)}
 )

@@ -1,5 +1,4 @@
-"""MobileNetV3: blocks found by search, with squeeze and excitation and hard swish (Howard et al.
-2019)."""
+"""MobileNetV3: blocks found by search, with squeeze and excitation and hard swish (Howard et al. 2019)."""
 
 from __future__ import annotations
 
@@ -16,19 +15,16 @@ from rushlight.vision.models.weights import imagenet, model
 from rushlight.vision.ops.misc import Conv2dNormActivation, SqueezeExcitation
 
 __all__ = [
-    "MobileNetV3",
-    "MobileNet_V3_Large_Weights",
-    "MobileNet_V3_Small_Weights",
-    "mobilenet_v3_large",
+    "MobileNetV3", "MobileNet_V3_Large_Weights", "MobileNet_V3_Small_Weights", "mobilenet_v3_large",
     "mobilenet_v3_small",
-]
+]  # fmt: skip
 
 Norm = Callable[..., nn.Module]
 
 
 class Stage(NamedTuple):
-    """A block: channels in, kernel, channels inside and out, whether it squeezes and is hard-swish,
-    stride, dilation."""
+    """A block: channels in, kernel, channels inside and out, whether it squeezes and is hard-swish, stride,
+    dilation."""
 
     channels: int
     kernel: int
@@ -41,8 +37,7 @@ class Stage(NamedTuple):
 
 
 class InvertedResidual(nn.Module):
-    """Wider by 1x1, depthwise, squeeze and excitation, narrower by 1x1; plus x where the shapes
-    allow."""
+    """Wider by 1x1, depthwise, squeeze and excitation, narrower by 1x1; plus x where the shapes allow."""
 
     def __init__(self, cnf: Stage, norm_layer: Norm):
         super().__init__()
@@ -50,9 +45,7 @@ class InvertedResidual(nn.Module):
             raise ValueError(explain("illegal stride value"))
         self.use_res_connect = cnf.stride == 1 and cnf.channels == cnf.out
         conv: Callable[..., nn.Module] = partial(
-            Conv2dNormActivation,
-            norm_layer=norm_layer,
-            activation_layer=nn.Hardswish if cnf.swish else nn.ReLU,
+            Conv2dNormActivation, norm_layer=norm_layer, activation_layer=nn.Hardswish if cnf.swish else nn.ReLU
         )
         layers = [conv(cnf.channels, cnf.wide, 1)] if cnf.wide != cnf.channels else []
         layers.append(
@@ -67,9 +60,7 @@ class InvertedResidual(nn.Module):
         )
         if cnf.squeezes:
             layers.append(
-                SqueezeExcitation(
-                    cnf.wide, make_divisible(cnf.wide // 4, 8), scale_activation=nn.Hardsigmoid
-                )
+                SqueezeExcitation(cnf.wide, make_divisible(cnf.wide // 4, 8), scale_activation=nn.Hardsigmoid)
             )
         self.block = nn.Sequential(*layers, conv(cnf.wide, cnf.out, 1, activation_layer=None))
         self.out_channels, self._is_cn = cnf.out, cnf.stride > 1
@@ -94,10 +85,7 @@ class MobileNetV3(Classifier):
         super().__init__()
         if not inverted_residual_setting:
             raise ValueError(explain("The inverted_residual_setting should not be empty"))
-        block, norm = (
-            block or InvertedResidual,
-            norm_layer or partial(nn.BatchNorm2d, eps=0.001, momentum=0.01),
-        )
+        block, norm = block or InvertedResidual, norm_layer or partial(nn.BatchNorm2d, eps=0.001, momentum=0.01)
         swish: dict[str, Any] = {"norm_layer": norm, "activation_layer": nn.Hardswish}
         last = inverted_residual_setting[-1].out
         self.features = nn.Sequential(
@@ -157,39 +145,22 @@ def scaled(
     dilated: bool = False,
     **kwargs: Any,
 ) -> MobileNetV3:
-    """A network with `width` times the channels. `reduced_tail`: the last three blocks have half
-    the channels. `dilated`: the last stage is dilated instead of strided.
+    """A network with `width` times the channels. `reduced_tail`: the last three blocks have half the channels.
+    `dilated`: the last stage is dilated instead of strided.
     """
     tail, parts = len(stages) - 3, []
     for i, s in enumerate(stages):
-        first, rest = (
-            (2 if reduced_tail and i > tail else 1),
-            (2 if reduced_tail and i >= tail else 1),
-        )
-        widths = [
-            make_divisible(n * width_mult, 8)
-            for n in (s.channels // first, s.wide // first, s.out // rest)
-        ]
+        first, rest = (2 if reduced_tail and i > tail else 1), (2 if reduced_tail and i >= tail else 1)
+        widths = [make_divisible(n * width_mult, 8) for n in (s.channels // first, s.wide // first, s.out // rest)]
         parts.append(
-            s._replace(
-                channels=widths[0],
-                wide=widths[1],
-                out=widths[2],
-                dilation=2 if dilated and i >= tail else 1,
-            )
+            s._replace(channels=widths[0], wide=widths[1], out=widths[2], dilation=2 if dilated and i >= tail else 1)
         )
-    return MobileNetV3(
-        parts, make_divisible(last_channel // (2 if reduced_tail else 1) * width_mult, 8), **kwargs
-    )
+    return MobileNetV3(parts, make_divisible(last_channel // (2 if reduced_tail else 1) * width_mult, 8), **kwargs)
 
 
 MobileNet_V3_Large_Weights = imagenet(
-    "MobileNet_V3_Large_Weights",
-    "mobilenet_v3_large-8738ca79.pth",
-    "mobilenet_v3_large-5c1a4163.pth",
+    "MobileNet_V3_Large_Weights", "mobilenet_v3_large-8738ca79.pth", "mobilenet_v3_large-5c1a4163.pth"
 )
-MobileNet_V3_Small_Weights = imagenet(
-    "MobileNet_V3_Small_Weights", "mobilenet_v3_small-047dcff4.pth"
-)
+MobileNet_V3_Small_Weights = imagenet("MobileNet_V3_Small_Weights", "mobilenet_v3_small-047dcff4.pth")
 mobilenet_v3_large = model("mobilenet_v3_large", MobileNet_V3_Large_Weights, scaled, LARGE, 1280)
 mobilenet_v3_small = model("mobilenet_v3_small", MobileNet_V3_Small_Weights, scaled, SMALL, 1024)

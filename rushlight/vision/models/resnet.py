@@ -1,5 +1,4 @@
-"""Residual networks (He et al. 2015), aggregated (Xie et al. 2016) and wide ones (Zagoruyko and
-Komodakis 2016)."""
+"""Residual networks (He et al. 2015), aggregated (Xie et al. 2016) and wide ones (Zagoruyko and Komodakis 2016)."""
 
 from __future__ import annotations
 
@@ -13,33 +12,14 @@ from rushlight.vision.models.first import constant
 from rushlight.vision.models.weights import Trained, imagenet, model, weights
 
 __all__ = [
-    "ResNet",
-    "ResNet101_Weights",
-    "ResNet152_Weights",
-    "ResNet18_Weights",
-    "ResNet34_Weights",
-    "ResNet50_Weights",
-    "ResNeXt101_32X8D_Weights",
-    "ResNeXt101_64X4D_Weights",
-    "ResNeXt50_32X4D_Weights",
-    "Wide_ResNet101_2_Weights",
-    "Wide_ResNet50_2_Weights",
-    "resnet101",
-    "resnet152",
-    "resnet18",
-    "resnet34",
-    "resnet50",
-    "resnext101_32x8d",
-    "resnext101_64x4d",
-    "resnext50_32x4d",
-    "wide_resnet101_2",
-    "wide_resnet50_2",
-]
+    "ResNet", "ResNet101_Weights", "ResNet152_Weights", "ResNet18_Weights", "ResNet34_Weights", "ResNet50_Weights",
+    "ResNeXt101_32X8D_Weights", "ResNeXt101_64X4D_Weights", "ResNeXt50_32X4D_Weights", "Wide_ResNet101_2_Weights",
+    "Wide_ResNet50_2_Weights", "resnet101", "resnet152", "resnet18", "resnet34", "resnet50", "resnext101_32x8d",
+    "resnext101_64x4d", "resnext50_32x4d", "wide_resnet101_2", "wide_resnet50_2",
+]  # fmt: skip
 
 
-def conv3x3(
-    in_planes: int, out_planes: int, stride: int = 1, groups: int = 1, dilation: int = 1
-) -> nn.Conv2d:
+def conv3x3(in_planes: int, out_planes: int, stride: int = 1, groups: int = 1, dilation: int = 1) -> nn.Conv2d:
     return nn.Conv2d(in_planes, out_planes, 3, stride, dilation, dilation, groups, bias=False)
 
 
@@ -82,8 +62,7 @@ class BasicBlock(nn.Module):
 
 
 class Bottleneck(nn.Module):
-    """relu(x + f(x)): f narrows by 1x1, convolves by 3x3 (where the stride is), and widens by
-    1x1."""
+    """relu(x + f(x)): f narrows by 1x1, convolves by 3x3 (where the stride is), and widens by 1x1."""
 
     expansion: int = 4
 
@@ -103,10 +82,7 @@ class Bottleneck(nn.Module):
         width = int(planes * (base_width / 64.0)) * groups
         self.conv1, self.bn1 = conv1x1(inplanes, width), norm(width)
         self.conv2, self.bn2 = conv3x3(width, width, stride, groups, dilation), norm(width)
-        self.conv3, self.bn3 = (
-            conv1x1(width, planes * self.expansion),
-            norm(planes * self.expansion),
-        )
+        self.conv3, self.bn3 = conv1x1(width, planes * self.expansion), norm(planes * self.expansion)
         self.relu = nn.ReLU(inplace=True)
         self.downsample, self.stride = downsample, stride
 
@@ -119,11 +95,10 @@ class Bottleneck(nn.Module):
 
 
 class ResNet(nn.Module):
-    """A stem, four stages of `layers` blocks each, the mean over the picture, a linear layer: (N,
-    3, H, W) to (N, classes).
+    """A stem, four stages of `layers` blocks each, the mean over the picture, a linear layer: (N, 3, H, W) to (N,
+    classes).
 
-    `replace_stride_with_dilation`: for each of the last three stages, whether it keeps the
-    picture's size."""
+    `replace_stride_with_dilation`: for each of the last three stages, whether it keeps the picture's size."""
 
     def __init__(
         self,
@@ -139,11 +114,7 @@ class ResNet(nn.Module):
         super().__init__()
         self._norm_layer = norm_layer or nn.BatchNorm2d
         self.inplanes, self.dilation, self.groups, self.base_width = 64, 1, groups, width_per_group
-        dilate = (
-            [False] * 3
-            if replace_stride_with_dilation is None
-            else list(replace_stride_with_dilation)
-        )
+        dilate = [False] * 3 if replace_stride_with_dilation is None else list(replace_stride_with_dilation)
         if len(dilate) != 3:
             raise ValueError(
                 explain(
@@ -174,12 +145,7 @@ class ResNet(nn.Module):
                 nn.init.constant_(last.weight, 0)
 
     def _make_layer(
-        self,
-        block: type[BasicBlock | Bottleneck],
-        planes: int,
-        blocks: int,
-        stride: int = 1,
-        dilate: bool = False,
+        self, block: type[BasicBlock | Bottleneck], planes: int, blocks: int, stride: int = 1, dilate: bool = False
     ) -> nn.Sequential:
         before, norm, width = self.dilation, self._norm_layer, planes * block.expansion
         if dilate:
@@ -189,20 +155,11 @@ class ResNet(nn.Module):
             if stride != 1 or self.inplanes != width
             else None
         )
-        stage = [
-            block(
-                self.inplanes, planes, stride, shortcut, self.groups, self.base_width, before, norm
-            )
-        ]
+        stage = [block(self.inplanes, planes, stride, shortcut, self.groups, self.base_width, before, norm)]
         self.inplanes = width
         stage += [
             block(
-                width,
-                planes,
-                groups=self.groups,
-                base_width=self.base_width,
-                dilation=self.dilation,
-                norm_layer=norm,
+                width, planes, groups=self.groups, base_width=self.base_width, dilation=self.dilation, norm_layer=norm
             )
             for _ in range(1, blocks)
         ]
@@ -220,12 +177,8 @@ class ResNet(nn.Module):
 ResNet18_Weights = imagenet("ResNet18_Weights", "resnet18-f37072fd.pth")
 ResNet34_Weights = imagenet("ResNet34_Weights", "resnet34-b627a593.pth")
 ResNet50_Weights = imagenet("ResNet50_Weights", "resnet50-0676ba61.pth", "resnet50-11ad3fa6.pth")
-ResNet101_Weights = imagenet(
-    "ResNet101_Weights", "resnet101-63fe2227.pth", "resnet101-cd907fc2.pth"
-)
-ResNet152_Weights = imagenet(
-    "ResNet152_Weights", "resnet152-394f9c45.pth", "resnet152-f82ba261.pth"
-)
+ResNet101_Weights = imagenet("ResNet101_Weights", "resnet101-63fe2227.pth", "resnet101-cd907fc2.pth")
+ResNet152_Weights = imagenet("ResNet152_Weights", "resnet152-394f9c45.pth", "resnet152-f82ba261.pth")
 ResNeXt50_32X4D_Weights = imagenet(
     "ResNeXt50_32X4D_Weights", "resnext50_32x4d-7cdf4587.pth", "resnext50_32x4d-1a0047aa.pth"
 )
@@ -233,8 +186,7 @@ ResNeXt101_32X8D_Weights = imagenet(
     "ResNeXt101_32X8D_Weights", "resnext101_32x8d-8ba56ff5.pth", "resnext101_32x8d-110c445d.pth"
 )
 ResNeXt101_64X4D_Weights = weights(
-    "ResNeXt101_64X4D_Weights",
-    {"IMAGENET1K_V1": Trained("resnext101_64x4d-173b62eb.pth", resize_size=232)},
+    "ResNeXt101_64X4D_Weights", {"IMAGENET1K_V1": Trained("resnext101_64x4d-173b62eb.pth", resize_size=232)}
 )
 Wide_ResNet50_2_Weights = imagenet(
     "Wide_ResNet50_2_Weights", "wide_resnet50_2-95faca4d.pth", "wide_resnet50_2-9ba9bcbe.pth"
@@ -249,45 +201,17 @@ resnet50 = model("resnet50", ResNet50_Weights, ResNet, Bottleneck, [3, 4, 6, 3])
 resnet101 = model("resnet101", ResNet101_Weights, ResNet, Bottleneck, [3, 4, 23, 3])
 resnet152 = model("resnet152", ResNet152_Weights, ResNet, Bottleneck, [3, 8, 36, 3])
 resnext50_32x4d = model(
-    "resnext50_32x4d",
-    ResNeXt50_32X4D_Weights,
-    ResNet,
-    Bottleneck,
-    [3, 4, 6, 3],
-    groups=32,
-    width_per_group=4,
+    "resnext50_32x4d", ResNeXt50_32X4D_Weights, ResNet, Bottleneck, [3, 4, 6, 3], groups=32, width_per_group=4
 )
 resnext101_32x8d = model(
-    "resnext101_32x8d",
-    ResNeXt101_32X8D_Weights,
-    ResNet,
-    Bottleneck,
-    [3, 4, 23, 3],
-    groups=32,
-    width_per_group=8,
+    "resnext101_32x8d", ResNeXt101_32X8D_Weights, ResNet, Bottleneck, [3, 4, 23, 3], groups=32, width_per_group=8
 )
 resnext101_64x4d = model(
-    "resnext101_64x4d",
-    ResNeXt101_64X4D_Weights,
-    ResNet,
-    Bottleneck,
-    [3, 4, 23, 3],
-    groups=64,
-    width_per_group=4,
+    "resnext101_64x4d", ResNeXt101_64X4D_Weights, ResNet, Bottleneck, [3, 4, 23, 3], groups=64, width_per_group=4
 )
 wide_resnet50_2 = model(
-    "wide_resnet50_2",
-    Wide_ResNet50_2_Weights,
-    ResNet,
-    Bottleneck,
-    [3, 4, 6, 3],
-    width_per_group=128,
+    "wide_resnet50_2", Wide_ResNet50_2_Weights, ResNet, Bottleneck, [3, 4, 6, 3], width_per_group=128
 )
 wide_resnet101_2 = model(
-    "wide_resnet101_2",
-    Wide_ResNet101_2_Weights,
-    ResNet,
-    Bottleneck,
-    [3, 4, 23, 3],
-    width_per_group=128,
+    "wide_resnet101_2", Wide_ResNet101_2_Weights, ResNet, Bottleneck, [3, 4, 23, 3], width_per_group=128
 )

@@ -1,5 +1,4 @@
-"""ShuffleNetV2: half of the channels pass by, the other half is convolved, then they mix (Ma et al.
-2018)."""
+"""ShuffleNetV2: half of the channels pass by, the other half is convolved, then they mix (Ma et al. 2018)."""
 
 from __future__ import annotations
 
@@ -12,16 +11,10 @@ from rushlight.ops.shape.view_functions import cat
 from rushlight.vision.models.weights import Trained, model, weights
 
 __all__ = [
-    "ShuffleNetV2",
-    "ShuffleNet_V2_X0_5_Weights",
-    "ShuffleNet_V2_X1_0_Weights",
-    "ShuffleNet_V2_X1_5_Weights",
-    "ShuffleNet_V2_X2_0_Weights",
-    "shufflenet_v2_x0_5",
-    "shufflenet_v2_x1_0",
-    "shufflenet_v2_x1_5",
+    "ShuffleNetV2", "ShuffleNet_V2_X0_5_Weights", "ShuffleNet_V2_X1_0_Weights", "ShuffleNet_V2_X1_5_Weights",
+    "ShuffleNet_V2_X2_0_Weights", "shufflenet_v2_x0_5", "shufflenet_v2_x1_0", "shufflenet_v2_x1_5",
     "shufflenet_v2_x2_0",
-]
+]  # fmt: skip
 
 
 def channel_shuffle(x: Tensor, groups: int) -> Tensor:
@@ -36,15 +29,12 @@ def pointwise(channels: int, out: int) -> list[nn.Module]:
 
 def depthwise(channels: int, stride: int) -> list[nn.Module]:
     """A 3x3 convolution of each channel by itself, and norm."""
-    return [
-        nn.Conv2d(channels, channels, 3, stride, 1, bias=False, groups=channels),
-        nn.BatchNorm2d(channels),
-    ]
+    return [nn.Conv2d(channels, channels, 3, stride, 1, bias=False, groups=channels), nn.BatchNorm2d(channels)]
 
 
 class InvertedResidual(nn.Module):
-    """Two branches, each with half the channels. At stride 1 the first branch is the identity, at
-    stride 2 a convolution, too.
+    """Two branches, each with half the channels. At stride 1 the first branch is the identity, at stride 2 a
+    convolution, too.
     """
 
     def __init__(self, inp: int, oup: int, stride: int):
@@ -55,19 +45,14 @@ class InvertedResidual(nn.Module):
         if stride == 1 and inp != 2 * half:
             raise ValueError(
                 explain(
-                    f"Invalid combination of stride {stride}, inp {inp} and oup {oup} values. If "
-                    "stride == "
-                    "1 then inp should be equal to oup // 2 << 1."
+                    f"Invalid combination of stride {stride}, inp {inp} and oup {oup} values. If stride == 1 then inp "
+                    "should be equal to oup // 2 << 1."
                 )
             )
         self.stride = stride
-        self.branch1 = nn.Sequential(
-            *([*depthwise(inp, stride), *pointwise(inp, half)] if stride > 1 else [])
-        )
+        self.branch1 = nn.Sequential(*([*depthwise(inp, stride), *pointwise(inp, half)] if stride > 1 else []))
         self.branch2 = nn.Sequential(
-            *pointwise(inp if stride > 1 else half, half),
-            *depthwise(half, stride),
-            *pointwise(half, half),
+            *pointwise(inp if stride > 1 else half, half), *depthwise(half, stride), *pointwise(half, half)
         )
 
     def forward(self, x: Tensor) -> Tensor:
@@ -92,9 +77,7 @@ class ShuffleNetV2(nn.Module):
             raise ValueError(explain("expected stages_out_channels as list of 5 positive ints"))
         channels, *widths, last = stages_out_channels
         self.conv1 = nn.Sequential(
-            nn.Conv2d(3, channels, 3, 2, 1, bias=False),
-            nn.BatchNorm2d(channels),
-            nn.ReLU(inplace=True),
+            nn.Conv2d(3, channels, 3, 2, 1, bias=False), nn.BatchNorm2d(channels), nn.ReLU(inplace=True)
         )
         self.maxpool = nn.MaxPool2d(kernel_size=3, stride=2, padding=1)
         for name, blocks, width in zip(("stage2", "stage3", "stage4"), stages_repeats, widths):
@@ -119,38 +102,20 @@ def trained(name: str, file: str, resize: int = 256) -> type:
     return weights(name, {"IMAGENET1K_V1": Trained(file, resize_size=resize)})
 
 
-ShuffleNet_V2_X0_5_Weights = trained(
-    "ShuffleNet_V2_X0_5_Weights", "shufflenetv2_x0.5-f707e7126e.pth"
-)
+ShuffleNet_V2_X0_5_Weights = trained("ShuffleNet_V2_X0_5_Weights", "shufflenetv2_x0.5-f707e7126e.pth")
 ShuffleNet_V2_X1_0_Weights = trained("ShuffleNet_V2_X1_0_Weights", "shufflenetv2_x1-5666bf0f80.pth")
-ShuffleNet_V2_X1_5_Weights = trained(
-    "ShuffleNet_V2_X1_5_Weights", "shufflenetv2_x1_5-3c479a10.pth", 232
-)
-ShuffleNet_V2_X2_0_Weights = trained(
-    "ShuffleNet_V2_X2_0_Weights", "shufflenetv2_x2_0-8be3c8ee.pth", 232
-)
+ShuffleNet_V2_X1_5_Weights = trained("ShuffleNet_V2_X1_5_Weights", "shufflenetv2_x1_5-3c479a10.pth", 232)
+ShuffleNet_V2_X2_0_Weights = trained("ShuffleNet_V2_X2_0_Weights", "shufflenetv2_x2_0-8be3c8ee.pth", 232)
 BLOCKS = [4, 8, 4]
 shufflenet_v2_x0_5 = model(
     "shufflenet_v2_x0_5", ShuffleNet_V2_X0_5_Weights, ShuffleNetV2, BLOCKS, [24, 48, 96, 192, 1024]
 )
 shufflenet_v2_x1_0 = model(
-    "shufflenet_v2_x1_0",
-    ShuffleNet_V2_X1_0_Weights,
-    ShuffleNetV2,
-    BLOCKS,
-    [24, 116, 232, 464, 1024],
+    "shufflenet_v2_x1_0", ShuffleNet_V2_X1_0_Weights, ShuffleNetV2, BLOCKS, [24, 116, 232, 464, 1024]
 )
 shufflenet_v2_x1_5 = model(
-    "shufflenet_v2_x1_5",
-    ShuffleNet_V2_X1_5_Weights,
-    ShuffleNetV2,
-    BLOCKS,
-    [24, 176, 352, 704, 1024],
+    "shufflenet_v2_x1_5", ShuffleNet_V2_X1_5_Weights, ShuffleNetV2, BLOCKS, [24, 176, 352, 704, 1024]
 )
 shufflenet_v2_x2_0 = model(
-    "shufflenet_v2_x2_0",
-    ShuffleNet_V2_X2_0_Weights,
-    ShuffleNetV2,
-    BLOCKS,
-    [24, 244, 488, 976, 2048],
+    "shufflenet_v2_x2_0", ShuffleNet_V2_X2_0_Weights, ShuffleNetV2, BLOCKS, [24, 244, 488, 976, 2048]
 )

@@ -9,21 +9,13 @@ from rushlight.ops.shape.view_functions import cat
 from rushlight.vision.models.first import constant
 from rushlight.vision.models.weights import imagenet, model
 
-__all__ = [
-    "SqueezeNet",
-    "SqueezeNet1_0_Weights",
-    "SqueezeNet1_1_Weights",
-    "squeezenet1_0",
-    "squeezenet1_1",
-]
+__all__ = ["SqueezeNet", "SqueezeNet1_0_Weights", "SqueezeNet1_1_Weights", "squeezenet1_0", "squeezenet1_1"]
 
 
 class Fire(nn.Module):
     """Few channels, then many: a convolution of 1x1, and two of 1x1 and 3x3 side by side."""
 
-    def __init__(
-        self, inplanes: int, squeeze_planes: int, expand1x1_planes: int, expand3x3_planes: int
-    ):
+    def __init__(self, inplanes: int, squeeze_planes: int, expand1x1_planes: int, expand3x3_planes: int):
         super().__init__()
         self.inplanes = inplanes
         self.squeeze = nn.Conv2d(inplanes, squeeze_planes, kernel_size=1)
@@ -35,13 +27,7 @@ class Fire(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.squeeze_activation(self.squeeze(x))
-        return cat(
-            [
-                self.expand1x1_activation(self.expand1x1(x)),
-                self.expand3x3_activation(self.expand3x3(x)),
-            ],
-            1,
-        )
+        return cat([self.expand1x1_activation(self.expand1x1(x)), self.expand3x3_activation(self.expand3x3(x))], 1)
 
 
 def pool() -> nn.MaxPool2d:
@@ -59,9 +45,7 @@ class SqueezeNet(nn.Module):
         super().__init__()
         self.num_classes = num_classes
         if version not in ("1_0", "1_1"):
-            raise ValueError(
-                explain(f"Unsupported SqueezeNet version {version}: 1_0 or 1_1 expected")
-            )
+            raise ValueError(explain(f"Unsupported SqueezeNet version {version}: 1_0 or 1_1 expected"))
         self.features = nn.Sequential(*(first_version() if version == "1_0" else second_version()))
         final = nn.Conv2d(512, num_classes, kernel_size=1)
         self.classifier = nn.Sequential(

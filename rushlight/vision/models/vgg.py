@@ -9,37 +9,16 @@ from rushlight.vision.models.first import Classifier, start
 from rushlight.vision.models.weights import Trained, imagenet, model, weights
 
 __all__ = [
-    "VGG",
-    "VGG11_BN_Weights",
-    "VGG11_Weights",
-    "VGG13_BN_Weights",
-    "VGG13_Weights",
-    "VGG16_BN_Weights",
-    "VGG16_Weights",
-    "VGG19_BN_Weights",
-    "VGG19_Weights",
-    "vgg11",
-    "vgg11_bn",
-    "vgg13",
-    "vgg13_bn",
-    "vgg16",
-    "vgg16_bn",
-    "vgg19",
-    "vgg19_bn",
-]
+    "VGG", "VGG11_BN_Weights", "VGG11_Weights", "VGG13_BN_Weights", "VGG13_Weights", "VGG16_BN_Weights",
+    "VGG16_Weights", "VGG19_BN_Weights", "VGG19_Weights", "vgg11", "vgg11_bn", "vgg13", "vgg13_bn", "vgg16", "vgg16_bn",
+    "vgg19", "vgg19_bn",
+]  # fmt: skip
 
 
 class VGG(Classifier):
-    """Convolutions of 3x3 with pools between them, then three linear layers: (N, 3, H, W) to (N,
-    classes)."""
+    """Convolutions of 3x3 with pools between them, then three linear layers: (N, 3, H, W) to (N, classes)."""
 
-    def __init__(
-        self,
-        features: nn.Module,
-        num_classes: int = 1000,
-        init_weights: bool = True,
-        dropout: float = 0.5,
-    ):
+    def __init__(self, features: nn.Module, num_classes: int = 1000, init_weights: bool = True, dropout: float = 0.5):
         super().__init__()
         self.features = features
         self.avgpool = nn.AdaptiveAvgPool2d((7, 7))
@@ -72,21 +51,14 @@ def make_layers(cfg: list[str | int], batch_norm: bool = False) -> nn.Sequential
 
 
 def stages(*depths: int) -> list[str | int]:
-    """The channels of five stages with these numbers of convolutions, and a pool after each
-    stage.
-    """
+    """The channels of five stages with these numbers of convolutions, and a pool after each stage."""
     steps: list[str | int] = []
     for width, depth in zip((64, 128, 256, 512, 512), depths):
         steps += [*[width] * depth, "M"]
     return steps
 
 
-cfgs = {
-    "A": stages(1, 1, 2, 2, 2),
-    "B": stages(2, 2, 2, 2, 2),
-    "D": stages(2, 2, 3, 3, 3),
-    "E": stages(2, 2, 4, 4, 4),
-}
+cfgs = {"A": stages(1, 1, 2, 2, 2), "B": stages(2, 2, 2, 2, 2), "D": stages(2, 2, 3, 3, 3), "E": stages(2, 2, 4, 4, 4)}
 
 
 def plain(cfg: str, batch_norm: bool, **kwargs: Any) -> VGG:
@@ -102,9 +74,7 @@ VGG16_Weights = weights(
     {
         "IMAGENET1K_V1": Trained("vgg16-397923af.pth"),
         "IMAGENET1K_FEATURES": Trained(
-            "vgg16_features-amdegroot-88682ab5.pth",
-            mean=(0.48235, 0.45882, 0.40784),
-            std=(1 / 255, 1 / 255, 1 / 255),
+            "vgg16_features-amdegroot-88682ab5.pth", mean=(0.48235, 0.45882, 0.40784), std=(1 / 255, 1 / 255, 1 / 255)
         ),
     },
 )

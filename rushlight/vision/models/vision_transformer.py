@@ -19,18 +19,9 @@ from rushlight.vision.models.weights import Trained, imagenet, model, weights
 from rushlight.vision.ops.misc import MLP, Conv2dNormActivation
 
 __all__ = [
-    "ViT_B_16_Weights",
-    "ViT_B_32_Weights",
-    "ViT_H_14_Weights",
-    "ViT_L_16_Weights",
-    "ViT_L_32_Weights",
-    "VisionTransformer",
-    "vit_b_16",
-    "vit_b_32",
-    "vit_h_14",
-    "vit_l_16",
-    "vit_l_32",
-]
+    "ViT_B_16_Weights", "ViT_B_32_Weights", "ViT_H_14_Weights", "ViT_L_16_Weights", "ViT_L_32_Weights",
+    "VisionTransformer", "vit_b_16", "vit_b_32", "vit_h_14", "vit_l_16", "vit_l_32",
+]  # fmt: skip
 
 Norm = Callable[..., nn.Module]
 EXACT = partial(nn.LayerNorm, eps=1e-6)
@@ -40,9 +31,7 @@ class MLPBlock(MLP):
     """Linear, GELU, linear, with dropout after each."""
 
     def __init__(self, in_dim: int, mlp_dim: int, dropout: float):
-        super().__init__(
-            in_dim, [mlp_dim, in_dim], activation_layer=nn.GELU, inplace=None, dropout=dropout
-        )
+        super().__init__(in_dim, [mlp_dim, in_dim], activation_layer=nn.GELU, inplace=None, dropout=dropout)
         for m in self.modules():
             if isinstance(m, nn.Linear):
                 nn.init.xavier_uniform_(m.weight)
@@ -65,9 +54,7 @@ class EncoderBlock(nn.Module):
         super().__init__()
         self.num_heads = num_heads
         self.ln_1 = norm_layer(hidden_dim)
-        self.self_attention = nn.MultiheadAttention(
-            hidden_dim, num_heads, dropout=attention_dropout, batch_first=True
-        )
+        self.self_attention = nn.MultiheadAttention(hidden_dim, num_heads, dropout=attention_dropout, batch_first=True)
         self.dropout = nn.Dropout(dropout)
         self.ln_2 = norm_layer(hidden_dim)
         self.mlp = MLPBlock(hidden_dim, mlp_dim, dropout)
@@ -100,9 +87,7 @@ class Encoder(nn.Module):
             OrderedDict(
                 (
                     f"encoder_layer_{i}",
-                    EncoderBlock(
-                        num_heads, hidden_dim, mlp_dim, dropout, attention_dropout, norm_layer
-                    ),
+                    EncoderBlock(num_heads, hidden_dim, mlp_dim, dropout, attention_dropout, norm_layer),
                 )
                 for i in range(num_layers)
             )
@@ -110,10 +95,7 @@ class Encoder(nn.Module):
         self.ln = norm_layer(hidden_dim)
 
     def forward(self, input: Tensor) -> Tensor:
-        _assert(
-            input.dim() == 3,
-            f"Expected (batch_size, seq_length, hidden_dim) got {input.shape}",
-        )
+        _assert(input.dim() == 3, f"Expected (batch_size, seq_length, hidden_dim) got {input.shape}")
         return self.ln(self.layers(self.dropout(input + self.pos_embedding)))
 
 
@@ -146,8 +128,8 @@ def stem(configs: list[ConvStemConfig], hidden_dim: int) -> nn.Sequential:
 
 
 class VisionTransformer(nn.Module):
-    """(N, 3, H, W) to (N, classes), H = W = image_size; `representation_size` puts a tanh layer
-    before the last; `conv_stem_configs`: convolutions in place of the one that cuts patches."""
+    """(N, 3, H, W) to (N, classes), H = W = image_size; `representation_size` puts a tanh layer before the last;
+    `conv_stem_configs`: convolutions in place of the one that cuts patches."""
 
     def __init__(
         self,
@@ -166,20 +148,9 @@ class VisionTransformer(nn.Module):
     ):
         super().__init__()
         if image_size % patch_size:
-            raise ValueError(
-                explain("Input shape indivisible by patch size!", given=(image_size, patch_size))
-            )
-        self.image_size, self.patch_size, self.hidden_dim, self.mlp_dim = (
-            image_size,
-            patch_size,
-            hidden_dim,
-            mlp_dim,
-        )
-        self.attention_dropout, self.dropout, self.num_classes = (
-            attention_dropout,
-            dropout,
-            num_classes,
-        )
+            raise ValueError(explain("Input shape indivisible by patch size!", given=(image_size, patch_size)))
+        self.image_size, self.patch_size, self.hidden_dim, self.mlp_dim = image_size, patch_size, hidden_dim, mlp_dim
+        self.attention_dropout, self.dropout, self.num_classes = attention_dropout, dropout, num_classes
         self.representation_size, self.norm_layer = representation_size, norm_layer
         self.conv_proj: nn.Module = (
             nn.Conv2d(3, hidden_dim, kernel_size=patch_size, stride=patch_size)
@@ -189,21 +160,11 @@ class VisionTransformer(nn.Module):
         self.seq_length = (image_size // patch_size) ** 2 + 1
         self.class_token = nn.Parameter(zeros(1, 1, hidden_dim))
         self.encoder = Encoder(
-            self.seq_length,
-            num_layers,
-            num_heads,
-            hidden_dim,
-            mlp_dim,
-            dropout,
-            attention_dropout,
-            norm_layer,
+            self.seq_length, num_layers, num_heads, hidden_dim, mlp_dim, dropout, attention_dropout, norm_layer
         )
         layers: OrderedDict[str, nn.Module] = OrderedDict()
         if representation_size is not None:
-            layers["pre_logits"], layers["act"] = (
-                nn.Linear(hidden_dim, representation_size),
-                nn.Tanh(),
-            )
+            layers["pre_logits"], layers["act"] = nn.Linear(hidden_dim, representation_size), nn.Tanh()
         layers["head"] = nn.Linear(representation_size or hidden_dim, num_classes)
         self.heads = nn.Sequential(layers)
         self._start(layers.get("pre_logits"))
@@ -247,10 +208,7 @@ def swag(kind: str, linear: str, end: str, crop: int) -> dict[str, Trained]:
 
 ViT_B_16_Weights = weights(
     "ViT_B_16_Weights",
-    {
-        "IMAGENET1K_V1": Trained("vit_b_16-c867db91.pth"),
-        **swag("vit_b_16", "4e70ced5", "9ac1b537", 384),
-    },
+    {"IMAGENET1K_V1": Trained("vit_b_16-c867db91.pth"), **swag("vit_b_16", "4e70ced5", "9ac1b537", 384)},
 )
 ViT_B_32_Weights = imagenet("ViT_B_32_Weights", "vit_b_32-d86f8d99.pth")
 ViT_L_16_Weights = weights(
@@ -274,9 +232,7 @@ def vit(
     image_size: int = 224,
     **kwargs: Any,
 ) -> VisionTransformer:
-    return VisionTransformer(
-        image_size, patch_size, num_layers, num_heads, hidden_dim, mlp_dim, **kwargs
-    )
+    return VisionTransformer(image_size, patch_size, num_layers, num_heads, hidden_dim, mlp_dim, **kwargs)
 
 
 vit_b_16 = model("vit_b_16", ViT_B_16_Weights, vit, 16, 12, 12, 768, 3072)

@@ -1,6 +1,4 @@
-"""Trained weights: files, preprocessing, and functions that build a model with or without trained
-weights.
-"""
+"""Trained weights: files, preprocessing, and functions that build a model with or without trained weights."""
 
 from __future__ import annotations
 
@@ -30,9 +28,7 @@ class Trained(NamedTuple):
 
 
 class ImageClassification:
-    """The preprocessing that the weights expect: resized, its middle cut out, floats, (x - mean) /
-    std.
-    """
+    """The preprocessing that the weights expect: resized, its middle cut out, floats, (x - mean) / std."""
 
     def __init__(self, trained: Trained):
         self.crop_size, self.resize_size = [trained.crop_size], [trained.resize_size]
@@ -45,10 +41,7 @@ class ImageClassification:
         return F.normalize(F.convert_image_dtype(img), self.mean, self.std)
 
     def __repr__(self) -> str:
-        told = "\n".join(
-            f"    {name}={getattr(self, name)}"
-            for name in ("crop_size", "resize_size", "mean", "std")
-        )
+        told = "\n".join(f"    {name}={getattr(self, name)}" for name in ("crop_size", "resize_size", "mean", "std"))
         return f"{type(self).__name__}(\n{told}\n    interpolation={self.interpolation}\n)"
 
 
@@ -68,9 +61,7 @@ class WeightsEnum(Enum):
         return ImageClassification(self.value)
 
     def get_state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Tensor]:
-        """The weights, from a file in `torch.hub.get_dir()`/checkpoints; FileNotFoundError with the
-        place to put it.
-        """
+        """The weights, from a file in `torch.hub.get_dir()`/checkpoints; FileNotFoundError with the place to put it."""
         return load_state_dict_from_url(self.url, *args, **kwargs)
 
     @classmethod
@@ -80,25 +71,19 @@ class WeightsEnum(Enum):
             return cls[obj.rpartition(".")[2]]
         if obj is not None and not isinstance(obj, cls):
             raise TypeError(
-                explain(
-                    f"Invalid Weight class provided; expected {cls.__name__} but received "
-                    f"{type(obj).__name__}."
-                )
+                explain(f"Invalid Weight class provided; expected {cls.__name__} but received {type(obj).__name__}.")
             )
         return obj
 
 
 def weights(name: str, members: dict[str, Trained], default: str = "") -> Any:
-    """The enum `name` of trained weights; `default`: the member for DEFAULT, by default the
-    first.
-    """
+    """The enum `name` of trained weights; `default`: the member for DEFAULT, by default the first."""
     chosen = members[default] if default else next(iter(members.values()))
     return WeightsEnum(name, {**members, "DEFAULT": chosen}, module="rushlight.vision.models")  # type: ignore[call-arg]
 
 
 def imagenet(name: str, first: str, second: str = "", **settings: Any) -> Any:
-    """The enum `name` with IMAGENET1K_V1, and IMAGENET1K_V2, the default, where there is a second
-    file."""
+    """The enum `name` with IMAGENET1K_V1, and IMAGENET1K_V2, the default, where there is a second file."""
     members = {"IMAGENET1K_V1": Trained(first, **settings)}
     if second:
         members["IMAGENET1K_V2"] = Trained(second, resize_size=232)
@@ -121,22 +106,18 @@ def model(
     heads: tuple[str, ...] = (),
     **defaults: Any,
 ) -> Callable[..., Any]:
-    """The function `name` that builds cls(*settings, **defaults), with trained weights if `weights`
-    is given.
+    """The function `name` that builds cls(*settings, **defaults), with trained weights if `weights` is given.
 
     `trained`: defaults if weights are loaded; `heads`: modules that have trained
     weights and draw their first values, and are dropped after that unless `aux_logits`.
     """
 
-    def build(
-        weights: Any = None, progress: bool = True, *, pretrained: Any = None, **kwargs: Any
-    ) -> Any:
+    def build(weights: Any = None, progress: bool = True, *, pretrained: Any = None, **kwargs: Any) -> Any:
         chosen = known.verify(asked(known, weights, pretrained))
         if chosen is not None and kwargs.setdefault("num_classes", 1000) != 1000:
             raise ValueError(
                 explain(
-                    "The parameter 'num_classes' expected value 1000 but got "
-                    f"{kwargs['num_classes']} instead.",
+                    f"The parameter 'num_classes' expected value 1000 but got {kwargs['num_classes']} instead.",
                     "change the last layer after loading weights",
                 )
             )
@@ -152,27 +133,21 @@ def model(
         return found
 
     build.__name__ = build.__qualname__ = name
-    build.__module__ = (
-        f"rushlight.vision.models.{getattr(cls, '__module__', '').rpartition('.')[2]}"
-    )
+    build.__module__ = f"rushlight.vision.models.{getattr(cls, '__module__', '').rpartition('.')[2]}"
     build.__doc__ = (
-        f"The model {name}, with random weights, or those of `weights` (a member of "
-        f"{known.__name__} or its "
-        "name), whose file must be there: nothing is downloaded."
+        f"The model {name}, with random weights, or those of `weights` (a member of {known.__name__} or "
+        "its name), whose file must be there: nothing is downloaded."
     )
     BUILDERS[name], KNOWN[name] = build, known
     return build
 
 
 def asked(known: Any, weights: Any, pretrained: Any) -> Any:
-    """The weights to load: `weights`, or IMAGENET1K_V1 for torchvision's old argument
-    pretrained=True.
-    """
+    """The weights to load: `weights`, or IMAGENET1K_V1 for torchvision's old argument pretrained=True."""
     if pretrained is None and not isinstance(weights, bool):
         return weights
     warnings.warn(
-        f"`pretrained` is deprecated: use weights={known.__name__}.IMAGENET1K_V1, or weights=None",
-        stacklevel=3,
+        f"`pretrained` is deprecated: use weights={known.__name__}.IMAGENET1K_V1, or weights=None", stacklevel=3
     )
     return known.IMAGENET1K_V1 if pretrained or weights is True else None
 
@@ -185,9 +160,7 @@ def get_model(name: str, **config: Any) -> Any:
 def get_model_builder(name: str) -> Callable[..., Any]:
     """The function that builds the model of that name; ValueError for an unknown name."""
     if name.lower() not in BUILDERS:
-        raise ValueError(
-            explain(f"Unknown model {name}", f"there are {', '.join(sorted(BUILDERS))}")
-        )
+        raise ValueError(explain(f"Unknown model {name}", f"there are {', '.join(sorted(BUILDERS))}"))
     return BUILDERS[name.lower()]
 
 
@@ -202,9 +175,7 @@ def get_weight(name: str) -> Any:
     for known in KNOWN.values():
         if known.__name__ == kind:
             return known[member]
-    raise ValueError(
-        explain(f"The weight enum '{kind}' for the specific method couldn't be retrieved.")
-    )
+    raise ValueError(explain(f"The weight enum '{kind}' for the specific method couldn't be retrieved."))
 
 
 def list_models() -> list[str]:

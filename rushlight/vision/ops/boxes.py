@@ -1,5 +1,4 @@
-"""Boxes (N, 4), from corner (x1, y1) to corner (x2, y2): areas, overlaps, non-maximum
-suppression."""
+"""Boxes (N, 4), from corner (x1, y1) to corner (x2, y2): areas, overlaps, non-maximum suppression."""
 
 from __future__ import annotations
 
@@ -39,8 +38,7 @@ def shared(boxes1: Tensor, boxes2: Tensor) -> tuple[Tensor, Tensor]:
 def box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
     """iou = area of the intersection / area of the union: (N, M), for N and M boxes.
 
-    >>> a, b = rushlight.tensor([[0., 0., 2., 2.]]), rushlight.tensor([[1., 0., 3., 2.], [5., 5.,
-    ...     6., 6.]])
+    >>> a, b = rushlight.tensor([[0., 0., 2., 2.]]), rushlight.tensor([[1., 0., 3., 2.], [5., 5., 6., 6.]])
     >>> rushlight.vision.ops.box_iou(a, b)  # 2 / (4 + 4 - 2), 0
     tensor([[0.3333, 0.0000]])
     """
@@ -49,8 +47,8 @@ def box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
 
 
 def generalized_box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
-    """iou - (area of C - area of both) / area of C: (N, M), C the smallest box around both. H.
-    Rezatofighi et al., 2019.
+    """iou - (area of C - area of both) / area of C: (N, M), C the smallest box around both. H. Rezatofighi et al.,
+    2019.
 
     >>> box = rushlight.tensor([[0., 0., 2., 2.]])
     >>> rushlight.vision.ops.generalized_box_iou(box, box + 2)  # 0 - (16 - 8) / 16
@@ -65,8 +63,8 @@ def generalized_box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
 
 
 def distance_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-7) -> Tensor:
-    """iou - d^2 / c^2: (N, M), d the distance of the middles, c the diagonal of the box around
-    both. Z. Zheng et al., 2020.
+    """iou - d^2 / c^2: (N, M), d the distance of the middles, c the diagonal of the box around both. Z. Zheng et al.,
+    2020.
 
     >>> box = rushlight.tensor([[0., 0., 2., 2.]])
     >>> rushlight.vision.ops.distance_box_iou(box, box + 2)  # 0 - 8 / 32
@@ -76,10 +74,7 @@ def distance_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-7) -> Tenso
     high = maximum(boxes1[..., None, 2:], boxes2[..., None, :, 2:])
     diagonal = ((high - low).clamp(min=0) ** 2).sum(-1) + eps
     first, second = ((b[..., :2] + b[..., 2:]) / 2 for b in (boxes1, boxes2))
-    return (
-        box_iou(boxes1, boxes2)
-        - ((first[..., None, :] - second[..., None, :, :]) ** 2).sum(-1) / diagonal
-    )
+    return box_iou(boxes1, boxes2) - ((first[..., None, :] - second[..., None, :, :]) ** 2).sum(-1) / diagonal
 
 
 def complete_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-7) -> Tensor:
@@ -89,9 +84,7 @@ def complete_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-7) -> Tenso
     >>> rushlight.vision.ops.complete_box_iou(box, box)
     tensor([[1.]])
     """
-    first, second = (
-        ((b[..., 2] - b[..., 0]) / (b[..., 3] - b[..., 1])).atan() for b in (boxes1, boxes2)
-    )
+    first, second = (((b[..., 2] - b[..., 0]) / (b[..., 3] - b[..., 1])).atan() for b in (boxes1, boxes2))
     unlike = (4 / math.pi**2) * (first[..., None] - second[..., None, :]) ** 2
     with no_grad():
         weight = unlike / (1 - box_iou(boxes1, boxes2) + unlike + eps)
@@ -112,10 +105,7 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
     while order.size:
         best, order = order[0], order[1:]
         kept.append(best)
-        low, high = (
-            np.maximum(array[best, :2], array[order, :2]),
-            np.minimum(array[best, 2:], array[order, 2:]),
-        )
+        low, high = np.maximum(array[best, :2], array[order, :2]), np.minimum(array[best, 2:], array[order, 2:])
         inside = np.prod(np.maximum(high - low, 0), -1)
         with np.errstate(invalid="ignore"):  # boxes without area: 0 / 0 means no overlap
             overlaps: ndarray = inside / (area[best] + area[order] - inside) > iou_threshold
@@ -126,8 +116,7 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
 def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: float) -> Tensor:
     """`nms` among the boxes of each class: boxes of different `idxs` do not remove each other.
 
-    >>> boxes, scores = rushlight.tensor([[0., 0., 2., 2.], [0., 0., 2.,
-    ...     2.]]), rushlight.tensor([0.5, 0.9])
+    >>> boxes, scores = rushlight.tensor([[0., 0., 2., 2.], [0., 0., 2., 2.]]), rushlight.tensor([0.5, 0.9])
     >>> rushlight.vision.ops.batched_nms(boxes, scores, rushlight.tensor([0, 1]),
     ...     0.5)  # of two classes: both stay
     tensor([1, 0])
@@ -139,19 +128,14 @@ def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: floa
 
 
 def box_convert(boxes: Tensor, in_fmt: str, out_fmt: str) -> Tensor:
-    """Boxes in another form: 'xyxy' (two corners), 'xywh' (corner and size) or 'cxcywh' (middle and
-    size).
+    """Boxes in another form: 'xyxy' (two corners), 'xywh' (corner and size) or 'cxcywh' (middle and size).
 
     >>> rushlight.vision.ops.box_convert(rushlight.tensor([[1., 1., 3., 5.]]), "xyxy", "xywh")
     tensor([[1., 1., 2., 4.]])
     """
     for form in (in_fmt, out_fmt):
         if form not in ("xyxy", "xywh", "cxcywh"):
-            raise ValueError(
-                explain(
-                    "Unsupported Bounding Box Conversions for given in_fmt and out_fmt", given=form
-                )
-            )
+            raise ValueError(explain("Unsupported Bounding Box Conversions for given in_fmt and out_fmt", given=form))
     if in_fmt == out_fmt:
         return boxes.clone()
     a, b, c, d = boxes.unbind(-1)
@@ -180,14 +164,11 @@ def clip_boxes_to_image(boxes: Tensor, size: tuple[int, int]) -> Tensor:
 def remove_small_boxes(boxes: Tensor, min_size: float) -> Tensor:
     """The indices of the boxes that are at least so wide and high.
 
-    >>> rushlight.vision.ops.remove_small_boxes(rushlight.tensor([[0., 0., 2., 2.], [0., 0., 2.,
-    ...     0.1]]), 1.0)
+    >>> rushlight.vision.ops.remove_small_boxes(rushlight.tensor([[0., 0., 2., 2.], [0., 0., 2., 0.1]]), 1.0)
     tensor([0])
     """
     a = boxes._array
-    return from_array(
-        np.flatnonzero((a[:, 2] - a[:, 0] >= min_size) & (a[:, 3] - a[:, 1] >= min_size))
-    )
+    return from_array(np.flatnonzero((a[:, 2] - a[:, 0] >= min_size) & (a[:, 3] - a[:, 1] >= min_size)))
 
 
 def masks_to_boxes(masks: Tensor) -> Tensor:
@@ -206,13 +187,6 @@ def masks_to_boxes(masks: Tensor) -> Tensor:
 
 
 __all__ = [
-    "batched_nms",
-    "box_area",
-    "box_convert",
-    "box_iou",
-    "clip_boxes_to_image",
-    "generalized_box_iou",
-    "masks_to_boxes",
-    "nms",
-    "remove_small_boxes",
-]
+    "batched_nms", "box_area", "box_convert", "box_iou", "clip_boxes_to_image", "generalized_box_iou", "masks_to_boxes",
+    "nms", "remove_small_boxes",
+]  # fmt: skip

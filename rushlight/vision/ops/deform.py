@@ -1,6 +1,4 @@
-"""Deformable convolution: samples at pixels plus learned offsets (Dai et al. 2017; with masks Zhu
-et al. 2018).
-"""
+"""Deformable convolution: samples at pixels plus learned offsets (Dai et al. 2017; with masks Zhu et al. 2018)."""
 
 from __future__ import annotations
 
@@ -27,10 +25,9 @@ def deform_conv2d(
 ) -> Tensor:
     """(N, C, H, W) to (N, out, H', W'): a convolution whose kernel looks beside the pixels.
 
-    `weight` (out, C / groups, kh, kw). `offset` (N, 2 G kh kw, H', W'): for each of G groups of
-    channels and each place in the kernel how far down and how far right; between pixels is
-    interpolated, outside of the image are zeros. `mask` (N, G kh kw, H', W'): factors. RuntimeError
-    where the shapes do not fit.
+    `weight` (out, C / groups, kh, kw). `offset` (N, 2 G kh kw, H', W'): for each of G groups of channels and each place
+    in the kernel how far down and how far right; between pixels is interpolated, outside of the image are zeros. `mask`
+    (N, G kh kw, H', W'): factors. RuntimeError where the shapes do not fit.
 
     >>> x, weight = rushlight.ones(1, 2, 5, 5), rushlight.ones(3, 2, 3, 3)
     >>> rushlight.vision.ops.deform_conv2d(x, rushlight.zeros(1, 18, 3, 3), weight)[0, 0, 0]
@@ -46,15 +43,11 @@ def deform_conv2d(
         offset,
         weight,
         mask,
-        [
-            (image[d] + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1) // stride[d] + 1
-            for d in (0, 1)
-        ],
+        [(image[d] + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1) // stride[d] + 1 for d in (0, 1)],
     )
     moved = offset.reshape(n, groups, *kernel, 2, *size)
     starts = [
-        (arange(k) * dilation[d])[:, None] + arange(size[d]) * stride[d] - padding[d]
-        for d, k in enumerate(kernel)
+        (arange(k) * dilation[d])[:, None] + arange(size[d]) * stride[d] - padding[d] for d, k in enumerate(kernel)
     ]
     down = moved[:, :, :, :, 0] + starts[0][:, None, :, None]  # (N, G, kh, kw, H', W')
     right = moved[:, :, :, :, 1] + starts[1][:, None, :]
@@ -70,25 +63,17 @@ def deform_conv2d(
     return found if bias is None else found + bias[:, None, None]
 
 
-def check(
-    input: Tensor, offset: Tensor, weight: Tensor, mask: Tensor | None, size: list[int]
-) -> None:
+def check(input: Tensor, offset: Tensor, weight: Tensor, mask: Tensor | None, size: list[int]) -> None:
     """RuntimeError unless the shapes fit together."""
     (n, channels, *_), (out, per, kh, kw) = input.shape, weight.shape
     groups = offset.shape[1] // (2 * kh * kw)
-    shapes = {
-        "input": tuple(input.shape),
-        "weight": tuple(weight.shape),
-        "offset": tuple(offset.shape),
-    }
+    shapes = {"input": tuple(input.shape), "weight": tuple(weight.shape), "offset": tuple(offset.shape)}
     if groups == 0:
         raise RuntimeError(
             explain(
-                "the shape of the offset tensor at dimension 1 is not valid. It should be a "
-                "multiple of 2 * weight.size[2] * "
-                f"weight.size[3].\nGot offset.shape[1]={offset.shape[1]}, while 2 * "
-                "weight.size[2] * weight.size[3]="
-                f"{2 * kh * kw}",
+                "the shape of the offset tensor at dimension 1 is not valid. It should be a multiple of 2 * "
+                f"weight.size[2] * weight.size[3].\nGot offset.shape[1]={offset.shape[1]}, while 2 * weight.size[2] * "
+                f"weight.size[3]={2 * kh * kw}",
                 "two numbers for each place in the kernel",
                 **shapes,
             )
@@ -102,15 +87,10 @@ def check(
             )
         )
     wanted = (n, 2 * groups * kh * kw, *size)
-    if (
-        tuple(offset.shape) != wanted
-        or mask is not None
-        and tuple(mask.shape) != (n, groups * kh * kw, *size)
-    ):
+    if tuple(offset.shape) != wanted or mask is not None and tuple(mask.shape) != (n, groups * kh * kw, *size):
         raise RuntimeError(
             explain(
-                f"deform_conv2d: the offset must have the shape {wanted}, a mask half as many "
-                "channels",
+                f"deform_conv2d: the offset must have the shape {wanted}, a mask half as many channels",
                 "offsets and masks have the size of the output",
                 **shapes,
             )
@@ -125,28 +105,20 @@ def interpolated(planes: Tensor, down: Tensor, right: Tensor) -> Tensor:
     for y, x in ((0, 0), (0, 1), (1, 0), (1, 1)):
         row, column = top + y, left + x
         inside = (row >= 0) & (row < h) & (column >= 0) & (column < w)
-        share = (
-            (down - top if y else top + 1 - down)
-            * (right - left if x else left + 1 - right)
-            * inside
-        )
+        share = (down - top if y else top + 1 - down) * (right - left if x else left + 1 - right) * inside
         at = (row.clamp(0, h - 1) * w + column.clamp(0, w - 1)).long()
-        found = (
-            found + pixels.gather(2, at[:, None].expand(b, channels, at.shape[1])) * share[:, None]
-        )
+        found = found + pixels.gather(2, at[:, None].expand(b, channels, at.shape[1])) * share[:, None]
     return found
 
 
 class DeformConv2d(nn.Module):
     """`deform_conv2d` with a weight and a bias: `module(input, offset, mask)`.
 
-    J. Dai et al., *Deformable convolutional networks*, 2017; with a mask X. Zhu et al., *Deformable
-    ConvNets v2*, 2019.
+    J. Dai et al., *Deformable convolutional networks*, 2017; with a mask X. Zhu et al., *Deformable ConvNets v2*, 2019.
 
     >>> layer = rushlight.vision.ops.DeformConv2d(1, 2, kernel_size=3)
     >>> x, offset = rushlight.ones(1, 1, 5, 5), rushlight.zeros(1, 2 * 3 * 3, 3, 3)
-    >>> rushlight.allclose(layer(x, offset), rushlight.nn.functional.conv2d(x, layer.weight,
-    ...     layer.bias))
+    >>> rushlight.allclose(layer(x, offset), rushlight.nn.functional.conv2d(x, layer.weight, layer.bias))
     True
     """
 
@@ -177,19 +149,10 @@ class DeformConv2d(nn.Module):
         nn.Conv2d.reset_parameters(self)  # type: ignore[arg-type]
 
     def forward(self, input: Tensor, offset: Tensor, mask: Tensor | None = None) -> Tensor:
-        return deform_conv2d(
-            input, offset, self.weight, self.bias, self.stride, self.padding, self.dilation, mask
-        )
+        return deform_conv2d(input, offset, self.weight, self.bias, self.stride, self.padding, self.dilation, mask)
 
     def extra_repr(self) -> str:
-        parts = [
-            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
-            f"stride={self.stride}"
-        ]
+        parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
         usual = {"padding": (0, 0), "dilation": (1, 1), "groups": 1}
-        parts += [
-            f"{name}={getattr(self, name)}"
-            for name, value in usual.items()
-            if getattr(self, name) != value
-        ]
+        parts += [f"{name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value]
         return ", ".join([*parts, *(["bias=False"] if self.bias is None else [])])

@@ -17,8 +17,8 @@ def sigmoid_focal_loss(
 ) -> Tensor:
     """(1 - p)^gamma times the binary cross entropy, with p the probability of the true class.
 
-    `alpha` weighs the positive examples, 1 - alpha the negative ones; -1: no weights. T.-Y. Lin et
-    al., *Focal loss for dense object detection*, 2017.
+    `alpha` weighs the positive examples, 1 - alpha the negative ones; -1: no weights. T.-Y. Lin et al., *Focal loss for
+    dense object detection*, 2017.
 
     >>> x, y = rushlight.tensor([0.]), rushlight.tensor([1.])
     >>> rushlight.vision.ops.sigmoid_focal_loss(x, y, alpha=-1)  # (1 - 0.5)^2 log 2
@@ -35,23 +35,11 @@ def sigmoid_focal_loss(
 def reduced(loss: Tensor, reduction: str) -> Tensor:
     """The losses, their mean (0 without losses) or their sum."""
     if reduction not in ("none", "mean", "sum"):
-        raise ValueError(
-            explain(
-                f"Invalid Value for arg 'reduction': '{reduction}'", "it is 'none', 'mean' or 'sum'"
-            )
-        )
-    return (
-        loss
-        if reduction == "none"
-        else loss.mean()
-        if reduction == "mean" and loss.numel()
-        else loss.sum()
-    )
+        raise ValueError(explain(f"Invalid Value for arg 'reduction': '{reduction}'", "it is 'none', 'mean' or 'sum'"))
+    return loss if reduction == "none" else loss.mean() if reduction == "mean" and loss.numel() else loss.sum()
 
 
-def generalized_box_iou_loss(
-    boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-7
-) -> Tensor:
+def generalized_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-7) -> Tensor:
     """1 - iou of each pair, plus the share of the smallest box around both that belongs to neither.
 
     >>> box = rushlight.tensor([[0., 0., 2., 2.]])
@@ -62,11 +50,9 @@ def generalized_box_iou_loss(
     return reduced(1 - (iou - (w * h - together) / (w * h + eps)), reduction)
 
 
-def distance_box_iou_loss(
-    boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-7
-) -> Tensor:
-    """1 - iou of each pair, plus the square of their distance over that of the diagonal around both
-    (Zheng et al. 2020).
+def distance_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-7) -> Tensor:
+    """1 - iou of each pair, plus the square of their distance over that of the diagonal around both (Zheng et al.
+    2020).
 
     >>> box = rushlight.tensor([[0., 0., 2., 2.]])
     >>> rushlight.vision.ops.distance_box_iou_loss(box, box + 2)  # 1 - 0 + 8 / 32
@@ -75,9 +61,7 @@ def distance_box_iou_loss(
     return reduced(apart(boxes1, boxes2, eps)[0], reduction)
 
 
-def complete_box_iou_loss(
-    boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-7
-) -> Tensor:
+def complete_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-7) -> Tensor:
     """The distance loss plus a term for different aspect ratios (Zheng et al. 2020).
 
     >>> box = rushlight.tensor([[0., 0., 2., 2.]])
@@ -85,9 +69,7 @@ def complete_box_iou_loss(
     tensor([0.])
     """
     loss, iou = apart(boxes1, boxes2, 1e-7)
-    first, second = (
-        ((b[..., 2] - b[..., 0]) / (b[..., 3] - b[..., 1])).atan() for b in (boxes2, boxes1)
-    )
+    first, second = (((b[..., 2] - b[..., 0]) / (b[..., 3] - b[..., 1])).atan() for b in (boxes2, boxes1))
     unlike = (4 / math.pi**2) * (first - second) ** 2
     with no_grad():
         weight = unlike / (1 - iou + unlike + eps)
@@ -97,10 +79,7 @@ def complete_box_iou_loss(
 def apart(boxes1: Tensor, boxes2: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     """The distance loss of each pair, and its iou."""
     (iou, _), (w, h) = overlap(boxes1, boxes2, eps), around(boxes1, boxes2)
-    between = [
-        (boxes1[..., i + 2] + boxes1[..., i]) / 2 - (boxes2[..., i] + boxes2[..., i + 2]) / 2
-        for i in (0, 1)
-    ]
+    between = [(boxes1[..., i + 2] + boxes1[..., i]) / 2 - (boxes2[..., i] + boxes2[..., i + 2]) / 2 for i in (0, 1)]
     return 1 - iou + (between[0] ** 2 + between[1] ** 2) / (w**2 + h**2 + eps), iou
 
 

@@ -12,8 +12,7 @@ from rushlight.creation.factories import empty, ones, zeros
 
 
 class Conv2dNormActivation(nn.Sequential):
-    """out = activation(norm(conv(x))): a convolution that keeps the size at stride 1; a layer that
-    is None is left out.
+    """out = activation(norm(conv(x))): a convolution that keeps the size at stride 1; a layer that is None is left out.
 
     >>> rushlight.vision.ops.Conv2dNormActivation(3, 8)(rushlight.ones(1, 3, 6, 6)).shape
     torch.Size([1, 8, 6, 6])
@@ -36,29 +35,17 @@ class Conv2dNormActivation(nn.Sequential):
         around = (kernel_size - 1) // 2 * dilation if padding is None else padding
         biased = norm_layer is None if bias is None else bias
         layers: list[nn.Module] = [
-            nn.Conv2d(
-                in_channels,
-                out_channels,
-                kernel_size,
-                stride,
-                around,
-                dilation,
-                groups,
-                bias=biased,
-            )
+            nn.Conv2d(in_channels, out_channels, kernel_size, stride, around, dilation, groups, bias=biased)
         ]
         layers += [norm_layer(out_channels)] if norm_layer is not None else []
         if activation_layer is not None:
-            layers.append(
-                activation_layer() if inplace is None else activation_layer(inplace=inplace)
-            )
+            layers.append(activation_layer() if inplace is None else activation_layer(inplace=inplace))
         super().__init__(*layers)
         self.out_channels = out_channels
 
 
 class SqueezeExcitation(nn.Module):
-    """out = x sigmoid(W2 relu(W1 mean(x))): each channel times a weight, found from the channels'
-    means.
+    """out = x sigmoid(W2 relu(W1 mean(x))): each channel times a weight, found from the channels' means.
 
     J. Hu et al., *Squeeze-and-excitation networks*, 2018.
 
@@ -80,14 +67,11 @@ class SqueezeExcitation(nn.Module):
         self.activation, self.scale_activation = activation(), scale_activation()
 
     def forward(self, input: Tensor) -> Tensor:
-        return (
-            self.scale_activation(self.fc2(self.activation(self.fc1(self.avgpool(input))))) * input
-        )
+        return self.scale_activation(self.fc2(self.activation(self.fc1(self.avgpool(input))))) * input
 
 
 class MLP(nn.Sequential):
-    """Linear layers of `hidden_channels`, each but the last with norm, activation and dropout;
-    dropout at the end.
+    """Linear layers of `hidden_channels`, each but the last with norm, activation and dropout; dropout at the end.
 
     >>> rushlight.vision.ops.MLP(4, [8, 2])(rushlight.ones(5, 4)).shape
     torch.Size([5, 2])
@@ -111,11 +95,7 @@ class MLP(nn.Sequential):
             layers += [activation_layer(**how)] if activation_layer is not None else []
             layers.append(nn.Dropout(dropout, **how))
             in_channels = width
-        super().__init__(
-            *layers,
-            nn.Linear(in_channels, hidden_channels[-1], bias=bias),
-            nn.Dropout(dropout, **how),
-        )
+        super().__init__(*layers, nn.Linear(in_channels, hidden_channels[-1], bias=bias), nn.Dropout(dropout, **how))
 
 
 class Permute(nn.Module):
@@ -134,8 +114,7 @@ class Permute(nn.Module):
 
 
 def stochastic_depth(input: Tensor, p: float, mode: str, training: bool = True) -> Tensor:
-    """0 with probability p, else input / (1 - p): of the whole ('batch') or of each example
-    ('row'). Huang et al. 2016.
+    """0 with probability p, else input / (1 - p): of the whole ('batch') or of each example ('row'). Huang et al. 2016.
 
     >>> rushlight.vision.ops.stochastic_depth(rushlight.ones(2), 0.5, "row", training=False)
     tensor([1., 1.])
@@ -170,8 +149,7 @@ class StochasticDepth(nn.Module):
 
 
 class FrozenBatchNorm2d(nn.Module):
-    """(x - mean) / sqrt(var + eps) * weight + bias, all of them constants: batch norm that does not
-    learn.
+    """(x - mean) / sqrt(var + eps) * weight + bias, all of them constants: batch norm that does not learn.
 
     >>> list(rushlight.vision.ops.FrozenBatchNorm2d(3).parameters())
     []

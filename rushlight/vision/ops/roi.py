@@ -21,28 +21,19 @@ def roi_align(
     sampling_ratio: int = -1,
     aligned: bool = False,
 ) -> Tensor:
-    """(N, C, H, W) and K boxes to (K, C, *output_size): in each cell the mean of points between
-    pixels.
+    """(N, C, H, W) and K boxes to (K, C, *output_size): in each cell the mean of points between pixels.
 
-    `boxes`: (K, 5), the image's number first, or for each image (L, 4); `sampling_ratio`: sample
-    points per side of a cell; if not positive, one per pixel. `aligned`: pixels are where their
-    middles are. Boxes have no gradient.
+    `boxes`: (K, 5), the image's number first, or for each image (L, 4); `sampling_ratio`: sample points per side of a
+    cell; if not positive, one per pixel. `aligned`: pixels are where their middles are. Boxes have no gradient.
 
     >>> x = rushlight.arange(16.).reshape(1, 1, 4, 4)
-    >>> rushlight.vision.ops.roi_align(x, rushlight.tensor([[0., 0., 0., 2., 2.]]), output_size=1,
-    ...     aligned=True)
+    >>> rushlight.vision.ops.roi_align(x, rushlight.tensor([[0., 0., 0., 2., 2.]]), output_size=1, aligned=True)
     tensor([[[[2.5000]]]])
     """
     height, width = (output_size, output_size) if isinstance(output_size, int) else output_size
     image, corners = placed(boxes)
-    corners = corners.astype(input._array.dtype) * input._array.dtype.type(spatial_scale) - (
-        0.5 if aligned else 0.0
-    )
-    size = (
-        corners[:, 2:] - corners[:, :2]
-        if aligned
-        else np.maximum(corners[:, 2:] - corners[:, :2], 1)
-    )
+    corners = corners.astype(input._array.dtype) * input._array.dtype.type(spatial_scale) - (0.5 if aligned else 0.0)
+    size = corners[:, 2:] - corners[:, :2] if aligned else np.maximum(corners[:, 2:] - corners[:, :2], 1)
     _, channels, h, w = input.shape
     # (K, height, H)
     down = from_array(shares(corners[:, 1], size[:, 1], height, h, sampling_ratio))
@@ -55,11 +46,7 @@ def roi_align(
         # (k, C, height, W)
         rows = rows.unflatten(1, (channels, w)).unflatten(0, (-1, height)).transpose(1, 2)
         found.append(rows @ across[of].mT[:, None])
-    return (
-        cat(found, 0)[from_array(np.argsort(order))]
-        if found
-        else input.new_zeros((0, channels, height, width))
-    )
+    return cat(found, 0)[from_array(np.argsort(order))] if found else input.new_zeros((0, channels, height, width))
 
 
 def placed(boxes: Tensor | Sequence[Tensor]) -> tuple[ndarray, ndarray]:
@@ -67,13 +54,9 @@ def placed(boxes: Tensor | Sequence[Tensor]) -> tuple[ndarray, ndarray]:
     if not isinstance(boxes, Tensor):
         if any(b.ndim != 2 or b.shape[1] != 4 for b in boxes):
             raise AssertionError(
-                explain(
-                    "The shape of the tensor in the boxes list is not correct as List[Tensor[L, 4]]"
-                )
+                explain("The shape of the tensor in the boxes list is not correct as List[Tensor[L, 4]]")
             )
-        return np.repeat(np.arange(len(boxes)), [len(b) for b in boxes]), np.concatenate(
-            [numbers(b) for b in boxes]
-        )
+        return np.repeat(np.arange(len(boxes)), [len(b) for b in boxes]), np.concatenate([numbers(b) for b in boxes])
     if boxes.ndim != 2 or boxes.shape[1] != 5:
         raise AssertionError(explain("The boxes tensor shape is not correct as Tensor[K, 5]"))
     array = numbers(boxes)
@@ -81,17 +64,12 @@ def placed(boxes: Tensor | Sequence[Tensor]) -> tuple[ndarray, ndarray]:
 
 
 def shares(start: ndarray, size: ndarray, cells: int, n: int, ratio: int) -> ndarray:
-    """(K, cells, n): how much of each of n pixels is in each cell of boxes that begin at `start`,
-    in one dimension."""
+    """(K, cells, n): how much of each of n pixels is in each cell of boxes that begin at `start`, in one dimension."""
     step = size / start.dtype.type(cells)
     points = np.full(len(start), ratio) if ratio > 0 else np.ceil(step).astype(int)  # in a cell
     k, cell, point = np.ogrid[: len(start), :cells, : max(points.max(initial=0), 1)]
     each = (step / np.maximum(points, 1).astype(start.dtype))[:, None, None]
-    at = (
-        start[:, None, None]
-        + cell.astype(start.dtype) * step[:, None, None]
-        + (point + start.dtype.type(0.5)) * each
-    )
+    at = start[:, None, None] + cell.astype(start.dtype) * step[:, None, None] + (point + start.dtype.type(0.5)) * each
     used = (point < points[:, None, None]) & (at >= -1) & (at <= n)
     low = np.clip(at, 0, n - 1).astype(np.int64)
     part = np.where(low < n - 1, np.maximum(at, 0) - low, 0)
@@ -111,11 +89,7 @@ class RoIAlign(nn.Module):
     """
 
     def __init__(
-        self,
-        output_size: int | tuple[int, int],
-        spatial_scale: float,
-        sampling_ratio: int,
-        aligned: bool = False,
+        self, output_size: int | tuple[int, int], spatial_scale: float, sampling_ratio: int, aligned: bool = False
     ):
         super().__init__()
         self.output_size, self.spatial_scale, self.sampling_ratio, self.aligned = (
@@ -126,9 +100,7 @@ class RoIAlign(nn.Module):
         )
 
     def forward(self, input: Tensor, rois: Tensor | Sequence[Tensor]) -> Tensor:
-        return roi_align(
-            input, rois, self.output_size, self.spatial_scale, self.sampling_ratio, self.aligned
-        )
+        return roi_align(input, rois, self.output_size, self.spatial_scale, self.sampling_ratio, self.aligned)
 
     def extra_repr(self) -> str:
         return (

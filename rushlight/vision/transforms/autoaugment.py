@@ -24,15 +24,7 @@ def pick(n: int) -> int:
 
 def sheared(img: Any, x: float, y: float, how: dict[str, Any]) -> Any:
     """Sheared in x and y; the top left corner is fixed."""
-    return warps.affine(
-        img,
-        0.0,
-        [0, 0],
-        1.0,
-        [float(np.degrees(np.arctan(v))) for v in (x, y)],
-        center=[0, 0],
-        **how,
-    )
+    return warps.affine(img, 0.0, [0, 0], 1.0, [float(np.degrees(np.arctan(v))) for v in (x, y)], center=[0, 0], **how)
 
 
 def moved(img: Any, x: float, y: float, how: dict[str, Any]) -> Any:
@@ -56,25 +48,13 @@ CHANGES: dict[str, Callable[[Any, float, dict[str, Any]], Any]] = {
     "AutoContrast": lambda img, m, how: colors.autocontrast(img),
     "Equalize": lambda img, m, how: colors.equalize(img),
 }
-SIGNED = (
-    "ShearX",
-    "ShearY",
-    "TranslateX",
-    "TranslateY",
-    "Rotate",
-    "Brightness",
-    "Color",
-    "Contrast",
-    "Sharpness",
-)
+SIGNED = ("ShearX", "ShearY", "TranslateX", "TranslateY", "Rotate", "Brightness", "Color", "Contrast", "Sharpness")
 
 
 def magnitudes(
     bins: int, shear: float, move: tuple[float, float], turn: float, color: float, bits: int
 ) -> dict[str, list[float] | None]:
-    """The magnitudes of each operation, in `bins` steps; None for an operation without a
-    magnitude.
-    """
+    """The magnitudes of each operation, in `bins` steps; None for an operation without a magnitude."""
 
     def up_to(most: float) -> list[float]:
         return linspace(0.0, most, bins).tolist()
@@ -118,15 +98,13 @@ class Chosen(Transform):
         return CHANGES[name](img, magnitude, {"interpolation": self.interpolation, "fill": fill})
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)}' for name in self.shows)})"  # noqa: E501
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)}' for name in self.shows)})"
 
 
 class RandAugment(Chosen):
-    """`num_ops` changes one after the other, each of `magnitude` of `num_magnitude_bins`. E. Cubuk
-    et al., 2020.
+    """`num_ops` changes one after the other, each of `magnitude` of `num_magnitude_bins`. E. Cubuk et al., 2020.
 
-    >>> rushlight.vision.transforms.RandAugment()(rushlight.zeros(3, 8, 8,
-    ...     dtype=rushlight.uint8)).shape
+    >>> rushlight.vision.transforms.RandAugment()(rushlight.zeros(3, 8, 8, dtype=rushlight.uint8)).shape
     torch.Size([3, 8, 8])
     """
 
@@ -142,23 +120,12 @@ class RandAugment(Chosen):
     ):
         super().__init__(num_magnitude_bins, interpolation, fill)
         if not 0 <= magnitude < num_magnitude_bins:
-            raise ValueError(
-                explain(
-                    f"magnitude {magnitude} is not below num_magnitude_bins {num_magnitude_bins}"
-                )
-            )
+            raise ValueError(explain(f"magnitude {magnitude} is not below num_magnitude_bins {num_magnitude_bins}"))
         self.num_ops, self.magnitude = num_ops, magnitude
 
     def forward(self, img: Any) -> Any:
         height, width = size_of(img)
-        space = magnitudes(
-            self.num_magnitude_bins,
-            0.3,
-            (150.0 / 331.0 * width, 150.0 / 331.0 * height),
-            30.0,
-            0.9,
-            4,
-        )
+        space = magnitudes(self.num_magnitude_bins, 0.3, (150.0 / 331.0 * width, 150.0 / 331.0 * height), 30.0, 0.9, 4)
         names: Sequence[str] = list(space)
         for _ in range(self.num_ops):
             name = names[pick(len(names))]
@@ -170,8 +137,7 @@ class RandAugment(Chosen):
 class TrivialAugmentWide(Chosen):
     """One change of random magnitude. S. Mueller, F. Hutter, *TrivialAugment*, 2021.
 
-    >>> rushlight.vision.transforms.TrivialAugmentWide()(rushlight.zeros(3, 8, 8,
-    ...     dtype=rushlight.uint8)).shape
+    >>> rushlight.vision.transforms.TrivialAugmentWide()(rushlight.zeros(3, 8, 8, dtype=rushlight.uint8)).shape
     torch.Size([3, 8, 8])
     """
 

@@ -32,7 +32,7 @@ class Compose:
     >>> prepare(np.full((2, 2), 255, np.uint8))
     tensor([[[1., 1.],
              [1., 1.]]])
-    """  # noqa: E501
+    """
 
     def __init__(self, transforms: Sequence[Callable]):
         self.transforms = transforms
@@ -47,8 +47,8 @@ class Compose:
 
 
 class Transform(nn.Module):
-    """The base: `forward(img)`, and a repr with the settings in `shows`. Transforms are modules, so
-    that nn.Sequential can contain them.
+    """The base: `forward(img)`, and a repr with the settings in `shows`. Transforms are modules, so that nn.Sequential
+    can contain them.
     """
 
     shows: Sequence[str] = ()

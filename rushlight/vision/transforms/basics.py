@@ -1,5 +1,4 @@
-"""From one kind of image to another, and parts, sizes and greys of them: Pillow images, tensors and
-arrays."""
+"""From one kind of image to another, and parts, sizes and greys of them: Pillow images, tensors and arrays."""
 
 from __future__ import annotations
 
@@ -41,14 +40,11 @@ def pil_to_tensor(pic: Any) -> Tensor:
     array = np.array(pic, kinds.get(pic.mode, np.uint8))
     if pic.mode == "1":
         array = array * np.uint8(255)
-    return from_array(
-        np.ascontiguousarray(array[None] if array.ndim == 2 else np.moveaxis(array, -1, 0))
-    )
+    return from_array(np.ascontiguousarray(array[None] if array.ndim == 2 else np.moveaxis(array, -1, 0)))
 
 
 def to_tensor(pic: Any) -> Tensor:
-    """A Pillow image, or an array (H, W) or (H, W, C), as a tensor (C, H, W); bytes become floats
-    from 0 to 1.
+    """A Pillow image, or an array (H, W) or (H, W, C), as a tensor (C, H, W); bytes become floats from 0 to 1.
 
     >>> import numpy as np
     >>> rushlight.vision.transforms.functional.to_tensor(np.full((1, 2, 3), 255, np.uint8))[0]
@@ -69,8 +65,7 @@ def to_tensor(pic: Any) -> Tensor:
 
 
 def to_pil_image(pic: Any, mode: str | None = None) -> Any:
-    """A tensor (C, H, W) or (H, W), or an array (H, W, C) or (H, W), as a Pillow image. ImportError
-    without Pillow.
+    """A tensor (C, H, W) or (H, W), or an array (H, W, C) or (H, W), as a Pillow image. ImportError without Pillow.
 
     >>> rushlight.vision.transforms.functional.to_pil_image(rushlight.zeros(3, 2,
     ...     4)).size  # (width, height)
@@ -94,8 +89,7 @@ def to_pil_image(pic: Any, mode: str | None = None) -> Any:
 
 
 def convert_image_dtype(image: Tensor, dtype: dtypes.dtype = dtypes.float32) -> Tensor:
-    """A tensor in another dtype, so that the brightest value stays the brightest: 255 in bytes, 1
-    in floats.
+    """A tensor in another dtype, so that the brightest value stays the brightest: 255 in bytes, 1 in floats.
 
     RuntimeError for a cast to integers that have more digits than the floats.
 
@@ -112,9 +106,7 @@ def convert_image_dtype(image: Tensor, dtype: dtypes.dtype = dtypes.float32) -> 
         if (own is dtypes.float32 and dtype in (dtypes.int32, dtypes.int64)) or (
             own is dtypes.float64 and dtype is dtypes.int64
         ):
-            raise RuntimeError(
-                explain(f"The cast from {own} to {dtype} cannot be performed safely.")
-            )
+            raise RuntimeError(explain(f"The cast from {own} to {dtype} cannot be performed safely."))
         return (image * (brightest(dtype) + 1.0 - 1e-3)).to(dtype)
     if dtype.is_floating_point:
         return image.to(dtype) / brightest(own)
@@ -128,25 +120,17 @@ def brightest(dtype: dtypes.dtype) -> int:
     return 1 if dtype is dtypes.bool_ else int(np.iinfo(dtype.numpy).max)
 
 
-def normalize(
-    tensor: Tensor, mean: Sequence[float], std: Sequence[float], inplace: bool = False
-) -> Tensor:
-    """(x - mean) / std, channel by channel: a floating-point tensor (..., C, H, W). ValueError for
-    a std of 0.
+def normalize(tensor: Tensor, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> Tensor:
+    """(x - mean) / std, channel by channel: a floating-point tensor (..., C, H, W). ValueError for a std of 0.
 
     >>> rushlight.vision.transforms.functional.normalize(rushlight.ones(1, 1, 2), [0.5], [0.25])
     tensor([[[2., 2.]]])
     """
     if not isinstance(tensor, Tensor):
-        raise TypeError(
-            explain(f"img should be Tensor Image. Got {type(tensor)}", "apply ToTensor() first")
-        )
+        raise TypeError(explain(f"img should be Tensor Image. Got {type(tensor)}", "apply ToTensor() first"))
     if not tensor.is_floating_point():
         raise TypeError(
-            explain(
-                f"Input tensor should be a float tensor. Got {tensor.dtype}.",
-                "apply ToTensor() first",
-            )
+            explain(f"Input tensor should be a float tensor. Got {tensor.dtype}.", "apply ToTensor() first")
         )
     if tensor._array.ndim < 3:
         raise ValueError(
@@ -159,10 +143,7 @@ def normalize(
     m, s = (np.asarray(v, kind).reshape(-1, 1, 1) for v in (as_array(mean), as_array(std)))
     if (s == 0).any():
         raise ValueError(
-            explain(
-                f"std evaluated to zero after conversion to {tensor.dtype}, leading to division "
-                "by zero."
-            )
+            explain(f"std evaluated to zero after conversion to {tensor.dtype}, leading to division by zero.")
         )
     if inplace:
         return tensor.sub_(from_array(m)).div_(from_array(s))
@@ -170,8 +151,7 @@ def normalize(
     if made._array.shape != tensor._array.shape:
         raise RuntimeError(
             explain(
-                f"output with shape {list(tensor.shape)} doesn't match the broadcast shape "
-                f"{list(made.shape)}",
+                f"output with shape {list(tensor.shape)} doesn't match the broadcast shape {list(made.shape)}",
                 "pass one mean and one std for each channel of the image",
             )
         )
@@ -207,8 +187,7 @@ def vflip(img: Any) -> Any:
 def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
     """out[..., i, j] = image[..., top + i, left + j], 0 outside the image.
 
-    >>> rushlight.vision.transforms.functional.crop(rushlight.arange(9).reshape(1, 3, 3), 1, 0, 2,
-    ...     2)
+    >>> rushlight.vision.transforms.functional.crop(rushlight.arange(9).reshape(1, 3, 3), 1, 0, 2, 2)
     tensor([[[3, 4],
              [6, 7]]])
     """
@@ -242,11 +221,8 @@ def center_crop(img: Any, output_size: int | Sequence[int]) -> Any:
     return crop(img, int(round((h - th) / 2.0)), int(round((w - tw) / 2.0)), th, tw)
 
 
-def pad(
-    img: Any, padding: int | Sequence[int], fill: float = 0, padding_mode: str = "constant"
-) -> Any:
-    """More pixels at each side: one number, (left and right, top and bottom), or (left, top, right,
-    bottom).
+def pad(img: Any, padding: int | Sequence[int], fill: float = 0, padding_mode: str = "constant") -> Any:
+    """More pixels at each side: one number, (left and right, top and bottom), or (left, top, right, bottom).
 
     `padding_mode`: 'constant' (`fill`), 'edge', 'reflect' or 'symmetric'.
 
@@ -255,32 +231,19 @@ def pad(
     """
     if padding_mode not in ("constant", "edge", "reflect", "symmetric"):
         raise ValueError(
-            explain(
-                "Padding mode should be either constant, edge, reflect or symmetric",
-                given=padding_mode,
-            )
+            explain("Padding mode should be either constant, edge, reflect or symmetric", given=padding_mode)
         )
     sides = [padding] if isinstance(padding, int) else list(padding)
     if len(sides) not in (1, 2, 4):
         raise ValueError(
-            explain(
-                f"Padding must be an int or a 1, 2, or 4 element tuple, not a {len(sides)} "
-                "element tuple"
-            )
+            explain(f"Padding must be an int or a 1, 2, or 4 element tuple, not a {len(sides)} element tuple")
         )
     left, top, right, bottom = sides * (4 // len(sides))
     more: dict[str, Any] = {"constant_values": fill} if padding_mode == "constant" else {}
 
     def widen(a: ndarray) -> ndarray:
-        a = a[
-            ...,
-            max(-top, 0) : a.shape[-2] - max(-bottom, 0),
-            max(-left, 0) : a.shape[-1] - max(-right, 0),
-        ]
-        around = [(0, 0)] * (a.ndim - 2) + [
-            (max(top, 0), max(bottom, 0)),
-            (max(left, 0), max(right, 0)),
-        ]
+        a = a[..., max(-top, 0) : a.shape[-2] - max(-bottom, 0), max(-left, 0) : a.shape[-1] - max(-right, 0)]
+        around = [(0, 0)] * (a.ndim - 2) + [(max(top, 0), max(bottom, 0)), (max(left, 0), max(right, 0))]
         return np.pad(a, around, padding_mode, **more)  # type: ignore[call-overload]
 
     return on_pixels(widen, img)
@@ -295,9 +258,8 @@ def resize(
 ) -> Any:
     """The image with (height, width) pixels; one number is the length of the shorter side.
 
-    Pillow images are resized by Pillow; tensors and arrays are interpolated ('nearest', 'bilinear',
-    'bicubic'). The result for bytes may differ from torchvision's by 1, since torchvision
-    interpolates in integers.
+    Pillow images are resized by Pillow; tensors and arrays are interpolated ('nearest', 'bilinear', 'bicubic'). The
+    result for bytes may differ from torchvision's by 1, since torchvision interpolates in integers.
 
     >>> rushlight.vision.transforms.functional.resize(rushlight.zeros(3, 8, 16), 4).shape
     torch.Size([3, 4, 8])
@@ -312,14 +274,11 @@ def resize(
         return img
     smooth = mode in (InterpolationMode.BILINEAR, InterpolationMode.BICUBIC)
     how: dict[str, Any] = {"align_corners": False, "antialias": bool(antialias)} if smooth else {}
-    return as_floats(
-        img, lambda x: F.interpolate(x, size=[height, width], mode=mode.value, **how), smooth
-    )
+    return as_floats(img, lambda x: F.interpolate(x, size=[height, width], mode=mode.value, **how), smooth)
 
 
 def as_floats(img: Tensor, function: Any, rounds: bool) -> Tensor:
-    """A function of (N, C, H, W) floats on a tensor of any dtype and number of dimensions; integers
-    are rounded."""
+    """A function of (N, C, H, W) floats on a tensor of any dtype and number of dimensions; integers are rounded."""
     shape, own = img._array.shape, img.dtype
     x = img.reshape(-1, *shape[-3:]) if len(shape) >= 3 else img.reshape(1, 1, *shape)
     found = function(x if own.is_floating_point else x.float())
@@ -330,17 +289,11 @@ def as_floats(img: Tensor, function: Any, rounds: bool) -> Tensor:
     return found.reshape(*shape[:-2], *found.shape[-2:])
 
 
-def target_size(
-    now: tuple[int, int], size: int | Sequence[int], max_size: int | None
-) -> tuple[int, int]:
+def target_size(now: tuple[int, int], size: int | Sequence[int], max_size: int | None) -> tuple[int, int]:
     """(height, width) to resize to."""
     if not isinstance(size, int) and len(size) == 2:
         if max_size is not None:
-            raise ValueError(
-                explain(
-                    "max_size should only be passed if size is an int or a sequence of length 1"
-                )
-            )
+            raise ValueError(explain("max_size should only be passed if size is an int or a sequence of length 1"))
         return int(size[0]), int(size[1])
     short = size if isinstance(size, int) else int(size[0])
     h, w = now
@@ -350,9 +303,8 @@ def target_size(
         if max_size <= short:
             raise ValueError(
                 explain(
-                    f"max_size = {max_size} must be strictly greater than the requested size for "
-                    "the "
-                    f"smaller edge size = {size}"
+                    f"max_size = {max_size} must be strictly greater than the requested size for the smaller edge "
+                    f"size = {size}"
                 )
             )
         if long > max_size:
@@ -366,8 +318,7 @@ def target_size(
 def rgb_to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
     """How bright each pixel is, 0.2989 R + 0.587 G + 0.114 B, in 1 or 3 channels.
 
-    >>> rushlight.vision.transforms.functional.rgb_to_grayscale(rushlight.tensor([1., 0.,
-    ...     0.]).reshape(3, 1, 1))
+    >>> rushlight.vision.transforms.functional.rgb_to_grayscale(rushlight.tensor([1., 0., 0.]).reshape(3, 1, 1))
     tensor([[[0.2989]]])
     """
     if num_output_channels not in (1, 3):
@@ -380,10 +331,7 @@ def rgb_to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
         return np.moveaxis(found._array, 0, -1)
     if img._array.ndim < 3 or img._array.shape[-3] not in (1, 3):
         raise TypeError(
-            explain(
-                "Input image tensor permitted channel values are [1, 3], but found "
-                f"{tuple(img.shape)}"
-            )
+            explain(f"Input image tensor permitted channel values are [1, 3], but found {tuple(img.shape)}")
         )
     a = img._array
     if a.shape[-3] == 3:
@@ -400,11 +348,9 @@ def pair(size: int | Sequence[int]) -> tuple[int, int]:
 
     >>> rushlight.vision.transforms.functional.pair(3), rushlight.vision.transforms.functional.pair((3, 4))
     ((3, 3), (3, 4))
-    """  # noqa: E501
+    """
     if isinstance(size, int):
         return size, size
     if len(size) not in (1, 2):
-        raise ValueError(
-            explain("Please provide only two dimensions (h, w) for size.", given=tuple(size))
-        )
+        raise ValueError(explain("Please provide only two dimensions (h, w) for size.", given=tuple(size)))
     return int(size[0]), int(size[-1])

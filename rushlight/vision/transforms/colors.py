@@ -1,6 +1,4 @@
-"""Functions that change colours or blur: of Pillow images (by Pillow), tensors (..., C, H, W) and
-arrays (H, W, C).
-"""
+"""Functions that change colours or blur: of Pillow images (by Pillow), tensors (..., C, H, W) and arrays (H, W, C)."""
 
 from __future__ import annotations
 
@@ -51,8 +49,7 @@ def check_factor(name: str, factor: float) -> None:
 def adjust_brightness(img: Any, brightness_factor: float) -> Any:
     """min(factor image, most): colours times the factor, 0 is black, 1 the image itself.
 
-    >>> rushlight.vision.transforms.functional.adjust_brightness(rushlight.ones(3, 1, 1),
-    ...     0.5).flatten()
+    >>> rushlight.vision.transforms.functional.adjust_brightness(rushlight.ones(3, 1, 1), 0.5).flatten()
     tensor([0.5000, 0.5000, 0.5000])
     """
     check_factor("brightness_factor", brightness_factor)
@@ -64,8 +61,7 @@ def adjust_brightness(img: Any, brightness_factor: float) -> Any:
 def adjust_contrast(img: Any, contrast_factor: float) -> Any:
     """grey + factor (image - grey), grey the mean: 0 is grey, 1 the image itself.
 
-    >>> rushlight.vision.transforms.functional.adjust_contrast(rushlight.tensor([[[0.,
-    ...     1.]]]).repeat(3, 1, 1), 0.0)[0]
+    >>> rushlight.vision.transforms.functional.adjust_contrast(rushlight.tensor([[[0., 1.]]]).repeat(3, 1, 1), 0.0)[0]
     tensor([[0.5000, 0.5000]])
     """
     check_factor("contrast_factor", contrast_factor)
@@ -90,9 +86,7 @@ def adjust_saturation(img: Any, saturation_factor: float) -> Any:
     check_factor("saturation_factor", saturation_factor)
     if is_pillow(img):
         return enhanced(img, "Color", saturation_factor)
-    return on_planes(
-        lambda x: x if x.shape[-3] == 1 else blend(x, rgb_to_grayscale(x), saturation_factor), img
-    )
+    return on_planes(lambda x: x if x.shape[-3] == 1 else blend(x, rgb_to_grayscale(x), saturation_factor), img)
 
 
 def adjust_hue(img: Any, hue_factor: float) -> Any:
@@ -160,35 +154,21 @@ def from_hsv(h: Tensor, s: Tensor, v: Tensor) -> Tensor:
 def adjust_gamma(img: Any, gamma: float, gain: float = 1) -> Any:
     """gain c^gamma, of colours c from 0 to 1.
 
-    >>> rushlight.vision.transforms.functional.adjust_gamma(rushlight.full((3, 1, 1), 0.5),
-    ...     gamma=2).flatten()
+    >>> rushlight.vision.transforms.functional.adjust_gamma(rushlight.full((3, 1, 1), 0.5), gamma=2).flatten()
     tensor([0.2500, 0.2500, 0.2500])
     """
     check_factor("gamma", gamma)
     if is_pillow(img):
-        table = [int((255 + 1 - 1e-3) * gain * pow(c / 255.0, gamma)) for c in range(256)] * len(
-            img.getbands()
-        )
+        table = [int((255 + 1 - 1e-3) * gain * pow(c / 255.0, gamma)) for c in range(256)] * len(img.getbands())
         mode = img.mode
-        return (
-            img.convert("RGB").point(table[:256] * 3).convert(mode)
-            if mode not in ("L", "RGB")
-            else img.point(table)
-        )
-    return on_planes(
-        lambda x: convert_image_dtype(
-            (gain * convert_image_dtype(x) ** gamma).clamp(0, 1), x.dtype
-        ),
-        img,
-    )
+        return img.convert("RGB").point(table[:256] * 3).convert(mode) if mode not in ("L", "RGB") else img.point(table)
+    return on_planes(lambda x: convert_image_dtype((gain * convert_image_dtype(x) ** gamma).clamp(0, 1), x.dtype), img)
 
 
 def adjust_sharpness(img: Any, sharpness_factor: float) -> Any:
-    """blurred + factor (image - blurred): 0 is a blurred image, 1 the image itself, 2 twice as
-    sharp.
+    """blurred + factor (image - blurred): 0 is a blurred image, 1 the image itself, 2 twice as sharp.
 
-    >>> rushlight.vision.transforms.functional.adjust_sharpness(rushlight.full((1, 3, 3), 0.5),
-    ...     2.0).mean()
+    >>> rushlight.vision.transforms.functional.adjust_sharpness(rushlight.full((1, 3, 3), 0.5), 2.0).mean()
     tensor(0.5000)
     """
     check_factor("sharpness_factor", sharpness_factor)
@@ -210,31 +190,24 @@ def adjust_sharpness(img: Any, sharpness_factor: float) -> Any:
 def filtered(x: Tensor, kernel: ndarray) -> Tensor:
     """Each channel of (N, C, H, W) convolved with the kernel, without padding."""
     channels = x.shape[1]
-    weight = from_array(
-        np.broadcast_to(kernel.astype(x._array.dtype), (channels, 1, *kernel.shape)).copy()
-    )
+    weight = from_array(np.broadcast_to(kernel.astype(x._array.dtype), (channels, 1, *kernel.shape)).copy())
     return F.conv2d(x, weight, groups=channels)
 
 
-def gaussian_blur(
-    img: Any, kernel_size: int | Sequence[int], sigma: float | Sequence[float] | None = None
-) -> Any:
-    """Each pixel becomes the mean of its neighbours, weighted by exp(-d^2 / 2 sigma^2); kernel
-    (width, height), odd sizes.
+def gaussian_blur(img: Any, kernel_size: int | Sequence[int], sigma: float | Sequence[float] | None = None) -> Any:
+    """Each pixel becomes the mean of its neighbours, weighted by exp(-d^2 / 2 sigma^2); kernel (width, height), odd
+    sizes.
 
     `sigma` is 0.15 kernel_size + 0.35 if not given.
 
-    >>> rushlight.vision.transforms.functional.gaussian_blur(rushlight.eye(3)[None], 3,
-    ...     sigma=1.0)[0]
+    >>> rushlight.vision.transforms.functional.gaussian_blur(rushlight.eye(3)[None], 3, sigma=1.0)[0]
     tensor([[0.5046, 0.3715, 0.3005],
             [0.3715, 0.3544, 0.3715],
             [0.3005, 0.3715, 0.5046]])
     """
     sizes = [kernel_size] * 2 if isinstance(kernel_size, int) else list(kernel_size)
     if any(k % 2 == 0 or k < 0 for k in sizes):
-        raise ValueError(
-            explain(f"kernel_size should have odd and positive integers. Got {kernel_size}")
-        )
+        raise ValueError(explain(f"kernel_size should have odd and positive integers. Got {kernel_size}"))
     if sigma is None:
         sigma = [k * 0.15 + 0.35 for k in sizes]
     sigmas = [float(sigma)] * 2 if isinstance(sigma, (int, float)) else [float(s) for s in sigma]
@@ -246,27 +219,21 @@ def gaussian_blur(
     x, y = (bell(k, s) for k, s in zip(sizes, sigmas))
     around = [sizes[0] // 2, sizes[0] // 2, sizes[1] // 2, sizes[1] // 2]
     return on_planes(
-        lambda t: as_floats(
-            t, lambda a: filtered(F.pad(a, around, mode="reflect"), np.outer(y, x)), True
-        ),
-        img,
+        lambda t: as_floats(t, lambda a: filtered(F.pad(a, around, mode="reflect"), np.outer(y, x)), True), img
     )
 
 
 def bell(size: int, sigma: float) -> ndarray:
     """Weights exp(-x^2 / 2 sigma^2) around the middle, of sum 1."""
     half = (size - 1) * 0.5
-    weights = np.exp(
-        -0.5 * (np.linspace(-half, half, size, dtype=np.float32) / np.float32(sigma)) ** 2
-    )
+    weights = np.exp(-0.5 * (np.linspace(-half, half, size, dtype=np.float32) / np.float32(sigma)) ** 2)
     return weights / weights.sum()
 
 
 def invert(img: Any) -> Any:
     """most - image: the negative.
 
-    >>> rushlight.vision.transforms.functional.invert(rushlight.tensor([[[0, 255]]],
-    ...     dtype=rushlight.uint8))
+    >>> rushlight.vision.transforms.functional.invert(rushlight.tensor([[[0, 255]]], dtype=rushlight.uint8))
     tensor([[[255,   0]]], dtype=torch.uint8)
     """
     if is_pillow(img):
@@ -293,8 +260,7 @@ def posterize(img: Any, bits: int) -> Any:
 def solarize(img: Any, threshold: float) -> Any:
     """max - x where x >= threshold, else x.
 
-    >>> rushlight.vision.transforms.functional.solarize(rushlight.tensor([[[100, 200]]],
-    ...     dtype=rushlight.uint8), 128)
+    >>> rushlight.vision.transforms.functional.solarize(rushlight.tensor([[[100, 200]]], dtype=rushlight.uint8), 128)
     tensor([[[100,  55]]], dtype=torch.uint8)
     """
     if is_pillow(img):
@@ -302,9 +268,7 @@ def solarize(img: Any, threshold: float) -> Any:
 
         return ImageOps.solarize(img, threshold)  # type: ignore[arg-type]
     if isinstance(img, Tensor) and threshold > bound(img):
-        raise TypeError(
-            explain("Threshold should be less than bound of img.", given=(threshold, bound(img)))
-        )
+        raise TypeError(explain("Threshold should be less than bound of img.", given=(threshold, bound(img))))
     return on_planes(lambda x: where(x >= threshold, invert(x), x), img)
 
 
@@ -344,9 +308,7 @@ def equalize(img: Any) -> Any:
 
     def change(x: Tensor) -> Tensor:
         if x._array.dtype != np.uint8:
-            raise TypeError(
-                explain(f"Only torch.uint8 image tensors are supported, but found {x.dtype}")
-            )
+            raise TypeError(explain(f"Only torch.uint8 image tensors are supported, but found {x.dtype}"))
         planes = x._array.reshape(-1, *x._array.shape[-2:])
         return from_array(np.stack([evened(plane) for plane in planes]).reshape(x._array.shape))
 
@@ -364,16 +326,6 @@ def evened(plane: ndarray) -> ndarray:
 
 
 __all__ = [
-    "adjust_brightness",
-    "adjust_contrast",
-    "adjust_gamma",
-    "adjust_hue",
-    "adjust_saturation",
-    "adjust_sharpness",
-    "autocontrast",
-    "equalize",
-    "gaussian_blur",
-    "invert",
-    "posterize",
-    "solarize",
-]
+    "adjust_brightness", "adjust_contrast", "adjust_gamma", "adjust_hue", "adjust_saturation", "adjust_sharpness",
+    "autocontrast", "equalize", "gaussian_blur", "invert", "posterize", "solarize",
+]  # fmt: skip

@@ -1,6 +1,4 @@
-"""The transforms as functions: torchvision's names and results, on Pillow images, tensors and
-arrays.
-"""
+"""The transforms as functions: torchvision's names and results, on Pillow images, tensors and arrays."""
 
 from __future__ import annotations
 
@@ -38,55 +36,15 @@ from rushlight.vision.transforms.colors import (
     posterize,
     solarize,
 )
-from rushlight.vision.transforms.warps import (
-    affine,
-    erase,
-    five_crop,
-    perspective,
-    resized_crop,
-    rotate,
-    ten_crop,
-)
+from rushlight.vision.transforms.warps import affine, erase, five_crop, perspective, resized_crop, rotate, ten_crop
 
 __all__ = [
-    "InterpolationMode",
-    "adjust_brightness",
-    "adjust_contrast",
-    "adjust_gamma",
-    "adjust_hue",
-    "adjust_saturation",
-    "adjust_sharpness",
-    "affine",
-    "autocontrast",
-    "center_crop",
-    "convert_image_dtype",
-    "crop",
-    "equalize",
-    "erase",
-    "five_crop",
-    "gaussian_blur",
-    "get_dimensions",
-    "get_image_num_channels",
-    "get_image_size",
-    "hflip",
-    "invert",
-    "normalize",
-    "pad",
-    "pair",
-    "perspective",
-    "pil_to_tensor",
-    "posterize",
-    "resize",
-    "resized_crop",
-    "rgb_to_grayscale",
-    "rotate",
-    "solarize",
-    "ten_crop",
-    "to_grayscale",
-    "to_pil_image",
-    "to_tensor",
-    "vflip",
-]
+    "InterpolationMode", "adjust_brightness", "adjust_contrast", "adjust_gamma", "adjust_hue", "adjust_saturation",
+    "adjust_sharpness", "affine", "autocontrast", "center_crop", "convert_image_dtype", "crop", "equalize", "erase",
+    "five_crop", "gaussian_blur", "get_dimensions", "get_image_num_channels", "get_image_size", "hflip", "invert",
+    "normalize", "pad", "pair", "perspective", "pil_to_tensor", "posterize", "resize", "resized_crop",
+    "rgb_to_grayscale", "rotate", "solarize", "ten_crop", "to_grayscale", "to_pil_image", "to_tensor", "vflip",
+]  # fmt: skip
 
 
 def get_image_num_channels(img: Any) -> int:

@@ -17,8 +17,7 @@ from rushlight.vision.transforms.functional import pair
 
 
 class ToTensor(Transform):
-    """out[c, h, w] = image[h, w, c] / 255 of a Pillow image or an array of bytes, as float32; other
-    numbers stay.
+    """out[c, h, w] = image[h, w, c] / 255 of a Pillow image or an array of bytes, as float32; other numbers stay.
 
     >>> import numpy as np
     >>> rushlight.vision.transforms.ToTensor()(np.full((1, 2, 3), 255, np.uint8))[0]
@@ -32,8 +31,7 @@ class ToTensor(Transform):
 class PILToTensor(Transform):
     """A Pillow image as a tensor (C, H, W) of its own dtype and values.
 
-    >>> image = rushlight.vision.transforms.ToPILImage()(rushlight.zeros(3, 2, 4,
-    ...     dtype=rushlight.uint8))
+    >>> image = rushlight.vision.transforms.ToPILImage()(rushlight.zeros(3, 2, 4, dtype=rushlight.uint8))
     >>> rushlight.vision.transforms.PILToTensor()(image).shape
     torch.Size([3, 2, 4])
     """
@@ -60,8 +58,7 @@ class ToPILImage(Transform):
 
 
 class ConvertImageDtype(Transform):
-    """out = image most' / most, most the brightest value of its dtype: 255 of a byte is 1.0 of a
-    float.
+    """out = image most' / most, most the brightest value of its dtype: 255 of a byte is 1.0 of a float.
 
     >>> image = rushlight.tensor([0, 255], dtype=rushlight.uint8).reshape(1, 1, 2)
     >>> rushlight.vision.transforms.ConvertImageDtype(rushlight.float32)(image)
@@ -100,9 +97,7 @@ class Lambda(Transform):
 
     def __init__(self, lambd: Callable[[Any], Any]):
         if not callable(lambd):
-            raise TypeError(
-                explain(f"Argument lambd should be callable, got {type(lambd).__name__!r}")
-            )
+            raise TypeError(explain(f"Argument lambd should be callable, got {type(lambd).__name__!r}"))
         self.lambd = lambd
 
     def forward(self, img: Any) -> Any:
@@ -133,8 +128,7 @@ class Resize(Transform):
 
 
 class CenterCrop(Transform):
-    """out[..., i, j] = image[..., top + i, left + j]: the middle of the image, (height, width), or
-    a square.
+    """out[..., i, j] = image[..., top + i, left + j]: the middle of the image, (height, width), or a square.
 
     >>> rushlight.vision.transforms.CenterCrop(2)(rushlight.arange(16).reshape(1, 4, 4))
     tensor([[[ 5,  6],
@@ -151,8 +145,7 @@ class CenterCrop(Transform):
 
 
 class Pad(Transform):
-    """More pixels at each side: one number, (left and right, top and bottom), or (left, top, right,
-    bottom).
+    """More pixels at each side: one number, (left and right, top and bottom), or (left, top, right, bottom).
 
     >>> rushlight.vision.transforms.Pad((1, 0))(rushlight.tensor([[[1, 2]]]))
     tensor([[[0, 1, 2, 0]]])
@@ -160,9 +153,7 @@ class Pad(Transform):
 
     shows = ("padding", "fill", "padding_mode")
 
-    def __init__(
-        self, padding: int | Sequence[int], fill: float = 0, padding_mode: str = "constant"
-    ):
+    def __init__(self, padding: int | Sequence[int], fill: float = 0, padding_mode: str = "constant"):
         self.padding, self.fill, self.padding_mode = padding, fill, padding_mode
 
     def forward(self, img: Any) -> Any:
@@ -218,9 +209,7 @@ class RandomCrop(Transform):
             )
         if (h, w) == (th, tw):
             return 0, 0, h, w
-        top, left = (
-            int(default_generator.randint(0, n, (1,))[0]) for n in (h - th + 1, w - tw + 1)
-        )
+        top, left = (int(default_generator.randint(0, n, (1,))[0]) for n in (h - th + 1, w - tw + 1))
         return top, left, th, tw
 
     def forward(self, img: Any) -> Any:
@@ -284,8 +273,7 @@ class RandomGrayscale(Transform):
 
 
 class RandomRotation(Transform):
-    """out(A p) = image(p), where A is a rotation by a random angle: in (min, max) degrees, or a
-    number for (-n, n).
+    """out(A p) = image(p), where A is a rotation by a random angle: in (min, max) degrees, or a number for (-n, n).
 
     >>> rushlight.vision.transforms.RandomRotation((90, 90))(rushlight.tensor([[[1, 2], [3, 4]]]))
     tensor([[[2, 4],
@@ -317,9 +305,7 @@ class RandomRotation(Transform):
 
     def forward(self, img: Any) -> Any:
         angle = self.get_params(self.degrees)
-        return functional.rotate(
-            img, angle, self.interpolation, self.expand, self.center, self.fill
-        )
+        return functional.rotate(img, angle, self.interpolation, self.expand, self.center, self.fill)
 
 
 class RandomApply(Transform):
@@ -337,17 +323,14 @@ class RandomApply(Transform):
         return img if self.p < chance() else Compose(self.transforms)(img)
 
     def __repr__(self) -> str:
-        return "\n".join(
-            [f"RandomApply(\n    p={self.p}", *(f"    {t}" for t in self.transforms), ")"]
-        )
+        return "\n".join([f"RandomApply(\n    p={self.p}", *(f"    {t}" for t in self.transforms), ")"])
 
 
 class RandomChoice(Transform):
     """One of the transforms, with equal probabilities or with `p`; drawn by Python's `random`.
 
     >>> t = rushlight.vision.transforms
-    >>> t.RandomChoice([t.RandomHorizontalFlip(1.0), t.RandomVerticalFlip(1.0)], p=[1,
-    ...     0])(rushlight.tensor([[[1, 2]]]))
+    >>> t.RandomChoice([t.RandomHorizontalFlip(1.0), t.RandomVerticalFlip(1.0)], p=[1, 0])(rushlight.tensor([[[1, 2]]]))
     tensor([[[2, 1]]])
     """
 
@@ -358,27 +341,11 @@ class RandomChoice(Transform):
         return random.choices(self.transforms, weights=self.p)[0](img)
 
     def __repr__(self) -> str:
-        return "\n".join(
-            ["RandomChoice(", *(f"    {t}" for t in self.transforms), f")(p={self.p})"]
-        )
+        return "\n".join(["RandomChoice(", *(f"    {t}" for t in self.transforms), f")(p={self.p})"])
 
 
 __all__ = [
-    "CenterCrop",
-    "ConvertImageDtype",
-    "Grayscale",
-    "Lambda",
-    "Normalize",
-    "PILToTensor",
-    "Pad",
-    "RandomApply",
-    "RandomChoice",
-    "RandomCrop",
-    "RandomGrayscale",
-    "RandomHorizontalFlip",
-    "RandomRotation",
-    "RandomVerticalFlip",
-    "Resize",
-    "ToPILImage",
-    "ToTensor",
-]
+    "CenterCrop", "ConvertImageDtype", "Grayscale", "Lambda", "Normalize", "PILToTensor", "Pad", "RandomApply",
+    "RandomChoice", "RandomCrop", "RandomGrayscale", "RandomHorizontalFlip", "RandomRotation", "RandomVerticalFlip",
+    "Resize", "ToPILImage", "ToTensor",
+]  # fmt: skip

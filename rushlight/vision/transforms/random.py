@@ -29,8 +29,7 @@ def shape_of(scale: Sequence[float], ratio: Sequence[float], area: int) -> tuple
 
 
 class RandomResizedCrop(Transform):
-    """A part of random size and shape from anywhere, resized: `scale` times the area, `ratio` of
-    width to height.
+    """A part of random size and shape from anywhere, resized: `scale` times the area, `ratio` of width to height.
 
     >>> rushlight.vision.transforms.RandomResizedCrop(4)(rushlight.zeros(3, 10, 12)).shape
     torch.Size([3, 4, 4])
@@ -48,11 +47,8 @@ class RandomResizedCrop(Transform):
         self.interpolation, self.antialias = InterpolationMode(interpolation), antialias
 
     @staticmethod
-    def get_params(
-        img: Any, scale: Sequence[float], ratio: Sequence[float]
-    ) -> tuple[int, int, int, int]:
-        """Top, left, height and width of a random part; the middle, after ten parts that do not
-        fit."""
+    def get_params(img: Any, scale: Sequence[float], ratio: Sequence[float]) -> tuple[int, int, int, int]:
+        """Top, left, height and width of a random part; the middle, after ten parts that do not fit."""
         height, width = size_of(img)
         for _ in range(10):
             area, shape = shape_of(scale, ratio, height * width)
@@ -81,8 +77,7 @@ class RandomResizedCrop(Transform):
 class ColorJitter(Transform):
     """Brightness, contrast, saturation and hue changed at random, in random order.
 
-    A number v stands for factors from max(0, 1 - v) to 1 + v, for hue from -v to v; or give (least,
-    most).
+    A number v stands for factors from max(0, 1 - v) to 1 + v, for hue from -v to v; or give (least, most).
 
     >>> _ = rushlight.manual_seed(0)
     >>> rushlight.vision.transforms.ColorJitter(brightness=(0.5, 0.5))(rushlight.ones(3, 1, 2))[0]
@@ -92,10 +87,7 @@ class ColorJitter(Transform):
     shows = ("brightness", "contrast", "saturation", "hue")
 
     def __init__(self, brightness: Any = 0, contrast: Any = 0, saturation: Any = 0, hue: Any = 0):
-        self.brightness, self.contrast = (
-            factors("brightness", brightness),
-            factors("contrast", contrast),
-        )
+        self.brightness, self.contrast = factors("brightness", brightness), factors("contrast", contrast)
         self.saturation = factors("saturation", saturation)
         self.hue = factors("hue", hue, 0.0, (-0.5, 0.5))
 
@@ -103,19 +95,11 @@ class ColorJitter(Transform):
     def get_params(brightness: Any, contrast: Any, saturation: Any, hue: Any) -> tuple[Any, ...]:
         """The order of the four changes, and their factors; None for a change without effect."""
         order = default_generator.randperm(4)
-        return (
-            order,
-            *(None if r is None else drawn(*r) for r in (brightness, contrast, saturation, hue)),
-        )
+        return (order, *(None if r is None else drawn(*r) for r in (brightness, contrast, saturation, hue)))
 
     def forward(self, img: Any) -> Any:
         order, *chosen = self.get_params(self.brightness, self.contrast, self.saturation, self.hue)
-        changes = (
-            colors.adjust_brightness,
-            colors.adjust_contrast,
-            colors.adjust_saturation,
-            colors.adjust_hue,
-        )
+        changes = (colors.adjust_brightness, colors.adjust_contrast, colors.adjust_saturation, colors.adjust_hue)
         for i in (int(i) for i in order):
             if chosen[i] is not None:
                 img = changes[i](img, chosen[i])
@@ -134,15 +118,12 @@ def factors(
     else:
         low, high = (float(v) for v in value)
     if not bounds[0] <= low <= high <= bounds[1]:
-        raise ValueError(
-            explain(f"{name} values should be between {bounds}, but got {[low, high]}.")
-        )
+        raise ValueError(explain(f"{name} values should be between {bounds}, but got {[low, high]}."))
     return None if low == high == middle else (float(low), float(high))
 
 
 class GaussianBlur(Transform):
-    """out = sum of w_k image_k, w ~ exp(-k^2 / (2 sigma^2)): blurred by a kernel of `kernel_size`
-    and a random sigma.
+    """out = sum of w_k image_k, w ~ exp(-k^2 / (2 sigma^2)): blurred by a kernel of `kernel_size` and a random sigma.
 
     >>> rushlight.vision.transforms.GaussianBlur(3, sigma=1.0)(rushlight.eye(3)[None])[0]
     tensor([[0.5046, 0.3715, 0.3005],
@@ -152,23 +133,13 @@ class GaussianBlur(Transform):
 
     shows = ("kernel_size", "sigma")
 
-    def __init__(
-        self, kernel_size: int | Sequence[int], sigma: float | Sequence[float] = (0.1, 2.0)
-    ):
+    def __init__(self, kernel_size: int | Sequence[int], sigma: float | Sequence[float] = (0.1, 2.0)):
         self.kernel_size = pair(kernel_size)
-        self.sigma = (
-            (float(sigma),) * 2
-            if isinstance(sigma, (int, float))
-            else tuple(float(s) for s in sigma)
-        )
+        self.sigma = (float(sigma),) * 2 if isinstance(sigma, (int, float)) else tuple(float(s) for s in sigma)
         if any(k <= 0 or k % 2 == 0 for k in self.kernel_size):
             raise ValueError(explain("Kernel size value should be an odd and positive number."))
         if not 0.0 < self.sigma[0] <= self.sigma[1]:
-            raise ValueError(
-                explain(
-                    f"sigma values should be positive and of the form (min, max). Got {self.sigma}"
-                )
-            )
+            raise ValueError(explain(f"sigma values should be positive and of the form (min, max). Got {self.sigma}"))
 
     @staticmethod
     def get_params(sigma_min: float, sigma_max: float) -> float:
@@ -182,11 +153,10 @@ class GaussianBlur(Transform):
 class RandomAffine(Transform):
     """out(A p) = image(p), A an affine map at random: turned, moved, scaled and sheared.
 
-    `degrees` and `shear`: (min, max), or a number n for (-n, n); `translate`: (x, y) as fractions
-    of the size; `scale`: (min, max).
+    `degrees` and `shear`: (min, max), or a number n for (-n, n); `translate`: (x, y) as fractions of the size; `scale`:
+    (min, max).
 
-    >>> rushlight.vision.transforms.RandomAffine(degrees=(90, 90))(rushlight.tensor([[[1, 2], [3,
-    ...     4]]]))
+    >>> rushlight.vision.transforms.RandomAffine(degrees=(90, 90))(rushlight.tensor([[[1, 2], [3, 4]]]))
     tensor([[[3, 1],
              [4, 2]]])
     """
@@ -223,9 +193,7 @@ class RandomAffine(Transform):
         moved = (
             (0, 0)
             if translate is None
-            else tuple(
-                int(round(drawn(-float(t * n), float(t * n)))) for t, n in zip(translate, img_size)
-            )
+            else tuple(int(round(drawn(-float(t * n), float(t * n)))) for t, n in zip(translate, img_size))
         )
         scale = 1.0 if scale_ranges is None else drawn(scale_ranges[0], scale_ranges[1])
         x = 0.0 if shears is None else drawn(shears[0], shears[1])
@@ -237,9 +205,7 @@ class RandomAffine(Transform):
         angle, moved, scale, shear = self.get_params(
             self.degrees, self.translate, self.scale, self.shear, [width, height]
         )
-        return warps.affine(
-            img, angle, moved, scale, shear, self.interpolation, self.fill, self.center
-        )
+        return warps.affine(img, angle, moved, scale, shear, self.interpolation, self.fill, self.center)
 
     def __repr__(self) -> str:
         told = [f"degrees={self.degrees}"]
@@ -262,8 +228,7 @@ def either_way(name: str, value: Any) -> list[float]:
 
 
 class RandomPerspective(Transform):
-    """Seen from another side, with probability p: each corner moves in by up to `distortion_scale`
-    / 2.
+    """Seen from another side, with probability p: each corner moves in by up to `distortion_scale` / 2.
 
     >>> rushlight.vision.transforms.RandomPerspective(p=1.0)(rushlight.zeros(3, 8, 8)).shape
     torch.Size([3, 8, 8])
@@ -282,9 +247,7 @@ class RandomPerspective(Transform):
         self.interpolation, self.fill = InterpolationMode(interpolation), fill
 
     @staticmethod
-    def get_params(
-        width: int, height: int, distortion_scale: float
-    ) -> tuple[list[list[int]], list[list[int]]]:
+    def get_params(width: int, height: int, distortion_scale: float) -> tuple[list[list[int]], list[list[int]]]:
         """The corners, and where they move to."""
         x, y = int(distortion_scale * (width // 2)), int(distortion_scale * (height // 2))
         ends = []
@@ -306,11 +269,10 @@ class RandomPerspective(Transform):
 
 
 class RandomErasing(Transform):
-    """A random rectangle of a tensor (..., C, H, W) becomes `value`, with probability p; noise for
-    'random'.
+    """A random rectangle of a tensor (..., C, H, W) becomes `value`, with probability p; noise for 'random'.
 
-    `scale`: least and most of the area, `ratio` of height to width. Z. Zhong et al., *Random
-    erasing data augmentation*, 2020.
+    `scale`: least and most of the area, `ratio` of height to width. Z. Zhong et al., *Random erasing data
+    augmentation*, 2020.
 
     >>> rushlight.vision.transforms.RandomErasing(p=1.0)(rushlight.ones(1, 8, 8)).min()
     tensor(0.)
@@ -330,23 +292,15 @@ class RandomErasing(Transform):
 
     @staticmethod
     def get_params(
-        img: Tensor,
-        scale: Sequence[float],
-        ratio: Sequence[float],
-        value: Sequence[float] | None = None,
+        img: Tensor, scale: Sequence[float], ratio: Sequence[float], value: Sequence[float] | None = None
     ) -> tuple[int, int, int, int, Any]:
-        """Top, left, height, width and colours of a rectangle; the image itself, after ten that do
-        not fit."""
+        """Top, left, height, width and colours of a rectangle; the image itself, after ten that do not fit."""
         c, height, width = img.shape[-3:]
         for _ in range(10):
             area, shape = shape_of(scale, ratio, height * width)
             h, w = int(round(math.sqrt(area * shape))), int(round(math.sqrt(area / shape)))
             if h < height and w < width:
-                v = (
-                    empty([c, h, w]).normal_()
-                    if value is None
-                    else tensor([float(x) for x in value])[:, None, None]
-                )
+                v = empty([c, h, w]).normal_() if value is None else tensor([float(x) for x in value])[:, None, None]
                 return below(height - h + 1), below(width - w + 1), h, w, v
         return 0, 0, height, width, img
 
@@ -354,28 +308,19 @@ class RandomErasing(Transform):
         if chance() >= self.p:
             return img
         value = self.value
-        colours = (
-            None
-            if value == "random"
-            else [value]
-            if isinstance(value, (int, float))
-            else list(value)
-        )
+        colours = None if value == "random" else [value] if isinstance(value, (int, float)) else list(value)
         if colours is not None and len(colours) not in (1, img.shape[-3]):
             raise ValueError(
                 explain(
-                    "If value is a sequence, it should have either a single value or "
-                    f"{img.shape[-3]} (number of input channels)"
+                    f"If value is a sequence, it should have either a single value or {img.shape[-3]} (number of "
+                    "input channels)"
                 )
             )
-        return warps.erase(
-            img, *self.get_params(img, self.scale, self.ratio, colours), self.inplace
-        )
+        return warps.erase(img, *self.get_params(img, self.scale, self.ratio, colours), self.inplace)
 
     def __repr__(self) -> str:
         return (
-            f"RandomErasing(p={self.p}, scale={self.scale}, ratio={self.ratio}, "
-            f"value={self.value}, "
+            f"RandomErasing(p={self.p}, scale={self.scale}, ratio={self.ratio}, value={self.value}, "
             f"inplace={self.inplace})"
         )
 
@@ -385,7 +330,7 @@ class FiveCrop(Transform):
 
     >>> [crop.item() for crop in rushlight.vision.transforms.FiveCrop(1)(rushlight.arange(9).reshape(1, 3, 3))]
     [0, 2, 6, 8, 4]
-    """  # noqa: E501
+    """
 
     shows: Sequence[str] = ("size",)
 
@@ -401,7 +346,7 @@ class TenCrop(FiveCrop):
 
     >>> [crop.item() for crop in rushlight.vision.transforms.TenCrop(1)(rushlight.arange(9).reshape(1, 3, 3))]
     [0, 2, 6, 8, 4, 2, 0, 8, 6, 4]
-    """  # noqa: E501
+    """
 
     shows = ("size", "vertical_flip")
 
@@ -428,14 +373,13 @@ class Sometimes(Transform):
         return type(self).change(img, *given) if chance() < self.p else img
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({','.join(f'{name}={getattr(self, name)}' for name in self.shows)})"  # noqa: E501
+        return f"{type(self).__name__}({','.join(f'{name}={getattr(self, name)}' for name in self.shows)})"
 
 
 class RandomInvert(Sometimes):
     """out = most - image, with probability p: the negative.
 
-    >>> rushlight.vision.transforms.RandomInvert(p=1.0)(rushlight.tensor([[[0, 255]]],
-    ...     dtype=rushlight.uint8))
+    >>> rushlight.vision.transforms.RandomInvert(p=1.0)(rushlight.tensor([[[0, 255]]], dtype=rushlight.uint8))
     tensor([[[255,   0]]], dtype=torch.uint8)
     """
 
@@ -443,11 +387,9 @@ class RandomInvert(Sometimes):
 
 
 class RandomAutocontrast(Sometimes):
-    """out = (x - least) / (most - least) of each channel, with probability p: from black to the
-    brightest.
+    """out = (x - least) / (most - least) of each channel, with probability p: from black to the brightest.
 
-    >>> rushlight.vision.transforms.RandomAutocontrast(p=1.0)(rushlight.tensor([[[0.25, 0.5,
-    ...     0.75]]]))
+    >>> rushlight.vision.transforms.RandomAutocontrast(p=1.0)(rushlight.tensor([[[0.25, 0.5, 0.75]]]))
     tensor([[[0.0000, 0.5000, 1.0000]]])
     """
 
@@ -468,8 +410,7 @@ class RandomEqualize(Sometimes):
 class RandomPosterize(Sometimes):
     """Only the first `bits` of each byte, with probability p.
 
-    >>> rushlight.vision.transforms.RandomPosterize(1, p=1.0)(rushlight.tensor([[[100, 200]]],
-    ...     dtype=rushlight.uint8))
+    >>> rushlight.vision.transforms.RandomPosterize(1, p=1.0)(rushlight.tensor([[[100, 200]]], dtype=rushlight.uint8))
     tensor([[[  0, 128]]], dtype=torch.uint8)
     """
 
@@ -483,8 +424,7 @@ class RandomPosterize(Sometimes):
 class RandomSolarize(Sometimes):
     """out = max - x where x >= threshold, else x, with probability p: inverts bright pixels.
 
-    >>> rushlight.vision.transforms.RandomSolarize(128, p=1.0)(rushlight.tensor([[[100, 200]]],
-    ...     dtype=rushlight.uint8))
+    >>> rushlight.vision.transforms.RandomSolarize(128, p=1.0)(rushlight.tensor([[[100, 200]]], dtype=rushlight.uint8))
     tensor([[[100,  55]]], dtype=torch.uint8)
     """
 
@@ -496,19 +436,14 @@ class RandomSolarize(Sometimes):
 
 
 class RandomAdjustSharpness(Sometimes):
-    """out = blurred + factor (image - blurred), with probability p: sharper, or blurred where the
-    factor is below 1.
+    """out = blurred + factor (image - blurred), with probability p: sharper, or blurred where the factor is below 1.
 
     >>> sharpen = rushlight.vision.transforms.RandomAdjustSharpness(2.0, p=1.0)
     >>> sharpen(rushlight.full((1, 3, 3), 0.5)).mean()
     tensor(0.5000)
     """
 
-    change, shows, setting = (
-        staticmethod(colors.adjust_sharpness),
-        ("sharpness_factor", "p"),
-        "sharpness_factor",
-    )
+    change, shows, setting = staticmethod(colors.adjust_sharpness), ("sharpness_factor", "p"), "sharpness_factor"
 
     def __init__(self, sharpness_factor: float, p: float = 0.5):
         super().__init__(p)
@@ -516,18 +451,7 @@ class RandomAdjustSharpness(Sometimes):
 
 
 __all__ = [
-    "ColorJitter",
-    "FiveCrop",
-    "GaussianBlur",
-    "RandomAdjustSharpness",
-    "RandomAffine",
-    "RandomAutocontrast",
-    "RandomEqualize",
-    "RandomErasing",
-    "RandomInvert",
-    "RandomPerspective",
-    "RandomPosterize",
-    "RandomResizedCrop",
-    "RandomSolarize",
-    "TenCrop",
-]
+    "ColorJitter", "FiveCrop", "GaussianBlur", "RandomAdjustSharpness", "RandomAffine", "RandomAutocontrast",
+    "RandomEqualize", "RandomErasing", "RandomInvert", "RandomPerspective", "RandomPosterize", "RandomResizedCrop",
+    "RandomSolarize", "TenCrop",
+]  # fmt: skip

@@ -23,8 +23,7 @@ class Compose(First):
     """out = last(...(first(*inputs))): of several inputs, each gives all it returns to the next.
 
     >>> t = rushlight.vision.transforms.v2
-    >>> t.Compose([t.RandomHorizontalFlip(1.0), t.Normalize([0.5], [0.5])])(rushlight.tensor([[[0.,
-    ...     1.]]]))
+    >>> t.Compose([t.RandomHorizontalFlip(1.0), t.Normalize([0.5], [0.5])])(rushlight.tensor([[[0., 1.]]]))
     tensor([[[ 1., -1.]]])
     """
 
@@ -94,8 +93,7 @@ class Identity(ToPureTensor):
 class ConvertImageDtype(ToDtype):  # type: ignore[no-redef]
     """A tensor in another dtype; the brightest value stays the brightest.
 
-    >>> rushlight.vision.transforms.v2.ConvertImageDtype()(rushlight.tensor([[[0, 255]]],
-    ...     dtype=rushlight.uint8))
+    >>> rushlight.vision.transforms.v2.ConvertImageDtype()(rushlight.tensor([[[0, 255]]], dtype=rushlight.uint8))
     tensor([[[0., 1.]]])
     """
 

@@ -13,15 +13,7 @@ from rushlight.base.errors import explain
 from rushlight.core.tensor import Tensor, from_array
 from rushlight.nn import functional as F
 from rushlight.vision.images import RESAMPLING, InterpolationMode, is_pillow, on_pixels, size_of
-from rushlight.vision.transforms.basics import (
-    as_floats,
-    center_crop,
-    crop,
-    hflip,
-    pair,
-    resize,
-    vflip,
-)
+from rushlight.vision.transforms.basics import as_floats, center_crop, crop, hflip, pair, resize, vflip
 
 
 def resized_crop(
@@ -36,19 +28,14 @@ def resized_crop(
 ) -> Any:
     """The part from row `top` and column `left` on, resized.
 
-    >>> rushlight.vision.transforms.functional.resized_crop(rushlight.zeros(3, 8, 8), 0, 0, 4, 4,
-    ...     size=2).shape
+    >>> rushlight.vision.transforms.functional.resized_crop(rushlight.zeros(3, 8, 8), 0, 0, 4, 4, size=2).shape
     torch.Size([3, 2, 2])
     """
     return resize(crop(img, top, left, height, width), size, interpolation, antialias=antialias)
 
 
 def inverse_map(
-    center: Sequence[float],
-    angle: float,
-    translate: Sequence[float],
-    scale: float,
-    shear: Sequence[float],
+    center: Sequence[float], angle: float, translate: Sequence[float], scale: float, shear: Sequence[float]
 ) -> list[float]:
     """Six numbers (a, b, c, d, e, f): the point (x, y) comes from (a x + b y + c, d x + e y + f).
 
@@ -74,11 +61,10 @@ def affine(
     fill: Any = None,
     center: Sequence[float] | None = None,
 ) -> Any:
-    """Turned clockwise by `angle` degrees, moved by `translate` pixels, scaled and sheared, about
-    the middle or `center`.
+    """Turned clockwise by `angle` degrees, moved by `translate` pixels, scaled and sheared, about the middle or
+    `center`.
 
-    >>> rushlight.vision.transforms.functional.affine(rushlight.tensor([[[1, 2], [3, 4]]]), 90, [0,
-    ...     0], 1.0, [0.0, 0.0])
+    >>> rushlight.vision.transforms.functional.affine(rushlight.tensor([[[1, 2], [3, 4]]]), 90, [0, 0], 1.0, [0.0, 0.0])
     tensor([[[3, 1],
              [4, 2]]])
     """
@@ -104,8 +90,7 @@ def rotate(
     center: Sequence[float] | None = None,
     fill: Any = None,
 ) -> Any:
-    """Turned counter-clockwise by `angle` degrees around the middle, or `center` (x, y); `fill`
-    where nothing was.
+    """Turned counter-clockwise by `angle` degrees around the middle, or `center` (x, y); `fill` where nothing was.
 
     `expand` enlarges the image so that the corners fit; for Pillow images only.
 
@@ -117,9 +102,7 @@ def rotate(
         mode = RESAMPLING[InterpolationMode(interpolation)]
         return img.rotate(angle, mode, expand, center, fillcolor=colour_of(img, fill))
     if expand:
-        raise NotImplementedError(
-            explain("rotate: expand=True is done for PIL images only: use to_pil_image first")
-        )
+        raise NotImplementedError(explain("rotate: expand=True is done for PIL images only: use to_pil_image first"))
     return affine(img, -angle, [0, 0], 1.0, 0.0, interpolation, fill, center)
 
 
@@ -133,8 +116,7 @@ def perspective(
     """The image with four corners, (x, y) each, moved from `startpoints` to `endpoints`.
 
     >>> corners = [[0, 0], [1, 0], [1, 1], [0, 1]]
-    >>> rushlight.vision.transforms.functional.perspective(rushlight.tensor([[[1., 2.], [3., 4.]]]),
-    ...     corners, corners)
+    >>> rushlight.vision.transforms.functional.perspective(rushlight.tensor([[[1., 2.], [3., 4.]]]), corners, corners)
     tensor([[[1., 2.],
              [3., 4.]]])
     """
@@ -142,10 +124,7 @@ def perspective(
     c = perspective_map(startpoints, endpoints)
     if is_pillow(img):
         return img.transform((w, h), 2, c, RESAMPLING[mode], fillcolor=colour_of(img, fill))
-    x, y = (
-        np.arange(w, dtype=np.float64)[None, :] + 0.5,
-        np.arange(h, dtype=np.float64)[:, None] + 0.5,
-    )
+    x, y = np.arange(w, dtype=np.float64)[None, :] + 0.5, np.arange(h, dtype=np.float64)[:, None] + 0.5
     below = c[6] * x + c[7] * y + 1.0
     points = np.stack(
         (
@@ -157,11 +136,8 @@ def perspective(
     return sampled(img, points.astype(np.float32), mode, fill)
 
 
-def perspective_map(
-    startpoints: Sequence[Sequence[int]], endpoints: Sequence[Sequence[int]]
-) -> list[float]:
-    """Eight numbers: (x, y) comes from ((a x + b y + c) / (g x + h y + 1), (d x + e y + f) / (g x +
-    h y + 1))."""
+def perspective_map(startpoints: Sequence[Sequence[int]], endpoints: Sequence[Sequence[int]]) -> list[float]:
+    """Eight numbers: (x, y) comes from ((a x + b y + c) / (g x + h y + 1), (d x + e y + f) / (g x + h y + 1))."""
     rows, right = [], []
     for (u, v), (x, y) in zip(startpoints, endpoints):
         rows += [[x, y, 1, 0, 0, 0, -u * x, -u * y], [0, 0, 0, x, y, 1, -v * x, -v * y]]
@@ -181,11 +157,9 @@ def colour_of(img: Any, fill: Any) -> Any:
 
 
 def placed(h: int, w: int, m: Sequence[float]) -> ndarray:
-    """Where each pixel comes from by an affine map of pixels from the middle: (H, W, 2) of (x, y)
-    from -1 to 1.
+    """Where each pixel comes from by an affine map of pixels from the middle: (H, W, 2) of (x, y) from -1 to 1.
 
-    In float32 and in torchvision's order of operations, so that points halfway between two pixels
-    round the same way.
+    In float32 and in torchvision's order of operations, so that points halfway between two pixels round the same way.
     """
     scaled = np.array(m, np.float32).reshape(2, 3).T / np.array([0.5 * w, 0.5 * h], np.float32)
     pixels = np.ones((h, w, 3), np.float32)
@@ -199,9 +173,7 @@ def sampled(img: Any, grid: ndarray, mode: InterpolationMode, fill: Any) -> Any:
     if isinstance(img, ndarray):
 
         def of_planes(a: ndarray) -> ndarray:
-            return sampled(
-                from_array(a if a.ndim == 3 else a[None]), grid, mode, fill
-            )._array.reshape(a.shape)
+            return sampled(from_array(a if a.ndim == 3 else a[None]), grid, mode, fill)._array.reshape(a.shape)
 
         return on_pixels(of_planes, img)
 
@@ -246,9 +218,7 @@ def five_crop(img: Any, size: int | Sequence[int]) -> tuple[Any, Any, Any, Any, 
     """  # noqa: E501
     (th, tw), (h, w) = pair(size), size_of(img)
     if tw > w or th > h:
-        raise ValueError(
-            explain(f"Requested crop size {(th, tw)} is bigger than input size {(h, w)}")
-        )
+        raise ValueError(explain(f"Requested crop size {(th, tw)} is bigger than input size {(h, w)}"))
     return (
         crop(img, 0, 0, th, tw),
         crop(img, 0, w - tw, th, tw),
@@ -261,8 +231,7 @@ def five_crop(img: Any, size: int | Sequence[int]) -> tuple[Any, Any, Any, Any, 
 def ten_crop(img: Any, size: int | Sequence[int], vertical_flip: bool = False) -> tuple[Any, ...]:
     """`five_crop`, and that of the image flipped: left and right, or top and bottom.
 
-    >>> len(rushlight.vision.transforms.functional.ten_crop(rushlight.arange(9).reshape(1, 3, 3),
-    ...     1))
+    >>> len(rushlight.vision.transforms.functional.ten_crop(rushlight.arange(9).reshape(1, 3, 3), 1))
     10
     """
     return five_crop(img, size) + five_crop(vflip(img) if vertical_flip else hflip(img), size)

@@ -1,5 +1,4 @@
-"""Functions in pieces: numbers read, printed and branched on stay Python; results and side effects
-are eager's."""
+"""Functions in pieces: numbers read, printed and branched on stay Python; results and side effects are eager's."""
 
 from __future__ import annotations
 
@@ -150,11 +149,7 @@ def plain(value):
 def close(a, b):
     if isinstance(a, (list, tuple)):
         return len(a) == len(b) and all(map(close, a, b))
-    return (
-        all(close(a[k], b[k]) for k in a)
-        if isinstance(a, dict)
-        else a == pytest.approx(b, rel=1e-4, abs=1e-6)
-    )
+    return all(close(a[k], b[k]) for k in a) if isinstance(a, dict) else a == pytest.approx(b, rel=1e-4, abs=1e-6)
 
 
 @pytest.mark.parametrize("how", ["with the object", "a closure", "a lambda"])
@@ -172,13 +167,9 @@ def test_steps_that_look_at_numbers(step, how, capsys):
     torch.manual_seed(1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        got = [
-            plain(f(*([] if how == "a closure" else [fast]), X + k / 9, Y)) for k in range(CALLS)
-        ]
+        got = [plain(f(*([] if how == "a closure" else [fast]), X + k / 9, Y)) for k in range(CALLS)]
     assert close(got, expected)
-    assert [line[:6] for line in capsys.readouterr().out.split()] == [
-        line[:6] for line in printed.split()
-    ]
+    assert [line[:6] for line in capsys.readouterr().out.split()] == [line[:6] for line in printed.split()]
     for p, q in zip(eager.model.parameters(), fast.model.parameters()):
         assert torch.allclose(p, q, rtol=1e-3, atol=1e-5)
         assert (p.grad is None) == (q.grad is None)
@@ -301,9 +292,7 @@ def test_gradients_through_results_of_an_earlier_piece():
 
     g = compile(f, backend="numpy")
     for _ in range(CALLS):
-        ours, theirs = (
-            [torch.tensor([0.5, 1.0], requires_grad=True) for _ in range(2)] for _ in range(2)
-        )
+        ours, theirs = ([torch.tensor([0.5, 1.0], requires_grad=True) for _ in range(2)] for _ in range(2))
         g(*ours).sum().backward()
         f(*theirs).sum().backward()
         for a, b in zip(ours, theirs):
@@ -482,8 +471,7 @@ def test_what_eagers_backward_does_not_read_may_be_written_to():
 
 
 def test_a_write_between_pieces_to_what_backward_reads_is_noticed():
-    """Also in watched runs, in which an argument's history begins anew (a gradient was wrong in
-    silence)."""
+    """Also in watched runs, in which an argument's history begins anew (a gradient was wrong in silence)."""
 
     def f(x, w):
         b = (w * x).sigmoid()
@@ -516,11 +504,7 @@ def test_backward_goes_on_beyond_the_arguments_of_a_piece():
 
     run, later, seen = torch.compile(step), torch.compile(beyond), []
     for i in range(8):
-        x, w, v = (
-            torch.full((4,), float(i)),
-            torch.ones(4).requires_grad_(),
-            torch.ones(4).requires_grad_(),
-        )
+        x, w, v = torch.full((4,), float(i)), torch.ones(4).requires_grad_(), torch.ones(4).requires_grad_()
         run(x, w)
         later(x, v.exp())
         assert w.grad.tolist() == [i] * 4
@@ -530,8 +514,7 @@ def test_backward_goes_on_beyond_the_arguments_of_a_piece():
 
 @pytest.mark.parametrize("back", [False, True])
 def test_memory_that_is_handed_over(back):
-    """`p.data = x` stays Python, and what stands around it is compiled; given back, it is nothing
-    to a program."""
+    """`p.data = x` stays Python, and what stands around it is compiled; given back, it is nothing to a program."""
 
     def ran(make):
         torch.manual_seed(0)
@@ -572,10 +555,7 @@ class Counting(torch.nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.inner, self.calls = (
-            torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1)),
-            0,
-        )
+        self.inner, self.calls = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1)), 0
 
     def forward(self, x):
         self.calls += 1

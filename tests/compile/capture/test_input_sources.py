@@ -1,5 +1,4 @@
-"""Arguments that a compiled function also reaches by itself: the caller's batches are the trainer's
-attribute."""
+"""Arguments that a compiled function also reaches by itself: the caller's batches are the trainer's attribute."""
 
 from __future__ import annotations
 
@@ -31,9 +30,7 @@ class Trainer:
         return loss
 
 
-@pytest.mark.parametrize(
-    "order", [[0, 1, 2, 3], [0, 0, 0, 1, 1, 2, 3, 0]], ids=["in turn", "one first"]
-)
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [0, 0, 0, 1, 1, 2, 3, 0]], ids=["in turn", "one first"])
 @pytest.mark.parametrize("how", ["a closure", "a method"])
 def test_batches_of_the_object_that_is_called(order, how):
     eager, fast = Trainer(), Trainer()
@@ -112,20 +109,11 @@ def test_results_in_named_tuples_ordered_dicts_and_dataclasses():
         logits: torch.Tensor | None = None
 
         def __post_init__(self):
-            self.update(
-                (k, v) for k, v in (("loss", self.loss), ("logits", self.logits)) if v is not None
-            )
+            self.update((k, v) for k, v in (("loss", self.loss), ("logits", self.logits)) if v is not None)
 
     def f(x):
         y = (x * 2).exp().log()
-        return (
-            Pair(y, [x]),
-            Frozen(y + 1),
-            OrderedDict(u=y, v=None),
-            Output(logits=y * 3),
-            x.max(1),
-            torch.nn,
-        )
+        return (Pair(y, [x]), Frozen(y + 1), OrderedDict(u=y, v=None), Output(logits=y * 3), x.max(1), torch.nn)
 
     g = compile(f, backend="numpy")
     x = torch.rand(3, 4)

@@ -53,43 +53,27 @@ def definite(x):
 CHANCES = {
     "bernoulli": lambda w, x: (torch.bernoulli(torch.sigmoid(x)) * w).sum(),
     "bernoulli_": lambda w, x: (torch.empty(3, 3).bernoulli_(torch.sigmoid(x[0])) * w).sum(),
-    "multinomial": lambda w, x: w[
-        torch.arange(3), torch.multinomial(torch.softmax(x, -1), 1)[:, 0]
-    ].sum(),
+    "multinomial": lambda w, x: w[torch.arange(3), torch.multinomial(torch.softmax(x, -1), 1)[:, 0]].sum(),
     "replacement": lambda w, x: (torch.multinomial(torch.softmax(x, -1), 7, True) * w.sum()).sum(),
     "normal": lambda w, x: (torch.normal(x, x.exp()) * w).sum() + (torch.normal(x, 0.1) * w).sum(),
     "poisson": lambda w, x: (torch.poisson(x.exp().mT) * w).sum(),
     "gumbel": lambda w, x: (F.gumbel_softmax(w * x, 0.5, hard=True) * x).sum(),
-    "Normal": lambda w, x: (
-        d.Normal(w, x.exp()).rsample().sum() + d.Normal(w, x.exp()).log_prob(x).sum()
-    ),
-    "Categorical": lambda w, x: (
-        d.Categorical(logits=w * x).log_prob(d.Categorical(logits=w * x).sample()).sum()
-    ),
-    "Bernoulli": lambda w, x: (
-        d.Bernoulli(logits=w).log_prob(d.Bernoulli(torch.sigmoid(x)).sample()).sum()
-    ),
+    "Normal": lambda w, x: d.Normal(w, x.exp()).rsample().sum() + d.Normal(w, x.exp()).log_prob(x).sum(),
+    "Categorical": lambda w, x: d.Categorical(logits=w * x).log_prob(d.Categorical(logits=w * x).sample()).sum(),
+    "Bernoulli": lambda w, x: d.Bernoulli(logits=w).log_prob(d.Bernoulli(torch.sigmoid(x)).sample()).sum(),
     "Binomial": lambda w, x: (d.Binomial(5, probs=torch.sigmoid(x)).sample() * w).sum(),
     "Uniform": lambda w, x: (d.Uniform(x, x + 1).rsample() * w).sum(),
     "Gumbel": lambda w, x: d.Gumbel(w, x.exp()).rsample().sum(),
     "Beta": lambda w, x: d.Beta(w.exp(), x.exp()).log_prob(torch.sigmoid(x)).sum(),
     "Wishart": lambda w, x: d.Wishart(torch.tensor(6.0), definite(x)).log_prob(definite(w)).sum(),
     "MultivariateNormal": lambda w, x: d.MultivariateNormal(w[0], definite(x)).rsample().sum(),
-    "kl_divergence": lambda w, x: d.kl_divergence(
-        d.Normal(w, x.exp()), d.Normal(w * 0, x.exp() * 2)
-    ).sum(),
+    "kl_divergence": lambda w, x: d.kl_divergence(d.Normal(w, x.exp()), d.Normal(w * 0, x.exp() * 2)).sum(),
     "solve": lambda w, x: torch.linalg.solve(definite(x), w).sum(),
     "inv": lambda w, x: (torch.linalg.inv(definite(x)) @ w).sum(),
     "pinv": lambda w, x: torch.linalg.pinv(x * w).sum(),
-    "cholesky": lambda w, x: (
-        torch.cholesky_inverse(torch.linalg.cholesky(definite(x))).sum() * w.sum()
-    ),
-    "quantile": lambda w, x: (
-        torch.quantile(x * w, torch.sigmoid(x[0]), dim=1).sum() + torch.nanquantile(x * w, 0.3)
-    ),
-    "stft": lambda w, x: torch.istft(
-        torch.stft((x * w).flatten().repeat(9), 8, return_complex=True), 8
-    ).sum(),
+    "cholesky": lambda w, x: torch.cholesky_inverse(torch.linalg.cholesky(definite(x))).sum() * w.sum(),
+    "quantile": lambda w, x: torch.quantile(x * w, torch.sigmoid(x[0]), dim=1).sum() + torch.nanquantile(x * w, 0.3),
+    "stft": lambda w, x: torch.istft(torch.stft((x * w).flatten().repeat(9), 8, return_complex=True), 8).sum(),
 }
 
 

@@ -35,11 +35,7 @@ def answers(place, arrays, without=()):
     (place.parent / "run.py").write_text(RUN.format(folder=place.name))
     np.savez(place.parent / "given.npz", **{str(i): a for i, a in enumerate(arrays)})
     done = subprocess.run(
-        [sys.executable, "run.py", "-", *without],
-        cwd=place.parent,
-        capture_output=True,
-        text=True,
-        env={"PATH": ""},
+        [sys.executable, "run.py", "-", *without], cwd=place.parent, capture_output=True, text=True, env={"PATH": ""}
     )
     assert done.returncode == 0, done.stderr
     return np.load(place.parent / "made.npy")
@@ -58,15 +54,9 @@ class Small(nn.Module):
 
 @pytest.mark.parametrize("images", [10, 32])
 def test_convolutions_by_loops(tmp_path, images):
-    """Of ten images by one way, of many by another; a second pooling's places, which nobody reads,
-    are let go of."""
+    """Of ten images by one way, of many by another; a second pooling's places, which nobody reads, are let go of."""
     model = nn.Sequential(
-        nn.Conv2d(2, 6, 5),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Conv2d(6, 4, 3),
-        nn.MaxPool2d(2),
-        nn.Flatten(),
+        nn.Conv2d(2, 6, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 4, 3), nn.MaxPool2d(2), nn.Flatten()
     )
     x = torch.randn(images, 2, 28, 28)
     place = torch.compiler.export(model, x, tmp_path / "convolutions")
@@ -98,9 +88,7 @@ def test_a_folder_of_calls_alone_is_small(tmp_path):
     model = nn.Sequential(nn.Linear(20, 8), nn.ReLU(), nn.Linear(8, 2))
     place = torch.compiler.export(model, torch.randn(1, 20), tmp_path / "mlp")
     x = torch.randn(1, 20)
-    np.testing.assert_allclose(
-        answers(place, [x.numpy()], ("numba",)), model(x).detach().numpy(), rtol=1e-5, atol=1e-6
-    )
+    np.testing.assert_allclose(answers(place, [x.numpy()], ("numba",)), model(x).detach().numpy(), rtol=1e-5, atol=1e-6)
     assert len((place / "program.py").read_text()) < 31_500
 
 
@@ -118,11 +106,7 @@ def load(place):
 
 def test_what_is_given_and_returned_may_be_nested(tmp_path):
     def f(pair, named, k):
-        return {
-            "sum": pair[0] + named["y"] * k,
-            "same": [pair[1], 3, None],
-            "pair": (pair[0].exp(),),
-        }
+        return {"sum": pair[0] + named["y"] * k, "same": [pair[1], 3, None], "pair": (pair[0].exp(),)}
 
     a, b, y = torch.ones(2), torch.zeros(3), torch.tensor([1.0, 2.0])
     package = load(torch.compiler.export(f, ((a, b), {"y": y}, 2), tmp_path / "nested"))
@@ -135,13 +119,8 @@ def test_what_is_given_and_returned_may_be_nested(tmp_path):
 
 def test_other_shapes_and_dtypes_are_refused(tmp_path):
     """NumPy's arrays may be an example, too."""
-    model = load(
-        torch.compiler.export(nn.Linear(3, 2), np.ones((4, 3), np.float32), tmp_path / "line")
-    ).model
-    with pytest.raises(
-        ValueError,
-        match=r"input is float32\[5, 3\], but the model was exported for float32\[4, 3\]",
-    ):
+    model = load(torch.compiler.export(nn.Linear(3, 2), np.ones((4, 3), np.float32), tmp_path / "line")).model
+    with pytest.raises(ValueError, match=r"input is float32\[5, 3\], but the model was exported for float32\[4, 3\]"):
         model(np.ones((5, 3), np.float32))
     with pytest.raises(ValueError, match=r"float64\[4, 3\].*hint: input.astype\('float32'\)"):
         model(np.ones((4, 3)))
@@ -203,9 +182,7 @@ class Decoder(nn.Module):
 
     def forward(self, rows):
         image = self.up(self.bag(rows).reshape(-1, 1, 4, 4)).tanh()
-        return F.interpolate(image, scale_factor=2, mode="bilinear") + F.interpolate(
-            image, size=16, mode="nearest"
-        )
+        return F.interpolate(image, scale_factor=2, mode="bilinear") + F.interpolate(image, size=16, mode="nearest")
 
 
 def test_a_folder_of_other_layers(tmp_path):
@@ -213,9 +190,7 @@ def test_a_folder_of_other_layers(tmp_path):
     place = torch.compiler.export(model, rows, tmp_path / "decoder")
     want = model(rows).detach().numpy()
     for without in ((), ("numba",)):
-        np.testing.assert_allclose(
-            answers(place, [rows.numpy()], without), want, rtol=1e-5, atol=1e-6
-        )
+        np.testing.assert_allclose(answers(place, [rows.numpy()], without), want, rtol=1e-5, atol=1e-6)
 
 
 class Counting(nn.Module):
@@ -246,9 +221,7 @@ def test_what_a_model_writes_to_its_buffers_is_counted_once(tmp_path):
 
 def test_random_numbers_go_on_with_machine_code(tmp_path):
     pytest.importorskip("numba")
-    package = load(
-        torch.compiler.export(lambda x: F.dropout(x, 0.5) * 2, torch.ones(64), tmp_path / "drops")
-    )
+    package = load(torch.compiler.export(lambda x: F.dropout(x, 0.5) * 2, torch.ones(64), tmp_path / "drops"))
     x = np.ones(64, np.float32)
     drawn = [package.model(x)]
     package.ready()
@@ -270,9 +243,7 @@ class Both:
 def test_named_tuples_are_given_as_tuples_and_other_objects_are_refused(tmp_path):
     one, two = torch.ones(2), torch.full((2,), 2.0)
     package = load(
-        torch.compiler.export(
-            lambda p: Pair(p.second - p.first, p.first), (Pair(one, two),), tmp_path / "pairs"
-        )
+        torch.compiler.export(lambda p: Pair(p.second - p.first, p.first), (Pair(one, two),), tmp_path / "pairs")
     )
     made = package.model((one.numpy(), two.numpy()))
     assert [a.tolist() for a in made] == [[1, 1], [1, 1]]
@@ -285,8 +256,7 @@ def test_bfloat16_is_refused_with_a_hint(tmp_path):
     line, x = nn.Linear(3, 2).bfloat16(), torch.ones(1, 3)
     for model, given in ((line, x.bfloat16()), (lambda x: x.bfloat16().float(), x)):
         with pytest.raises(
-            NotImplementedError,
-            match=r"bfloat16, which NumPy alone does not have(.|\n)*model.float\(\)",
+            NotImplementedError, match=r"bfloat16, which NumPy alone does not have(.|\n)*model.float\(\)"
         ):
             torch.compiler.export(model, given, tmp_path / "half")
 
@@ -301,17 +271,12 @@ def test_attributes_that_change_are_named_with_a_hint(tmp_path):
             self.calls = self.calls + 1
             return x + self.calls
 
-    with pytest.raises(
-        CannotCompile,
-        match=r"'calls'(.|\n)*hint: let the model store values that change in buffers",
-    ):
+    with pytest.raises(CannotCompile, match=r"'calls'(.|\n)*hint: let the model store values that change in buffers"):
         torch.compiler.export(Changing(), torch.ones(2), tmp_path / "changing")
 
 
 def test_arrays_that_cannot_be_written_or_do_not_lie_in_order_are_inputs_too(tmp_path):
-    package = load(
-        torch.compiler.export(lambda x: (x + 1).relu(), torch.ones(4, 3), tmp_path / "one")
-    )
+    package = load(torch.compiler.export(lambda x: (x + 1).relu(), torch.ones(4, 3), tmp_path / "one"))
     x = np.arange(12, dtype=np.float32).reshape(3, 4).T
     assert np.array_equal(package.model(x), x + 1)
     assert np.array_equal(package.model(np.broadcast_to(np.float32(1), (4, 3))), np.full((4, 3), 2))

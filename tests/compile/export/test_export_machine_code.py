@@ -1,5 +1,4 @@
-"""An exported folder: NumPy answers first, then machine code, which is kept on disk for other
-processes."""
+"""An exported folder: NumPy answers first, then machine code, which is kept on disk for other processes."""
 
 from __future__ import annotations
 
@@ -26,9 +25,7 @@ def right(n=1):
 def hits():
     return sum(sum(f._cache_hits.values()) for f in vars(small.program).values() if hasattr(f, "_cache_hits"))
 """
-READY = (
-    "assert 'numba' not in sys.modules; small.ready(); right(); assert small.numba is not None; "
-)
+READY = "assert 'numba' not in sys.modules; small.ready(); right(); assert small.numba is not None; "
 
 
 @pytest.fixture
@@ -63,16 +60,14 @@ def test_numpy_answers_until_machine_code_pays(small):
     """Ten times as many calls where none is on disk yet; Numba is not even imported before."""
     run(
         small,
-        "small.CALLS = 3; right(30); assert 'numba' not in sys.modules; right(2); assert "
-        "small.numba; "
-        "assert hits() == 0",
+        "small.CALLS = 3; right(30); assert 'numba' not in sys.modules; right(2); assert small.numba; assert hits() "
+        "== 0",
     )
     assert len(codes(small)) == 1
     run(
         small,
-        "small.CALLS = 3; right(2); assert 'numba' not in sys.modules; right(2); assert "
-        "small.numba; "
-        "assert hits() == 1",
+        "small.CALLS = 3; right(2); assert 'numba' not in sys.modules; right(2); assert small.numba; assert hits() == "
+        "1",
     )
     run(small, "small.CALLS = float('inf'); right(99); assert small.numba is None")
     run(small, "small.CALLS = 0; right(); assert hits() == 1")
@@ -108,8 +103,8 @@ def test_machine_code_that_is_no_longer_whole_is_made_anew(small):
 def test_a_full_disk_leaves_nothing(small):
     """Writing fails in the middle, as it does there."""
     limit = (
-        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)); "
-        "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)); import signal; "
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
     )
     run(small, limit + READY, PYTHONDONTWRITEBYTECODE="1")
     assert not [f for f in small.parent.rglob("*") if f.is_file() and "small-" in f.parent.name]
@@ -137,8 +132,8 @@ def test_a_numba_that_fails_is_left_alone(small):
     """With a warning, once."""
     run(
         small,
-        "import types, pytest; sys.modules['numba'] = types.ModuleType('numba'); small.CALLS = 0; "
-        "\nwith pytest.warns(UserWarning, match='NumPy goes on'): small.model(x)\nright(3)",
+        "import types, pytest; sys.modules['numba'] = types.ModuleType('numba'); small.CALLS = 0; \nwith "
+        "pytest.warns(UserWarning, match='NumPy goes on'): small.model(x)\nright(3)",
         PYTHONPATH=os.pathsep.join(sys.path),
     )
 

@@ -1,5 +1,4 @@
-"""The text of a program runs in a process that has no rushlight, with Numba to the same bits, and
-without it."""
+"""The text of a program runs in a process that has no rushlight, with Numba to the same bits, and without it."""
 
 from __future__ import annotations
 
@@ -35,16 +34,13 @@ np.savez("made.npz", *results, *grads, *arrays)
 
 
 def run_alone(text, arrays, folder, without=()):
-    """What `call` of the text gives in a process of its own, and what it leaves in its
-    arguments."""
+    """What `call` of the text gives in a process of its own, and what it leaves in its arguments."""
     folder.mkdir(exist_ok=True)
     (folder / "program.py").write_text(text)
     (folder / "run.py").write_text(RUN)
     np.savez(folder / "given.npz", **{str(i): a for i, a in enumerate(arrays)})
     env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    done = subprocess.run(
-        [sys.executable, "run.py", *without], cwd=folder, env=env, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "run.py", *without], cwd=folder, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     made = np.load(folder / "made.npz")
     return [made[f"arr_{i}"] for i in range(len(made.files))]
@@ -52,9 +48,7 @@ def run_alone(text, arrays, folder, without=()):
 
 def mlp():
     model = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 3))
-    return trained(
-        model, optim.Adam(model.parameters()), torch.randn(8, 6), torch.randint(0, 3, (8,))
-    )
+    return trained(model, optim.Adam(model.parameters()), torch.randn(8, 6), torch.randint(0, 3, (8,)))
 
 
 def lenet():
@@ -85,36 +79,21 @@ class Block(nn.Module):
 
     def forward(self, x):
         b, t, c = x.shape
-        q, k, v = (
-            a.view(b, t, self.heads, -1).transpose(1, 2)
-            for a in self.qkv(self.norm(x)).split(c, -1)
-        )
+        q, k, v = (a.view(b, t, self.heads, -1).transpose(1, 2) for a in self.qkv(self.norm(x)).split(c, -1))
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.out(y.transpose(1, 2).reshape(b, t, c))
         return x + self.narrow(F.gelu(self.wide(self.norm2(x))))
 
 
 def gpt():
-    words, places, block, head = (
-        nn.Embedding(11, 16),
-        nn.Embedding(8, 16),
-        Block(),
-        nn.Linear(16, 11),
-    )
+    words, places, block, head = nn.Embedding(11, 16), nn.Embedding(8, 16), Block(), nn.Linear(16, 11)
     model = nn.ModuleList([words, places, block, head])
 
     def forward(x):
         return head(block(words(x) + places(torch.arange(x.shape[1])))).flatten(0, 1)
 
     text = torch.randint(0, 11, (3, 9))
-    return trained(
-        model,
-        optim.AdamW(model.parameters()),
-        text[:, :8],
-        text[:, 1:].flatten(),
-        forward,
-        clip=True,
-    )
+    return trained(model, optim.AdamW(model.parameters()), text[:, :8], text[:, 1:].flatten(), forward, clip=True)
 
 
 def trained(model, optimizer, x, y, forward=None, clip=False):
@@ -155,11 +134,7 @@ def test_a_training_step_runs_alone_to_the_same_bits(make, tmp_path):
     loss = compiled(*args)
     assert len(programs(compiled)) == 1
     grads = [find(("grad", what), list(args))._array for (_, what), some in program.leaves if some]
-    want = [
-        loss.detach().numpy(),
-        *grads,
-        *(find(s, list(args))._array for s in program.forward.sources),
-    ]
+    want = [loss.detach().numpy(), *grads, *(find(s, list(args))._array for s in program.forward.sources)]
     assert "import rushlight" not in text
     assert "from rushlight" not in text
     assert "test_module_text_alone.py:" in text  # the user's lines
@@ -174,15 +149,9 @@ def test_a_training_step_runs_alone_to_the_same_bits(make, tmp_path):
 def test_attention_that_is_enough_for_its_loops_runs_alone(tmp_path):
     pytest.importorskip("numba")
     args = (torch.randn(1, 4, 64, 32),)
-    compiled, program = program_of(
-        lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True) * 2, args, "numba"
-    )
-    assert re.search(
-        r"attention_loops = SimpleNamespace\(back=back, forward=forward\)", program.source
-    )
-    got, *_ = run_alone(
-        program.source, given_to(program, args), tmp_path, ("numba",)
-    )  # to compile them takes 10 s
+    compiled, program = program_of(lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True) * 2, args, "numba")
+    assert re.search(r"attention_loops = SimpleNamespace\(back=back, forward=forward\)", program.source)
+    got, *_ = run_alone(program.source, given_to(program, args), tmp_path, ("numba",))  # to compile them takes 10 s
     np.testing.assert_allclose(got, compiled(*args).numpy(), rtol=1e-5, atol=1e-6)
 
 
@@ -193,8 +162,8 @@ def test_every_kernel_of_the_table_has_a_text():
     text.loops()
     names = {"__name__": "alone"}
     exec(
-        "from __future__ import annotations\nimport numpy as np\nfrom numpy import asarray, "
-        "copyto, inf, matmul, nan\n" + "\n".join([*text.imports, *text.texts]),
+        "from __future__ import annotations\nimport numpy as np\nfrom numpy import asarray, copyto, inf, matmul, nan\n"
+        + "\n".join([*text.imports, *text.texts]),
         names,
     )
     assert "import rushlight" not in "\n".join(text.texts)
@@ -245,8 +214,7 @@ def test_forward_and_backward_are_two_functions_of_one_text(tmp_path):
 
 
 def test_local_names_hide_no_bundled_function(tmp_path, monkeypatch):
-    """In one text modules have no names before their functions': a variable may be called like one
-    of these."""
+    """In one text modules have no names before their functions': a variable may be called like one of these."""
     monkeypatch.setattr(kernels, "__path__", [*kernels.__path__, str(tmp_path)])
     (tmp_path / "first_of_two.py").write_text(
         "from rushlight.kernels import second_of_two\n\n\n"

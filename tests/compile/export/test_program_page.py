@@ -1,5 +1,5 @@
-"""`compiler.source(f)`: the page says what runs, in the user's names. It is run here with the op
-table's kernels, and gives the numbers of the compiled step."""
+"""`compiler.source(f)`: the page says what runs, in the user's names. It is run here with the op table's kernels, and
+gives the numbers of the compiled step."""
 
 import ast
 import re
@@ -137,9 +137,7 @@ def test_the_page_has_no_made_up_names(case):
     page = compiler.source(step)
     ast.parse(page)
     assert page.startswith(TITLE)
-    assert (
-        re.findall(r"\b[vtprkxc]\d+\b|\bloop_\d+|\barg\d+|§|8192", page.partition("def ")[2]) == []
-    )
+    assert re.findall(r"\b[vtprkxc]\d+\b|\bloop_\d+|\barg\d+|§|8192", page.partition("def ")[2]) == []
     assert max(map(len, page.splitlines())) <= 100
 
 
@@ -159,10 +157,7 @@ def test_the_page_of_an_mlp():
         "    fc2_mm = h @ fc2_weight.T",
     ]
     at = lines.index("def linear_gelu(h_mm, fc1_bias):")
-    assert lines[at + 1 : at + 3] == [
-        "    h_add = h_mm + fc1_bias",
-        "    return h_add, gelu(h_add)",
-    ]
+    assert lines[at + 1 : at + 3] == ["    h_add = h_mm + fc1_bias", "    return h_add, gelu(h_add)"]
     assert functions(page) == [
         "linear_gelu",
         "linear_cross_entropy_rows",

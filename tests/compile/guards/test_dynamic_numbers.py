@@ -12,8 +12,8 @@ from rushlight import nn, optim
 @pytest.mark.parametrize("rounds", [200, 100_000])
 @pytest.mark.parametrize("optimizer", ["AdamW", "SGD"])
 def test_a_number_that_is_rounded_to_the_same_in_the_first_runs(optimizer, rounds):
-    """1 - lr * weight_decay, or lr itself, at the begin of a schedule: the program took it for a
-    constant, and decayed the weights by the first rate."""
+    """1 - lr * weight_decay, or lr itself, at the begin of a schedule: the program took it for a constant, and decayed
+    the weights by the first rate."""
 
     def trained(compiled):
         torch.manual_seed(0)

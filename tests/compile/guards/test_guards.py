@@ -76,9 +76,7 @@ def test_attributes_that_are_read_by_properties_names_and_special_methods():
 
 def test_attributes_that_come_later():
     thing = Plain()
-    f = settled(
-        compile(lambda x: x * (thing.extra if hasattr(thing, "extra") else 1), backend="numpy"), X
-    )
+    f = settled(compile(lambda x: x * (thing.extra if hasattr(thing, "extra") else 1), backend="numpy"), X)
     thing.extra = 7
     assert f(X).tolist() == [7.0, 7.0]
     del thing.extra
@@ -168,8 +166,7 @@ def test_a_dict_without_an_order():
 
 
 def test_names_of_modules_that_a_function_does_not_import_lead_nowhere(monkeypatch):
-    """It may use a name that is also that of a module which somebody else has loaded: `import
-    rushlight as torch`."""
+    """It may use a name that is also that of a module which somebody else has loaded: `import rushlight as torch`."""
     other = ModuleType("exp")
     other.exp = {i: object() for i in range(60_000)}  # more than can be watched
     monkeypatch.setitem(sys.modules, "exp", other)

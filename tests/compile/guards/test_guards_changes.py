@@ -1,5 +1,5 @@
-"""What changes between the calls of a compiled function in ways that are easy to overlook: eager's
-results each time."""
+"""What changes between the calls of a compiled function in ways that are easy to overlook: eager's results each
+time."""
 
 from __future__ import annotations
 
@@ -68,39 +68,19 @@ def state(kind):
             x = x * v + 1
         return x
 
-    get, attribute, reference, named = (
-        numbers.get,
-        operator.attrgetter("k"),
-        weakref.ref(s),
-        Named(k=1),
-    )
+    get, attribute, reference, named = numbers.get, operator.attrgetter("k"), weakref.ref(s), Named(k=1)
     return {
-        "sign of a zero": (
-            lambda x: 1 / (x * numbers["z"]),
-            numbers.__setitem__,
-            ("z", 0.0),
-            ("z", -0.0),
-        ),
+        "sign of a zero": (lambda x: 1 / (x * numbers["z"]), numbers.__setitem__, ("z", 0.0), ("z", -0.0)),
         "attribute of a tensor": (lambda x: x * t.k, setattr, (t, "k", 1.0), (t, "k", 5.0)),
         "number in a deque": (lambda x: x * waiting[0], waiting.__setitem__, (0, 1.0), (0, 5.0)),
         "length of a deque": (lambda x: x * len(waiting), waiting.append, (1.0,), (5.0,)),
-        "large array": (
-            lambda x: x * 2 if big[3] > 2 else x * 3,
-            big.__setitem__,
-            (3, 1.0),
-            (3, 5.0),
-        ),
+        "large array": (lambda x: x * 2 if big[3] > 2 else x * 3, big.__setitem__, (3, 1.0), (3, 5.0)),
         "variable of the context": (lambda x: x * VARIABLE.get(), VARIABLE.set, (1.0,), (5.0,)),
         "weak reference": (lambda x: x * reference().k, setattr, (s, "k", 1.0), (s, "k", 5.0)),
         "method of a dict": (lambda x: x * get("k"), numbers.__setitem__, ("k", 1.0), ("k", 5.0)),
         "attrgetter": (lambda x: x * attribute(s), setattr, (s, "k", 1.0), (s, "k", 5.0)),
         "import inside": (read_by_import, setattr, (MODULE, "k", 1.0), (MODULE, "k", 5.0)),
-        "module in an attribute": (
-            lambda x: x * s.module.k,
-            setattr,
-            (MODULE, "k", 1.0),
-            (MODULE, "k", 5.0),
-        ),
+        "module in an attribute": (lambda x: x * s.module.k, setattr, (MODULE, "k", 1.0), (MODULE, "k", 5.0)),
         "module in a module": (
             lambda x: x * MODULE.inner.k,
             setattr,
@@ -109,11 +89,7 @@ def state(kind):
         ),
         "order of a dict": (in_order, ordered.move_to_end, ("b",), ("a",)),
         "class of a dict": (lambda x: x * named.twice(), SCALE.__setitem__, (0, 1.0), (0, 5.0)),
-        "code of a function": (
-            lambda x: one(x),
-            setattr,
-            *[(one, "__code__", f.__code__) for f in (one, seven)],
-        ),
+        "code of a function": (lambda x: one(x), setattr, *[(one, "__code__", f.__code__) for f in (one, seven)]),
         "hooks of all modules": (
             lambda x: module(x),
             lambda f: f(),
@@ -145,9 +121,7 @@ KINDS = (
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_state_that_changes(kind, monkeypatch):
-    monkeypatch.setattr(
-        "rushlight.nn.hooks.EVERYWHERE", everywhere := sys.modules["rushlight.nn.hooks"].EVERYWHERE
-    )
+    monkeypatch.setattr("rushlight.nn.hooks.EVERYWHERE", everywhere := sys.modules["rushlight.nn.hooks"].EVERYWHERE)
     (f, change, first, second), _ = state(kind)
     g, code, x = compile(f, backend="numpy"), one.__code__, torch.ones(2)
     try:
@@ -163,8 +137,8 @@ def test_state_that_changes(kind, monkeypatch):
 
 
 def both(make, calls):
-    """What `calls` (a function of the function that is called) gives as it is and compiled; `make`
-    makes the function."""
+    """What `calls` (a function of the function that is called) gives as it is and compiled; `make` makes the
+    function."""
     return [calls(how(make())) for how in (lambda f: f, lambda f: compile(f, backend="numpy"))]
 
 
@@ -192,14 +166,11 @@ def test_a_branch_that_python_draws(kind):
 
 def test_arguments_that_differ_in_the_sign_of_a_zero_and_slices():
     want, got = both(
-        lambda: lambda x, k: 1 / (x * k),
-        lambda f: [f(torch.ones(1), k).item() for k in (0.0, 0.0, 0.0, -0.0)],
+        lambda: lambda x, k: 1 / (x * k), lambda f: [f(torch.ones(1), k).item() for k in (0.0, 0.0, 0.0, -0.0)]
     )
     assert got == want
     slices = [slice(0, 2)] * 3 + [slice(1, 3), slice(torch.tensor(2), None)]
-    want, got = both(
-        lambda: lambda x, k: x[k] * 2, lambda f: [f(torch.arange(3.0), k).tolist() for k in slices]
-    )
+    want, got = both(lambda: lambda x, k: x[k] * 2, lambda f: [f(torch.arange(3.0), k).tolist() for k in slices])
     assert got == want
 
 
@@ -325,15 +296,7 @@ def test_a_setting_is_not_another_number_that_changed_with_it():
             return p.detach().clone()
 
         f, found = how(step), []
-        for k, lr in (
-            (0.1, 0.1),
-            (0.1, 0.1),
-            (0.2, 0.2),
-            (0.3, 0.3),
-            (0.3, 0.3),
-            (0.3, 0.4),
-            (0.3, 0.5),
-        ):
+        for k, lr in ((0.1, 0.1), (0.1, 0.1), (0.2, 0.2), (0.3, 0.3), (0.3, 0.3), (0.3, 0.4), (0.3, 0.5)):
             s["k"] = optimizer.param_groups[0]["lr"] = k
             optimizer.param_groups[0]["lr"] = lr
             found.append(f().item())
@@ -376,11 +339,7 @@ def test_a_constant_that_is_written():
 @pytest.mark.parametrize(
     ("f", "first", "second"),
     [
-        (
-            lambda r: torch.arange(2.0).repeat_interleave(r),
-            torch.tensor([1, 2]),
-            torch.tensor([2, 1]),
-        ),
+        (lambda r: torch.arange(2.0).repeat_interleave(r), torch.tensor([1, 2]), torch.tensor([2, 1])),
         (lambda x: torch.tensor(x), torch.ones(2), torch.zeros(2)),
         (lambda x: torch.tensor([x[0], x[1]]), torch.ones(2), torch.zeros(2)),
         (lambda x: torch.ones(1) * (1.0 in x), torch.ones(2), torch.zeros(2)),
@@ -390,27 +349,11 @@ def test_a_constant_that_is_written():
         (torch.linalg.cholesky, torch.eye(2), -torch.eye(2)),
         (torch.linalg.inv, torch.eye(2), torch.ones(2, 2)),
         (lambda a: torch.linalg.solve(a, torch.ones(2)), torch.eye(2), torch.ones(2, 2)),
-        (
-            lambda m: torch.arange(3.0)[m] * 2 + 1,
-            torch.tensor([True, False, True]),
-            torch.tensor([False, True, False]),
-        ),
-        (
-            lambda x: x.masked_select(x > 1) * 2 + 1,
-            torch.tensor([1, 2, 3]),
-            torch.tensor([0, 1, 2]),
-        ),
+        (lambda m: torch.arange(3.0)[m] * 2 + 1, torch.tensor([True, False, True]), torch.tensor([False, True, False])),
+        (lambda x: x.masked_select(x > 1) * 2 + 1, torch.tensor([1, 2, 3]), torch.tensor([0, 1, 2])),
         (lambda x: x.unique() * 2 + 1, torch.tensor([1, 2, 3]), torch.tensor([1, 2, 1])),
-        (
-            lambda x: x.unique_consecutive() * 2 + 1,
-            torch.tensor([1, 2, 1]),
-            torch.tensor([1, 1, 2]),
-        ),
-        (
-            lambda x: torch.bincount(x, minlength=3) * 2 + 1,
-            torch.tensor([1, 2]),
-            torch.tensor([4, 2]),
-        ),
+        (lambda x: x.unique_consecutive() * 2 + 1, torch.tensor([1, 2, 1]), torch.tensor([1, 1, 2])),
+        (lambda x: torch.bincount(x, minlength=3) * 2 + 1, torch.tensor([1, 2]), torch.tensor([4, 2])),
     ],
 )
 def test_numbers_that_decide(f, first, second):
@@ -449,8 +392,8 @@ def test_masks_of_the_functions_own():
 
 @pytest.mark.parametrize("zeroed", [False, True])
 def test_gradients_of_arguments_add_up(zeroed):
-    """The short way into a program looks at arguments as they were given, without the gradient that
-    the program made."""
+    """The short way into a program looks at arguments as they were given, without the gradient that the program
+    made."""
 
     def f(x, w):
         if zeroed:

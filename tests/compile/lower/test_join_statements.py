@@ -1,5 +1,4 @@
-"""Statements of little work as one compiled function: the same bits as one by one; small products
-as loops."""
+"""Statements of little work as one compiled function: the same bits as one by one; small products as loops."""
 
 from __future__ import annotations
 
@@ -26,10 +25,7 @@ def lines(*found):
 
 
 def test_what_is_joined():
-    a, b = (
-        call("loop_0", ["x", "t1"], True),
-        call("loop_1", ["t1.reshape((6,))", "t2", "f32(0.5)"], True),
-    )
+    a, b = call("loop_0", ["x", "t1"], True), call("loop_1", ["t1.reshape((6,))", "t2", "f32(0.5)"], True)
     large = call("loop_2", ["t2", "t3"], False)
     assert [lines(a), lines(a, large)] == [[a], [a, large]]
     j = Joints(["# a line", a, early("t2 = new[0]()"), "# another", b, large, a])
@@ -43,14 +39,7 @@ def test_what_is_joined():
 
 def step_of(kind):
     torch.manual_seed(1)
-    model = nn.Sequential(
-        nn.Linear(5, 16),
-        nn.ReLU(),
-        nn.Linear(16, 33),
-        nn.LayerNorm(33),
-        nn.Tanh(),
-        nn.Linear(33, 3),
-    )
+    model = nn.Sequential(nn.Linear(5, 16), nn.ReLU(), nn.Linear(16, 33), nn.LayerNorm(33), nn.Tanh(), nn.Linear(33, 3))
     optimizer = getattr(optim, kind)(model.parameters(), lr=0.01)
 
     def step(x, y):
@@ -71,10 +60,7 @@ def test_the_same_bits_as_one_by_one(kind):
         rng = np.random.default_rng(0)
         losses = []
         for _ in range(8):
-            x, y = (
-                torch.tensor(rng.standard_normal((7, 5), dtype=np.float32)),
-                torch.tensor(rng.integers(0, 3, 7)),
-            )
+            x, y = torch.tensor(rng.standard_normal((7, 5), dtype=np.float32)), torch.tensor(rng.integers(0, 3, 7))
             if apart and programs(f):
                 with programs(f)[0].timing():  # statement by statement
                     losses.append(f(x, y).item())
@@ -105,27 +91,14 @@ print([step(torch.tensor(rng.standard_normal((7, 5), dtype=np.float32))).item() 
 
 def test_the_same_bits_in_the_next_process(tmp_path):
     """Which reads what the first one has compiled, and does not compare the program again."""
-    how = {
-        "env": {**os.environ, "RUSHLIGHT_CACHE": str(tmp_path)},
-        "capture_output": True,
-        "text": True,
-        "check": True,
-    }
-    first, second = (
-        subprocess.run([sys.executable, "-c", PROCESS], **how).stdout for _ in range(2)
-    )
+    how = {"env": {**os.environ, "RUSHLIGHT_CACHE": str(tmp_path)}, "capture_output": True, "text": True, "check": True}
+    first, second = (subprocess.run([sys.executable, "-c", PROCESS], **how).stdout for _ in range(2))
     assert first == second
 
 
 def test_loops_that_the_cache_folder_has_lost(tmp_path):
-    """Functions that call them know them by names that they do not have when they are compiled
-    anew."""
-    how = {
-        "env": {**os.environ, "RUSHLIGHT_CACHE": str(tmp_path)},
-        "capture_output": True,
-        "text": True,
-        "check": True,
-    }
+    """Functions that call them know them by names that they do not have when they are compiled anew."""
+    how = {"env": {**os.environ, "RUSHLIGHT_CACHE": str(tmp_path)}, "capture_output": True, "text": True, "check": True}
     first = subprocess.run([sys.executable, "-c", PROCESS], **how).stdout
     loops = [f for f in tmp_path.glob("loops/*.py") if "loop_" not in f.read_text()]
     assert 0 < len(loops) < len([*tmp_path.glob("loops/*.py")])
@@ -139,9 +112,7 @@ def test_results_of_kernels_need_not_lie_in_order():
     x = torch.rand(2, 6, 4)
 
     def f(x):
-        y = torch.flip(
-            x.transpose(0, 1), (0,)
-        )  # NumPy keeps the order of memory of what it is given
+        y = torch.flip(x.transpose(0, 1), (0,))  # NumPy keeps the order of memory of what it is given
         z = torch.cumsum(y, 0)
         return (z * 2 + 1).sum(0) + z.mean(0), z.reshape(-1) * 3
 
@@ -161,15 +132,9 @@ def test_small_products(m, k, n, turned_a, turned_b, seed):
     from rushlight.loops.cache import compiled
 
     rng = np.random.default_rng(seed)
-    a, b = (
-        rng.standard_normal((m, k), dtype=np.float32),
-        rng.standard_normal((k, n), dtype=np.float32),
-    )
+    a, b = rng.standard_normal((m, k), dtype=np.float32), rng.standard_normal((k, n), dtype=np.float32)
     out = np.full((m + 2, n), 7, np.float32)
-    given = (
-        np.ascontiguousarray(a.T) if turned_a else a,
-        np.ascontiguousarray(b.T) if turned_b else b,
-    )
+    given = (np.ascontiguousarray(a.T) if turned_a else a, np.ascontiguousarray(b.T) if turned_b else b)
     compiled(product(turned_a, turned_b).replace("def (", "def kernel("))(*given, out[1 : m + 1])
     exact = a.astype(np.float64) @ b
     bound = 2**-24 * (k + 1) * (np.abs(a).astype(np.float64) @ np.abs(b))
@@ -217,17 +182,15 @@ def test_a_part_that_cannot_be_compiled_leaves_the_function_as_it_is(monkeypatch
 def broken(join):
     def join_wrongly(self, calls):
         join(self, calls)
-        self.texts[-1] = self.texts[-1].replace(
-            "\n    loop_", "\n    a0.no_such_thing()\n    loop_", 1
-        )
+        self.texts[-1] = self.texts[-1].replace("\n    loop_", "\n    a0.no_such_thing()\n    loop_", 1)
 
     return join_wrongly
 
 
 @pytest.mark.falls_back
 def test_a_part_that_gives_other_numbers_is_noticed(monkeypatch):
-    """Its statements in the wrong order read what nobody has written yet: memory is full of nan
-    when a part is tried."""
+    """Its statements in the wrong order read what nobody has written yet: memory is full of nan when a part is
+    tried."""
     join = Joints.join
     monkeypatch.setattr(Joints, "join", lambda self, calls: join(self, calls[::-1]))
     x, w = torch.randn(3, 8), torch.randn(8, 8)

@@ -1,5 +1,4 @@
-"""Fused loops give what the kernels give: every elementwise op of the table, every way to
-broadcast, every sum."""
+"""Fused loops give what the kernels give: every elementwise op of the table, every way to broadcast, every sum."""
 
 from __future__ import annotations
 
@@ -61,25 +60,14 @@ def agree(got, want, rtol=2e-6, atol=2e-7):
 
 
 def fused_ops(count):
-    """Names of the table's ops of so many inputs that become part of a loop, with their default
-    settings."""
+    """Names of the table's ops of so many inputs that become part of a loop, with their default settings."""
     for name, op in TABLE.items():
-        if (
-            not op.elementwise
-            or len(op.inputs) != count
-            or name == "where"
-            or set(op.settings) - set(op.defaults)
-        ):
+        if not op.elementwise or len(op.inputs) != count or name == "where" or set(op.settings) - set(op.defaults):
             continue
         f32 = np.dtype(np.float32)
         out = np.dtype(bool) if op.result == "bool" else f32
         try:
-            expression(
-                op,
-                tuple(Scalar("x", f32) for _ in op.inputs)
-                + tuple(op.defaults[s] for s in op.settings),
-                out,
-            )
+            expression(op, tuple(Scalar("x", f32) for _ in op.inputs) + tuple(op.defaults[s] for s in op.settings), out)
         except (NotFused, TypeError):
             continue
         yield name
@@ -94,11 +82,7 @@ def test_every_op_with_a_function_in_its_text_counts_as_work():
             tuple(Scalar("x", f32) for _ in op.inputs) + tuple(op.defaults[s] for s in op.settings),
             np.dtype(bool) if op.result == "bool" else f32,
         ).text
-        long = [
-            called
-            for called in re.findall(r"\b[a-z]\w*(?=\()", text)
-            if COSTS.get(TABLE.get(called)) == SLOW_COST
-        ]
+        long = [called for called in re.findall(r"\b[a-z]\w*(?=\()", text) if COSTS.get(TABLE.get(called)) == SLOW_COST]
         assert not long or COSTS.get(TABLE[name]) == SLOW_COST, f"{name}: {text}"
 
 
@@ -135,10 +119,7 @@ def test_every_op_of_two_inputs(dtype):
     def all_of_them(x, y):
         return tuple(TABLE[name].call(x, y) for name in names)
 
-    pairs = np.array(
-        list(itertools.product(EDGES, EDGES))
-        + np.random.default_rng(1).normal(0, 2, (300, 2)).tolist()
-    )
+    pairs = np.array(list(itertools.product(EDGES, EDGES)) + np.random.default_rng(1).normal(0, 2, (300, 2)).tolist())
     x, y = (torch.tensor(pairs[:, i].astype(dtype)) for i in (0, 1))
     _, got = compiled(all_of_them, x, y)
     for name, a, b in zip(names, got, all_of_them(x, y)):
@@ -191,10 +172,7 @@ SHAPES = [
 
 def test_broadcasting():
     rng = np.random.default_rng(0)
-    tensors = [
-        tuple(torch.tensor(rng.standard_normal(s).astype(np.float32)) for s in pair)
-        for pair in SHAPES
-    ]
+    tensors = [tuple(torch.tensor(rng.standard_normal(s).astype(np.float32)) for s in pair) for pair in SHAPES]
     flat = [t for pair in tensors for t in pair]
 
     def f(*ts):
@@ -267,9 +245,7 @@ def test_rows_that_look_again():
 
 
 def test_nan_and_infinity_in_rows():
-    x = torch.tensor(
-        np.array([[1, np.nan, 3], [np.inf, 1, 2], [-np.inf, 1, 2], [1, 2, 3]], np.float32)
-    )
+    x = torch.tensor(np.array([[1, np.nan, 3], [np.inf, 1, 2], [-np.inf, 1, 2], [1, 2, 3]], np.float32))
 
     def f(x):
         return x.amax(1), (x + 1).amin(1), torch.softmax(x, 1), (x * 1).sum(1)
@@ -286,9 +262,7 @@ def test_long_sums_are_as_good_as_numpys():
 
 
 def test_classes_are_looked_up_in_the_loop():
-    x = torch.tensor(
-        np.random.default_rng(0).standard_normal((8, 5)).astype(np.float32), requires_grad=True
-    )
+    x = torch.tensor(np.random.default_rng(0).standard_normal((8, 5)).astype(np.float32), requires_grad=True)
     y = torch.tensor([0, 1, 2, 3, 4, 0, 1, 2])
 
     def step(y):
@@ -307,10 +281,7 @@ def test_classes_are_looked_up_in_the_loop():
 
 def test_loops_in_parts():
     n = 200_000
-    x = torch.tensor(
-        np.random.default_rng(0).standard_normal((n // 10, 10)).astype(np.float32),
-        requires_grad=True,
-    )
+    x = torch.tensor(np.random.default_rng(0).standard_normal((n // 10, 10)).astype(np.float32), requires_grad=True)
 
     def f(x):
         y = x.tanh() * torch.sigmoid(x)

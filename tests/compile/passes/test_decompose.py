@@ -1,5 +1,5 @@
-"""decompose: ops that fuse better in parts become these, where the numbers are of a kind for which
-the parts are right."""
+"""decompose: ops that fuse better in parts become these, where the numbers are of a kind for which the parts are
+right."""
 
 import pytest
 
@@ -18,22 +18,13 @@ CASES = {
     "log_softmax": (lambda: X.log_softmax(0), "amax sub exp sum log sub"),
     "mean": (lambda: X.mean(1), "sum div"),
     "var_core": (lambda: X.var(0), "getitem sub sum div sub mul sum div squeeze"),
-    "layer_norm": (
-        lambda: F.layer_norm(X, (6,), B6, B6),
-        "sum div sub mul sum div add rsqrt mul mul add",
-    ),
+    "layer_norm": (lambda: F.layer_norm(X, (6,), B6, B6), "sum div sub mul sum div add rsqrt mul mul add"),
     "frozen_batch_norm": (lambda: F.batch_norm(X, B6, B6), "reshape reshape sub add rsqrt mul"),
     "linear": (lambda: F.linear(X, W, B), "transpose mm add"),
     "mm": (lambda: LONG @ W.T, "permute reshape mm reshape"),
     "gather": (lambda: X.gather(1, COLUMN), "check_index eq where sum"),
-    "scatter_add": (
-        lambda: torch.zeros(4, 6).scatter_add(1, COLUMN, X[:, :1]),
-        "getitem check_index eq where",
-    ),
-    "nll_loss": (
-        lambda: F.nll_loss(X, CLASSES),
-        "check_classes reshape eq where sum neg ne to sum div",
-    ),
+    "scatter_add": (lambda: torch.zeros(4, 6).scatter_add(1, COLUMN, X[:, :1]), "getitem check_index eq where"),
+    "nll_loss": (lambda: F.nll_loss(X, CLASSES), "check_classes reshape eq where sum neg ne to sum div"),
 }
 
 
@@ -92,8 +83,7 @@ def test_places_that_are_not_there_are_left_to_the_function_which_refuses_them()
 
 
 @pytest.mark.parametrize(
-    ("shape", "dim"),
-    [((64, 257), 1), ((257, 64), 0), ((5, 7), 1), ((3, 1000), 1), ((4, 9, 5), (0, 2))],
+    ("shape", "dim"), [((64, 257), 1), ((257, 64), 0), ((5, 7), 1), ((3, 1000), 1), ((4, 9, 5), (0, 2))]
 )
 def test_equal_numbers_have_no_deviation(shape, dim):
     """As eager and torch have it: programs ask `std == 0`."""

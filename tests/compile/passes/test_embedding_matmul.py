@@ -1,5 +1,4 @@
-"""tables: products with rows that were looked up in a small table: the table is multiplied
-instead."""
+"""tables: products with rows that were looked up in a small table: the table is multiplied instead."""
 
 import numpy as np
 import pytest
@@ -12,9 +11,7 @@ PLACES, ROWS = (6, 8), 5
 
 def parameters():
     rushlight.manual_seed(0)
-    return [
-        rushlight.randn(*shape, requires_grad=True) for shape in ((ROWS, 3), (4, 3), (4,), (2, 4))
-    ]
+    return [rushlight.randn(*shape, requires_grad=True) for shape in ((ROWS, 3), (4, 3), (4,), (2, 4))]
 
 
 def index():
@@ -37,19 +34,14 @@ ARRANGED = {
     "as they are": lambda e, i: nn.functional.embedding(i, e),
     "turned": lambda e, i: nn.functional.embedding(i, e).transpose(0, 1),
     "flat": lambda e, i: nn.functional.embedding(i, e).transpose(1, 0).reshape(-1, 3),
-    "permuted": lambda e, i: (
-        nn.functional.embedding(i.reshape(2, 3, 8), e).permute(2, 0, -3, 3).flatten(0, 1)
-    ),
+    "permuted": lambda e, i: nn.functional.embedding(i.reshape(2, 3, 8), e).permute(2, 0, -3, 3).flatten(0, 1),
 }
 
 
 def listings(arrange, **options):
-    """What three compiled steps return and leave behind, and the listing of the optimized
-    program."""
+    """What three compiled steps return and leave behind, and the listing of the optimized program."""
     shown, given = [], parameters()
-    run = rushlight.compile(
-        lambda *batch: step(*given, *batch, arrange), options={"show": shown.append, **options}
-    )
+    run = rushlight.compile(lambda *batch: step(*given, *batch, arrange), options={"show": shown.append, **options})
     rushlight.manual_seed(1)
     losses = [run(index()).item() for _ in range(4)]
     return losses, given, shown[-1]

@@ -25,9 +25,7 @@ def test_transposes(name):
     agree(got, f())
     before, after = ops(steps["tables"]), ops(steps["simplify"])
     assert left is None or after == left.split()
-    assert sum(op in ("transpose", "permute") for op in after) <= sum(
-        op in ("transpose", "permute") for op in before
-    )
+    assert sum(op in ("transpose", "permute") for op in after) <= sum(op in ("transpose", "permute") for op in before)
     _, got, steps = compiled(f, products=False)
     agree(got, f())
     assert "products" not in steps

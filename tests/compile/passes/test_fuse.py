@@ -1,5 +1,4 @@
-"""fuse: calls that share a loop. Each test says what runs together, what must not, and that the
-numbers stay."""
+"""fuse: calls that share a loop. Each test says what runs together, what must not, and that the numbers stay."""
 
 import re
 
@@ -16,8 +15,7 @@ X, Y = numbers(0, (7, 5), (7, 5))
 
 
 def loops(f, *args, **options):
-    """For each loop that a program of f runs the ops in it; results and order of effects are
-    eager's."""
+    """For each loop that a program of f runs the ops in it; results and order of effects are eager's."""
     program, got, _ = compiled(f, *args, backend="numba", **options)
     agree(got, f(*args), rtol=2e-5, atol=1e-5)
     if options.get("fuse") is False:
@@ -34,10 +32,7 @@ def loops(f, *args, **options):
         (lambda x, y: ((x * ROW).tanh() + y).sum(0), ["mul tanh add sum"]),
         (lambda x, y: x.softmax(1) * y, ["amax sub exp sum div mul"]),
         (lambda x, y: torch.nn.functional.layer_norm(x, (5,), ROW), ["sum div sub mul add rsqrt"]),
-        (
-            lambda x, y: (lambda r: r.sqrt() + 1)((x * x).sum(1, keepdim=True)) - y,
-            ["mul sum sqrt add sub"],
-        ),
+        (lambda x, y: (lambda r: r.sqrt() + 1)((x * x).sum(1, keepdim=True)) - y, ["mul sum sqrt add sub"]),
     ],
     ids=[
         "a chain",
@@ -81,9 +76,7 @@ def test_memory_is_written_after_the_last_read_of_what_was_there():
     agree(p, q)
     agree(program.run([p, Y]), step(q, Y))
     agree(p, q)
-    assert any(
-        "store" in item.ops and len(item.ops) > 1 for item in program.items
-    )  # in the loop that makes its value
+    assert any("store" in item.ops and len(item.ops) > 1 for item in program.items)  # in the loop that makes its value
 
 
 def test_a_sum_of_a_parameter_that_is_written_comes_from_before():

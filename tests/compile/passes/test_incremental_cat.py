@@ -1,5 +1,4 @@
-"""Sequences that grow: compiled, what was made of their first rows is not made again
-(passes/extend.py)."""
+"""Sequences that grow: compiled, what was made of their first rows is not made again (passes/extend.py)."""
 
 from __future__ import annotations
 
@@ -31,9 +30,7 @@ class Attention(nn.Module):
             q, k, v = self.qkv(x).reshape(b, t, 3, HEADS, c // HEADS).permute(2, 0, 3, 1, 4)
             q = q.contiguous()
         else:
-            q, k, v = [
-                z.view(b, t, HEADS, c // HEADS).transpose(1, 2) for z in self.qkv(x).chunk(3, -1)
-            ]
+            q, k, v = [z.view(b, t, HEADS, c // HEADS).transpose(1, 2) for z in self.qkv(x).chunk(3, -1)]
         if self.how == "rotary":
             angle = torch.arange(t)[:, None] * 0.5 ** torch.arange(c // HEADS // 2)
             q, k = [
@@ -54,18 +51,14 @@ class Writer(nn.Module):
     def __init__(self, how="chunk", places="table"):
         super().__init__()
         self.words, self.table = nn.Embedding(WORDS, WIDTH), nn.Embedding(LONGEST, WIDTH)
-        self.places = (
-            nn.Parameter(torch.randn(1, LONGEST, WIDTH)) if places == "parameter" else None
-        )
+        self.places = nn.Parameter(torch.randn(1, LONGEST, WIDTH)) if places == "parameter" else None
         self.attention = nn.ModuleList([Attention(how) for _ in range(2)])
         self.wide, self.back = nn.Linear(WIDTH, 2 * WIDTH), nn.Linear(2 * WIDTH, WIDTH)
         self.norm, self.head = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WORDS)
 
     def forward(self, index):
         t = index.shape[1]
-        x = self.words(index) + (
-            self.table(torch.arange(t)) if self.places is None else self.places[:, :t]
-        )
+        x = self.words(index) + (self.table(torch.arange(t)) if self.places is None else self.places[:, :t])
         for attention in self.attention:
             x = x + attention(self.norm(x))
             x = x + self.back(F.gelu(self.wide(self.norm(x))))
@@ -103,40 +96,21 @@ def test_a_text_that_grows_is_read_once(how, places):
         eager, made, text = both(functools.partial(written, model), start)
         assert made.tolist() == eager.tolist()
         assert rows(text)[:3] == [start.shape[1]] * 2 + [1]
-        assert (
-            rows(text)[4:] == [1] * 8
-        )  # `contiguous` of one row is no step: that of two has no first part
+        assert rows(text)[4:] == [1] * 8  # `contiguous` of one row is no step: that of two has no first part
 
 
 def test_a_window_that_moves_is_read_anew():
     torch.manual_seed(0)
-    eager, made, text = both(
-        functools.partial(written, Writer().eval(), most=3), torch.tensor([[3]])
-    )
+    eager, made, text = both(functools.partial(written, Writer().eval(), most=3), torch.tensor([[3]]))
     assert made.tolist() == eager.tolist()
     assert rows(text) == [1, 1, 1, 1, 1, 1, *[3] * 6]
 
 
 def test_queries_that_look_both_ways_see_what_is_new():
     torch.manual_seed(0)
-    eager, made, text = both(
-        functools.partial(written, Writer("both ways").eval()), torch.tensor([[3, 1]])
-    )
+    eager, made, text = both(functools.partial(written, Writer("both ways").eval()), torch.tensor([[3, 1]]))
     assert made.tolist() == eager.tolist()
-    assert rows(text) == [
-        2,
-        2,
-        1,
-        3,
-        1,
-        4,
-        1,
-        5,
-        1,
-        6,
-        1,
-        7,
-    ]  # the first layer's rows stay, the second's do not
+    assert rows(text) == [2, 2, 1, 3, 1, 4, 1, 5, 1, 6, 1, 7]  # the first layer's rows stay, the second's do not
 
 
 def test_outputs_of_a_growing_list():
@@ -242,11 +216,7 @@ STEPS = {
     "double": lambda x, table, weight: x.double().float(),
     "some": lambda x, table, weight: x.masked_fill(torch.arange(x.shape[1])[:, None] > 2, 0.5),
 }
-NEW = {
-    "last": lambda y: y[:, -1:],
-    "mean": lambda y: y.mean(1, keepdim=True),
-    "half": lambda y: y[:, -1][:, None] / 2,
-}
+NEW = {"last": lambda y: y[:, -1:], "mean": lambda y: y.mean(1, keepdim=True), "half": lambda y: y[:, -1][:, None] / 2}
 JOINED = {
     "behind": lambda x, new: torch.cat((x, new), 1),
     "twice": lambda x, new: torch.cat((x, new, new), 1),

@@ -23,9 +23,7 @@ def test_what_is_left(name):
     _, got, steps = compiled(f, X, Y)
     agree(got, f(X, Y))
     assert ops(steps["simplify"]) == left.split()
-    assert (
-        len(steps["as recorded"]) > len(steps["simplify"]) or name == "unused"
-    )  # which goes before any pass
+    assert len(steps["as recorded"]) > len(steps["simplify"]) or name == "unused"  # which goes before any pass
     _, got, steps = compiled(f, X, Y, simplify=False)
     agree(got, f(X, Y))
     assert "simplify" not in steps

@@ -23,19 +23,12 @@ CHAINS = {
     "residual": lambda x: x + F.linear(F.layer_norm(x, (8,)), W),
     "other dtype": lambda x: x.double().mul(3).float(),
     "turned": lambda x: (x.transpose(1, 2) * 2).permute(0, 2, 1) + 1,
-    "heads": lambda x: (
-        torch.tanh(x.view(2, 6, 2, 4).transpose(1, 2)).transpose(1, 2).contiguous().view(2, 6, 8)
-    ),
-    "attention": lambda x: (
-        F.scaled_dot_product_attention(Q, K, V).transpose(1, 2).reshape(2, 6, 12) * 2
-    ),
+    "heads": lambda x: torch.tanh(x.view(2, 6, 2, 4).transpose(1, 2)).transpose(1, 2).contiguous().view(2, 6, 8),
+    "attention": lambda x: F.scaled_dot_product_attention(Q, K, V).transpose(1, 2).reshape(2, 6, 12) * 2,
     "looking back": lambda x: (
-        F.scaled_dot_product_attention(Q, K, V, is_causal=True).transpose(1, 2).reshape(2, 6, 12)
-        * 2
+        F.scaled_dot_product_attention(Q, K, V, is_causal=True).transpose(1, 2).reshape(2, 6, 12) * 2
     ),
-    "with a mask": lambda x: (
-        F.scaled_dot_product_attention(Q, K, V, SEES).transpose(1, 2).reshape(2, 6, 12) * 2
-    ),
+    "with a mask": lambda x: F.scaled_dot_product_attention(Q, K, V, SEES).transpose(1, 2).reshape(2, 6, 12) * 2,
 }
 PARTS = {
     "last": lambda y: y[:, -1],
@@ -70,18 +63,13 @@ def sizes(lines, op):
 
 
 def test_a_language_models_last_position():
-    """Of the last block only the last query, its layers and the head are for one position; the list
-    is nanoGPT's way."""
+    """Of the last block only the last query, its layers and the head are for one position; the list is nanoGPT's
+    way."""
 
     def block(x):
         q, k, v = F.linear(F.layer_norm(x, (8,)), torch.cat([W, W.T, W])).split(8, 2)
         q, k, v = (z.view(2, 6, 2, 4).transpose(1, 2) for z in (q, k, v))
-        y = (
-            F.scaled_dot_product_attention(q, k, v, is_causal=True)
-            .transpose(1, 2)
-            .contiguous()
-            .view(2, 6, 8)
-        )
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).contiguous().view(2, 6, 8)
         x = x + F.linear(y, W)
         return x + F.linear(F.gelu(F.linear(F.layer_norm(x, (8,)), W)), W)
 
@@ -156,8 +144,7 @@ def test_what_is_written_afterwards_is_read_before():
     ],
 )
 def test_copies_of_what_is_written_afterwards_stay(copy):
-    """A part of a copy is no copy of a part: column 0 of the transpose lies in order, and would be
-    looked at."""
+    """A part of a copy is no copy of a part: column 0 of the transpose lies in order, and would be looked at."""
 
     def step(y):
         c = copy(y)

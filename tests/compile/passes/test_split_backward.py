@@ -1,5 +1,4 @@
-"""split: a function whose results require grad becomes a forward and a backward, which computes
-again what is cheap."""
+"""split: a function whose results require grad becomes a forward and a backward, which computes again what is cheap."""
 
 import rushlight as torch
 from tests.support.passes import agree, compiled, numbers

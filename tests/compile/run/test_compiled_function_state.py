@@ -1,5 +1,4 @@
-"""Memory, gradients, generators and modes that a compiled function shares with its surroundings: as
-in eager."""
+"""Memory, gradients, generators and modes that a compiled function shares with its surroundings: as in eager."""
 
 from __future__ import annotations
 
@@ -78,8 +77,7 @@ def argument_that_is_a_gradient(how):
 
 
 def gradients_that_were_there(how):
-    """`.grad` stays the tensor that it was, in the memory that it has: a part of another one's
-    here."""
+    """`.grad` stays the tensor that it was, in the memory that it has: a part of another one's here."""
     m, flat, held = small(), torch.zeros(6), []
     m.weight.grad, m.bias.grad = flat[:4].view(2, 2), flat[4:]
 
@@ -250,10 +248,7 @@ def dtype_that_is_set(how):
 def test_what_is_shared(story):
     def told(how):
         return [
-            [
-                None if t is None else t.reshape(-1).tolist()
-                for t in (found if isinstance(found, tuple) else (found,))
-            ]
+            [None if t is None else t.reshape(-1).tolist() for t in (found if isinstance(found, tuple) else (found,))]
             for found in story(how)
         ]
 
@@ -315,12 +310,8 @@ def test_what_was_computed_before_a_write_stays(kept, turned):
 @pytest.mark.parametrize(
     "f",
     [
-        lambda x: (lambda y: (y[0].detach(), y[0].detach(), y[1:]))(
-            x * 1
-        ),  # looks at what is left out
-        lambda x: (lambda y, v: (v.copy_(v.flip(0)), v, y)[1:])(
-            *(lambda y: (y, y.T))(x + 1)
-        ),  # written through a look
+        lambda x: (lambda y: (y[0].detach(), y[0].detach(), y[1:]))(x * 1),  # looks at what is left out
+        lambda x: (lambda y, v: (v.copy_(v.flip(0)), v, y)[1:])(*(lambda y: (y, y.T))(x + 1)),  # written through a look
         lambda x: (lambda y: (y[:1], y.T))(x.clone()),
     ],
 )

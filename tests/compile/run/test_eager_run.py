@@ -22,24 +22,14 @@ def bits(x):
 
 LAYERS = {
     "tanh": lambda: [nn.Linear(4, 32), nn.Tanh(), nn.Linear(32, 1)],
-    "batch_norm, dropout": lambda: [
-        nn.Linear(4, 32),
-        nn.BatchNorm1d(32),
-        nn.GELU(),
-        nn.Dropout(0.2),
-        nn.Linear(32, 1),
-    ],
+    "batch_norm, dropout": lambda: [nn.Linear(4, 32), nn.BatchNorm1d(32), nn.GELU(), nn.Dropout(0.2), nn.Linear(32, 1)],
     "layer_norm": lambda: [nn.Linear(4, 32), nn.LayerNorm(32), nn.SiLU(), nn.Linear(32, 1)],
 }
-OPTIMIZERS = {
-    "SGD": lambda p: optim.SGD(p, 0.05, momentum=0.9),
-    "AdamW": lambda p: optim.AdamW(p, 0.01, amsgrad=True),
-}
+OPTIMIZERS = {"SGD": lambda p: optim.SGD(p, 0.05, momentum=0.9), "AdamW": lambda p: optim.AdamW(p, 0.01, amsgrad=True)}
 
 
 class Training:
-    """A model, its optimizer and its schedule, with one compiled function: of the whole step, or of
-    the model alone."""
+    """A model, its optimizer and its schedule, with one compiled function: of the whole step, or of the model alone."""
 
     def __init__(self, layers, optimizer, whole):
         torch.manual_seed(1)
@@ -74,8 +64,8 @@ class Training:
 
 
 def trained(layers, optimizer, whole, stop_at=None):
-    """The losses of all steps and the last parameters, as bytes. The training is stopped before a
-    step, and another process, as it were, goes on."""
+    """The losses of all steps and the last parameters, as bytes. The training is stopped before a step, and another
+    process, as it were, goes on."""
     training = Training(layers, optimizer, whole)
     torch.manual_seed(2)
     found = []

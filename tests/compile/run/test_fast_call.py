@@ -1,5 +1,4 @@
-"""The short way from a call to its program: whatever has changed since the last call, the result is
-eager's."""
+"""The short way from a call to its program: whatever has changed since the last call, the result is eager's."""
 
 from __future__ import annotations
 
@@ -253,19 +252,10 @@ def test_it_forgets_with_its_programs():
 
 
 def test_modes_are_torchs():
-    for mode in (
-        None,
-        "default",
-        "lite",
-        "reduce-overhead",
-        "max-autotune-no-cudagraphs",
-        "max-autotune",
-    ):
+    for mode in (None, "default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune"):
         f = compile(affine, mode=mode)
         same(f, affine, torch.ones(2), torch.ones(2))
-    with pytest.raises(
-        RuntimeError, match="Unrecognized mode=fast, should be one of: default, lite"
-    ):
+    with pytest.raises(RuntimeError, match="Unrecognized mode=fast, should be one of: default, lite"):
         compile(affine, mode="fast")
     with pytest.raises(RuntimeError, match="Either mode or options can be specified"):
         compile(affine, mode="default", options={"fuse": False})
@@ -290,8 +280,7 @@ def test_memory_that_may_not_be_written_is_not():
 
 
 def test_gradients_that_are_others_in_each_call_go_the_short_way():
-    """A step of its own, as after a backward outside: unless a gradient shares memory with what is
-    written."""
+    """A step of its own, as after a backward outside: unless a gradient shares memory with what is written."""
     model = nn.Linear(3, 3)
     twin = copy.deepcopy(model)
     pairs = [(m, optim.SGD(m.parameters(), lr=0.1, momentum=0.9)) for m in (model, twin)]

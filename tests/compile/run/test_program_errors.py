@@ -1,5 +1,5 @@
-"""What happens in a compiled function when the numbers of a later call are wrong: an index too
-large, a singular matrix."""
+"""What happens in a compiled function when the numbers of a later call are wrong: an index too large, a singular
+matrix."""
 
 import copy
 
@@ -32,11 +32,7 @@ def classes(x, target):
 RIGHT = rushlight.tensor([[0, 1], [1, 2]])
 CASES = {
     "index": (gathered, (rushlight.ones(2, 3), RIGHT), (rushlight.ones(2, 3), RIGHT + 4)),
-    "matrix": (
-        singular,
-        (rushlight.eye(3), rushlight.ones(3)),
-        (rushlight.zeros(3, 3), rushlight.ones(3)),
-    ),
+    "matrix": (singular, (rushlight.eye(3), rushlight.ones(3)), (rushlight.zeros(3, 3), rushlight.ones(3))),
     "class": (
         classes,
         (rushlight.ones(2, 3), rushlight.tensor([0, 2])),
@@ -75,8 +71,7 @@ def test_the_function_catches_it():
 
 
 def trained(wrap, batches):
-    """The parameters, the optimizer's state and the errors after some batches, of which some are
-    wrong."""
+    """The parameters, the optimizer's state and the errors after some batches, of which some are wrong."""
     rushlight.manual_seed(0)
     model = nn.Sequential(nn.Embedding(5, 4), nn.Linear(4, 3))
     opt = rushlight.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
@@ -99,9 +94,7 @@ def trained(wrap, batches):
 
 def test_nothing_is_half_changed():
     good = ([0, 1, 4], [0, 1, 2])
-    batches = (
-        [good] * 5 + [([0, 9, 4], [0, 1, 2]), good, good, good, ([0, 1, 4], [0, 8, 2])] + [good] * 4
-    )
+    batches = [good] * 5 + [([0, 9, 4], [0, 1, 2]), good, good, good, ([0, 1, 4], [0, 8, 2])] + [good] * 4
     eager, compiled = trained(lambda f: f, batches), trained(rushlight.compile, batches)
     assert len(eager[2]) == 2
     assert eager[2] == compiled[2]
@@ -184,8 +177,8 @@ def test_an_error_that_was_caught_in_the_runs_that_were_watched(name):
 
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
 def test_of_an_error_that_the_function_catches_nothing_is_left(backend):
-    """Statistics of a norm, weights and random numbers as in eager, which stops in the middle: the
-    rows to be gathered are numbers that the step has made itself."""
+    """Statistics of a norm, weights and random numbers as in eager, which stops in the middle: the rows to be gathered
+    are numbers that the step has made itself."""
 
     def played(compiled):
         rushlight.manual_seed(0)

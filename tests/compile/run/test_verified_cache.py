@@ -1,5 +1,5 @@
-"""What watching and comparing cost: no arrays are kept, values are made again when asked for, a
-program is compared once."""
+"""What watching and comparing cost: no arrays are kept, values are made again when asked for, a program is compared
+once."""
 
 from __future__ import annotations
 
@@ -45,8 +45,7 @@ def test_a_watched_run_keeps_no_arrays(nothing_paid):
 
 
 def test_ids_of_arrays_that_died_are_not_mistaken():
-    """NumPy hands the same memory out again and again; here each array dies before the next is
-    made."""
+    """NumPy hands the same memory out again and again; here each array dies before the next is made."""
 
     def f(x):
         total = x.sum()
@@ -78,10 +77,7 @@ def test_layouts_without_memory(make):
     assert b.shape == array.shape
     assert b.dtype == array.dtype
     if array.size:
-        assert (
-            np.argsort(b.strides).tolist() == np.argsort(array.strides).tolist()
-            or array.flags.c_contiguous
-        )
+        assert np.argsort(b.strides).tolist() == np.argsort(array.strides).tolist() or array.flags.c_contiguous
 
 
 # -- replay ----------------------------------------------------------------------------------------
@@ -99,9 +95,7 @@ def test_values_are_made_when_asked_for_and_forgotten_after_their_last_use():
     graph, result = recorded(lambda x, y: ((x + y).exp() * y).reshape(2, 3).softmax(1).sum(0), x, y)
     replay = Replay(graph)
     first, last = graph.steps[0].outs[0], graph.results[0]
-    replay.begin(
-        [v._array for v in replay.inputs], Counter([last.traced, first.traced, first.traced])
-    )
+    replay.begin([v._array for v in replay.inputs], Counter([last.traced, first.traced, first.traced]))
     assert np.array_equal(replay.value(last.traced), result._array)
     assert first.traced in replay.known  # will be asked for
     assert np.array_equal(replay.value(first.traced), (x + y)._array)
@@ -150,9 +144,7 @@ def made(f, *args):
 
 def test_a_program_is_compared_once(comparisons):
     x = torch.ones(5)
-    first, again = [
-        lambda x: x.exp() + 1 for _ in range(2)
-    ]  # texts name the line, so it is one line
+    first, again = [lambda x: x.exp() + 1 for _ in range(2)]  # texts name the line, so it is one line
     for expected, f in (
         (1, first),
         (1, again),
@@ -190,8 +182,7 @@ def test_old_notes_make_room(comparisons, monkeypatch, tmp_path):
 
 @pytest.mark.falls_back
 def test_one_difference_may_be_an_ops_change_of_mind_two_are_none(comparisons, monkeypatch):
-    """An op may go from NumPy to a loop that rounds otherwise between a run and its replay; then
-    the next run tells."""
+    """An op may go from NumPy to a loop that rounds otherwise between a run and its replay; then the next run tells."""
     wrong = ["other numbers"]
     monkeypatch.setattr(Program, "differs", lambda self, *args: wrong.pop() if wrong else "")
     g, x = compile(lambda x: x.exp() * 6, backend="numpy"), torch.ones(5)

@@ -1,5 +1,4 @@
-"""Programs are compared with eager step by step: strict where a step is wrong, patient where noise
-is magnified."""
+"""Programs are compared with eager step by step: strict where a step is wrong, patient where noise is magnified."""
 
 from __future__ import annotations
 
@@ -23,8 +22,7 @@ STEPS = 50
 
 
 class Attention(nn.Module):
-    """Keys have a bias: a softmax cancels it, so its gradient is nothing but rounding noise, which
-    Adam makes large."""
+    """Keys have a bias: a softmax cancels it, so its gradient is nothing but rounding noise, which Adam makes large."""
 
     def __init__(self, width=16, heads=2, drop=0.0):
         super().__init__()
@@ -33,12 +31,8 @@ class Attention(nn.Module):
 
     def forward(self, x):
         b, t, c = x.shape
-        q, k, v = (
-            z.view(b, t, self.heads, -1).transpose(1, 2) for z in self.qkv(self.norm(x)).split(c, 2)
-        )
-        y = F.scaled_dot_product_attention(
-            q, k, v, dropout_p=self.drop if self.training else 0.0, is_causal=True
-        )
+        q, k, v = (z.view(b, t, self.heads, -1).transpose(1, 2) for z in self.qkv(self.norm(x)).split(c, 2))
+        y = F.scaled_dot_product_attention(q, k, v, dropout_p=self.drop if self.training else 0.0, is_causal=True)
         return x + self.out(y.transpose(1, 2).reshape(b, t, c))
 
 
@@ -137,9 +131,7 @@ def compiled(f, *args):
 
 
 @pytest.mark.falls_back
-@pytest.mark.parametrize(
-    ("name", "wrong"), [("exp", lambda x: x * 0 + 1), ("exp", lambda x: x + 1)]
-)
+@pytest.mark.parametrize(("name", "wrong"), [("exp", lambda x: x * 0 + 1), ("exp", lambda x: x + 1)])
 def test_a_loop_that_gives_other_numbers(monkeypatch, name, wrong):
     """Also where the wrong numbers hardly change the result."""
     pytest.importorskip("numba")
@@ -155,9 +147,7 @@ def test_a_loop_that_gives_other_numbers(monkeypatch, name, wrong):
 @pytest.mark.falls_back
 def test_a_pass_that_gives_other_numbers(monkeypatch):
     _, suits = PARTS[reduce.mean.op]
-    monkeypatch.setitem(
-        PARTS, reduce.mean.op, (lambda b, x, *rest: b.reduce(reduce.sum, x, *rest), suits)
-    )
+    monkeypatch.setitem(PARTS, reduce.mean.op, (lambda b, x, *rest: b.reduce(reduce.sum, x, *rest), suits))
     with pytest.warns(UserWarning, match="its parts give"):
         g = compiled(lambda x: x.mean(), torch.linspace(-1, 2, 5000))
     assert not programs(g)
@@ -206,8 +196,8 @@ def test_a_kernel_that_hands_on_memory_unexpectedly_is_noticed():
 
 
 def test_the_mean_of_what_cancels_is_noise(monkeypatch):
-    """What goes through two layer norms has the mean 0 but for rounding: another one in each order
-    of the sum, which no op of the run has made, and which backward is handed by forward."""
+    """What goes through two layer norms has the mean 0 but for rounding: another one in each order of the sum, which no
+    op of the run has made, and which backward is handed by forward."""
     monkeypatch.setattr(Proof, "there", lambda self: False)
     layers = nn.Sequential(nn.LayerNorm(128), nn.LayerNorm(128), nn.LayerNorm(128))
     assert programs(compiled_by_numpy(lambda x: layers(x).sum(), torch.randn(64, 128) * 5))
@@ -249,9 +239,8 @@ def test_a_gradient_that_is_noise_may_be_another_noise(monkeypatch, far):
 
 
 def test_noise_that_cancels_in_the_first_tries_is_asked_for_again():
-    """float32 inside of float64: one last place of the former is many of the latter, and of a
-    single number the noise of two ops may cancel in a few tries. Then their mean counts, which many
-    tries make no larger."""
+    """float32 inside of float64: one last place of the former is many of the latter, and of a single number the noise
+    of two ops may cancel in a few tries. Then their mean counts, which many tries make no larger."""
     right, tries = np.full(3, 0.25), []
 
     def changes(*found):
@@ -269,15 +258,11 @@ def test_noise_that_cancels_in_the_first_tries_is_asked_for_again():
 
 
 def test_a_single_number_of_single_precision_that_becomes_double():
-    """Sums of float32 inside a statement that ends in float64, 40 of them: each is a program of its
-    own."""
+    """Sums of float32 inside a statement that ends in float64, 40 of them: each is a program of its own."""
     for seed in range(40):
         torch.manual_seed(seed)
         x = torch.randn(384, dtype=torch.float64)
-        f = compile(
-            lambda x: (-x.float()).mean().double() + (x.float() * 3).mean().double(),
-            backend="numpy",
-        )
+        f = compile(lambda x: (-x.float()).mean().double() + (x.float() * 3).mean().double(), backend="numpy")
         for _ in range(3):
             f(x)
         assert len(programs(f)) == 1
@@ -304,21 +289,13 @@ def half_steps(model, loss):
 MODELS = {
     "products": (
         lambda: nn.Sequential(
-            nn.Linear(784, 400),
-            nn.ReLU(),
-            nn.Linear(400, 20),
-            nn.Linear(20, 400),
-            nn.ReLU(),
-            nn.Linear(400, 784),
+            nn.Linear(784, 400), nn.ReLU(), nn.Linear(400, 20), nn.Linear(20, 400), nn.ReLU(), nn.Linear(400, 784)
         ),
         (32, 784),
     ),
     "convolutions": (
         lambda: nn.Sequential(
-            nn.Conv2d(3, 8, 3, padding=1),
-            nn.GroupNorm(4, 8),
-            nn.SiLU(),
-            nn.Conv2d(8, 3, 3, padding=1),
+            nn.Conv2d(3, 8, 3, padding=1), nn.GroupNorm(4, 8), nn.SiLU(), nn.Conv2d(8, 3, 3, padding=1)
         ),
         (4, 3, 16, 16),
     ),
@@ -327,23 +304,16 @@ MODELS = {
 
 @pytest.mark.parametrize("name", MODELS)
 def test_roundings_to_half_precision_that_come_out_otherwise_are_no_error(name, monkeypatch):
-    """The replay differs from eager in last places of float32, and so in some whole units of
-    bfloat16."""
+    """The replay differs from eager in last places of float32, and so in some whole units of bfloat16."""
     monkeypatch.setattr(Proof, "there", lambda self: False)
     run, rng = Replay.run, np.random.default_rng(0)
 
     def otherwise(self, step):
         run(self, step)
         for v in step.outs:
-            if (
-                self.noise is None
-                and v.traced in self.known
-                and step.op in ("linear", "conv2d", "convolution")
-            ):
+            if self.noise is None and v.traced in self.known and step.op in ("linear", "conv2d", "convolution"):
                 near = Noise(1, halves=True).on(self.known[v.traced], False)
-                self.known[v.traced] = np.where(
-                    rng.random(near.shape) < 1e-3, near, self.known[v.traced]
-                )
+                self.known[v.traced] = np.where(rng.random(near.shape) < 1e-3, near, self.known[v.traced])
 
     monkeypatch.setattr(Replay, "run", otherwise)
     make, shape = MODELS[name]
@@ -351,11 +321,7 @@ def test_roundings_to_half_precision_that_come_out_otherwise_are_no_error(name, 
     def train(f_of):
         torch.manual_seed(0)
         model = make()
-        f = f_of(
-            half_steps(
-                model, lambda y, t: F.binary_cross_entropy_with_logits(y, t, reduction="sum") / 100
-            )
-        )
+        f = f_of(half_steps(model, lambda y, t: F.binary_cross_entropy_with_logits(y, t, reduction="sum") / 100))
         x = torch.randn(shape)
         return [f(x, x.sigmoid()).item() for _ in range(4)], f
 
@@ -366,8 +332,7 @@ def test_roundings_to_half_precision_that_come_out_otherwise_are_no_error(name, 
 
 @pytest.mark.falls_back
 @pytest.mark.parametrize(
-    ("op", "dtype"),
-    [("linear", "bfloat16"), ("mm", "bfloat16"), ("where", "bfloat16"), ("to", "float32")],
+    ("op", "dtype"), [("linear", "bfloat16"), ("mm", "bfloat16"), ("where", "bfloat16"), ("to", "float32")]
 )
 def test_one_hundredth_more_in_half_precision_is_noticed(monkeypatch, op, dtype):
     """bfloat16 has 2 to 3 decimal digits: it is one to three units."""
@@ -375,9 +340,7 @@ def test_one_hundredth_more_in_half_precision_is_noticed(monkeypatch, op, dtype)
     call = verify.Checker.__call__
 
     def more(self, i, *arrays):
-        if getattr(self.items[i], "op", "") == op or [
-            s.op for s in getattr(self.items[i], "steps", ())
-        ] == [op]:
+        if getattr(self.items[i], "op", "") == op or [s.op for s in getattr(self.items[i], "steps", ())] == [op]:
             for a in arrays:
                 if a.dtype.name == dtype:
                     a[...] = (a.astype(np.float32) * np.float32(1.01)).astype(a.dtype)
@@ -386,8 +349,7 @@ def test_one_hundredth_more_in_half_precision_is_noticed(monkeypatch, op, dtype)
     monkeypatch.setattr(verify.Checker, "__call__", more)
     torch.manual_seed(0)
     step = half_steps(
-        nn.Sequential(nn.Linear(48, 32), nn.ReLU(), nn.Linear(32, 48)),
-        lambda y, t: ((y - t) ** 2).mean(),
+        nn.Sequential(nn.Linear(48, 32), nn.ReLU(), nn.Linear(32, 48)), lambda y, t: ((y - t) ** 2).mean()
     )
     x = torch.randn(32, 48)
     with pytest.warns(UserWarning, match=f"{op}.* gives? "):

@@ -14,8 +14,8 @@ TOLERANCES = {
     "complex128": (1e-7, 1e-7),
 }
 
-# A single-precision result may be this many times as far from the double-precision one as
-# torch's own single-precision result is.
+# A single-precision result may be this many times as far from the double-precision one as torch's own single-precision
+# result is.
 SLACK = 4
 
 
@@ -26,9 +26,8 @@ class Wrong(Exception):
 def compare(expected, actual, *, values=True, flags=False, absolute=0.0, where="output"):
     """Raise `Wrong` where `actual` differs from `expected`.
 
-    `values=False` compares structure, shape and dtype only; `flags=True` also compares
-    `requires_grad`; `absolute` is an absolute tolerance for where that of the dtype is too small.
-    """
+    `values=False` compares structure, shape and dtype only; `flags=True` also compares `requires_grad`; `absolute` is
+    an absolute tolerance for where that of the dtype is too small."""
     if isinstance(expected, Array):
         if not isinstance(actual, Array):
             raise Wrong(f"{where}: {type(actual).__name__}, expected a tensor")
@@ -91,16 +90,15 @@ def close(expected, actual, relative, absolute):
 def describe(expected, actual, agree):
     index = tuple(int(i) for i in numpy.argwhere(~agree)[0])
     return (
-        f"{(~agree).sum()} of {agree.size} values differ, "
-        f"first at {index}: {actual[index]}, expected {expected[index]}"
+        f"{(~agree).sum()} of {agree.size} values differ, first at {index}: {actual[index]}, expected {expected[index]}"
     )
 
 
 def excused(expected, precise, actual):
     """Whether single-precision results differ no more than single precision allows.
 
-    `precise` is torch's double-precision result for the same inputs: `actual` is excused where
-    its distance from it is at most `SLACK` times that of torch's own result `expected`.
+    `precise` is torch's double-precision result for the same inputs: `actual` is excused where its distance from it is
+    at most `SLACK` times that of torch's own result `expected`.
     """
     if isinstance(expected, Sequence):
         triples = zip(expected.items, precise.items, actual.items)

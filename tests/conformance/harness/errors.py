@@ -81,9 +81,7 @@ class ErrorSuite:
 
     def _outcome(self, entry, sample, library):
         """The exception that a library raises, or None."""
-        attempt = {"module": self._use_module, "optimizer": self._use_optimizer}.get(
-            entry.family, self._call_operator
-        )
+        attempt = {"module": self._use_module, "optimizer": self._use_optimizer}.get(entry.family, self._call_operator)
         with warnings.catch_warnings():
             if issubclass(sample.error_type, Warning):
                 warnings.simplefilter("error", sample.error_type)

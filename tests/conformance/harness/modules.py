@@ -5,16 +5,7 @@ import copy
 
 import torch
 from bridge import Arguments, NotApplicable
-from common import (
-    PRECISE,
-    REFERENCE,
-    Entry,
-    backward,
-    compare_gradients,
-    reference_only,
-    same,
-    tensors_in,
-)
+from common import PRECISE, REFERENCE, Entry, backward, compare_gradients, reference_only, same, tensors_in
 from compare import Wrong, compare, excused
 from torch.testing._internal.common_modules import module_db
 
@@ -51,9 +42,7 @@ def candidate_module(library, info, sample, dtype, training, state):
         forward_module(library, module, sample)
     if state:
         build = Arguments(library)
-        module.load_state_dict(
-            collections.OrderedDict((key, build(value)) for key, value in state.items())
-        )
+        module.load_state_dict(collections.OrderedDict((key, build(value)) for key, value in state.items()))
     return module.train(training)
 
 

@@ -93,11 +93,7 @@ class OpSuite:
         "complex64": torch.complex64,
         "complex128": torch.complex128,
     }
-    GRADIENTS = {
-        "grad": torch.float64,
-        "grad_complex": torch.complex128,
-        "inplace_grad": torch.float64,
-    }
+    GRADIENTS = {"grad": torch.float64, "grad_complex": torch.complex128, "inplace_grad": torch.float64}
     VARIANTS = ("method", "inplace", "operator", "alias", "out")
     LAYOUTS = ("noncontiguous", "aliasing")
     COLUMNS = (*DTYPES, *VARIANTS, *LAYOUTS, *GRADIENTS)
@@ -183,11 +179,7 @@ def inplace_call(library, op, sample, build):
 
 def variant_call(library, op, column, sample, build, alias=None):
     """Call one variant; the in-place one returns what it was given along with its result."""
-    variants = {
-        "method": op.method_variant,
-        "inplace": op.inplace_variant,
-        "operator": op.operator_variant,
-    }
+    variants = {"method": op.method_variant, "inplace": op.inplace_variant, "operator": op.operator_variant}
     if column in variants:
         if not isinstance(sample.input, torch.Tensor):
             raise NotApplicable("input is no tensor")
@@ -375,8 +367,8 @@ class SecondOrderSuite:
 def second_order(library, op, sample, seed=0, like=None, mask=None):
     """Gradients of a weighted sum of the first gradients, for leaves and cotangents.
 
-    `like` and `mask` are torch's outputs and torch's choice of first gradients that can be
-    differentiated again, so that the candidate is asked for the same thing.
+    `like` and `mask` are torch's outputs and torch's choice of first gradients that can be differentiated again, so
+    that the candidate is asked for the same thing.
     """
     if is_random(op):
         library.seed(seed)
@@ -389,9 +381,7 @@ def second_order(library, op, sample, seed=0, like=None, mask=None):
         raise NotApplicable("nothing to differentiate")
     tensors = flatten(library, result)
     outputs = [tensors[index] for index in chosen]
-    cotangents = [
-        library.from_numpy(w).requires_grad_(True) for w in weights_for([like[i] for i in chosen])
-    ]
+    cotangents = [library.from_numpy(w).requires_grad_(True) for w in weights_for([like[i] for i in chosen])]
     gradient = library.lookup("autograd.grad")
     first = gradient(outputs, build.leaves, cotangents, create_graph=True, allow_unused=True)
     if mask is None:
@@ -403,9 +393,6 @@ def second_order(library, op, sample, seed=0, like=None, mask=None):
         raise Wrong("a first gradient is None")
     weights = weights_for([library.export(one) for one in first])
     second = gradient(
-        first,
-        [*build.leaves, *cotangents],
-        [library.from_numpy(weight) for weight in weights],
-        allow_unused=True,
+        first, [*build.leaves, *cotangents], [library.from_numpy(weight) for weight in weights], allow_unused=True
     )
     return [library.export(one) for one in second], like, mask

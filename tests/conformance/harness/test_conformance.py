@@ -335,9 +335,7 @@ def test_command_line(monkeypatch, tmp_path, capsys):
     monkeypatch.setitem(sys.modules, "faulty", faulty)
     path = tmp_path / "out.json"
     only = "^(sin|exp|tan|sparse.sampled_addmm)$"
-    conformance.main(
-        ["--candidate", "faulty", "--suite", "ops", "--only", only, "--json", str(path)]
-    )
+    conformance.main(["--candidate", "faulty", "--suite", "ops", "--only", only, "--json", str(path)])
     report = json.loads(path.read_text())
     row = next(row for row in report["summary"] if row["column"] == "float32")
     assert row == {

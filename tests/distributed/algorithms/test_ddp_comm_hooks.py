@@ -28,8 +28,7 @@ def gradients(torch, dist, name):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["allreduce_hook", "fp16_compress_hook", "bf16_compress_hook", "bf16_compress_wrapper"],
+    "name", ["allreduce_hook", "fp16_compress_hook", "bf16_compress_hook", "bf16_compress_wrapper"]
 )
 def test_hooks_are_torchs(oracle, name):
     on_gloo = "allreduce_hook" if name.startswith("bf16") else name  # gloo has no bfloat16 hooks
@@ -47,9 +46,7 @@ def power(torch, dist, rank, feedback, epsilon):
     torch.manual_seed(0)
     model = torch.nn.Linear(40, 30)
     ddp = torch.nn.parallel.DistributedDataParallel(model)
-    state = power.PowerSGDState(
-        None, rank, 2, use_error_feedback=feedback, orthogonalization_epsilon=epsilon
-    )
+    state = power.PowerSGDState(None, rank, 2, use_error_feedback=feedback, orthogonalization_epsilon=epsilon)
     ddp.register_comm_hook(state, power.powerSGD_hook)
     found, total = [], 0
     for _ in range(12):
@@ -80,9 +77,7 @@ def test_power_sgd(epsilon):
 
 def in_bytes(torch, dist, name):
     """Gradients whose sums go as bytes, and the exact ones."""
-    hooks = importlib.import_module(
-        f"{torch.__name__}.distributed.algorithms.ddp_comm_hooks"
-    ).quantization
+    hooks = importlib.import_module(f"{torch.__name__}.distributed.algorithms.ddp_comm_hooks").quantization
     torch.manual_seed(0)
     model = torch.nn.Linear(40, 30)
     ddp = torch.nn.parallel.DistributedDataParallel(model)

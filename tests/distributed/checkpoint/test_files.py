@@ -62,21 +62,14 @@ def load(torch, dist, path, how):
     state = {"model": weights, "optim": moments, "step": 0, "note": [None, {"b": None}]}
     part(torch, "checkpoint").load(state, checkpoint_id=path)
     assert (state["step"], state["note"]) == (7, ["a", {"b": 2}])
-    states.set_state_dict(
-        model, optimizer, model_state_dict=state["model"], optim_state_dict=state["optim"]
-    )
+    states.set_state_dict(model, optimizer, model_state_dict=state["model"], optim_state_dict=state["optim"])
     step(torch, model, optimizer)
     return model(torch.ones(1, 5)).tolist()
 
 
 @pytest.mark.parametrize(
     ("saved", "by", "loaded", "into"),
-    [
-        (2, "fsdp", 4, "fsdp"),
-        (4, "fully", 2, "fsdp"),
-        (2, "ddp", 4, "fully"),
-        (4, "fsdp", 2, "ddp"),
-    ],
+    [(2, "fsdp", 4, "fsdp"), (4, "fully", 2, "fsdp"), (2, "ddp", 4, "fully"), (4, "fsdp", 2, "ddp")],
 )
 def test_another_number_of_ranks_goes_on(tmp_path, saved, by, loaded, into):
     path = str(tmp_path / "checkpoint")
@@ -109,9 +102,7 @@ def test_one_process(tmp_path):
         checkpoint.load({}, checkpoint_id=tmp_path / "d")
 
 
-@pytest.mark.parametrize(
-    ("saved", "by", "loaded", "into"), [(4, "fully", 2, "fully"), (2, "ddp", 2, "ddp")]
-)
+@pytest.mark.parametrize(("saved", "by", "loaded", "into"), [(4, "fully", 2, "fully"), (2, "ddp", 2, "ddp")])
 def test_torch_goes_on(tmp_path, oracle, saved, by, loaded, into):
     """torch loads the files of another number of our ranks."""
     path = str(tmp_path / "checkpoint")
@@ -149,12 +140,7 @@ class Foreign:
 
 
 @pytest.mark.parametrize(
-    "content",
-    [
-        pickle.dumps(Foreign()),
-        b"cos\nsystem\n(S'true'\ntR.",
-        b"ccopyreg\n__newobj__\n(cos\nsystem\ntR.",
-    ],
+    "content", [pickle.dumps(Foreign()), b"cos\nsystem\n(S'true'\ntR.", b"ccopyreg\n__newobj__\n(cos\nsystem\ntR."]
 )
 def test_metadata_imports_nothing(tmp_path, content):
     (tmp_path / ".metadata").write_bytes(content)

@@ -37,11 +37,7 @@ def described(torch, value):
     if not isinstance(value, torch.Tensor):
         return value
     rows = value.to_local() if hasattr(value, "to_local") else value
-    return [
-        hasattr(value, "to_local"),
-        list(value.shape),
-        rows.detach().double().flatten().tolist(),
-    ]
+    return [hasattr(value, "to_local"), list(value.shape), rows.detach().double().flatten().tolist()]
 
 
 def restored(torch, dist, kind, settings):
@@ -57,9 +53,7 @@ def restored(torch, dist, kind, settings):
     found = described(torch, [state, optimizer_state])
     if options.cpu_offload:  # rank 0 alone has the state
         return found
-    keys = api.set_state_dict(
-        *pairs[1], model_state_dict=state, optim_state_dict=optimizer_state, options=options
-    )
+    keys = api.set_state_dict(*pairs[1], model_state_dict=state, optim_state_dict=optimizer_state, options=options)
     network, optimizer = pairs[1]
     after = [list(keys), list(network.parameters()), optimizer.state_dict()]
     optimizer.load_state_dict(pairs[0][1].state_dict())
@@ -106,10 +100,7 @@ def from_rank_0(torch, dist):
     given = (state, optimizer_state) if dist.get_rank() == 0 else ({}, {})
     api.set_model_state_dict(other, given[0], options=options)
     api.set_optimizer_state_dict(other, another, given[1], options=options)
-    equal = [
-        bool((a.to_local() == b.to_local()).all())
-        for a, b in zip(network.parameters(), other.parameters())
-    ]
+    equal = [bool((a.to_local() == b.to_local()).all()) for a, b in zip(network.parameters(), other.parameters())]
     moments = [type(s["exp_avg"]).__name__ for s in another.state.values()]
     return [all(equal), set(moments) == {"DTensor"}, another.param_groups[0]["lr"]]
 
@@ -143,9 +134,7 @@ def test_several_optimizers(oracle):
 def refused(torch, dist):
     api = import_module(f"{torch.__name__}.distributed.checkpoint.state_dict")
     try:
-        api.get_model_state_dict(
-            model(torch, "plain"), options=api.StateDictOptions(broadcast_from_rank0=True)
-        )
+        api.get_model_state_dict(model(torch, "plain"), options=api.StateDictOptions(broadcast_from_rank0=True))
     except ValueError as error:
         return "full_state_dict must be True" in str(error)
 

@@ -1,6 +1,4 @@
-"""Convolution with the batch innermost against im2col in float64: strides, paddings, dilations,
-groups, gradients.
-"""
+"""Convolution with the batch innermost against im2col in float64: strides, paddings, dilations, groups, gradients."""
 
 from __future__ import annotations
 
@@ -9,16 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.conv_problem import (
-    check,
-    chosen,
-    innermost,
-    near,
-    on_three_cores,
-    problem,
-    results,
-    windows,
-)
+from tests.support.conv_problem import check, chosen, innermost, near, on_three_cores, problem, results, windows
 
 pytest.importorskip("numba")
 
@@ -30,22 +19,9 @@ LANES = lanes()
 
 @st.composite
 def problems(draw):
-    groups, images = (
-        draw(st.sampled_from([1, 1, 2, 3])),
-        draw(st.sampled_from([1, 3, LANES, LANES + 1, 2 * LANES])),
-    )
-    channels, filters = (
-        draw(st.sampled_from([1, 2, 3, 5])),
-        draw(st.sampled_from([1, 2, 3, 4, 6, 8, 13])),
-    )
-    return problem(
-        draw(st.integers(0, 1000)),
-        images,
-        channels,
-        filters,
-        groups,
-        *draw(windows(length=40, room=5)),
-    )
+    groups, images = draw(st.sampled_from([1, 1, 2, 3])), draw(st.sampled_from([1, 3, LANES, LANES + 1, 2 * LANES]))
+    channels, filters = draw(st.sampled_from([1, 2, 3, 5])), draw(st.sampled_from([1, 2, 3, 4, 6, 8, 13]))
+    return problem(draw(st.integers(0, 1000)), images, channels, filters, groups, *draw(windows(length=40, room=5)))
 
 
 @settings(max_examples=80, deadline=None)
@@ -61,17 +37,7 @@ def test_batch_innermost_is_im2col(s):
         (40, 6, 16, 1, (12, 12), (5, 5), (1, 1), (0, 0), (1, 1)),
         (20, 1, 1, 24, (14, 14), (3, 3), (2, 2), (1, 1), (1, 1)),  # depthwise
         (16, 1, 2, 6, (9, 31), (5, 3), (1, 2), (2, 0), (1, 2)),
-        (
-            300,
-            3,
-            8,
-            1,
-            (4, 4),
-            (1, 1),
-            (2, 2),
-            (0, 0),
-            (1, 1),
-        ),  # places that no tap reaches get the bias
+        (300, 3, 8, 1, (4, 4), (1, 1), (2, 2), (0, 0), (1, 1)),  # places that no tap reaches get the bias
         (33, 4, 5, 1, (300,), (9,), (4,), (0,), (1,)),
         (18, 2, 3, 1, (6, 9, 10), (3, 3, 3), (2, 1, 1), (1, 1, 1), (1, 1, 1)),
     ],
@@ -82,16 +48,13 @@ def test_shapes_of_nets(shape):
 
 def test_parts_on_several_cores(monkeypatch):
     on_three_cores(
-        batch_innermost,
-        problem(1, 6 * LANES + 3, 3, 6, 2, (9, 9), (3, 3), (2, 2), (1, 1), (1, 1)),
-        monkeypatch,
+        batch_innermost, problem(1, 6 * LANES + 3, 3, 6, 2, (9, 9), (3, 3), (2, 2), (1, 1), (1, 1)), monkeypatch
     )
 
 
 def test_nothing_is_left_of_earlier_calls():
-    """Workspaces are used again: what a larger problem left there, not finite, is no part of a
-    smaller one's results.
-    """
+    """Workspaces are used again: what a larger problem left there, not finite, is no part of a smaller one's
+    results."""
     s = problem(2, LANES + 2, 2, 4, 1, (8, 8), (3, 3), (1, 1), (1, 1), (1, 1))
     before = problem(3, 2 * LANES, 3, 6, 1, (11, 11), (3, 3), (1, 1), (1, 1), (1, 1))
     for a in (before.x, before.g, before.w):
@@ -120,12 +83,7 @@ def test_others_than_flat_arrays():
 
 def test_which_go_by_it():
     of = lambda images, channels, filters, groups=1, size=(12, 12): chosen(
-        (images, groups * channels, *size),
-        (groups * filters, channels, 3, 3),
-        (1, 1),
-        (1, 1),
-        (1, 1),
-        groups,
+        (images, groups * channels, *size), (groups * filters, channels, 3, 3), (1, 1), (1, 1), (1, 1), groups
     )[0]
     assert (of(4 * LANES, 6, 16) == batch_innermost.conv) == (LANES > 4)
     assert (of(LANES, 1, 1, 32) == batch_innermost.conv) == (LANES > 4)

@@ -1,6 +1,5 @@
-"""Direct convolution of float32 against im2col in float64: all strides, paddings, dilations and
-groups, both gradients.
-"""
+"""Direct convolution of float32 against im2col in float64: all strides, paddings, dilations and groups, both
+gradients."""
 
 from __future__ import annotations
 
@@ -38,17 +37,7 @@ def test_direct_is_im2col(s):
 @pytest.mark.parametrize(
     "shape",
     [
-        (
-            9,
-            16,
-            24,
-            1,
-            (17, 18),
-            (3, 3),
-            (1, 1),
-            (1, 1),
-            (1, 1),
-        ),  # several images at a time, the last few fewer
+        (9, 16, 24, 1, (17, 18), (3, 3), (1, 1), (1, 1), (1, 1)),  # several images at a time, the last few fewer
         (3, 3, 64, 1, (40, 41), (7, 7), (2, 2), (3, 3), (1, 1)),
         (2, 8, 13, 1, (70, 70), (3, 3), (1, 1), (2, 2), (2, 2)),  # lines in several parts
         (5, 1, 1, 32, (12, 12), (3, 3), (1, 1), (1, 1), (1, 1)),  # each channel by itself
@@ -62,9 +51,7 @@ def test_shapes_of_nets(shape):
 
 
 def test_parts_on_several_cores(monkeypatch):
-    on_three_cores(
-        direct, problem(1, 70, 40, 9, 1, (9, 9), (3, 3), (1, 1), (1, 1), (1, 1)), monkeypatch
-    )
+    on_three_cores(direct, problem(1, 70, 40, 9, 1, (9, 9), (3, 3), (1, 1), (1, 1), (1, 1)), monkeypatch)
 
 
 def test_arrays_of_any_layout():
@@ -76,9 +63,7 @@ def test_arrays_of_any_layout():
 
 
 def test_what_is_not_finite_stays_where_it_is():
-    """A place beside the image is not read: an infinity in the last column does not reach taps that
-    never see it.
-    """
+    """A place beside the image is not read: an infinity in the last column does not reach taps that never see it."""
     s = problem(3, 2, 1, 1, 1, (6, 6), (1, 3), (1, 1), (0, 0), (1, 1))
     s.x[:, :, :, -1] = np.inf
     with pytest.raises(Inexact):

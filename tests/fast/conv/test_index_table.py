@@ -27,10 +27,7 @@ from tests.support.conv_problem import im2col, innermost, problem, windows
 )
 def test_is_im2col(seed, images, channels, filters, groups, window, dtype, last):
     s = problem(seed, images, channels, filters, groups, *window)
-    x, w, g = (
-        (5 * a).astype(dtype)
-        for a in (innermost(s.x) if last else s.x, s.w, innermost(s.g) if last else s.g)
-    )
+    x, w, g = ((5 * a).astype(dtype) for a in (innermost(s.x) if last else s.x, s.w, innermost(s.g) if last else s.g))
     for ours, theirs in (
         (index_table.conv(s.forward, x, w), im2col.conv(s.forward, x, w)),
         (index_table.conv_input_grad(s.back, g, w), im2col.conv_input_grad(s.back, g, w)),
@@ -43,16 +40,7 @@ def test_is_im2col(seed, images, channels, filters, groups, window, dtype, last)
 
 def test_what_is_small():
     of = lambda images, filters, kernel: problem(
-        0,
-        images,
-        3,
-        filters,
-        1,
-        (8, 8),
-        (kernel, kernel),
-        (1, 1),
-        (kernel // 2, kernel // 2),
-        (1, 1),
+        0, images, 3, filters, 1, (8, 8), (kernel, kernel), (1, 1), (kernel // 2, kernel // 2), (1, 1)
     )
     for filters, kernel, limit, numbers in (
         (4, 3, TABLE_COLUMNS, (1728, 2304)),
@@ -75,21 +63,15 @@ def test_infinities_stay_where_they_are():
 @pytest.mark.parametrize("dilation", [1, 4])
 def test_kernels_of_two_rows(dilation):
     """Windows that share the input as it is, a row apart, are no windows of one element."""
-    x, layer = (
-        rushlight.randn(2, 64, 4096, requires_grad=True),
-        rushlight.nn.Conv1d(64, 64, 2, dilation=dilation),
-    )
+    x, layer = rushlight.randn(2, 64, 4096, requires_grad=True), rushlight.nn.Conv1d(64, 64, 2, dilation=dilation)
     made = layer(x)
     expected = (
         sum(
-            layer.weight[:, :, k].double()
-            @ x.double()[:, :, k * dilation : 4096 - dilation + k * dilation]
+            layer.weight[:, :, k].double() @ x.double()[:, :, k * dilation : 4096 - dilation + k * dilation]
             for k in (0, 1)
         )
         + layer.bias.double()[:, None]
     )
     assert rushlight.allclose(made.double(), expected, atol=1e-4)
     made.sum().backward()
-    assert rushlight.allclose(
-        x.grad[0, :, 10].double(), layer.weight.double().sum((0, 2)), atol=1e-4
-    )
+    assert rushlight.allclose(x.grad[0, :, 10].double(), layer.weight.double().sum((0, 2)), atol=1e-4)

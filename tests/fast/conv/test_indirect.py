@@ -1,6 +1,4 @@
-"""Indirect convolution of float32 against im2col in float64: strides, paddings, dilations, both
-gradients, layouts.
-"""
+"""Indirect convolution of float32 against im2col in float64: strides, paddings, dilations, both gradients, layouts."""
 
 from __future__ import annotations
 
@@ -9,15 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.conv_problem import (
-    check,
-    innermost,
-    input_grad,
-    near,
-    on_three_cores,
-    problem,
-    windows,
-)
+from tests.support.conv_problem import check, innermost, input_grad, near, on_three_cores, problem, windows
 
 pytest.importorskip("numba")
 
@@ -27,18 +17,8 @@ from rushlight.fast.conv import indirect
 
 @st.composite
 def problems(draw):
-    channels, filters = (
-        draw(st.sampled_from([1, 3, 16, 20])),
-        draw(st.sampled_from([16, 30, 48, 64, 80])),
-    )
-    s = problem(
-        draw(st.integers(0, 1000)),
-        draw(st.integers(1, 5)),
-        channels,
-        filters,
-        1,
-        *draw(windows(length=40)),
-    )
+    channels, filters = draw(st.sampled_from([1, 3, 16, 20])), draw(st.sampled_from([16, 30, 48, 64, 80]))
+    s = problem(draw(st.integers(0, 1000)), draw(st.integers(1, 5)), channels, filters, 1, *draw(windows(length=40)))
     if draw(st.booleans()):
         s.x, s.g = innermost(s.x), innermost(s.g)
     return s
@@ -53,30 +33,10 @@ def test_indirect_is_im2col(s):
 @pytest.mark.parametrize(
     "shape",
     [
-        (
-            9,
-            16,
-            16,
-            1,
-            (17, 18),
-            (3, 3),
-            (1, 1),
-            (1, 1),
-            (1, 1),
-        ),  # several images at a time, the last few fewer
+        (9, 16, 16, 1, (17, 18), (3, 3), (1, 1), (1, 1), (1, 1)),  # several images at a time, the last few fewer
         (3, 3, 64, 1, (40, 41), (7, 7), (2, 2), (3, 3), (1, 1)),
         (2, 64, 128, 1, (14, 14), (3, 3), (2, 2), (1, 1), (1, 1)),
-        (
-            300,
-            32,
-            32,
-            1,
-            (4, 4),
-            (1, 1),
-            (2, 2),
-            (0, 0),
-            (1, 1),
-        ),  # places that no tap reaches get the bias
+        (300, 32, 32, 1, (4, 4), (1, 1), (2, 2), (0, 0), (1, 1)),  # places that no tap reaches get the bias
         (4, 24, 16, 1, (300,), (9,), (4,), (0,), (1,)),
         (2, 16, 16, 1, (6, 9, 10), (3, 3, 3), (2, 1, 1), (1, 1, 1), (1, 1, 1)),
     ],

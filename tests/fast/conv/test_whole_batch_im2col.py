@@ -1,6 +1,4 @@
-"""Convolutions that are products of matrices, of all images and of each, against im2col: both
-gradients, all dtypes.
-"""
+"""Convolutions that are products of matrices, of all images and of each, against im2col: both gradients, all dtypes."""
 
 from __future__ import annotations
 
@@ -19,10 +17,7 @@ from tests.support.conv_problem import im2col, innermost, plans, windows
 
 def problem(seed, images, channels, filters, size, kernel, stride, padding, dilation):
     rng = np.random.default_rng(seed)
-    x, w = (
-        rng.standard_normal((images, channels, *size)),
-        rng.standard_normal((filters, channels, *kernel)),
-    )
+    x, w = rng.standard_normal((images, channels, *size)), rng.standard_normal((filters, channels, *kernel))
     made = plans(x, w, stride, padding, dilation, 1)
     return x, w, rng.standard_normal((images, filters, *made[0].out)), made
 
@@ -50,33 +45,19 @@ def test_whole_batch_is_im2col(given):
 
 
 @pytest.mark.parametrize(
-    "shape",
-    [(8, 512, 4, 3, 1, 1), (2, 256, 14, 3, 2, 1), (3, 512, 7, 1, 1, 0), (9, 20, 4, 4, 1, 0)],
+    "shape", [(8, 512, 4, 3, 1, 1), (2, 256, 14, 3, 2, 1), (3, 512, 7, 1, 1, 0), (9, 20, 4, 4, 1, 0)]
 )
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_last_layers_of_nets(shape, dtype):
-    """That these go this way, bias and layout are kept, and float32 is as near to double precision
-    as sums of it are.
-    """
+    """That these go this way, bias and layout are kept, and float32 is as near to double precision as sums of it
+    are."""
     images, channels, size, kernel, stride, padding = shape
     x, w, g, (p, back, weights) = problem(
-        0,
-        images,
-        channels,
-        channels,
-        (size,) * 2,
-        (kernel,) * 2,
-        (stride,) * 2,
-        (padding,) * 2,
-        (1, 1),
+        0, images, channels, channels, (size,) * 2, (kernel,) * 2, (stride,) * 2, (padding,) * 2, (1, 1)
     )
     assert whole_batch_im2col.suits(p)
     bias = np.arange(channels) / channels
-    expected = (
-        im2col.conv(p, x, w, bias),
-        im2col.conv_input_grad(back, g, w),
-        im2col.conv_weight_grad(weights, g, x),
-    )
+    expected = (im2col.conv(p, x, w, bias), im2col.conv_input_grad(back, g, w), im2col.conv_weight_grad(weights, g, x))
     given = [rushlight.tensor(a.astype(dtype), requires_grad=True) for a in (x, w, bias)]
     made = rushlight.nn.functional.conv2d(*given, stride=stride, padding=padding)
     made.backward(rushlight.tensor(g.astype(dtype)))
@@ -99,9 +80,7 @@ def test_last_layers_of_nets(shape, dtype):
 def test_one_tap_is_im2col(images, channels, filters, size, seed, last, paid):
     """By BLAS and by loops, which products that were paid for go by."""
     ones = (1,) * len(size)
-    x, w, g, (p, back, weights) = problem(
-        seed, images, channels, filters, size, ones, ones, (0,) * len(size), ones
-    )
+    x, w, g, (p, back, weights) = problem(seed, images, channels, filters, size, ones, ones, (0,) * len(size), ones)
     a, b, c = (innermost(v) if last else v for v in (v.astype(np.float32) for v in (x, w, g)))
     bias = np.arange(filters, dtype=np.float32)
     with pytest.MonkeyPatch.context() as patch:
@@ -131,12 +110,8 @@ def test_layer_of_one_tap():
     x = rushlight.randn(2, 64, 20, 30, requires_grad=True)
     layer = rushlight.nn.Conv2d(64, 32, 1)
     f4 = np.dtype(np.float32)
-    assert one_by_one.suits(
-        plan("conv", f4, f4, x.shape, (32, 64, 1, 1), (1, 1), (0, 0), (1, 1), 1)
-    )
-    expected = (
-        layer.weight.double().reshape(32, 64) @ x.double().flatten(2) + layer.bias.double()[:, None]
-    )
+    assert one_by_one.suits(plan("conv", f4, f4, x.shape, (32, 64, 1, 1), (1, 1), (0, 0), (1, 1), 1))
+    expected = layer.weight.double().reshape(32, 64) @ x.double().flatten(2) + layer.bias.double()[:, None]
     assert rushlight.allclose(layer(x).double().flatten(2), expected, atol=1e-5)
     last = layer(x.contiguous(memory_format=rushlight.channels_last))
     assert rushlight.allclose(last, layer(x), atol=1e-6)  # another call of BLAS

@@ -1,6 +1,5 @@
-"""Winograd's convolution of float32 against im2col in float64: sizes, paddings, channels that fill
-no vector, layouts.
-"""
+"""Winograd's convolution of float32 against im2col in float64: sizes, paddings, channels that fill no vector,
+layouts."""
 
 from __future__ import annotations
 
@@ -20,9 +19,7 @@ from rushlight.kernels.conv import conv, plan
 
 
 def problem(seed, images, channels, filters, size, padding):
-    return conv_problem.problem(
-        seed, images, channels, filters, 1, size, (3, 3), (1, 1), padding, (1, 1)
-    )
+    return conv_problem.problem(seed, images, channels, filters, 1, size, (3, 3), (1, 1), padding, (1, 1))
 
 
 def near(ours, theirs):
@@ -45,8 +42,7 @@ def test_winograd_is_im2col(data):
 
 
 @pytest.mark.parametrize(
-    "shape",
-    [(3, 130, 150, (9, 9), (1, 1)), (2, 16, 32, (60, 61), (1, 1)), (300, 64, 16, (4, 4), (1, 1))],
+    "shape", [(3, 130, 150, (9, 9), (1, 1)), (2, 16, 32, (60, 61), (1, 1)), (300, 64, 16, (4, 4), (1, 1))]
 )
 def test_large_shapes(shape):
     check(winograd, problem(0, *shape), near)
@@ -62,9 +58,7 @@ def test_results_lie_as_the_images():
     assert last(winograd.conv(s.forward, innermost(s.x), s.w))
     assert last(winograd.conv(s.back, innermost(s.g), s.w))
     assert winograd.conv(s.forward, s.x, s.w).flags.c_contiguous
-    assert np.array_equal(
-        winograd.conv(s.forward, innermost(s.x), s.w), winograd.conv(s.forward, s.x, s.w)
-    )
+    assert np.array_equal(winograd.conv(s.forward, innermost(s.x), s.w), winograd.conv(s.forward, s.x, s.w))
 
 
 def inexact(*calls):

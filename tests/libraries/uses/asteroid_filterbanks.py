@@ -1,13 +1,5 @@
 import torch
-from asteroid_filterbanks import (
-    STFTFB,
-    Decoder,
-    Encoder,
-    FreeFB,
-    ParamSincFB,
-    make_enc_dec,
-    transforms,
-)
+from asteroid_filterbanks import STFTFB, Decoder, Encoder, FreeFB, ParamSincFB, make_enc_dec, transforms
 from asteroid_filterbanks.griffin_lim import griffin_lim
 
 wave = torch.randn(2, 1, 800)

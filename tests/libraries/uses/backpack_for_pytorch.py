@@ -30,20 +30,8 @@ with backpack(
     loss.backward()
 print(loss.item())
 for name, p in model.named_parameters():
+    print(name.replace(".", " "), p.grad.norm().item(), p.grad_batch.norm().item(), p.batch_l2.tolist())
     print(
-        name.replace(".", " "),
-        p.grad.norm().item(),
-        p.grad_batch.norm().item(),
-        p.batch_l2.tolist(),
+        p.sum_grad_squared.sum().item(), p.variance.sum().item(), p.diag_ggn_exact.sum().item(), p.diag_h.sum().item()
     )
-    print(
-        p.sum_grad_squared.sum().item(),
-        p.variance.sum().item(),
-        p.diag_ggn_exact.sum().item(),
-        p.diag_h.sum().item(),
-    )
-    print(
-        p.diag_ggn_mc.sum().item(),
-        [f.norm().item() for f in p.kfac],
-        [f.norm().item() for f in p.kflr],
-    )
+    print(p.diag_ggn_mc.sum().item(), [f.norm().item() for f in p.kfac], [f.norm().item() for f in p.kflr])

@@ -1,10 +1,5 @@
 import torch
-from curvlinops import (
-    EFLinearOperator,
-    GGNLinearOperator,
-    HessianLinearOperator,
-    KFACLinearOperator,
-)
+from curvlinops import EFLinearOperator, GGNLinearOperator, HessianLinearOperator, KFACLinearOperator
 from torch import nn
 
 model = nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 3))

@@ -10,9 +10,7 @@ for name in ("sinkhorn", "gaussian", "laplacian", "energy"):
 a = torch.rand(40)
 a = a / a.sum()
 b = torch.full((50,), 1 / 50)
-f, g = SamplesLoss(
-    "sinkhorn", blur=0.2, reach=1.0, potentials=True, debias=False, backend="tensorized"
-)(a, x, b, y)
+f, g = SamplesLoss("sinkhorn", blur=0.2, reach=1.0, potentials=True, debias=False, backend="tensorized")(a, x, b, y)
 print(f.sum().item(), g.sum().item())
 points = x.detach().clone().requires_grad_()
 optimizer = torch.optim.SGD([points], 5.0)

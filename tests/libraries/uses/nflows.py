@@ -11,7 +11,5 @@ x = torch.randn(16, 2)
 loss = -flow.log_prob(x).mean()
 loss.backward()
 print(
-    loss.item(),
-    [p.grad.abs().sum().item() for p in flow.parameters() if p.grad is not None],
-    flow.sample(3).tolist(),
+    loss.item(), [p.grad.abs().sum().item() for p in flow.parameters() if p.grad is not None], flow.sample(3).tolist()
 )

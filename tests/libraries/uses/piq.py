@@ -1,16 +1,12 @@
 import piq
 import torch
 
-torch.set_default_dtype(
-    torch.float64
-)  # next to singular places float32 has 3 digits of the gradient
+torch.set_default_dtype(torch.float64)  # next to singular places float32 has 3 digits of the gradient
 x, y = torch.rand(2, 3, 96, 96, requires_grad=True), torch.rand(2, 3, 96, 96)
 blur = torch.nn.functional.avg_pool2d(y, 3, 1, 1)
 measures = {
     "ssim": piq.SSIMLoss(kernel_size=7),
-    "msssim": lambda a, b: piq.multi_scale_ssim(
-        a, b, kernel_size=5, scale_weights=torch.tensor([0.3, 0.4, 0.3])
-    ),
+    "msssim": lambda a, b: piq.multi_scale_ssim(a, b, kernel_size=5, scale_weights=torch.tensor([0.3, 0.4, 0.3])),
     "fsim": piq.FSIMLoss(),
     "vif": piq.VIFLoss(),
     "gmsd": piq.GMSDLoss(),

@@ -1,10 +1,7 @@
 import ot
 import torch
 
-x, y = (
-    torch.randn(20, 2, dtype=torch.float64, requires_grad=True),
-    torch.randn(25, 2, dtype=torch.float64) + 1,
-)
+x, y = torch.randn(20, 2, dtype=torch.float64, requires_grad=True), torch.randn(25, 2, dtype=torch.float64) + 1
 a, b = ot.unif(20, type_as=x), ot.unif(25, type_as=x)
 cost = ot.dist(x, y)
 plans = {
@@ -20,10 +17,7 @@ plans = {
 for name, value in plans.items():
     (g,) = torch.autograd.grad(value, x, retain_graph=True)
     print(name, value.item(), g.norm().item(), g[0].tolist())
-print(
-    ot.wasserstein_1d(x[:, 0], y[:20, 0], p=2).item(),
-    ot.partial.partial_wasserstein(a, b, cost, m=0.5).sum().item(),
-)
+print(ot.wasserstein_1d(x[:, 0], y[:20, 0], p=2).item(), ot.partial.partial_wasserstein(a, b, cost, m=0.5).sum().item())
 model = ot.da.SinkhornTransport(reg_e=1.0).fit(Xs=x.detach(), Xt=y)
 print(model.transform(Xs=x.detach()).sum().item())
 print(ot.lp.free_support_barycenter([x.detach(), y], [a, b], x.detach()[:5]).tolist())

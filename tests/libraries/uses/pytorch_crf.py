@@ -2,11 +2,7 @@ import torch
 from torch import nn
 from torchcrf import CRF
 
-embed, lstm, head = (
-    nn.Embedding(20, 8),
-    nn.LSTM(8, 8, batch_first=True, bidirectional=True),
-    nn.Linear(16, 5),
-)
+embed, lstm, head = nn.Embedding(20, 8), nn.LSTM(8, 8, batch_first=True, bidirectional=True), nn.Linear(16, 5)
 crf = CRF(5, batch_first=True)
 params = [p for m in (embed, lstm, head, crf) for p in m.parameters()]
 optimizer = torch.optim.Adam(params, 0.05)

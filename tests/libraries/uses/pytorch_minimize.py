@@ -12,9 +12,7 @@ for method in ("bfgs", "l-bfgs", "cg", "newton-cg", "newton-exact", "trust-ncg",
     print(method.split("-")[0], result.fun.item(), result.x.tolist(), result.nit)
 t = torch.linspace(0, 2, 20, dtype=torch.float64)
 y = 2.5 * torch.exp(-1.3 * t) + 0.5
-fit = least_squares(
-    lambda p: p[0] * torch.exp(-p[1] * t) + p[2] - y, torch.ones(3, dtype=torch.float64)
-)
+fit = least_squares(lambda p: p[0] * torch.exp(-p[1] * t) + p[2] - y, torch.ones(3, dtype=torch.float64))
 print(fit.x.tolist(), fit.cost.item())
 bounded = minimize_constr(rosen, start, max_iter=10, bounds=([0.0] * 5, [0.9] * 5))
 print(bounded.fun.item())

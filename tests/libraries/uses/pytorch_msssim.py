@@ -4,16 +4,10 @@ from torch import nn
 
 clean = torch.rand(2, 3, 176, 176)
 noisy = (clean + torch.randn_like(clean) * 0.1).clamp(0, 1)
-print(
-    ssim(noisy, clean, data_range=1, size_average=False).tolist(),
-    ms_ssim(noisy, clean, data_range=1).item(),
-)
+print(ssim(noisy, clean, data_range=1, size_average=False).tolist(), ms_ssim(noisy, clean, data_range=1).item())
 model = nn.Conv2d(3, 3, 3, padding=1)
 optimizer = torch.optim.Adam(model.parameters(), 5e-3)
-criterion, scales = (
-    SSIM(data_range=1, channel=3, nonnegative_ssim=True),
-    MS_SSIM(data_range=1, channel=3),
-)
+criterion, scales = SSIM(data_range=1, channel=3, nonnegative_ssim=True), MS_SSIM(data_range=1, channel=3)
 for _ in range(3):
     out = model(noisy)
     loss = 2 - criterion(out, clean) - scales(out, clean)

@@ -1,13 +1,5 @@
 import torch
-from pytorch_wavelets import (
-    DTCWTForward,
-    DTCWTInverse,
-    DWT1DForward,
-    DWT1DInverse,
-    DWTForward,
-    DWTInverse,
-    ScatLayer,
-)
+from pytorch_wavelets import DTCWTForward, DTCWTInverse, DWT1DForward, DWT1DInverse, DWTForward, DWTInverse, ScatLayer
 
 x = torch.randn(2, 3, 32, 32, requires_grad=True)
 low, high = DWTForward(J=2, wave="db3", mode="symmetric")(x)

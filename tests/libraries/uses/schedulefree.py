@@ -5,9 +5,7 @@ from torch import nn
 x = torch.randn(64, 5)
 y = x[:, :1] * 2 - x[:, 1:2] ** 2
 for Optimizer in (AdamWScheduleFree, SGDScheduleFree):
-    model = nn.Sequential(
-        nn.Linear(5, 16, bias=False), nn.BatchNorm1d(16), nn.Tanh(), nn.Linear(16, 1)
-    )
+    model = nn.Sequential(nn.Linear(5, 16, bias=False), nn.BatchNorm1d(16), nn.Tanh(), nn.Linear(16, 1))
     optimizer = Optimizer(model.parameters(), lr=0.02, warmup_steps=3)
     model.train(), optimizer.train()
     for _ in range(6):

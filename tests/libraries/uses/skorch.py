@@ -13,8 +13,4 @@ net = NeuralNetClassifier(
     verbose=0,
 )
 net.fit(x, y)
-print(
-    net.history[:, "train_loss"],
-    net.predict_proba(x[:2]).tolist(),
-    cross_val_score(net, x, y, cv=3).tolist(),
-)
+print(net.history[:, "train_loss"], net.predict_proba(x[:2]).tolist(), cross_val_score(net, x, y, cv=3).tolist())

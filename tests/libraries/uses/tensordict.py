@@ -4,8 +4,7 @@ from tensordict.nn import TensorDictModule, TensorDictSequential
 
 data = TensorDict({"x": torch.randn(3, 4), "nested": {"y": torch.ones(3, 2)}}, batch_size=[3])
 net = TensorDictSequential(
-    TensorDictModule(torch.nn.Linear(4, 2), ["x"], ["h"]),
-    TensorDictModule(torch.tanh, ["h"], ["out"]),
+    TensorDictModule(torch.nn.Linear(4, 2), ["x"], ["h"]), TensorDictModule(torch.tanh, ["h"], ["out"])
 )
 print(net(data)["out"].tolist(), (data + 1)["nested", "y"].sum().item())
 stacked = torch.stack([data, data.clone()], 0)

@@ -8,6 +8,4 @@ batch = Batch.from_data_list([graph, graph])
 for layer in (GCNConv(3, 2), GATConv(3, 2), SAGEConv(3, 2)):
     y = layer(batch.x, batch.edge_index)
     y.sum().backward()
-    print(
-        global_mean_pool(y, batch.batch).tolist(), [p.grad.sum().item() for p in layer.parameters()]
-    )
+    print(global_mean_pool(y, batch.batch).tolist(), [p.grad.sum().item() for p in layer.parameters()])

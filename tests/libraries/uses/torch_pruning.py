@@ -17,18 +17,10 @@ class Net(nn.Module):
 
 
 x, label = torch.randn(4, 3, 12, 12), torch.randint(0, 4, (4,))
-for importance in (
-    tp.importance.GroupMagnitudeImportance(p=2),
-    tp.importance.GroupTaylorImportance(),
-):
+for importance in (tp.importance.GroupMagnitudeImportance(p=2), tp.importance.GroupTaylorImportance()):
     model = Net()
     pruner = tp.pruner.BasePruner(
-        model,
-        x,
-        importance=importance,
-        pruning_ratio=0.5,
-        ignored_layers=[model.head],
-        iterative_steps=2,
+        model, x, importance=importance, pruning_ratio=0.5, ignored_layers=[model.head], iterative_steps=2
     )
     optimizer = torch.optim.SGD(model.parameters(), 0.05)
     print(*tp.utils.count_ops_and_params(model, x))

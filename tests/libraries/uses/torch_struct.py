@@ -1,11 +1,5 @@
 import torch
-from torch_struct import (
-    DependencyCRF,
-    LinearChainCRF,
-    NonProjectiveDependencyCRF,
-    SemiMarkovCRF,
-    TreeCRF,
-)
+from torch_struct import DependencyCRF, LinearChainCRF, NonProjectiveDependencyCRF, SemiMarkovCRF, TreeCRF
 
 potentials = {
     LinearChainCRF: torch.randn(2, 5, 3, 3),

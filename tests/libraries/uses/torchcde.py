@@ -25,13 +25,7 @@ path = torchcde.CubicSpline(coeffs)
 for adjoint in (False, True, False):
     z0 = start(path.evaluate(path.interval[0]))
     z = torchcde.cdeint(
-        X=path,
-        func=field,
-        z0=z0,
-        t=path.interval,
-        adjoint=adjoint,
-        method="rk4",
-        options={"step_size": 1.0},
+        X=path, func=field, z0=z0, t=path.interval, adjoint=adjoint, method="rk4", options={"step_size": 1.0}
     )
     loss = nn.functional.binary_cross_entropy_with_logits(read(z[:, -1]).squeeze(-1), y)
     optimizer.zero_grad()

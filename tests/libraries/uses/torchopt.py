@@ -10,8 +10,7 @@ net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
 model = torch.func.functional_call
 params = dict(net.named_parameters())
 optimizer = torchopt.chain(
-    torchopt.clip.clip_grad_norm(1.0),
-    torchopt.adamw(torchopt.schedule.linear_schedule(1e-1, 1e-2, 5, 1)),
+    torchopt.clip.clip_grad_norm(1.0), torchopt.adamw(torchopt.schedule.linear_schedule(1e-1, 1e-2, 5, 1))
 )
 state = optimizer.init(params)
 for _ in range(4):

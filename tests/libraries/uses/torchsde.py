@@ -17,9 +17,7 @@ class SDE(torch.nn.Module):
 
 
 sde = SDE()
-motion = torchsde.BrownianInterval(
-    0.0, 1.0, size=(4, 2), entropy=3, levy_area_approximation="space-time"
-)
+motion = torchsde.BrownianInterval(0.0, 1.0, size=(4, 2), entropy=3, levy_area_approximation="space-time")
 y = torchsde.sdeint(sde, torch.ones(4, 2), torch.linspace(0, 1, 3), bm=motion, dt=0.1)
 y.sum().backward()
 print(y.tolist(), sde.theta.grad.item())

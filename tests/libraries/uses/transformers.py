@@ -9,12 +9,6 @@ result.loss.backward()
 print(result.loss.item(), model.transformer.wte.weight.grad.abs().sum().item())
 print(model.generate(tokens[:1], max_new_tokens=5, do_sample=False, pad_token_id=0).tolist())
 bert = BertModel(
-    BertConfig(
-        vocab_size=50,
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-    )
+    BertConfig(vocab_size=50, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)
 ).eval()
 print(bert(tokens).last_hidden_state.abs().mean().item())

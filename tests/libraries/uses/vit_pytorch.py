@@ -11,24 +11,8 @@ models = [
     ViT(depth=2, dropout=0.1, emb_dropout=0.1, **common),
     SimpleViT(depth=2, **common),
     CaiT(depth=2, cls_depth=1, layer_dropout=0.05, **common),
-    CCT(
-        img_size=32,
-        embedding_dim=16,
-        n_conv_layers=1,
-        num_layers=2,
-        num_heads=2,
-        mlp_ratio=2,
-        num_classes=4,
-    ),
-    MaxViT(
-        num_classes=4,
-        dim_conv_stem=8,
-        dim=8,
-        dim_head=4,
-        depth=(1, 1),
-        window_size=4,
-        mbconv_expansion_rate=2,
-    ),
+    CCT(img_size=32, embedding_dim=16, n_conv_layers=1, num_layers=2, num_heads=2, mlp_ratio=2, num_classes=4),
+    MaxViT(num_classes=4, dim_conv_stem=8, dim=8, dim_head=4, depth=(1, 1), window_size=4, mbconv_expansion_rate=2),
 ]
 for model in models:
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
@@ -38,7 +22,5 @@ for model in models:
         loss.backward()
         optimizer.step()
         print(type(model).__name__, loss.item())
-    if not isinstance(
-        model, MaxViT
-    ):  # BatchNorm after a bias: AdamW turns rounding into steps of the bias
+    if not isinstance(model, MaxViT):  # BatchNorm after a bias: AdamW turns rounding into steps of the bias
         print(model.eval()(x).sum().item())

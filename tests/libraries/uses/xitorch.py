@@ -26,12 +26,7 @@ x = solve(operator, torch.ones(5, 1, **double))
 print(x.flatten().tolist())
 
 b = torch.tensor(0.7, requires_grad=True, **double)
-area = quad(
-    lambda t, b: torch.exp(-b * t * t),
-    torch.zeros((), **double),
-    torch.tensor(2.0, **double),
-    params=(b,),
-)
+area = quad(lambda t, b: torch.exp(-b * t * t), torch.zeros((), **double), torch.tensor(2.0, **double), params=(b,))
 print(area.item(), torch.autograd.grad(area, b)[0].item())
 ts = torch.linspace(0, 1, 5, **double)
 path = solve_ivp(lambda t, y, b: -b * y, ts, torch.ones(1, **double), params=(b,))

@@ -31,10 +31,7 @@ def batch(torch, rank, step=0, n=6):
 
 def summary(model):
     """Sums of the parameters and buffers, and of their squares."""
-    return [
-        [t.double().sum().item(), (t.double() ** 2).sum().item()]
-        for t in model.state_dict().values()
-    ]
+    return [[t.double().sum().item(), (t.double() ** 2).sum().item()] for t in model.state_dict().values()]
 
 
 def train(torch, dist, settings, steps=4):
@@ -194,15 +191,7 @@ def hooked(torch, dist):
     seen = []
 
     def hook(state, bucket):
-        seen.append(
-            [
-                state,
-                bucket.index(),
-                bucket.is_last(),
-                len(bucket.gradients()),
-                bucket.buffer().numel(),
-            ]
-        )
+        seen.append([state, bucket.index(), bucket.is_last(), len(bucket.gradients()), bucket.buffer().numel()])
         future = dist.all_reduce(bucket.buffer(), async_op=True).get_future()
         return future.then(lambda f: f.value()[0] * 10)
 
@@ -315,9 +304,7 @@ def sparse(torch, dist, accumulate):
 @pytest.mark.parametrize("accumulate", [False, True])
 def test_sparse_gradients(oracle, accumulate):
     want = oracle(lambda torch: ranks(2, "torch")(sparse, accumulate))
-    for (kinds, grads, weights), (own, own_grads, own_weights) in zip(
-        want, ranks(2)(sparse, accumulate)
-    ):
+    for (kinds, grads, weights), (own, own_grads, own_weights) in zip(want, ranks(2)(sparse, accumulate)):
         assert own == kinds == [True, True]
         for a, b in zip(grads + weights, own_grads + own_weights):
             np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-6)

@@ -12,8 +12,7 @@ pytestmark = needs_mpi
 
 
 class Blocks:
-    """A module that applies the linear layers which `path` names; with `aux` it has a second
-    output."""
+    """A module that applies the linear layers which `path` names; with `aux` it has a second output."""
 
     def __new__(cls, torch, count, **settings):
         class Module(torch.nn.Module):
@@ -97,9 +96,7 @@ def checkpointed(torch, dist):
 
     checkpoint = import_module(f"{torch.__name__}.utils.checkpoint").checkpoint
     ddp = Blocks(torch, 3, static_graph=True)
-    ddp.module.through = lambda path, x: sum(
-        checkpoint(ddp.module.blocks[i], x, use_reentrant=True) for i in path
-    )
+    ddp.module.through = lambda path, x: sum(checkpoint(ddp.module.blocks[i], x, use_reentrant=True) for i in path)
     found = []
     for step in range(3):
         x = torch.full((1, 2), float(dist.get_rank() + step), requires_grad=True)
@@ -126,9 +123,7 @@ def test_a_static_graph_that_changes_is_an_error():
 
 def buffers(torch, dist, settings):
     """The buffers of each rank, after steps with and without sums."""
-    with (
-        pytest.warns(FutureWarning) if "broadcast_buffers" in settings else contextlib.nullcontext()
-    ):
+    with pytest.warns(FutureWarning) if "broadcast_buffers" in settings else contextlib.nullcontext():
         ddp = Blocks(torch, 1, **settings)
     found = []
     for kind in ("sum", "no_grad", "sum", "no_sync", "sum", "sum"):
@@ -143,9 +138,7 @@ def buffers(torch, dist, settings):
     return found
 
 
-@pytest.mark.parametrize(
-    "settings", [{}, {"forward_sync_buffers": False}, {"broadcast_buffers": False}], ids=str
-)
+@pytest.mark.parametrize("settings", [{}, {"forward_sync_buffers": False}, {"broadcast_buffers": False}], ids=str)
 def test_buffers_of_rank_0(oracle, settings):
     want = oracle(lambda torch: ranks(2, "torch")(buffers, settings))
     assert ranks(2)(buffers, settings) == want

@@ -11,8 +11,7 @@ import rushlight
 @pytest.mark.parametrize("shape", [(), (4,)])
 @pytest.mark.parametrize("name", ["scatter", "scatter_add"])
 def test_one_number_scattered_to_a_row_of_one(oracle, name, shape):
-    """It is a source of its own, with a gradient, not a number to be written everywhere: two places
-    are too many."""
+    """It is a source of its own, with a gradient, not a number to be written everywhere: two places are too many."""
 
     def found(t):
         x, y = t.ones(shape, requires_grad=True), t.ones(2, requires_grad=True)

@@ -27,10 +27,7 @@ from tests.support.programs import Programs, outcome
 def test_an_ellipsis_between_indices_that_stands_for_nothing(torch, key):
     def run(lib):
         x = lib.arange(27.0).reshape(3, 3, 3).requires_grad_()
-        k = key(
-            lib.tensor([0, 2, 1]),
-            lib.tensor([[True, False, True], [False, False, False], [True, False, False]]),
-        )
+        k = key(lib.tensor([0, 2, 1]), lib.tensor([[True, False, True], [False, False, False], [True, False, False]]))
         y = x[k]
         (y * lib.arange(1.0, y.numel() + 1).reshape(y.shape)).sum().backward()
         z = lib.zeros(3, 3, 3)
@@ -95,10 +92,7 @@ def test_gradients_at_places_of_no_elements():
 
 @pytest.mark.origin("fuzzing")
 def test_bytes_are_masks_as_indices():
-    x, mask = (
-        rushlight.arange(6.0).reshape(3, 2),
-        rushlight.tensor([1, 0, 1], dtype=rushlight.uint8),
-    )
+    x, mask = rushlight.arange(6.0).reshape(3, 2), rushlight.tensor([1, 0, 1], dtype=rushlight.uint8)
     assert x[mask].tolist() == [[0, 1], [4, 5]]
     x[mask, 0] = 9.0
     assert x.tolist() == [[9, 1], [2, 3], [9, 5]]
@@ -119,9 +113,7 @@ program = Programs()
 def positions_that_are_not_there_are_refused_also_where_they_add(torch):
     def added(*places, shape=(2, 3)):
         x = torch.zeros(shape)
-        return outcome(
-            x.index_put, tuple(torch.tensor(p) for p in places), torch.tensor(1.0), accumulate=True
-        )
+        return outcome(x.index_put, tuple(torch.tensor(p) for p in places), torch.tensor(1.0), accumulate=True)
 
     return [
         added([0], [5]),
@@ -148,11 +140,7 @@ def bytes_are_masks_in_index_put_too(torch):
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return [
-            with_mask([0, 0, 0], accumulate=True),
-            with_mask([1, 0, 1], accumulate=True),
-            with_mask([0, 1, 0]),
-        ]
+        return [with_mask([0, 0, 0], accumulate=True), with_mask([1, 0, 1], accumulate=True), with_mask([0, 1, 0])]
 
 
 @program.found_in("torch tests")
@@ -221,15 +209,7 @@ def writes_at_places_in_all_kinds_of_memory(torch):
         lambda: torch.ones(4, 3)[1:3],
     ]
     writes = [
-        PLACES[name]
-        for name in (
-            "index_put_",
-            "__setitem__",
-            "adding",
-            "index_copy_",
-            "index_add_",
-            "index_reduce_",
-        )
+        PLACES[name] for name in ("index_put_", "__setitem__", "adding", "index_copy_", "index_add_", "index_reduce_")
     ]
     return [of(make, write) for make in makes for write in writes]
 

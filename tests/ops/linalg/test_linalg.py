@@ -1,5 +1,5 @@
-"""Linear algebra by its own stories: what factors are for, equations, gradients of Hermitian and
-complex matrices, what is nearly or quite singular, empty, in stacks, and what is refused."""
+"""Linear algebra by its own stories: what factors are for, equations, gradients of Hermitian and complex matrices, what
+is nearly or quite singular, empty, in stacks, and what is refused."""
 
 from __future__ import annotations
 
@@ -75,11 +75,7 @@ def test_factors_of_square_matrices(shape, kind):
     close(upper.mH @ upper, h)
     b = tensor(matrix(*shape[:-1], 2, kind=str(h.dtype).removeprefix("torch.")))
     for hermitian in (False, True) if kind == "float64" or not h.is_complex() else (True,):
-        close(
-            h
-            @ linalg.ldl_solve(*linalg.ldl_factor(h, hermitian=hermitian), b, hermitian=hermitian),
-            b,
-        )
+        close(h @ linalg.ldl_solve(*linalg.ldl_factor(h, hermitian=hermitian), b, hermitian=hermitian), b)
     close(h @ rushlight.cholesky_solve(b, lower), b)
     close(h @ rushlight.cholesky_inverse(lower), np.broadcast_to(np.eye(shape[-1]), h.shape))
 
@@ -138,8 +134,7 @@ def test_derivatives_of_real_and_complex_matrices(name, kind):
 
 
 def check_second(function, x):
-    """AssertionError unless the second derivative along a random direction is what finite
-    differences say."""
+    """AssertionError unless the second derivative along a random direction is what finite differences say."""
     outs = [t for t in as_tuple(function(x)) if t.requires_grad]
     seeds = [tensor(matrix(*t.shape, kind=str(t.dtype)[6:])) for t in outs]
     direction = matrix(*x.shape, 1, kind=str(x.dtype)[6:])[..., 0]
@@ -151,14 +146,9 @@ def check_second(function, x):
 
     t, g = gradient(x.detach().numpy())
     found = np.vdot(grad(g, t, tensor(direction))[0].numpy(), direction).real
-    ends = [
-        gradient(x.detach().numpy() + step * direction)[1].detach().numpy()
-        for step in (1e-5, -1e-5)
-    ]
+    ends = [gradient(x.detach().numpy() + step * direction)[1].detach().numpy() for step in (1e-5, -1e-5)]
     slope = np.vdot(ends[0] - ends[1], direction).real / 2e-5
-    assert np.isclose(found, slope, 1e-4, 1e-4), (
-        f"the derivative is {found}, finite differences say {slope}"
-    )
+    assert np.isclose(found, slope, 1e-4, 1e-4), f"the derivative is {found}, finite differences say {slope}"
 
 
 def as_tuple(value):
@@ -173,9 +163,7 @@ def test_derivatives_of_matrices_that_are_not_square(name, kind, shape):
         return (
             FREE[name](a)
             if name != "svd"
-            else (lambda u, s, vh: (phase_free(u), s, phase_free(vh)))(
-                *linalg.svd(a, full_matrices=False)
-            )
+            else (lambda u, s, vh: (phase_free(u), s, phase_free(vh)))(*linalg.svd(a, full_matrices=False))
         )
 
     assert gradcheck(function, (tensor(matrix(*shape, kind=kind), requires_grad=True),))
@@ -210,14 +198,12 @@ def test_equal_singular_values_have_a_gradient_where_it_exists():
 
 @pytest.mark.parametrize("rank", [0, 1, 2])
 def test_the_determinant_of_a_singular_matrix_has_derivatives(rank):
-    """Its gradient is the matrix of cofactors; at rank 1 of 3 that is 0, and only the second
-    derivative is not."""
+    """Its gradient is the matrix of cofactors; at rank 1 of 3 that is 0, and only the second derivative is not."""
     a = (matrix(3, rank) @ matrix(rank, 3)) if rank else np.zeros((3, 3))
     x = tensor(a, requires_grad=True)
     (g,) = grad(linalg.det(x), x, create_graph=True)
     minors = [
-        [(-1) ** (i + j) * np.linalg.det(np.delete(np.delete(a, i, 0), j, 1)) for j in range(3)]
-        for i in range(3)
+        [(-1) ** (i + j) * np.linalg.det(np.delete(np.delete(a, i, 0), j, 1)) for j in range(3)] for i in range(3)
     ]
     close(g.detach(), minors)
     assert gradgradcheck(lambda x: linalg.det(x), (x,))
@@ -239,10 +225,7 @@ def test_a_nearly_singular_system_is_solved_as_well_as_it_can_be():
 def test_the_exponential_of_a_matrix_that_is_known():
     """Of a Jordan block e^a (1, t, t^2/2, ...), and of a rotation."""
     block = np.eye(4, k=1) + 0.3 * np.eye(4)
-    powers = [
-        [1 / float(np.prod(range(1, j - i + 1))) if j >= i else 0.0 for j in range(4)]
-        for i in range(4)
-    ]
+    powers = [[1 / float(np.prod(range(1, j - i + 1))) if j >= i else 0.0 for j in range(4)] for i in range(4)]
     close(linalg.matrix_exp(tensor(block)), np.exp(0.3) * np.array(powers))
     turn = rushlight.tensor([[0.0, -2.0], [2.0, 0.0]], dtype=rushlight.float64)
     close(linalg.matrix_exp(turn), [[np.cos(2), -np.sin(2)], [np.sin(2), np.cos(2)]])
@@ -257,9 +240,7 @@ def test_singular_matrices_in_a_stack_are_told_apart():
     factor, info = linalg.cholesky_ex(stack)
     assert info.tolist() == [0, 2, 0]
     close(factor[2], np.eye(2) * 2**0.5)
-    assert linalg.solve_ex(
-        stack, rushlight.ones(3, 2, 1, dtype=rushlight.float64)
-    ).info.tolist() == [0, 2, 0]
+    assert linalg.solve_ex(stack, rushlight.ones(3, 2, 1, dtype=rushlight.float64)).info.tolist() == [0, 2, 0]
     assert linalg.matrix_rank(stack).tolist() == [2, 1, 2]
 
 
@@ -332,18 +313,11 @@ def refusal(call, module):
 
 
 def test_matrix_exp_in_single_precision_is_exact_to_the_last_place():
-    x = (
-        np.random.default_rng(0).standard_normal((50, 8, 8))
-        * np.logspace(-2, 0.5, 50)[:, None, None]
-    )
+    x = np.random.default_rng(0).standard_normal((50, 8, 8)) * np.logspace(-2, 0.5, 50)[:, None, None]
     for dtype, wide in (("float32", "float64"), ("complex64", "complex128")):
-        a = rushlight.tensor(x).to(getattr(rushlight, dtype)) * (
-            1 if dtype == "float32" else 1 + 0.5j
-        )
+        a = rushlight.tensor(x).to(getattr(rushlight, dtype)) * (1 if dtype == "float32" else 1 + 0.5j)
         exact = rushlight.linalg.matrix_exp(a.to(getattr(rushlight, wide)))
-        error = (rushlight.linalg.matrix_exp(a) - exact).abs().amax((-1, -2)) / exact.abs().amax(
-            (-1, -2)
-        )
+        error = (rushlight.linalg.matrix_exp(a) - exact).abs().amax((-1, -2)) / exact.abs().amax((-1, -2))
         assert error.max() < 1e-7
 
 
@@ -351,15 +325,8 @@ def test_matrix_exp_in_single_precision_is_exact_to_the_last_place():
 def test_vander_has_torchs_bits_dtypes_and_strides(oracle, dtype):
     def made(torch):
         x = torch.tensor([-1.7, 0.0, 0.3, 3.0, -2.0]).to(getattr(torch, dtype))
-        all_of_them = [
-            torch.vander(x, n, increasing=rise)
-            for n in (0, 1, 2, 9, None)
-            for rise in (True, False)
-        ]
-        return [
-            [str(y.dtype).split(".")[1], list(y.shape), list(y.stride()), str(y.tolist())]
-            for y in all_of_them
-        ]
+        all_of_them = [torch.vander(x, n, increasing=rise) for n in (0, 1, 2, 9, None) for rise in (True, False)]
+        return [[str(y.dtype).split(".")[1], list(y.shape), list(y.stride()), str(y.tolist())] for y in all_of_them]
 
     assert made(rushlight) == oracle(made)
 
@@ -379,9 +346,7 @@ def test_what_torch_refuses_is_refused_in_its_words(oracle, name):
     assert text == expected[1]
 
 
-@pytest.mark.parametrize(
-    "call", [linalg.inv, linalg.det, linalg.svd, rushlight.trace, linalg.vector_norm, linalg.cond]
-)
+@pytest.mark.parametrize("call", [linalg.inv, linalg.det, linalg.svd, rushlight.trace, linalg.vector_norm, linalg.cond])
 def test_what_is_no_tensor_is_a_type_error(call):
     with pytest.raises((TypeError, AttributeError)):
         call("seven")
@@ -398,9 +363,7 @@ def test_an_error_is_a_linalg_error_and_names_the_line():
 def test_the_namespace_is_torchs(oracle):
     names = oracle(
         lambda torch: [
-            n
-            for n in dir(torch.linalg)
-            if n.islower() and not n.startswith("_") and callable(getattr(torch.linalg, n))
+            n for n in dir(torch.linalg) if n.islower() and not n.startswith("_") and callable(getattr(torch.linalg, n))
         ]
     )
     assert not [name for name in names if not hasattr(linalg, name)]
@@ -428,9 +391,7 @@ SHOWN = sorted(
 
 @pytest.mark.parametrize("function", SHOWN, ids=lambda f: f.__name__)
 def test_the_examples_are_true(function):
-    test = doctest.DocTestParser().get_doctest(
-        function.__doc__, {"rushlight": rushlight}, function.__name__, None, 0
-    )
+    test = doctest.DocTestParser().get_doctest(function.__doc__, {"rushlight": rushlight}, function.__name__, None, 0)
     out = io.StringIO()
     assert doctest.DocTestRunner(verbose=False).run(test, out=out.write).failed == 0, out.getvalue()
 
@@ -468,11 +429,7 @@ def test_fields_have_torchs_names(oracle, name):
         return [
             type(made).__name__,
             repr(made).partition("(")[0],
-            *[
-                p.strip().partition("=")[0]
-                for p in repr(made).splitlines()[1:]
-                if "=" in p.partition("(")[0]
-            ],
+            *[p.strip().partition("=")[0] for p in repr(made).splitlines()[1:] if "=" in p.partition("(")[0]],
         ]
 
     ours, theirs = told(rushlight), oracle(told)
@@ -525,28 +482,19 @@ def test_distances_of_near_points_are_exact():
 )
 def test_distances_of_wide_points_keep_their_digits(x, y, offset, scale, loops, monkeypatch):
     """Of points far from 0, of points beside each other, and of those that are the same."""
-    monkeypatch.setattr(
-        policy.large_arrays, "left", 0.0 if loops and dependencies.has_numba() else np.inf
-    )
+    monkeypatch.setattr(policy.large_arrays, "left", 0.0 if loops and dependencies.has_numba() else np.inf)
     a, b = (rushlight.randn(shape) * scale + offset for shape in (x, y))
     b[..., :20, :] = a.reshape(-1, x[-1])[:20]
     b[..., 10:20, :] *= 1 + 1e-5
-    expected = np.linalg.norm(
-        a.double().numpy()[..., :, None, :] - b.double().numpy()[..., None, :, :], axis=-1
-    )
+    expected = np.linalg.norm(a.double().numpy()[..., :, None, :] - b.double().numpy()[..., None, :, :], axis=-1)
     assert np.allclose(rushlight.cdist(a, b), expected, 1e-6, 0)
     a.reshape(-1)[5], b.reshape(-1)[-7] = np.inf, np.nan
-    expected = np.linalg.norm(
-        a.double().numpy()[..., :, None, :] - b.double().numpy()[..., None, :, :], axis=-1
-    )
+    expected = np.linalg.norm(a.double().numpy()[..., :, None, :] - b.double().numpy()[..., None, :, :], axis=-1)
     assert np.allclose(rushlight.cdist(a, b), expected, 1e-6, 0, equal_nan=True)
 
 
 def test_distances_of_many_points_take_little_memory():
-    a, b = (
-        rushlight.rand(300, 40),
-        rushlight.rand(200, 40),
-    )  # more differences than are held at a time
+    a, b = (rushlight.rand(300, 40), rushlight.rand(200, 40))  # more differences than are held at a time
     close(rushlight.cdist(a, b), np.linalg.norm(a.numpy()[:, None] - b.numpy(), axis=-1), 1e-5)
 
 
@@ -567,11 +515,9 @@ def test_common_functions_need_no_scipy():
     import sys
 
     program = (
-        "import sys; sys.modules['scipy'] = None; import rushlight as t; x = t.eye(3) * 2; l = "
-        "t.linalg;"
-        "[f(x) for f in (l.inv, l.det, l.slogdet, l.svd, l.eigh, l.eig, l.qr, l.cholesky, l.norm, "
-        "l.pinv, l.cond,"
-        "l.matrix_rank, t.trace, t.logdet)]; l.solve(x, x); t.cdist(x, x); l.matrix_norm(x, 'nuc')"
+        "import sys; sys.modules['scipy'] = None; import rushlight as t; x = t.eye(3) * 2; l = t.linalg;[f(x) "
+        "for f in (l.inv, l.det, l.slogdet, l.svd, l.eigh, l.eig, l.qr, l.cholesky, l.norm, l.pinv, "
+        "l.cond,l.matrix_rank, t.trace, t.logdet)]; l.solve(x, x); t.cdist(x, x); l.matrix_norm(x, 'nuc')"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
 
@@ -600,9 +546,7 @@ def test_determinants_of_what_is_not_finite():
     made.sum().backward()
     assert made[0].isnan()
     assert x.grad[0].isnan().all()
-    np.testing.assert_allclose(
-        x.grad[1:3].numpy(), [[[3, -1], [-1, 2]], [[4, -2], [-2, 1]]], rtol=1e-5
-    )
+    np.testing.assert_allclose(x.grad[1:3].numpy(), [[[3, -1], [-1, 2]], [[4, -2], [-2, 1]]], rtol=1e-5)
 
 
 program = Programs()
@@ -622,9 +566,7 @@ def what_linear_algebra_refuses(torch):
 @pytest.mark.origin("tutorials")
 def test_which_of_several_has_no_cholesky_factor(oracle):
     def infos(t):
-        matrices = t.tensor(
-            [[[1.0, 0.0], [NAN, 1.0]], [[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, -1.0]]]
-        )
+        matrices = t.tensor([[[1.0, 0.0], [NAN, 1.0]], [[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, -1.0]]])
         return t.linalg.cholesky_ex(matrices).info
 
     assert infos(rushlight).tolist() == oracle(infos).tolist() == [2, 0, 2]

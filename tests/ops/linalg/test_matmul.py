@@ -16,8 +16,7 @@ def test_products_of_what_is_no_tensor(name):
     x = rushlight.ones(*[2] * {"mm": 2, "bmm": 3}.get(name, 1))
     for args in ((x, 2), (1.5, x), (x, None)):
         with pytest.raises(
-            TypeError,
-            match=f"{'outer' if name == 'ger' else name}\\(\\): argument .*must be Tensor, not",
+            TypeError, match=f"{'outer' if name == 'ger' else name}\\(\\): argument .*must be Tensor, not"
         ):
             getattr(rushlight, name)(*args)
 
@@ -62,11 +61,7 @@ def products_of_truth_values_are_refused(torch):
             (torch.dot, v, v),
             (torch.bmm, a[None], a[None]),
         )
-    ] + [
-        outcome(torch.einsum, "ij,jk->ik", a, a),
-        outcome(torch.nn.functional.linear, a, a),
-        torch.outer(v, v),
-    ]
+    ] + [outcome(torch.einsum, "ij,jk->ik", a, a), outcome(torch.nn.functional.linear, a, a), torch.outer(v, v)]
 
 
 @pytest.mark.origin("torch tests")
@@ -98,12 +93,7 @@ def what_is_added_to_a_product_expands_to_it(torch):
         apart = outcome(getattr(torch, name), x, *operands, **factors)
         return [apart, outcome(getattr(x, name + "_"), *operands, **factors)]
 
-    square, row, vector, stack = (
-        torch.ones(2, 2),
-        torch.ones(1, 2),
-        torch.ones(2),
-        torch.ones(3, 2, 2),
-    )
+    square, row, vector, stack = torch.ones(2, 2), torch.ones(1, 2), torch.ones(2), torch.ones(3, 2, 2)
     return (
         [
             added("addmm", shape, a, square, **factors)
@@ -113,10 +103,7 @@ def what_is_added_to_a_product_expands_to_it(torch):
         ]
         + [added("addmv", shape, square, vector) for shape in ((), (2,), (1,), (2, 2))]
         + [added("addr", shape, vector, vector) for shape in ((), (2,), (2, 2), (2, 2, 2))]
-        + [
-            added("baddbmm", shape, stack, stack)
-            for shape in ((), (3, 2, 2), (1, 1, 2), (2, 3, 2, 2))
-        ]
+        + [added("baddbmm", shape, stack, stack) for shape in ((), (3, 2, 2), (1, 1, 2), (2, 3, 2, 2))]
         + [added("addbmm", shape, stack, stack) for shape in ((2, 2), (3, 2, 2))]
     )
 

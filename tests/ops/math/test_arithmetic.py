@@ -1,5 +1,4 @@
-"""Sums, products and quotients: small integers beside large numbers, no elements, alpha,
-rounding."""
+"""Sums, products and quotients: small integers beside large numbers, no elements, alpha, rounding."""
 
 from __future__ import annotations
 
@@ -15,21 +14,11 @@ from tests.support.programs import Programs, leaf, outcome
 @pytest.mark.origin("fuzzing")
 @pytest.mark.parametrize(
     "divide",
-    [
-        lambda x, n: x / n,
-        lambda x, n: rushlight.div(x, n),
-        lambda x, n: x.true_divide(n),
-        lambda x, n: 1 / (n / x),
-    ],
+    [lambda x, n: x / n, lambda x, n: rushlight.div(x, n), lambda x, n: x.true_divide(n), lambda x, n: 1 / (n / x)],
 )
 @pytest.mark.parametrize(
     ("dtype", "number"),
-    [
-        (rushlight.uint8, -1),
-        (rushlight.uint8, 300),
-        (rushlight.int8, 300),
-        (rushlight.int16, 100_000),
-    ],
+    [(rushlight.uint8, -1), (rushlight.uint8, 300), (rushlight.int8, 300), (rushlight.int16, 100_000)],
 )
 def test_integers_are_divided_by_numbers_that_they_do_not_hold(divide, dtype, number):
     x = rushlight.tensor([9, 100], dtype=dtype)
@@ -39,9 +28,7 @@ def test_integers_are_divided_by_numbers_that_they_do_not_hold(divide, dtype, nu
 @pytest.mark.origin("fuzzing")
 def test_floats_of_integers_beside_numbers_that_they_do_not_hold():
     x = rushlight.tensor([9, 100], dtype=rushlight.uint8)
-    np.testing.assert_allclose(
-        rushlight.xlogy(x, 300).numpy(), np.array([9, 100]) * np.log(300), rtol=1e-6
-    )
+    np.testing.assert_allclose(rushlight.xlogy(x, 300).numpy(), np.array([9, 100]) * np.log(300), rtol=1e-6)
     assert rushlight.copysign(x, -1).tolist() == [-9.0, -100.0]
 
 
@@ -50,13 +37,8 @@ def test_alpha_times_small_integers_in_the_common_dtype():
     small = rushlight.tensor([30_000], dtype=rushlight.int16)
     assert rushlight.add(rushlight.tensor([1.0]), small, alpha=3).tolist() == [90_001.0]
     assert rushlight.sub(rushlight.tensor([1]), small, alpha=3).tolist() == [-89_999]
-    assert rushlight.add(rushlight.tensor([1.0]), rushlight.tensor([3]), alpha=0.5).tolist() == [
-        2.5
-    ]
-    assert (
-        rushlight.add(rushlight.tensor([True]), rushlight.tensor([True]), alpha=True).dtype
-        is rushlight.bool
-    )
+    assert rushlight.add(rushlight.tensor([1.0]), rushlight.tensor([3]), alpha=0.5).tolist() == [2.5]
+    assert rushlight.add(rushlight.tensor([True]), rushlight.tensor([True]), alpha=True).dtype is rushlight.bool
     with pytest.raises(RuntimeError, match="alpha must not be a floating point number"):
         rushlight.add(rushlight.tensor([1]), rushlight.tensor([3]), alpha=0.5)
 
@@ -93,10 +75,7 @@ program = Programs()
 def factors_are_numbers_of_the_results_kind(torch):
     x, n = torch.ones(2), torch.ones(2, dtype=torch.int64)
     return [
-        outcome(f, t, t, alpha=alpha)
-        for f in (torch.add, torch.sub)
-        for t in (x, n)
-        for alpha in (True, 1j, 1.5)
+        outcome(f, t, t, alpha=alpha) for f in (torch.add, torch.sub) for t in (x, n) for alpha in (True, 1j, 1.5)
     ] + [torch.add(x > 0, x > 0, alpha=True)]
 
 
@@ -106,11 +85,7 @@ def test_the_power_of_two_is_a_square():
     for y in (x.pow(2), x**2, x.pow(2.0), x.pow(exponent=2), rushlight.pow(x, 2)):
         x.grad = None
         y.sum().backward()
-        assert (y.tolist(), x.grad.tolist(), y.grad_fn.name()) == (
-            [9.0, 1.0],
-            [6.0, -2.0],
-            "PowBackward0",
-        )
+        assert (y.tolist(), x.grad.tolist(), y.grad_fn.name()) == ([9.0, 1.0], [6.0, -2.0], "PowBackward0")
     assert x.detach().pow(2, out=rushlight.empty(2)).tolist() == [9.0, 1.0]
     assert rushlight.tensor([2, 3]).pow(2).tolist() == [4, 9]
 

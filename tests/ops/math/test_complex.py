@@ -19,11 +19,7 @@ def parts_of_complex_numbers_can_be_set(torch):
 
 @program.found_in("torch tests")
 def logarithms_of_complex_numbers_near_one(torch):
-    parts = [
-        (a, b)
-        for a in (0.0, 1e-19, -1e-10, 0.5, -0.5, -2.0, 1e20)
-        for b in (0.0, 1e-12, -1e-5, 3.0)
-    ]
+    parts = [(a, b) for a in (0.0, 1e-19, -1e-10, 0.5, -0.5, -2.0, 1e20) for b in (0.0, 1e-12, -1e-5, 3.0)]
     made = torch.log1p(torch.tensor([complex(*p) for p in parts], dtype=torch.complex128))
     return [f"{part:.9e}" for z in made.tolist() for part in (z.real, z.imag)]
 
@@ -32,12 +28,7 @@ def logarithms_of_complex_numbers_near_one(torch):
 def what_has_no_complex_view(torch):
     return [
         outcome(torch.view_as_complex, t)
-        for t in (
-            torch.ones(4, 2, dtype=torch.int64),
-            torch.tensor(1.0),
-            torch.ones(4, 3),
-            torch.ones(2, 2),
-        )
+        for t in (torch.ones(4, 2, dtype=torch.int64), torch.tensor(1.0), torch.ones(4, 3), torch.ones(2, 2))
     ]
 
 

@@ -20,9 +20,7 @@ from rushlight.kernels.elementwise import where
     ],
 )
 def test_shapes_are_looked_at_before_dtypes(ask):
-    with pytest.raises(
-        RuntimeError, match=r"The size of tensor a \(3\) must match the size of tensor b \(4\)"
-    ) as told:
+    with pytest.raises(RuntimeError, match=r"The size of tensor a \(3\) must match the size of tensor b \(4\)") as told:
         ask(rushlight.ones(3), rushlight.ones(4))
     assert not isinstance(told.value, NotImplementedError)
     with pytest.raises(NotImplementedError):
@@ -31,8 +29,7 @@ def test_shapes_are_looked_at_before_dtypes(ask):
 
 @pytest.mark.origin("edge cases")
 @pytest.mark.parametrize(
-    "pair",
-    [("float32", "float64"), ("int64", "float32"), ("bool", "int64"), ("float16", "float32")],
+    "pair", [("float32", "float64"), ("int64", "float32"), ("bool", "int64"), ("float16", "float32")]
 )
 def test_numbers_of_different_dtypes_are_not_close(torch, pair):
     for lib in (rushlight, torch):
@@ -47,10 +44,7 @@ def test_the_gradient_of_logaddexp2_at_infinity(oracle):
     """What is infinitely larger takes all of it; infinity less infinity is no number."""
 
     def gradients(t):
-        x, y = (
-            t.tensor(v, requires_grad=True)
-            for v in ([np.inf, 1.0, -np.inf, 2000.0], [1.0, np.inf, 3.0, 1999.0])
-        )
+        x, y = (t.tensor(v, requires_grad=True) for v in ([np.inf, 1.0, -np.inf, 2000.0], [1.0, np.inf, 3.0, 1999.0]))
         t.logaddexp2(x, y).sum().backward()
         return [x.grad, y.grad]
 
@@ -75,9 +69,7 @@ def test_ldexp_of_large_exponents():
     x = rushlight.tensor([-3.0, 1.0, 0.0, float("inf"), 1e-30, 1e30])
     n = np.array([-(2**30), 2**30, 2**20, -2000, 140, -140], np.int32)
     with np.errstate(all="ignore"):
-        np.testing.assert_array_equal(
-            rushlight.ldexp(x, rushlight.tensor(n)).numpy(), np.ldexp(x.numpy(), n)
-        )
+        np.testing.assert_array_equal(rushlight.ldexp(x, rushlight.tensor(n)).numpy(), np.ldexp(x.numpy(), n))
 
 
 @pytest.mark.origin("fuzzing")

@@ -1,5 +1,4 @@
-"""Special functions at hard places, against 40 digits of mpmath; seldom called elementwise ops;
-torch's conventions."""
+"""Special functions at hard places, against 40 digits of mpmath; seldom called elementwise ops; torch's conventions."""
 
 from __future__ import annotations
 
@@ -59,13 +58,10 @@ def test_hard_values(name):
 
 
 def in_units(found, expected):
-    """The largest distance from the exact values, in units of their last place in single
-    precision."""
+    """The largest distance from the exact values, in units of their last place in single precision."""
     single = np.abs(expected.astype(np.float32))
     usual = np.isfinite(single) & (single >= np.finfo(np.float32).tiny)
-    return np.max(
-        np.abs(found.numpy()[usual].astype(float) - expected[usual]) / np.spacing(single[usual])
-    )
+    return np.max(np.abs(found.numpy()[usual].astype(float) - expected[usual]) / np.spacing(single[usual]))
 
 
 def test_the_inverse_of_erf_in_single_precision():
@@ -78,9 +74,7 @@ def test_the_inverse_of_erf_in_single_precision():
         assert in_units(special.erfinv(rushlight.tensor(x)), erfinv(x.astype(float))) < 0.51
 
 
-@pytest.mark.parametrize(
-    "most", [1, 3, 40, pytest.param(1e6, marks=pytest.mark.exhaustive)]
-)  # 1e6: 30 s in SciPy
+@pytest.mark.parametrize("most", [1, 3, 40, pytest.param(1e6, marks=pytest.mark.exhaustive)])  # 1e6: 30 s in SciPy
 def test_digamma_and_its_derivative_in_single_precision(most):
     from scipy.special import digamma, zeta
 
@@ -94,39 +88,24 @@ def test_digamma_and_its_derivative_in_single_precision(most):
 def test_the_ends_of_the_domain(oracle, name, dtype):
     def ends(lib):
         x = lib.tensor(
-            [0.0, -0.0, 1, -1, -2, 1.5, -1.5, math.inf, -math.inf, math.nan, -0.5],
-            dtype=getattr(lib, dtype),
+            [0.0, -0.0, 1, -1, -2, 1.5, -1.5, math.inf, -math.inf, math.nan, -0.5], dtype=getattr(lib, dtype)
         )
         y = getattr(lib, name)(x).double()
         return lib.stack((y, lib.signbit(y.nan_to_num()).double()))
 
-    np.testing.assert_allclose(
-        ends(rushlight).numpy(), oracle(ends), rtol=1e-2 if dtype[0] == "b" else 2e-3
-    )
+    np.testing.assert_allclose(ends(rushlight).numpy(), oracle(ends), rtol=1e-2 if dtype[0] == "b" else 2e-3)
 
 
 def test_hard_values_of_functions_with_settings():
-    assert special.polygamma(3, number(-2.5)).item() == pytest.approx(
-        194.74787621918762242, rel=1e-13
-    )
-    assert special.polygamma(60, number(0.7)).item() == pytest.approx(
-        -2.3398844351829916315e91, rel=1e-12
-    )
-    assert special.multigammaln(number(7.5), 4).item() == pytest.approx(
-        27.997858908956221995, rel=1e-13
-    )
+    assert special.polygamma(3, number(-2.5)).item() == pytest.approx(194.74787621918762242, rel=1e-13)
+    assert special.polygamma(60, number(0.7)).item() == pytest.approx(-2.3398844351829916315e91, rel=1e-12)
+    assert special.multigammaln(number(7.5), 4).item() == pytest.approx(27.997858908956221995, rel=1e-13)
     assert special.digamma(number(1.4616321449683623)).item() == pytest.approx(0, abs=1e-16)
 
 
-@pytest.mark.parametrize(
-    "name", ["i0", "erfinv", "special_erfcx", "special_ndtri", "lgamma", "special_airy_ai"]
-)
+@pytest.mark.parametrize("name", ["i0", "erfinv", "special_erfcx", "special_ndtri", "lgamma", "special_airy_ai"])
 def test_half_types_are_single_precision_rounded(name):
-    f = (
-        getattr(special, name.removeprefix("special_"))
-        if name.startswith("special_")
-        else getattr(rushlight, name)
-    )
+    f = getattr(special, name.removeprefix("special_")) if name.startswith("special_") else getattr(rushlight, name)
     x = rushlight.tensor([0.25, 0.5, 0.875])
     for half in (rushlight.float16, rushlight.bfloat16):
         assert rushlight.equal(f(x.to(half)), f(x).to(half))
@@ -169,9 +148,7 @@ def test_what_torch_does_not_differentiate_says_so(name):
     a, x = rushlight.tensor([2.0], requires_grad=True), rushlight.tensor([3.0], requires_grad=True)
     y = getattr(rushlight, name)(a, x)
     assert y.requires_grad
-    with pytest.raises(
-        NotImplementedError, match=f"derivative for 'self' of '{name}' is not implemented"
-    ):
+    with pytest.raises(NotImplementedError, match=f"derivative for 'self' of '{name}' is not implemented"):
         y.sum().backward()
     getattr(rushlight, name)(a.detach(), x).sum().backward()
     density = 3 * math.exp(-3)
@@ -224,8 +201,7 @@ def test_float_power_is_double():
     x = rushlight.tensor([2.0, 3.0])
     with pytest.raises(
         RuntimeError,
-        match="the base given to float_power_ has dtype Float but the operation's result "
-        "requires dtype Double",
+        match="the base given to float_power_ has dtype Float but the operation's result requires dtype Double",
     ):
         x.float_power_(2)
     assert x.tolist() == [2, 3]
@@ -233,13 +209,9 @@ def test_float_power_is_double():
 
 def test_polar_of_different_dtypes_is_refused():
     r = rushlight.tensor([1.0])
-    with pytest.raises(
-        RuntimeError, match="Expected object of scalar type Float but got scalar type Double"
-    ):
+    with pytest.raises(RuntimeError, match="Expected object of scalar type Float but got scalar type Double"):
         rushlight.polar(r, r.double())
-    with pytest.raises(
-        RuntimeError, match="Expected both inputs to be Half, Float or Double tensors"
-    ):
+    with pytest.raises(RuntimeError, match="Expected both inputs to be Half, Float or Double tensors"):
         rushlight.polar(r, rushlight.tensor([1]))
 
 
@@ -252,10 +224,7 @@ def test_addcdiv_does_not_divide_integers():
 
 def test_divisors_wrap_as_torchs_do():
     a = rushlight.from_numpy(np.array([-128, 100], np.int8))
-    assert rushlight.lcm(a, rushlight.from_numpy(np.array([-128, 7], np.int8))).tolist() == [
-        -128,
-        -68,
-    ]
+    assert rushlight.lcm(a, rushlight.from_numpy(np.array([-128, 7], np.int8))).tolist() == [-128, -68]
     assert rushlight.gcd(rushlight.tensor([0, -4]), rushlight.tensor([0, 6])).tolist() == [0, 2]
 
 

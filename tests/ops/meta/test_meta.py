@@ -1,5 +1,5 @@
-"""Tensors on the device "meta": shapes and dtypes as torch's, no elements, and clear words where
-numbers are asked for."""
+"""Tensors on the device "meta": shapes and dtypes as torch's, no elements, and clear words where numbers are asked
+for."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from rushlight import nn
 
 
 def shapes(lib):
-    """What ops make of tensors without elements: shapes, dtypes, steps in memory, whether they
-    require a gradient."""
+    """What ops make of tensors without elements: shapes, dtypes, steps in memory, whether they require a gradient."""
     F, layers = import_module(f"{lib.__name__}.nn.functional"), import_module(f"{lib.__name__}.nn")
     m = lib.empty(2, 3, device="meta")
     with lib.device("meta"):
@@ -34,11 +33,7 @@ def shapes(lib):
                 layers.Softmax(-1),
             ),
         )
-        q, words, long = (
-            lib.randn(1, 2, 5, 8),
-            lib.randint(100, (3, 4)),
-            lib.zeros(2, 1, dtype=lib.long),
-        )
+        q, words, long = lib.randn(1, 2, 5, 8), lib.randint(100, (3, 4)), lib.zeros(2, 1, dtype=lib.long)
         written = m.clone()
         written[0] = 1
         written[:, 1] += 2
@@ -94,12 +89,7 @@ def test_shapes_are_torchs(torch):
 def test_print_as_torchs(torch):
     def shown(lib):
         m = lib.empty(2, 3, device="meta", requires_grad=True)
-        return (
-            repr(m),
-            repr(lib.nn.Parameter(m)),
-            repr(lib.zeros(2, dtype=lib.int64, device="meta")),
-            repr(m * 2),
-        )
+        return (repr(m), repr(lib.nn.Parameter(m)), repr(lib.zeros(2, dtype=lib.int64, device="meta")), repr(m * 2))
 
     assert shown(rushlight) == shown(torch)
 
@@ -157,21 +147,13 @@ NUMBERS = [
     (lambda m: bool(m[0, 0] > 0), RuntimeError, "cannot be called on meta tensors"),
     (lambda m: m.tolist(), NotImplementedError, "Cannot copy out of meta tensor; no data!"),
     (lambda m: m.cpu(), NotImplementedError, "Cannot copy out of meta tensor; no data!"),
-    (
-        lambda m: rushlight.zeros(2, 3).copy_(m),
-        NotImplementedError,
-        "Cannot copy out of meta tensor; no data!",
-    ),
+    (lambda m: rushlight.zeros(2, 3).copy_(m), NotImplementedError, "Cannot copy out of meta tensor; no data!"),
     (lambda m: nn.Linear(2, 2, device="meta").to("cpu"), NotImplementedError, "to_empty"),
     (lambda m: m.numpy(), TypeError, "can't convert meta device type tensor to numpy"),
     (lambda m: m.nonzero(), NotImplementedError, "nonzero"),
     (lambda m: m[m > 0], (NotImplementedError, IndexError), "shape depends on the elements"),
     (lambda m: m.unique(), NotImplementedError, "unique"),
-    (
-        lambda m: m + rushlight.ones(2, 3),
-        RuntimeError,
-        "Tensor on device cpu is not on the expected device meta!",
-    ),
+    (lambda m: m + rushlight.ones(2, 3), RuntimeError, "Tensor on device cpu is not on the expected device meta!"),
     (lambda m: m @ m, RuntimeError, "2x3 and 2x3"),
     (lambda m: m + rushlight.ones(4, 3, device="meta"), RuntimeError, "must match"),
 ]
@@ -202,8 +184,8 @@ def test_the_chosen_device_is_left_again():
 
 
 def test_ops_do_not_compute(torch):
-    """What a model of 1e15 parameters makes of 1e9 tokens, in half precision too, and how it lies;
-    torch says the same."""
+    """What a model of 1e15 parameters makes of 1e9 tokens, in half precision too, and how it lies; torch says the
+    same."""
 
     def facts(lib):
         F, n = import_module(f"{lib.__name__}.nn.functional"), 1 << 20
@@ -249,11 +231,7 @@ def test_what_computes_with_sizes_does_not_compute(torch):
     """Recurrent layers, joined, padded, repeated and indexed tensors of up to 1e15 elements."""
 
     def facts(lib):
-        layers, F, n = (
-            import_module(f"{lib.__name__}.nn"),
-            import_module(f"{lib.__name__}.nn.functional"),
-            1 << 20,
-        )
+        layers, F, n = import_module(f"{lib.__name__}.nn"), import_module(f"{lib.__name__}.nn.functional"), 1 << 20
         with lib.device("meta"):
             x, steps, places = lib.empty(n, n), lib.empty(5, n, 64), lib.zeros(n, dtype=lib.long)
             layer = layers.LSTM(64, 1 << 15, 2, bidirectional=True, proj_size=1 << 12)
@@ -305,20 +283,14 @@ def test_wrong_sizes_are_refused_as_ever():
         ):
             with pytest.raises(RuntimeError):
                 ask()
-        for ask in (
-            lambda: rushlight.cat([x, x], 2),
-            lambda: rushlight.stack([x, x], 3),
-            lambda: x.topk(2, 2),
-        ):
+        for ask in (lambda: rushlight.cat([x, x], 2), lambda: rushlight.stack([x, x], 3), lambda: x.topk(2, 2)):
             with pytest.raises(IndexError):
                 ask()
 
 
 def test_a_huge_model_is_trained():
     with rushlight.device("meta"):
-        model = nn.Sequential(
-            nn.Embedding(1 << 20, 1 << 20), nn.Linear(1 << 20, 3 << 20), nn.LayerNorm(3 << 20)
-        )
+        model = nn.Sequential(nn.Embedding(1 << 20, 1 << 20), nn.Linear(1 << 20, 3 << 20), nn.LayerNorm(3 << 20))
         y = model(rushlight.zeros(1 << 10, 3, dtype=rushlight.long))
         y.square().mean().backward()
     assert model[1].weight.grad.shape == (3 << 20, 1 << 20)

@@ -1,5 +1,4 @@
-"""Attention as one op: in NumPy's blocks and in compiled loops, against the same by ops and against
-torch."""
+"""Attention as one op: in NumPy's blocks and in compiled loops, against the same by ops and against torch."""
 
 from __future__ import annotations
 
@@ -30,9 +29,7 @@ def mask_for(shapes, kind):
     if kind == "numbers":
         return numbers(length, source)
     if kind == "booleans":
-        mask = (
-            np.random.default_rng(0).random((*lead[:-1], *[1] * bool(lead), length, source)) > 0.4
-        )
+        mask = np.random.default_rng(0).random((*lead[:-1], *[1] * bool(lead), length, source)) > 0.4
         mask[..., 0, :] = False  # a query that may look at nothing
         return mask
     return None
@@ -40,10 +37,7 @@ def mask_for(shapes, kind):
 
 def attended(lib, shapes, dtype=np.float64, mask=None, causal=False, twice=False, by_ops=False):
     """The output, the gradients of q, k and v, and those of a sum of their squares."""
-    qkv = [
-        lib.tensor(numbers(*shape, seed=i, dtype=dtype), requires_grad=True)
-        for i, shape in enumerate(shapes)
-    ]
+    qkv = [lib.tensor(numbers(*shape, seed=i, dtype=dtype), requires_grad=True) for i, shape in enumerate(shapes)]
     mask = None if mask is None else lib.tensor(mask if mask.dtype == bool else mask.astype(dtype))
     if by_ops:
         p, somewhere = ops.weights(qkv[0], qkv[1], mask, causal, shapes[0][-1] ** -0.5)
@@ -62,34 +56,20 @@ def same(a, b, tol):
         np.testing.assert_allclose(x, y, rtol=tol, atol=tol * np.abs(y).max())
 
 
-CASES = [
-    (shapes, kind) for shapes in SHAPES for kind in ("nothing", "causal", "numbers", "booleans")
-]
+CASES = [(shapes, kind) for shapes in SHAPES for kind in ("nothing", "causal", "numbers", "booleans")]
 
 
 @pytest.mark.parametrize(("shapes", "kind"), CASES)
 def test_one_op_is_the_same_by_ops(shapes, kind, monkeypatch):
     monkeypatch.setattr(kernels, "BLOCK_SCORES", 300)  # several blocks of rows, and of samples
-    given = {
-        "shapes": SHAPES[shapes],
-        "mask": mask_for(SHAPES[shapes], kind),
-        "causal": kind == "causal",
-    }
-    same(
-        attended(rushlight, **given, twice=True),
-        attended(rushlight, **given, twice=True, by_ops=True),
-        1e-10,
-    )
+    given = {"shapes": SHAPES[shapes], "mask": mask_for(SHAPES[shapes], kind), "causal": kind == "causal"}
+    same(attended(rushlight, **given, twice=True), attended(rushlight, **given, twice=True, by_ops=True), 1e-10)
 
 
 @pytest.mark.parametrize(("shapes", "kind"), CASES)
 def test_loops_give_the_same(shapes, kind, monkeypatch):
     pytest.importorskip("numba")
-    given = {
-        "shapes": SHAPES[shapes],
-        "mask": mask_for(SHAPES[shapes], kind),
-        "causal": kind == "causal",
-    }
+    given = {"shapes": SHAPES[shapes], "mask": mask_for(SHAPES[shapes], kind), "causal": kind == "causal"}
     exact = attended(rushlight, **given, by_ops=True)
     monkeypatch.setattr(loops, "ATTENTION_PRODUCTS", 1)
     same(attended(rushlight, **given, dtype=np.float32), exact, 4e-6)
@@ -101,9 +81,7 @@ LAYOUTS = {
     "rows backwards": lambda x: x[..., ::-1, :],
     "every other number": lambda x: np.repeat(x, 2, -1)[..., ::2],
     "one for all samples": lambda x: np.broadcast_to(x[:1], x.shape),
-    "between numbers": lambda x: np.frombuffer(b"-" + x.tobytes(), np.float32, offset=1).reshape(
-        x.shape
-    ),
+    "between numbers": lambda x: np.frombuffer(b"-" + x.tobytes(), np.float32, offset=1).reshape(x.shape),
 }
 
 
@@ -111,9 +89,7 @@ LAYOUTS = {
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_loops_find_numbers_however_they_lie(layout, width, monkeypatch):
     pytest.importorskip("numba")
-    q, k, v, g = (
-        LAYOUTS[layout](numbers(2, 3, 11, width, seed=i, dtype=np.float32)) for i in range(4)
-    )
+    q, k, v, g = (LAYOUTS[layout](numbers(2, 3, 11, width, seed=i, dtype=np.float32)) for i in range(4))
     mask, found = LAYOUTS[layout](numbers(11, 11, dtype=np.float32)), []
     for least in (1 << 40, 1):
         monkeypatch.setattr(loops, "ATTENTION_PRODUCTS", least)
@@ -128,9 +104,7 @@ def test_loops_do_little_too_once_that_was_enough(monkeypatch):
     pytest.importorskip("numba")
     found, run = [], loops.run
     monkeypatch.setattr(
-        loops,
-        "run",
-        lambda name, arrays, *given: (found.append(arrays[0].shape[-2]), run(name, arrays, *given)),
+        loops, "run", lambda name, arrays, *given: (found.append(arrays[0].shape[-2]), run(name, arrays, *given))
     )
     small, large = (numbers(1, 4, n, 32, dtype=np.float32) for n in (3, 64))
     for x in (small, large, small):
@@ -204,16 +178,12 @@ def test_under_vmap_and_forward_mode():
     q = rushlight.tensor(numbers(4, 2, 5, 3))
     attention = rushlight.nn.functional.scaled_dot_product_attention
     mapped = rushlight.vmap(lambda x: attention(x, x, x, is_causal=True))(q)
-    np.testing.assert_allclose(
-        mapped.numpy(), attention(q, q, q, is_causal=True).numpy(), rtol=1e-12
-    )
+    np.testing.assert_allclose(mapped.numpy(), attention(q, q, q, is_causal=True).numpy(), rtol=1e-12)
     tangent = rushlight.tensor(numbers(4, 2, 5, 3, seed=5))
     _, along = rushlight.func.jvp(lambda x: attention(x, x, x), (q,), (tangent,))
     step = 1e-6
     ends = [attention(*[q + sign * step * tangent] * 3) for sign in (1, -1)]
-    np.testing.assert_allclose(
-        along.numpy(), ((ends[0] - ends[1]) / (2 * step)).numpy(), rtol=1e-6, atol=1e-8
-    )
+    np.testing.assert_allclose(along.numpy(), ((ends[0] - ends[1]) / (2 * step)).numpy(), rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("kind", ["nothing", "booleans"])
@@ -223,19 +193,12 @@ def test_compiled(kind):
 
     def loss(q, k, v):
         m = None if mask is None else rushlight.tensor(mask)
-        return (
-            rushlight.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=m)
-            .square()
-            .sum()
-        )
+        return rushlight.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=m).square().sum()
 
     def step(q, k, v):
         return grad(loss(q, k, v), [q, k, v])
 
     compiled = rushlight.compile(step, fullgraph=True)
     for seed in range(3):
-        qkv = [
-            rushlight.tensor(numbers(*shape, seed=seed + i), requires_grad=True)
-            for i, shape in enumerate(shapes)
-        ]
+        qkv = [rushlight.tensor(numbers(*shape, seed=seed + i), requires_grad=True) for i, shape in enumerate(shapes)]
         same([x.numpy() for x in compiled(*qkv)], [x.numpy() for x in step(*qkv)], 1e-10)

@@ -1,5 +1,5 @@
-"""What a GPT's step is made of, where it takes short cuts: q, k and v as parts of one product,
-their gradients as one."""
+"""What a GPT's step is made of, where it takes short cuts: q, k and v as parts of one product, their gradients as
+one."""
 
 from __future__ import annotations
 

@@ -13,8 +13,7 @@ from rushlight.nn import functional as F
 
 
 def case(seed):
-    """(log_probs before the softmax, targets without the blank, lengths, settings); some have no
-    alignment."""
+    """(log_probs before the softmax, targets without the blank, lengths, settings); some have no alignment."""
     rng = np.random.default_rng(seed)
     t, n, c, s = rng.integers(3, 10), rng.integers(1, 5), rng.integers(2, 6), rng.integers(1, 5)
     blank = int(rng.integers(c))
@@ -24,11 +23,7 @@ def case(seed):
     if seed % 2:
         labels = np.concatenate([row[:k] for row, k in zip(labels, lengths)])
     times = rng.integers(1, t + 1, n)
-    settings = {
-        "blank": blank,
-        "reduction": ["mean", "sum", "none"][seed % 3],
-        "zero_infinity": seed % 5 < 3,
-    }
+    settings = {"blank": blank, "reduction": ["mean", "sum", "none"][seed % 3], "zero_infinity": seed % 5 < 3}
     return rng.normal(size=(t, n, c)), labels, times, lengths, settings
 
 
@@ -79,9 +74,7 @@ def test_second_derivative_is_refused():
     x = rl.randn(4, 1, 3, requires_grad=True)
     loss = F.ctc_loss(x.log_softmax(-1), rl.tensor([[1, 2]]), (4,), (2,))
     (g,) = rl.autograd.grad(loss, x, create_graph=True)
-    with pytest.raises(
-        NotImplementedError, match="derivative for ctc_loss_backward is not implemented"
-    ):
+    with pytest.raises(NotImplementedError, match="derivative for ctc_loss_backward is not implemented"):
         (g * g).sum().backward()
 
 
@@ -94,49 +87,19 @@ Y = rl.tensor([[1, 2], [1, 3]])
     [
         ((X, Y, (5, 5, 5), (2, 2)), {}, RuntimeError, "input_lengths must be of size batch_size"),
         ((X, Y, (5, 5), (2,)), {}, RuntimeError, "target_lengths must be of size batch_size"),
-        (
-            (X, Y, (5, 6), (2, 2)),
-            {},
-            RuntimeError,
-            "Expected input_lengths to have value at most 5, but got value 6",
-        ),
-        (
-            (X, Y, (5, 5), (2, -1)),
-            {},
-            RuntimeError,
-            "Expected target_lengths to have value at least 0",
-        ),
-        (
-            (X, Y, (5, 5), (2, 3)),
-            {},
-            RuntimeError,
-            "Expected tensor to have size at least 3 at dimension 1",
-        ),
-        (
-            (X, Y[0], (5, 5), (2, 2)),
-            {},
-            RuntimeError,
-            "Expected tensor to have size 4 at dimension 0, but got size 2",
-        ),
+        ((X, Y, (5, 6), (2, 2)), {}, RuntimeError, "Expected input_lengths to have value at most 5, but got value 6"),
+        ((X, Y, (5, 5), (2, -1)), {}, RuntimeError, "Expected target_lengths to have value at least 0"),
+        ((X, Y, (5, 5), (2, 3)), {}, RuntimeError, "Expected tensor to have size at least 3 at dimension 1"),
+        ((X, Y[0], (5, 5), (2, 2)), {}, RuntimeError, "Expected tensor to have size 4 at dimension 0, but got size 2"),
         ((X, Y, rl.tensor([5.0, 5.0]), (2, 2)), {}, RuntimeError, "input_lengths must be integral"),
         ((X, Y, (5, 5), (2, 2)), {"blank": 4}, RuntimeError, "blank must be in label range"),
         ((X, Y + 2, (5, 5), (2, 2)), {}, RuntimeError, "targets must be in label range"),
         *[
-            (
-                (X.to(dtype), Y, (5, 5), (2, 2)),
-                {},
-                NotImplementedError,
-                '"ctc_loss" not implemented for',
-            )
+            ((X.to(dtype), Y, (5, 5), (2, 2)), {}, NotImplementedError, '"ctc_loss" not implemented for')
             for dtype in (rl.float16, rl.int64, rl.bool, rl.complex64)
         ],
         ((X[:0], Y, (5, 5), (2, 2)), {}, RuntimeError, "log_probs tensor must not be empty"),
-        (
-            (X, Y, (5, 5), (2, 2)),
-            {"reduction": "all"},
-            ValueError,
-            "all is not a valid value for reduction",
-        ),
+        ((X, Y, (5, 5), (2, 2)), {"reduction": "all"}, ValueError, "all is not a valid value for reduction"),
     ],
 )
 def test_refused(args, settings, error, words):

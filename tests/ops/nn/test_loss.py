@@ -29,15 +29,9 @@ def test_dtypes_of_targets(torch, name, target):
 
         def work(lib, given=given):
             x, y = lib.tensor([0.0, 1.0, 1.0]), lib.tensor([1.0, 1.0, 0.0])
-            return getattr(lib.nn.functional, name)(
-                x.to(getattr(lib, given)), y.to(getattr(lib, target))
-            )
+            return getattr(lib.nn.functional, name)(x.to(getattr(lib, given)), y.to(getattr(lib, target)))
 
-        if (
-            name == "mse_loss"
-            and given == "int64"
-            and target in ("int32", "uint8", "bool", "int64")
-        ):
+        if name == "mse_loss" and given == "int64" and target in ("int32", "uint8", "bool", "int64"):
             with pytest.raises(NotImplementedError, match='"mse_loss" not implemented for'):
                 work(rushlight)
         else:
@@ -49,9 +43,7 @@ def test_dtypes_of_targets(torch, name, target):
 def test_logits_refuse_whole_targets(torch, target):
     for lib in (rushlight, torch):
         with pytest.raises(RuntimeError):
-            lib.nn.functional.binary_cross_entropy_with_logits(
-                lib.ones(2), lib.ones(2).to(getattr(lib, target))
-            )
+            lib.nn.functional.binary_cross_entropy_with_logits(lib.ones(2), lib.ones(2).to(getattr(lib, target)))
 
 
 @pytest.mark.origin("edge cases")
@@ -79,9 +71,7 @@ def test_logits_at_the_ends(torch):
 
     for n in (1, 1000):
         np.testing.assert_allclose(run(rushlight, n), run(torch, n), rtol=1e-6)
-    lost = rushlight.nn.functional.binary_cross_entropy_with_logits(
-        rushlight.tensor([-INF]), rushlight.ones(1)
-    )
+    lost = rushlight.nn.functional.binary_cross_entropy_with_logits(rushlight.tensor([-INF]), rushlight.ones(1))
     assert lost == INF  # torch's is nan: inf - inf
 
 
@@ -90,10 +80,7 @@ def test_logits_at_the_ends_compiled():
     def loss(x, y):
         return rushlight.nn.functional.binary_cross_entropy_with_logits(x, y, reduction="none")
 
-    x, y = (
-        rushlight.tensor([INF, INF, -INF, -INF, 90.0, -90.0]),
-        rushlight.tensor([0.0, 1.0, 0.0, 1.0, 0.25, 0.75]),
-    )
+    x, y = rushlight.tensor([INF, INF, -INF, -INF, 90.0, -90.0]), rushlight.tensor([0.0, 1.0, 0.0, 1.0, 0.25, 0.75])
     np.testing.assert_allclose(rushlight.compile(loss)(x, y).numpy(), loss(x, y).numpy(), rtol=1e-6)
 
 
@@ -102,9 +89,7 @@ def test_the_mean_loss_of_nothing(torch):
     for smoothing in (0.0, 0.1):
         for made in (lambda lib: lib.zeros(0, 3), lambda lib: lib.zeros(0, dtype=lib.int64)):
             for lib in (rushlight, torch):
-                assert lib.nn.functional.cross_entropy(
-                    lib.zeros(0, 3), made(lib), label_smoothing=smoothing
-                ).isnan()
+                assert lib.nn.functional.cross_entropy(lib.zeros(0, 3), made(lib), label_smoothing=smoothing).isnan()
 
 
 @pytest.mark.origin("scripts")
@@ -117,9 +102,7 @@ def test_the_distance_of_a_triplet_loss_is_a_module(oracle):
 
 @pytest.mark.origin("suites")
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
-@pytest.mark.parametrize(
-    "more", [{}, {"weight": [0.5, 1.0, 2.0]}, {"ignore_index": 1}, {"label_smoothing": 0.1}]
-)
+@pytest.mark.parametrize("more", [{}, {"weight": [0.5, 1.0, 2.0]}, {"ignore_index": 1}, {"label_smoothing": 0.1}])
 def test_a_sample_may_be_one_row_of_scores_and_its_class(reduction, more):
     from rushlight.func import grad, vmap
 
@@ -134,7 +117,5 @@ def test_a_sample_may_be_one_row_of_scores_and_its_class(reduction, more):
         one = rushlight.stack([f(w, a, b) for a, b in zip(x, target)])
         assert rushlight.allclose(made, one, atol=1e-6, equal_nan=True)
     assert rushlight.allclose(
-        vmap(loss, (None, 0, None))(w, x, target[0]),
-        rushlight.stack([loss(w, a, target[0]) for a in x]),
-        atol=1e-6,
+        vmap(loss, (None, 0, None))(w, x, target[0]), rushlight.stack([loss(w, a, target[0]) for a in x]), atol=1e-6
     )

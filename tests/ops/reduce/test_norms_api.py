@@ -24,23 +24,13 @@ def test_all_that_tie_for_the_largest_difference(torch, p):
         return [between.tolist(), x.grad.tolist(), y.grad.tolist(), pairs.tolist()]
 
     assert run(rushlight) == run(torch)
-    assert (
-        rushlight.cdist(rushlight.ones(2, 0), rushlight.ones(3, 0), INF).tolist() == [[0] * 3] * 2
-    )
+    assert rushlight.cdist(rushlight.ones(2, 0), rushlight.ones(3, 0), INF).tolist() == [[0] * 3] * 2
 
 
 @pytest.mark.origin("fuzzing")
 def test_distances_of_no_numbers_and_masks_of_bytes():
-    assert (
-        rushlight.cdist(rushlight.ones(3, 0), rushlight.ones(2, 0), p=float("inf")).tolist()
-        == [[0.0, 0.0]] * 3
-    )
-    assert rushlight.where(rushlight.tensor([2, 0], dtype=rushlight.uint8), 1.0, 3.0).tolist() == [
-        1.0,
-        3.0,
-    ]
-    similar = rushlight.nn.functional.cosine_similarity(
-        rushlight.tensor([[1.0, 1.0]]), rushlight.tensor([[1, 0]])
-    )
+    assert rushlight.cdist(rushlight.ones(3, 0), rushlight.ones(2, 0), p=float("inf")).tolist() == [[0.0, 0.0]] * 3
+    assert rushlight.where(rushlight.tensor([2, 0], dtype=rushlight.uint8), 1.0, 3.0).tolist() == [1.0, 3.0]
+    similar = rushlight.nn.functional.cosine_similarity(rushlight.tensor([[1.0, 1.0]]), rushlight.tensor([[1, 0]]))
     assert abs(similar.item() - 0.5**0.5) < 1e-6
     assert rushlight.lcm(rushlight.tensor([1631506276]), rushlight.tensor([10])).item() > 0

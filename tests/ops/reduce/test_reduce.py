@@ -25,9 +25,7 @@ def test_sums_of_halves_are_made_in_single_precision(dtype):
     assert abs(rushlight.softmax(x, 0)[0].item() * n - 1) < 0.05
     assert abs(rushlight.log_softmax(x, 0)[0].item() + np.log(n)) < 0.05
     assert abs(rushlight.logsumexp(x, 0).item() - np.log(n)) < 0.05
-    assert (
-        abs(rushlight.cumsum(rushlight.full((6000,), 0.25, dtype=dtype), 0)[-1].item() - 1500) < 8
-    )
+    assert abs(rushlight.cumsum(rushlight.full((6000,), 0.25, dtype=dtype), 0)[-1].item() - 1500) < 8
     (x.mean() * 1000).backward()
     assert abs(x.grad[0].item() * 100 - 1) < 0.01
     wide = (rushlight.arange(7000) % 7 * 500).to(dtype).requires_grad_()
@@ -57,10 +55,7 @@ program = Programs()
 def all_and_any_over_no_dimensions(torch):
     x = torch.tensor([[0.0, 2.0], [3.0, 0.0]])
     return [
-        f(x, dim=dim, keepdim=keep)
-        for f in (torch.all, torch.any)
-        for dim in ((), [])
-        for keep in (False, True)
+        f(x, dim=dim, keepdim=keep) for f in (torch.all, torch.any) for dim in ((), []) for keep in (False, True)
     ] + [torch.sum(x, dim=()), torch.any(x.to(torch.uint8), dim=())]
 
 

@@ -15,8 +15,7 @@ from tests.support.programs import Programs, outcome
 def test_gradients_of_logcumsumexp_beside_infinities(torch):
     def run(lib):
         x = lib.tensor(
-            [[1.0, 0.0, math.inf, 2.0, math.inf], [-math.inf, -math.inf, 1.0, -math.inf, 2.0]],
-            requires_grad=True,
+            [[1.0, 0.0, math.inf, 2.0, math.inf], [-math.inf, -math.inf, 1.0, -math.inf, 2.0]], requires_grad=True
         )
         x.logcumsumexp(1).backward(lib.arange(1.0, 11.0).reshape(2, 5))
         return x.grad.tolist()

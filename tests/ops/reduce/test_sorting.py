@@ -39,10 +39,7 @@ def test_kthvalue_is_the_kth_of_the_sorted(values):
 def test_median_and_its_place(values):
     value, index = rushlight.median(tensor(values), 0)
     assert (
-        value.item()
-        == sorted(values)[(len(values) - 1) // 2]
-        == values[int(index)]
-        == tensor(values).median().item()
+        value.item() == sorted(values)[(len(values) - 1) // 2] == values[int(index)] == tensor(values).median().item()
     )
     assert tensor([*values, NAN, NAN]).nanmedian().item() == value.item()
     assert np.isnan(tensor([*values, NAN]).median().item())
@@ -57,9 +54,7 @@ def test_nanmedian_of_rows_that_lack_some_or_all(lost, dtype):
     for row, count in zip(x, rng.integers(0, 2 * lost + 1, 120)):
         row[rng.permutation(120)[:count]] = NAN
     expected = [
-        sorted(row[~np.isnan(row)])[(np.count_nonzero(~np.isnan(row)) - 1) // 2]
-        if not np.isnan(row).all()
-        else NAN
+        sorted(row[~np.isnan(row)])[(np.count_nonzero(~np.isnan(row)) - 1) // 2] if not np.isnan(row).all() else NAN
         for row in x
     ]
     values, index = rushlight.nanmedian(rushlight.tensor(x).to(dtype), 1)
@@ -85,17 +80,11 @@ def test_mode_is_the_smallest_of_the_most_frequent(values):
 def test_topk_begins_the_sorted(values, largest):
     for k in range(len(values) + 1):
         found, index = rushlight.topk(tensor(values), k, largest=largest)
-        assert (
-            found.tolist()
-            == sorted(values, reverse=largest)[:k]
-            == [values[i] for i in index.tolist()]
-        )
+        assert found.tolist() == sorted(values, reverse=largest)[:k] == [values[i] for i in index.tolist()]
 
 
 def test_topk_of_many_takes_a_partition():
-    x = rushlight.tensor(np.random.default_rng(0).permutation(10_000).astype(np.float64)).reshape(
-        10, 1000
-    )
+    x = rushlight.tensor(np.random.default_rng(0).permutation(10_000).astype(np.float64)).reshape(10, 1000)
     for largest in (True, False):
         values, index = x.topk(7, 1, largest)
         assert (values == x.sort(1, largest)[0][:, :7]).all()
@@ -118,9 +107,7 @@ def test_bfloat16_is_ordered_too():
     x = rushlight.tensor([3.0, 1.0, 2.0], dtype=rushlight.bfloat16)
     assert x.median().item() == 2
     assert x.kthvalue(3).values.item() == 3
-    assert rushlight.searchsorted(
-        x.sort()[0], rushlight.tensor([2.5], dtype=rushlight.bfloat16)
-    ).tolist() == [2]
+    assert rushlight.searchsorted(x.sort()[0], rushlight.tensor([2.5], dtype=rushlight.bfloat16)).tolist() == [2]
 
 
 @pytest.mark.parametrize(
@@ -141,22 +128,17 @@ def test_nothing_has_no_extreme(call):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["sort", "topk", "kthvalue", "median", "mode", "max", "amax", "cummax", "cummin", "msort"],
+    "name", ["sort", "topk", "kthvalue", "median", "mode", "max", "amax", "cummax", "cummin", "msort"]
 )
 def test_complex_numbers_have_no_order(name):
     x = rushlight.ones(3, dtype=rushlight.complex64)
-    args = {"topk": (1,), "kthvalue": (1,), "max": (0,), "cummax": (0,), "cummin": (0,)}.get(
-        name, ()
-    )
+    args = {"topk": (1,), "kthvalue": (1,), "max": (0,), "cummax": (0,), "cummin": (0,)}.get(name, ())
     with pytest.raises((RuntimeError, NotImplementedError), match="complex|Complex"):
         getattr(x, name)(*args)
 
 
 @pytest.mark.exhaustive(every=4)
-@pytest.mark.parametrize(
-    ("shape", "dim"), [((7,), 0), ((20, 30), 1), ((20, 30), 0), ((3, 50, 4), 1)]
-)
+@pytest.mark.parametrize(("shape", "dim"), [((7,), 0), ((20, 30), 1), ((20, 30), 0), ((3, 50, 4), 1)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", ["maximum", "minimum"])
 def test_extremes_so_far_by_a_loop_are_numpys(shape, dim, dtype, name):
@@ -183,10 +165,7 @@ def test_where_values_belong(rows, values, right):
     assert found == [sum(below(a, v) for a in rows) for v in values]
     assert rushlight.bucketize(tensor(values), ordered, right=right).tolist() == found
     order = tensor(rows).argsort(stable=True)
-    assert (
-        rushlight.searchsorted(tensor(rows), tensor(values), right=right, sorter=order).tolist()
-        == found
-    )
+    assert rushlight.searchsorted(tensor(rows), tensor(values), right=right, sorter=order).tolist() == found
 
 
 @pytest.mark.parametrize(
@@ -208,9 +187,7 @@ def test_searches_that_make_no_sense(how, what):
 @given(st.lists(st.lists(st.integers(0, 2), min_size=2, max_size=2), min_size=1, max_size=8))
 @settings(max_examples=60, deadline=None)
 def test_unique_rows(rows):
-    found, inverse, counts = rushlight.unique(
-        rushlight.tensor(rows), return_inverse=True, return_counts=True, dim=0
-    )
+    found, inverse, counts = rushlight.unique(rushlight.tensor(rows), return_inverse=True, return_counts=True, dim=0)
     assert found.tolist() == [list(r) for r in sorted(set(map(tuple, rows)))]
     assert found[inverse].tolist() == rows
     assert counts.tolist() == [rows.count(r) for r in found.tolist()]
@@ -219,9 +196,7 @@ def test_unique_rows(rows):
 @given(few)
 @settings(max_examples=60, deadline=None)
 def test_runs(values):
-    found, inverse, counts = rushlight.unique_consecutive(
-        tensor(values), return_inverse=True, return_counts=True
-    )
+    found, inverse, counts = rushlight.unique_consecutive(tensor(values), return_inverse=True, return_counts=True)
     assert found[inverse].tolist() == values
     assert found.repeat_interleave(counts).tolist() == values
     assert (found[1:] != found[:-1]).all()
@@ -247,9 +222,7 @@ def test_the_gradient_of_logcumsumexp_is_linear_in_what_arrives():
     x = tensor([0.3, -1.0, 2.0], requires_grad=True)
     v = rushlight.zeros(3, dtype=rushlight.float64, requires_grad=True)
     (first,) = grad(x.logcumsumexp(0), x, v, create_graph=True)
-    jacobian = np.array(
-        [grad(first, v, w, retain_graph=True)[0].tolist() for w in rushlight.eye(3, dtype=v.dtype)]
-    ).T
+    jacobian = np.array([grad(first, v, w, retain_graph=True)[0].tolist() for w in rushlight.eye(3, dtype=v.dtype)]).T
     weights = np.tril(np.exp(x.detach().numpy()))
     assert np.allclose(jacobian, weights / weights.sum(1, keepdims=True))
 
@@ -259,12 +232,8 @@ def test_the_gradient_of_logcumsumexp_is_linear_in_what_arrives():
 def test_quantiles_are_numpys(values, q):
     for how in ("linear", "lower", "higher", "midpoint"):
         expected = np.quantile(values, q, method=how)
-        assert rushlight.quantile(tensor(values), q, interpolation=how).item() == pytest.approx(
-            expected, abs=1e-9
-        )
-    assert rushlight.nanquantile(tensor([*values, NAN]), q).item() == pytest.approx(
-        np.quantile(values, q), abs=1e-9
-    )
+        assert rushlight.quantile(tensor(values), q, interpolation=how).item() == pytest.approx(expected, abs=1e-9)
+    assert rushlight.nanquantile(tensor([*values, NAN]), q).item() == pytest.approx(np.quantile(values, q), abs=1e-9)
     assert np.isnan(rushlight.quantile(tensor([*values, NAN]), q).item())
 
 
@@ -295,9 +264,7 @@ def test_counts_of_integers():
 def test_slopes_of_a_parabola_are_exact(n, order):
     """Inside always; at the ends with edge_order=2."""
     at = np.sort(np.random.default_rng(n).random(n)) * 3 + np.arange(n)
-    found = rushlight.gradient(tensor(2 * at * at - at), spacing=(tensor(at),), edge_order=order)[
-        0
-    ].numpy()
+    found = rushlight.gradient(tensor(2 * at * at - at), spacing=(tensor(at),), edge_order=order)[0].numpy()
     part = slice(None) if order == 2 else slice(1, -1)
     assert np.allclose(found[part], (4 * at - 1)[part])
 
@@ -305,9 +272,7 @@ def test_slopes_of_a_parabola_are_exact(n, order):
 def test_the_area_is_the_last_of_the_areas_so_far():
     y, x = tensor(np.random.default_rng(0).random((3, 5))), tensor([0.0, 1.0, 1.5, 4.0, 4.0])
     assert np.allclose(rushlight.trapezoid(y, x).numpy(), np.trapezoid(y.numpy(), x.numpy()))
-    assert np.allclose(
-        rushlight.cumulative_trapezoid(y, x).numpy()[:, -1], rushlight.trapezoid(y, x).numpy()
-    )
+    assert np.allclose(rushlight.cumulative_trapezoid(y, x).numpy()[:, -1], rushlight.trapezoid(y, x).numpy())
     with pytest.raises(TypeError, match="x or dx"):
         rushlight.trapezoid(y, x, dx=2)
 
@@ -354,8 +319,7 @@ def test_the_labels_of_few_classes_take_no_room_for_all():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", [1, 3, 100, 4096, 100_000])
 def test_bins_that_are_computed_are_those_that_are_searched_for(n, dtype):
-    """Numbers on the edges and next to them, in bins of one width and nearly so, many of them
-    empty."""
+    """Numbers on the edges and next to them, in bins of one width and nearly so, many of them empty."""
     rng = np.random.default_rng(n)
     for low, high in ((0, 1), (-3.3, 1e5), (1e6, 1e6 + 1), (-1e-20, 1e-20)):
         even = np.linspace(low, high, n + 1)
@@ -373,8 +337,7 @@ def test_bins_that_are_computed_are_those_that_are_searched_for(n, dtype):
             ).astype(dtype)
             inside = (x >= edges[0]) & (x <= edges[-1])
             np.testing.assert_array_equal(
-                bins_of(x, edges)[inside],
-                np.minimum(np.searchsorted(edges, x[inside], "right") - 1, n - 1),
+                bins_of(x, edges)[inside], np.minimum(np.searchsorted(edges, x[inside], "right") - 1, n - 1)
             )
 
 
@@ -382,11 +345,7 @@ def test_bins_that_are_computed_are_those_that_are_searched_for(n, dtype):
 def test_sorted_values_lie_as_what_is_sorted(torch, descending):
     def lie(lib):
         x = lib.arange(120.0).reshape(4, 5, 6)
-        return [
-            (t.stride(), t.tolist())
-            for y in (x.permute(2, 0, 1), x[:, ::2], x.mT)
-            for t in y.sort(1, descending)
-        ]
+        return [(t.stride(), t.tolist()) for y in (x.permute(2, 0, 1), x[:, ::2], x.mT) for t in y.sort(1, descending)]
 
     assert lie(rushlight) == lie(torch)
 
@@ -424,12 +383,7 @@ def test_what_has_no_derivative_says_so(torch, function):
 def test_bfloat16_in_order_with_nan_last():
     x = rushlight.tensor([3, float("nan"), 1, 2, float("nan"), -1])
     half = x.bfloat16()
-    assert (
-        half.sort()[1].tolist()
-        == half.argsort(stable=True).tolist()
-        == x.sort()[1].tolist()
-        == [5, 2, 3, 0, 1, 4]
-    )
+    assert half.sort()[1].tolist() == half.argsort(stable=True).tolist() == x.sort()[1].tolist() == [5, 2, 3, 0, 1, 4]
     assert half.sort(descending=True)[1].tolist() == [1, 4, 0, 3, 2, 5]
     assert half.topk(2, largest=False)[0].tolist() == [-1.0, 1.0]
     assert half.kthvalue(3)[0].item() == half.nanmedian(0)[0].item() + 1 == 2.0

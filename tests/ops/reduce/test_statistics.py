@@ -25,18 +25,14 @@ SPREADS = [
 
 
 @pytest.mark.origin("fuzzing")
-@pytest.mark.parametrize(
-    "given", [lambda x: x, lambda x: x.T.contiguous().T, lambda x: x.repeat(40, 8)]
-)
+@pytest.mark.parametrize("given", [lambda x: x, lambda x: x.T.contiguous().T, lambda x: x.repeat(40, 8)])
 def test_deviations_at_the_ends_of_single_precision(given):
-    """As in double precision: squares that overflow, or are too small, or of numbers that differ in
-    their last digits."""
+    """As in double precision: squares that overflow, or are too small, or of numbers that differ in their last
+    digits."""
     x = rushlight.tensor(SPREADS, requires_grad=True)
     made, expected = given(x).std(1), given(x.double()).std(1)
     assert rushlight.allclose(made, expected.float(), rtol=1e-6, atol=1e-38)
-    assert rushlight.allclose(
-        given(x.T).std(0), given(x.T.double()).std(0).float(), rtol=1e-6, atol=1e-38
-    )
+    assert rushlight.allclose(given(x.T).std(0), given(x.T.double()).std(0).float(), rtol=1e-6, atol=1e-38)
     assert [row.std().item() for row in given(x)] == pytest.approx(made.tolist(), rel=1e-6)
     assert made[-1] == made[1] == 0
     for y, row in zip(given(x)[3:].var(1), given(x)[3:].double().var(1), strict=True):
@@ -65,10 +61,7 @@ program = Programs()
 @program.found_in("torch tests")
 def histograms_of_nothing_and_of_half_precision(torch):
     x, histogram = torch.tensor([1.0, 2.0, 1.0]), torch.histogram
-    none = (
-        torch.histogramdd(torch.zeros(3, 0), []),
-        torch.histogramdd(torch.zeros(3, 0), [], density=True),
-    )
+    none = (torch.histogramdd(torch.zeros(3, 0), []), torch.histogramdd(torch.zeros(3, 0), [], density=True))
     return [
         *torch.histc(x.bfloat16(), 4, 0, 3).tolist(),
         *[n.hist for n in none],

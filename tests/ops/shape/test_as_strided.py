@@ -11,9 +11,7 @@ from tests.support.programs import Programs
 
 @pytest.mark.origin("sizes in use")
 @pytest.mark.parametrize("dim", [0, 1, 2])
-@pytest.mark.parametrize(
-    ("size", "step"), [(1, 1), (3, 1), (4, 2), (5, 2), (5, 3), (2, 4), (7, 7), (6, 5)]
-)
+@pytest.mark.parametrize(("size", "step"), [(1, 1), (3, 1), (4, 2), (5, 2), (5, 3), (2, 4), (7, 7), (6, 5)])
 def test_windows_add_up_where_they_came_from(size, step, dim):
     x = rushlight.zeros(7, 9, 8, dtype=rushlight.float64, requires_grad=True)
     windows = x.unfold(dim, size, step)
@@ -21,9 +19,7 @@ def test_windows_add_up_where_they_came_from(size, step, dim):
     windows.backward(g)
     expected, shown = np.zeros(x.shape), np.moveaxis(g.numpy(), -1, dim + 1)
     for i in range(windows.shape[dim]):
-        expected[(slice(None),) * dim + (slice(i * step, i * step + size),)] += shown[
-            (slice(None),) * dim + (i,)
-        ]
+        expected[(slice(None),) * dim + (slice(i * step, i * step + size),)] += shown[(slice(None),) * dim + (i,)]
     np.testing.assert_allclose(x.grad.numpy(), expected, atol=1e-12)
     assert x.grad.is_contiguous()
 

@@ -15,11 +15,7 @@ test_program = program.test()
 
 
 def matrix(torch, *shape):
-    return (
-        torch.arange(1.0, 1.0 + int(np.prod(shape)), dtype=torch.float64)
-        .reshape(shape)
-        .requires_grad_()
-    )
+    return torch.arange(1.0, 1.0 + int(np.prod(shape)), dtype=torch.float64).reshape(shape).requires_grad_()
 
 
 def weighted(torch, y):
@@ -82,10 +78,7 @@ def who_has_saved_it_notices(torch):
 
 @program
 def a_leaf_that_requires_grad_does_not_turn(torch):
-    return [
-        outcome(lambda: matrix(torch, 2, 3).t_()),
-        outcome(lambda: matrix(torch, 2, 3).resize_(3)),
-    ]
+    return [outcome(lambda: matrix(torch, 2, 3).t_()), outcome(lambda: matrix(torch, 2, 3).resize_(3))]
 
 
 @program
@@ -280,13 +273,7 @@ def test_many_living_views_do_not_slow_down_those_that_die():
 
 
 def test_copies_of_views_show_the_views_parameters():
-    assert list(inspect.signature(rushlight.narrow_copy).parameters) == [
-        "input",
-        "dim",
-        "start",
-        "length",
-        "out",
-    ]
+    assert list(inspect.signature(rushlight.narrow_copy).parameters) == ["input", "dim", "start", "length", "out"]
     found = list(inspect.signature(rushlight.slice_scatter).parameters)
     assert found == ["input", "src", "dim", "start", "end", "step", "out"]
 
@@ -299,10 +286,7 @@ def test_as_strided_scatter_says_where_it_cannot():
 @pytest.mark.parametrize("recorded", [False, True])
 def test_copies_into_another_shape_or_into_memory_that_is_not_to_be_written(recorded):
     x = rushlight.zeros(3, 4, requires_grad=recorded) * 1
-    with pytest.raises(
-        RuntimeError,
-        match=r"output with shape \[3, 4\] doesn't match the broadcast shape \[1, 1, 4\]",
-    ):
+    with pytest.raises(RuntimeError, match=r"output with shape \[3, 4\] doesn't match the broadcast shape \[1, 1, 4\]"):
         x.copy_(rushlight.ones(1, 1, 4))
     with pytest.raises(RuntimeError, match="more than one element .* or its memory is read-only"):
         (rushlight.zeros(1, requires_grad=recorded) * 1).expand(3).copy_(rushlight.ones(3))
@@ -323,13 +307,7 @@ def test_what_is_the_tensor_itself_and_what_a_view():
 
 @program.found_in("torch tests")
 def transposes_are_of_matrices(torch):
-    tensors = [
-        torch.tensor(1j),
-        torch.ones(2),
-        torch.tensor([[1, 2j]]),
-        torch.ones(2, 3, 4),
-        torch.tensor(2),
-    ]
+    tensors = [torch.tensor(1j), torch.ones(2), torch.tensor([[1, 2j]]), torch.ones(2, 3, 4), torch.tensor(2)]
     return [
         [outcome(lambda: t.mT), outcome(lambda: t.H), outcome(lambda: t.mH), outcome(t.adjoint)]  # noqa: B023
         for t in tensors
@@ -339,18 +317,8 @@ def transposes_are_of_matrices(torch):
 @program.found_in("torch tests")
 def wider_elements_stand_where_whole_ones_do(torch):
     x = torch.arange(24, dtype=torch.int16)
-    views = (
-        x.view(4, 2, 3),
-        x[:20].view(4, 5)[:, 1:],
-        x.view(8, 3)[:, :2],
-        x.view(6, 4).T,
-        x[1:3],
-        x[2:6],
-        x[0],
-    )
-    return [
-        outcome(v.view, dtype) for v in views for dtype in (torch.int32, torch.int8, torch.float16)
-    ]
+    views = (x.view(4, 2, 3), x[:20].view(4, 5)[:, 1:], x.view(8, 3)[:, :2], x.view(6, 4).T, x[1:3], x[2:6], x[0])
+    return [outcome(v.view, dtype) for v in views for dtype in (torch.int32, torch.int8, torch.float16)]
 
 
 @program.found_in("piq")

@@ -1,5 +1,4 @@
-"""Fourier transforms and windows: definition, round trips, dtypes, errors; short-time transforms of
-signals."""
+"""Fourier transforms and windows: definition, round trips, dtypes, errors; short-time transforms of signals."""
 
 from __future__ import annotations
 
@@ -35,17 +34,13 @@ def close(a, b):
 
 
 def test_members_are_torchs(oracle):
-    theirs = oracle(
-        lambda torch: [name for name in torch.fft.__all__ if callable(getattr(torch.fft, name))]
-    )
+    theirs = oracle(lambda torch: [name for name in torch.fft.__all__ if callable(getattr(torch.fft, name))])
     assert set(theirs) - {"Tensor"} <= set(dir(fft))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_examples_are_true(name):
-    test = doctest.DocTestParser().get_doctest(
-        FUNCTIONS[name].__doc__, {"rushlight": rushlight}, name, None, 0
-    )
+    test = doctest.DocTestParser().get_doctest(FUNCTIONS[name].__doc__, {"rushlight": rushlight}, name, None, 0)
     out = io.StringIO()
     assert test.examples
     assert doctest.DocTestRunner(verbose=False).run(test, out=out.write).failed == 0, out.getvalue()
@@ -103,22 +98,12 @@ REFUSED = {
     'Invalid normalization mode: "half"': lambda: fft.fft(X, norm="half"),
     "rfft expects a real input tensor, but got ComplexFloat": lambda: fft.rfft(X * 1j),
     "FFT dims must be unique": lambda: fft.fftn(X, dim=(0, -2)),
-    "When given, dim and shape arguments must have the same length": lambda: fft.fftn(
-        X, (2, 2), (1,)
-    ),
-    "Got shape with 3 values but input tensor only has 2 dimensions": lambda: fft.fftn(
-        X, (2, 2, 2)
-    ),
+    "When given, dim and shape arguments must have the same length": lambda: fft.fftn(X, (2, 2), (1,)),
+    "Got shape with 3 values but input tensor only has 2 dimensions": lambda: fft.fftn(X, (2, 2, 2)),
     "rfftn must transform at least one axis": lambda: fft.rfftn(X, dim=()),
-    "fft expects a complex output tensor, but got Float": lambda: fft.fft(
-        X, out=rushlight.empty(3, 4)
-    ),
-    "irfft expects a floating point output tensor": lambda: fft.irfft(
-        X, out=rushlight.empty(3, 6) * 1j
-    ),
-    "fftfreq requires a floating point or complex dtype": lambda: fft.fftfreq(
-        4, dtype=rushlight.int64
-    ),
+    "fft expects a complex output tensor, but got Float": lambda: fft.fft(X, out=rushlight.empty(3, 4)),
+    "irfft expects a floating point output tensor": lambda: fft.irfft(X, out=rushlight.empty(3, 6) * 1j),
+    "fftfreq requires a floating point or complex dtype": lambda: fft.fftfreq(4, dtype=rushlight.int64),
 }
 
 
@@ -143,10 +128,7 @@ def test_dimensions_that_are_not_there():
 def test_a_tone_stands_in_its_bin():
     t = rushlight.arange(256) / 256
     spectrum = rushlight.stft(
-        rushlight.sin(2 * rushlight.pi * 32 * t),
-        64,
-        window=rushlight.hann_window(64),
-        return_complex=True,
+        rushlight.sin(2 * rushlight.pi * 32 * t), 64, window=rushlight.hann_window(64), return_complex=True
     )
     assert spectrum.shape == (33, 17)
     assert spectrum.abs()[:, 3:-3].argmax(0).unique().tolist() == [8]  # 32 periods in 256: 8 in 64
@@ -184,12 +166,8 @@ STFT_REFUSED = {
     "expected 0 < n_fft <= 12, but got n_fft=20": lambda: rushlight.stft(
         SIGNAL, 20, window=WINDOW, center=False, return_complex=True
     ),
-    "expected hop_length > 0": lambda: rushlight.stft(
-        SIGNAL, 4, 0, window=WINDOW, return_complex=True
-    ),
-    "expected 0 < win_length <= n_fft": lambda: rushlight.stft(
-        SIGNAL, 4, 1, 5, WINDOW, return_complex=True
-    ),
+    "expected hop_length > 0": lambda: rushlight.stft(SIGNAL, 4, 0, window=WINDOW, return_complex=True),
+    "expected 0 < win_length <= n_fft": lambda: rushlight.stft(SIGNAL, 4, 1, 5, WINDOW, return_complex=True),
     "expected a 1D window tensor of size equal to win_length=3": lambda: rushlight.stft(
         SIGNAL, 4, 1, 3, WINDOW, return_complex=True
     ),
@@ -199,12 +177,8 @@ STFT_REFUSED = {
     "Padding size should be less than the corresponding input dimension": lambda: rushlight.stft(
         rushlight.ones(2), 4, window=WINDOW, return_complex=True
     ),
-    "istft requires a complex-valued input tensor": lambda: rushlight.istft(
-        rushlight.ones(3, 5), 4, window=WINDOW
-    ),
-    "expected the frequency dimension": lambda: rushlight.istft(
-        SPECTRUM, 8, window=rushlight.ones(8)
-    ),
+    "istft requires a complex-valued input tensor": lambda: rushlight.istft(rushlight.ones(3, 5), 4, window=WINDOW),
+    "expected the frequency dimension": lambda: rushlight.istft(SPECTRUM, 8, window=rushlight.ones(8)),
     "window overlap add min": lambda: rushlight.istft(SPECTRUM, 4, window=rushlight.zeros(4)),
     "expected 0 < hop_length <= win_length": lambda: rushlight.istft(SPECTRUM, 4, 5, window=WINDOW),
 }
@@ -224,10 +198,7 @@ def test_windows_are_torchs(oracle, name):
     more = {"general_cosine": {"a": [0.1, 0.2, 0.3]}, "exponential": {"tau": 2.0}}.get(name, {})
     cases = [(m, sym) for m in (0, 1, 2, 3, 7, 8) for sym in (True, False)]
     theirs = oracle(
-        lambda torch: [
-            getattr(torch.signal.windows, name)(m, sym=sym, dtype=torch.float64, **more)
-            for m, sym in cases
-        ]
+        lambda torch: [getattr(torch.signal.windows, name)(m, sym=sym, dtype=torch.float64, **more) for m, sym in cases]
     )
     for (m, sym), expected in zip(cases, theirs):
         agree(getattr(windows, name)(m, sym=sym, dtype=rushlight.float64, **more), expected)
@@ -245,29 +216,13 @@ def test_windows_are_torchs(oracle, name):
             "expects float32 or float64 dtypes, got: torch.int64",
         ),
         (lambda: windows.kaiser(5, beta=-1), ValueError, "beta must be non-negative, got: -1"),
-        (
-            lambda: windows.gaussian(5, std=0),
-            ValueError,
-            "Standard deviation must be positive, got: 0",
-        ),
+        (lambda: windows.gaussian(5, std=0), ValueError, "Standard deviation must be positive, got: 0"),
         (lambda: windows.exponential(5, tau=-1), ValueError, "Tau must be positive, got: -1"),
-        (
-            lambda: windows.exponential(5, center=2),
-            ValueError,
-            "Center must be None for symmetric windows",
-        ),
+        (lambda: windows.exponential(5, center=2), ValueError, "Center must be None for symmetric windows"),
         (lambda: windows.general_cosine(5, a=[]), ValueError, "Coefficients cannot be empty"),
         (lambda: windows.general_cosine(5, a=3), TypeError, "Coefficients must be a list/tuple"),
-        (
-            lambda: rushlight.hann_window(-1),
-            RuntimeError,
-            "requires non-negative window_length, got window_length=-1",
-        ),
-        (
-            lambda: rushlight.hann_window(4, dtype=rushlight.int64),
-            RuntimeError,
-            "expects floating point dtypes",
-        ),
+        (lambda: rushlight.hann_window(-1), RuntimeError, "requires non-negative window_length, got window_length=-1"),
+        (lambda: rushlight.hann_window(4, dtype=rushlight.int64), RuntimeError, "expects floating point dtypes"),
     ],
 )
 def test_windows_refuse_what_torch_refuses(call, error, message):

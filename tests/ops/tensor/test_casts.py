@@ -27,10 +27,7 @@ def gradient(t, f, *numbers):
 def test_whole_numbers_have_no_gradient(oracle, name):
     f = WHOLE[name]
     expected = oracle(lambda t: gradient(t, lambda x: f(t, x), 1.25, 2.5, -3.75))
-    assert (
-        gradient(rushlight, lambda x: f(rushlight, x), 1.25, 2.5, -3.75).tolist()
-        == expected.tolist()
-    )
+    assert gradient(rushlight, lambda x: f(rushlight, x), 1.25, 2.5, -3.75).tolist() == expected.tolist()
     compiled = rushlight.compile(lambda x: f(rushlight, x))
     for _ in range(4):
         assert gradient(rushlight, compiled, 1.25, 2.5, -3.75).tolist() == expected.tolist()
@@ -39,9 +36,6 @@ def test_whole_numbers_have_no_gradient(oracle, name):
 @pytest.mark.origin("tutorials")
 def test_whole_numbers_ask_for_none():
     x = rushlight.ones(2, requires_grad=True)
-    assert not any(
-        y.requires_grad
-        for y in (x.int(), (x * 2).long(), x.bool(), x.to(rushlight.uint8), x.byte())
-    )
+    assert not any(y.requires_grad for y in (x.int(), (x * 2).long(), x.bool(), x.to(rushlight.uint8), x.byte()))
     assert x.double().requires_grad
     assert x.int().numpy().tolist() == [1, 1]

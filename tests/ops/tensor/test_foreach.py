@@ -17,21 +17,13 @@ FOREACH = {
     "sum of powers": lambda t, a: t._foreach_powsum(a, 3),
     "numbers to a power": lambda t, a: t._foreach_pow(2, a),
     "addcdiv with numbers": lambda t, a: t._foreach_addcdiv(a, a[::-1], a, [2, 3.0]),
-    "addcmul with a tensor of numbers": lambda t, a: t._foreach_addcmul(
-        a, a[::-1], a, t.tensor([2, 3.0])
-    ),
-    "by name": lambda t, a: t._foreach_addcmul(
-        t._foreach_add(self=a, scalar=1), tensor2=a, tensor1=a[::-1]
-    ),
+    "addcmul with a tensor of numbers": lambda t, a: t._foreach_addcmul(a, a[::-1], a, t.tensor([2, 3.0])),
+    "by name": lambda t, a: t._foreach_addcmul(t._foreach_add(self=a, scalar=1), tensor2=a, tensor1=a[::-1]),
     "addcmul": lambda t, a: t._foreach_addcmul(a, a, a, value=0.5),
     "lerp": lambda t, a: t._foreach_lerp(a, a[::-1], 0.25),
     "maximum": lambda t, a: t._foreach_maximum(a, 2.0),
     "max": lambda t, a: t._foreach_max(a),
-    "in place": lambda t, a: [
-        t._foreach_mul_(a, 3),
-        t._foreach_addcdiv_(a, a, a[::-1], value=2.0),
-        a,
-    ][-1],
+    "in place": lambda t, a: [t._foreach_mul_(a, 3), t._foreach_addcdiv_(a, a, a[::-1], value=2.0), a][-1],
     "copy": lambda t, a: [t._foreach_copy_(a, a[::-1]), a][-1],
 }
 

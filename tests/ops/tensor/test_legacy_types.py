@@ -22,11 +22,7 @@ def a_type_makes_tensors_of_a_named_size(torch):
 
 @program.found_in("torch tests")
 def numbers_of_double_precision_keep_it(torch):
-    types = [
-        torch.DoubleTensor([1e300, 0.1]),
-        torch.DoubleTensor((0.1,)),
-        torch.LongTensor([2**53 + 1]),
-    ]
+    types = [torch.DoubleTensor([1e300, 0.1]), torch.DoubleTensor((0.1,)), torch.LongTensor([2**53 + 1])]
     sparse = [
         torch.sparse_coo_tensor([[0]], [0.1], (2,), dtype=torch.float64),
         torch.sparse_csr_tensor([0, 1], [0], [0.1], dtype=torch.float64),
@@ -36,8 +32,7 @@ def numbers_of_double_precision_keep_it(torch):
 
 @program
 def a_tensor_made_of_a_tensor_is_a_view_in_the_graph(torch):
-    """`Tensor(y)`, a subclass of it, and the older names of the class: what is written to one is
-    seen by the other."""
+    """`Tensor(y)`, a subclass of it, and the older names of the class: what is written to one is seen by the other."""
 
     class Labelled(torch.Tensor):
         pass
@@ -89,9 +84,7 @@ def a_number_that_requires_grad_is_no_setting(torch):
         "hardtanh": lambda v: F.hardtanh(x, 0.0, v),
         "nan_to_num": lambda v: torch.nan_to_num(x, nan=v),
     }
-    return [
-        [name, type(outcome(f, s)).__name__, outcome(f, s.detach())] for name, f in calls.items()
-    ]
+    return [[name, type(outcome(f, s)).__name__, outcome(f, s.detach())] for name, f in calls.items()]
 
 
 @pytest.mark.origin("model zoos")

@@ -42,8 +42,6 @@ NAMED = {
 @pytest.mark.parametrize("name", NAMED)
 def test_nodes_have_the_names_of_torch(oracle, name):
     def named(t):
-        return NAMED[name](
-            t, (t.arange(9.0).view(3, 3) / 9 + t.eye(3)).requires_grad_()
-        ).grad_fn.name()
+        return NAMED[name](t, (t.arange(9.0).view(3, 3) / 9 + t.eye(3)).requires_grad_()).grad_fn.name()
 
     assert named(rushlight) == oracle(named)

@@ -24,12 +24,7 @@ def sobol_points_are_torchs(torch):
     ]
     for seed in (0, 7):
         s = engine(6, scramble=True, seed=seed)
-        made += [
-            repr(s),
-            s.draw(9),
-            s.fast_forward(1000).draw(5, dtype=torch.float64),
-            s.num_generated,
-        ]
+        made += [repr(s), s.draw(9), s.fast_forward(1000).draw(5, dtype=torch.float64), s.num_generated]
     torch.manual_seed(3)
     return [
         *made,

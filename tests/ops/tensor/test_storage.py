@@ -1,5 +1,4 @@
-"""Storages as torch's older programs make and read them, copies that share memory, and writes into
-repeated memory."""
+"""Storages as torch's older programs make and read them, copies that share memory, and writes into repeated memory."""
 
 from __future__ import annotations
 
@@ -135,11 +134,7 @@ def test_torch_reads_our_storages_and_we_torchs(torch):
         one.save([x.storage(), x[1:], one.empty(2, device="meta")], file)
         s, part, meta = other.load(io.BytesIO(file.getvalue()))
         s[2] = 7.0
-        assert (s.tolist(), part.tolist(), meta.is_meta) == (
-            [0.0, 1.0, 7.0, 3.0],
-            [1.0, 7.0, 3.0],
-            True,
-        )
+        assert (s.tolist(), part.tolist(), meta.is_meta) == ([0.0, 1.0, 7.0, 3.0], [1.0, 7.0, 3.0], True)
 
 
 # -- copies ----------------------------------------------------------------------------------------
@@ -149,15 +144,7 @@ def test_torch_reads_our_storages_and_we_torchs(torch):
 def copies_share_memory_as_what_they_were_copied_from(torch):
     x = torch.arange(6.0)
     twins = copy.deepcopy(
-        [
-            x,
-            x[2:],
-            x.view(2, 3).t(),
-            x.detach(),
-            x[::2].expand(2, 3),
-            x.as_strided((2, 2), (1, 2), 1),
-            x.storage(),
-        ]
+        [x, x[2:], x.view(2, 3).t(), x.detach(), x[::2].expand(2, 3), x.as_strided((2, 2), (1, 2), 1), x.storage()]
     )
     twins[0].add_(10)
     twins[6][1] = -1.0
@@ -309,17 +296,12 @@ def storages_of_windows_are_those_of_the_whole(torch):
 
 @run.found_in("torch tests")
 def sizes_that_no_memory_has_are_refused(torch):
-    return [
-        outcome(torch.empty(()).resize_, size) for size in ([8, 8, 2**29, 2**29], [0, 4, 2**61])
-    ]
+    return [outcome(torch.empty(()).resize_, size) for size in ([8, 8, 2**29, 2**29], [0, 4, 2**61])]
 
 
 @run.found_in("torch tests")
 def tensors_in_their_own_size_stay_as_they_lie(torch):
-    x, image = (
-        torch.arange(6.0).view(2, 3).t(),
-        torch.rand(2, 3, 4, 4).contiguous(memory_format=torch.channels_last),
-    )
+    x, image = torch.arange(6.0).view(2, 3).t(), torch.rand(2, 3, 4, 4).contiguous(memory_format=torch.channels_last)
     flat, kept = torch.rand(image.numel()), list(x.resize_as_(x).stride())
     return [
         kept,

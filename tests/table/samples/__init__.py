@@ -1,9 +1,8 @@
 """Inputs for every op of the table and every function made of ops.
 
-A sample is derived where the entry says enough: its family and the names of its settings. What
-names do not say is written by hand, here where a function is defined and which settings are worth
-trying, in by_hand.py the rest. So a new op of a known kind gets its tests for nothing; one that
-needs a word makes `test_every_op_has_samples` say so."""
+A sample is derived where the entry says enough: its family and the names of its settings. What names do not say is
+written by hand, here where a function is defined and which settings are worth trying, in by_hand.py the rest. So a new
+op of a known kind gets its tests for nothing; one that needs a word makes `test_every_op_has_samples` say so."""
 
 from __future__ import annotations
 
@@ -40,18 +39,7 @@ lazy.complete()
 DOMAIN = {
     **dict.fromkeys(["acos", "asin", "atanh", "erfinv", "log1p"], INSIDE_ONE),
     **dict.fromkeys(
-        [
-            "log",
-            "log2",
-            "log10",
-            "sqrt",
-            "root_of_squares",
-            "rsqrt",
-            "lgamma",
-            "digamma",
-            "polygamma",
-        ],
-        POSITIVE,
+        ["log", "log2", "log10", "sqrt", "root_of_squares", "rsqrt", "lgamma", "digamma", "polygamma"], POSITIVE
     ),
     "acosh": {"low": 1.2, "high": 3.0, "signed": False},
     "tan": SMALL,
@@ -70,11 +58,7 @@ SETTINGS = {
     "multiple": [{"factor": 2.5}, {"factor": -3}],
     "fraction": [{"divisor": 2.5}, {"divisor": -3}],
     "leaky_relu": [{"negative_slope": 0.2}],
-    "elu": [
-        {"alpha": 0.5},
-        {"alpha": 1.2, "scale": 1.1},
-        {"alpha": 1.2, "scale": 1.1, "input_scale": 0.7},
-    ],
+    "elu": [{"alpha": 0.5}, {"alpha": 1.2, "scale": 1.1}, {"alpha": 1.2, "scale": 1.1, "input_scale": 0.7}],
     "polygamma": [{"n": 1}, {"n": 2}],
     "nan_to_num": [{"nan": 1.0, "posinf": 2.0, "neginf": -2.0}],
     "hardtanh": [{"min_val": -0.5, "max_val": 0.7}],
@@ -86,9 +70,7 @@ SETTINGS = {
     "smooth_l1_loss": [{"beta": 0.5}],
 }
 
-for file in sorted(
-    Path(__file__).parent.glob("[a-z]*.py")
-):  # the like for a subject, each in its file
+for file in sorted(Path(__file__).parent.glob("[a-z]*.py")):  # the like for a subject, each in its file
     subject = import_module(f"{__name__}.{file.stem}")
     for found, more in ((HAND, "HAND"), (DOMAIN, "DOMAIN"), (SETTINGS, "SETTINGS")):
         found.update(getattr(subject, more, {}))
@@ -97,14 +79,11 @@ KINKS = [0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1.5, 2.0, -2.0, 2.5, 3.0, -3.0, 6.0]
 FEW_KINKS = [0.0, -0.0, 0.5, 1.0, -1.0, 2.0, -3.0]
 FAR = [20.0, -30.0, np.inf, -np.inf, np.nan]
 OF_THREE = [0.0, 1.0, -2.0]
-BEGINS = dict.fromkeys(
-    ["acosh", "digamma", "lgamma", "polygamma"], 1.0
-)  # before: poles, or nothing
+BEGINS = dict.fromkeys(["acosh", "digamma", "lgamma", "polygamma"], 1.0)  # before: poles, or nothing
 
 
 def elementwise(op):
-    """One shape, one number, nothing; broadcast against each other; a Python number; where
-    functions have corners."""
+    """One shape, one number, nothing; broadcast against each other; a Python number; where functions have corners."""
     n = len(op.inputs)
     how = DOMAIN.get(op.name, {})
     how = how if isinstance(how, list) else [how] * n
@@ -144,9 +123,7 @@ def corners(op, kinds, settings, more):
     points = np.array(near + more[-3:] if len(op.inputs) > 2 else near + more)
     points = points[~(points < BEGINS.get(op.name, -np.inf))]
     places = [(slice(None),) + (None,) * i for i in range(len(op.inputs))]
-    sample = named(
-        op, [Data(values=points[at], **kind) for at, kind in zip(places, kinds)], settings
-    )
+    sample = named(op, [Data(values=points[at], **kind) for at, kind in zip(places, kinds)], settings)
     sample.smooth, sample.slopes = False, not more
     return sample
 
@@ -165,9 +142,7 @@ def reduction(op):
     yield Sample(x(0, 3), 0)
     yield Sample(x(0, 3), 1)
     yield Sample(x(0, 3))
-    yield Sample(
-        exactly([[0.0, 2.0, 2.0], [1.0, 0.0, 1.0]]), 1, smooth=False, slopes=True
-    )  # ties, zeros
+    yield Sample(exactly([[0.0, 2.0, 2.0], [1.0, 0.0, 1.0]]), 1, smooth=False, slopes=True)  # ties, zeros
     yield Sample(exactly([[np.nan, 2.0], [np.inf, -np.inf], [np.inf, 1.0]]), 1, smooth=False)
 
 
@@ -191,17 +166,14 @@ BY_NAME = {
 
 
 def by_names(op):
-    """Every value of each setting, the others at their first; None if a setting's name says too
-    little."""
+    """Every value of each setting, the others at their first; None if a setting's name says too little."""
     needed = [name for name in op.settings if name not in op.defaults]
     if any(name not in BY_NAME for name in needed) or op.inputs not in (("x",), ("tensors",)):
         return None
     first = {name: BY_NAME[name][0] for name in needed}
     tensor = [x(2, 3, 2), x(2, 3, 2)] if op.inputs == ("tensors",) else x(2, 3, 2)
     public = op.options.get("names", {}) | ({"new_dim": "dim"} if op.name not in INTERNAL else {})
-    tries = [first] + [
-        first | {name: value} for name in op.settings for value in BY_NAME.get(name, ())
-    ]
+    tries = [first] + [first | {name: value} for name in op.settings for value in BY_NAME.get(name, ())]
     return [Sample(tensor, **{public.get(k, k): v for k, v in given.items()}) for given in tries]
 
 
@@ -209,42 +181,28 @@ def by_names(op):
 
 
 def public(name):
-    """What users find under the name: of the package, of a namespace (linalg_det), or else of
-    Tensor."""
+    """What users find under the name: of the package, of a namespace (linalg_det), or else of Tensor."""
     home, _, rest = name.partition("_")
     if in_namespace(name):
         return getattr(getattr(rushlight, home), rest, None)
     found = getattr(rushlight, name, None)
-    return (
-        found
-        if found is not None and not inspect.ismodule(found)
-        else getattr(rushlight.Tensor, name, None)
-    )
+    return found if found is not None and not inspect.ismodule(found) else getattr(rushlight.Tensor, name, None)
 
 
-# Entries that only rules and other functions use; what has their name in the package may take other
-# arguments.
+# Entries that only rules and other functions use; what has their name in the package may take other arguments.
 INTERNAL = {
     name
     for name, op in TABLE.items()
-    if name not in FUNCTIONS
-    and op.call not in (public(name), getattr(rushlight.Tensor, name, None))
+    if name not in FUNCTIONS and op.call not in (public(name), getattr(rushlight.Tensor, name, None))
 }
 
 
 def samples_of(name):
-    """The samples of an op or composite; an alias has those of what it is an alias of. Empty if
-    nothing is known."""
+    """The samples of an op or composite; an alias has those of what it is an alias of. Empty if nothing is known."""
     found = list(HAND.get(name, ()))
     op = TABLE.get(name)
     if op is not None and (not found or name in ALSO_DERIVED):
-        derive = (
-            elementwise
-            if op.elementwise
-            else reduction
-            if op.family.__name__ == "reduction"
-            else by_names
-        )
+        derive = elementwise if op.elementwise else reduction if op.family.__name__ == "reduction" else by_names
         found += list(derive(op) or ())
     if not found and name in FUNCTIONS and FUNCTIONS[name].__name__ != name:
         return samples_of(FUNCTIONS[name].__name__)
@@ -268,15 +226,13 @@ SAMPLES = {name: samples_of(name) for name in NAMES}
 
 
 def function_of(name):
-    """What users call: the package's function, or else the method, or else the entry's own
-    function."""
+    """What users call: the package's function, or else the method, or else the entry's own function."""
     if name in INTERNAL:
         return TABLE[name].call
     return public(name)
 
 
-# Ops whose results require grad, and whose derivative is not implemented, as in torch: backward
-# raises.
+# Ops whose results require grad, and whose derivative is not implemented, as in torch: backward raises.
 NOT_IMPLEMENTED = {
     "bincount",
     "changes",

@@ -1,5 +1,4 @@
-"""What samples are made of, and those that no entry of the table implies: shapes that must fit,
-indices, options."""
+"""What samples are made of, and those that no entry of the table implies: shapes that must fit, indices, options."""
 
 from __future__ import annotations
 
@@ -19,20 +18,11 @@ class Constant(np.ndarray):
 class Data:
     """Stands for a tensor: of the dtype that a test asks for, unless it has its own.
 
-    `low` and `high` bound the size of its numbers; `signed` gives half of them a minus. None of
-    them is whole, and no two are equal, also among several tensors, so that derivatives exist. A
-    `constant` has none."""
+    `low` and `high` bound the size of its numbers; `signed` gives half of them a minus. None of them is whole, and no
+    two are equal, also among several tensors, so that derivatives exist. A `constant` has none."""
 
-    def __init__(
-        self, *shape, low=0.13, high=1.96, signed=True, constant=False, dtype=None, values=None
-    ):
-        self.shape, self.low, self.high, self.signed, self.constant = (
-            shape,
-            low,
-            high,
-            signed,
-            constant,
-        )
+    def __init__(self, *shape, low=0.13, high=1.96, signed=True, constant=False, dtype=None, values=None):
+        self.shape, self.low, self.high, self.signed, self.constant = shape, low, high, signed, constant
         self.dtype, self.values = dtype, values
 
     def make(self, dtype, random):
@@ -42,9 +32,7 @@ class Data:
     def array(self, kind, random):
         if self.values is not None:
             whole = kind.kind in "iub"
-            return np.array(
-                np.nan_to_num(self.values, posinf=9, neginf=-9) if whole else self.values
-            ).astype(kind)
+            return np.array(np.nan_to_num(self.values, posinf=9, neginf=-9) if whole else self.values).astype(kind)
         x = self.numbers(random)
         if kind.kind == "b":
             return np.asarray(x > np.median(x) if x.size else x, bool)
@@ -60,9 +48,8 @@ class Data:
 
 
 class Sample:
-    """The arguments of one call. `smooth`: derivatives exist there, and finite differences find
-    them. `slopes`: or there is a gradient by torch's convention, at a corner or among equal
-    numbers."""
+    """The arguments of one call. `smooth`: derivatives exist there, and finite differences find them. `slopes`: or
+    there is a gradient by torch's convention, at a corner or among equal numbers."""
 
     def __init__(self, *args, smooth=True, slopes=None, **kwargs):
         self.args, self.kwargs, self.smooth, self.name = args, kwargs, smooth, ""
@@ -135,18 +122,9 @@ HAND = {
         Sample(x(0, 3), (3, 0)),
         Sample(x(2, 3), (2, 3)),
     ],
-    "view": [
-        Sample(x(2, 3), 3, 2),
-        Sample(x(2, 3), (-1,)),
-        Sample(x(2, 3), 6),
-        Sample(scalar(), (1,)),
-    ],
+    "view": [Sample(x(2, 3), 3, 2), Sample(x(2, 3), (-1,)), Sample(x(2, 3), 6), Sample(scalar(), (1,))],
     "view_as_shape": [Sample(x(2, 3), (3, 2))],
-    "unflatten": [
-        Sample(x(2, 6), 1, (2, 3)),
-        Sample(x(2, 6), -1, (-1, 2)),
-        Sample(x(4), 0, (2, 2)),
-    ],
+    "unflatten": [Sample(x(2, 6), 1, (2, 3)), Sample(x(2, 6), -1, (-1, 2)), Sample(x(4), 0, (2, 2))],
     "squeeze": [
         Sample(x(2, 1, 3, 1)),
         Sample(x(2, 1, 3, 1), 1),
@@ -156,11 +134,7 @@ HAND = {
         Sample(x(2, 1, 3, 1), (0, -1)),
         Sample(scalar(), 0),
     ],
-    "permute": [
-        Sample(x(2, 3, 2), (2, 0, 1)),
-        Sample(x(2, 3, 2), (-1, 1, 0)),
-        Sample(scalar(), ()),
-    ],
+    "permute": [Sample(x(2, 3, 2), (2, 0, 1)), Sample(x(2, 3, 2), (-1, 1, 0)), Sample(scalar(), ())],
     "unpermute": [Sample(x(2, 3, 2), (2, 0, 1))],
     "expand": [
         Sample(x(3), 2, 3),
@@ -177,11 +151,7 @@ HAND = {
         Sample(x(4, 3), 0, 2, 0),
     ],
     "select": [Sample(x(4, 3), 0, 1), Sample(x(4, 3), -1, -1), Sample(x(4), 0, 2)],
-    "getitem": [
-        Sample(x(4, 3), (ROW, ...)),
-        Sample(x(4, 3), (..., 0)),
-        Sample(x(4, 3), (None, slice(0, 4, 2), ...)),
-    ],
+    "getitem": [Sample(x(4, 3), (ROW, ...)), Sample(x(4, 3), (..., 0)), Sample(x(4, 3), (None, slice(0, 4, 2), ...))],
     "diagonal": [
         Sample(x(3, 3)),
         Sample(x(2, 3), 1),
@@ -203,12 +173,7 @@ HAND = {
     ],
     "tril": [Sample(x(3, 3)), Sample(x(2, 3), 1), Sample(x(2, 3, 2), -1), Sample(x(0, 3))],
     "triu": [Sample(x(3, 3)), Sample(x(2, 3), 1), Sample(x(2, 3, 2), -1), Sample(x(0, 3))],
-    "repeat": [
-        Sample(x(2, 3), 2, 1),
-        Sample(x(3), (2, 2)),
-        Sample(scalar(), 2),
-        Sample(x(2, 3), 0, 1),
-    ],
+    "repeat": [Sample(x(2, 3), 2, 1), Sample(x(3), (2, 2)), Sample(scalar(), 2), Sample(x(2, 3), 0, 1)],
     "fold_repeats": [Sample(x(4, 3), (2, 3), (2, 1)), Sample(x(2, 6), (3,), (2, 2))],
     "overwrite": [Sample(x(2, 3), x(3)), Sample(x(2, 3), scalar())],
     "to": [],  # conversions: core/test_tensor.py
@@ -225,32 +190,14 @@ HAND = {
         Sample([x(2, 3)]),
     ],
     "split_sizes": [Sample(x(5, 2), (2, 3)), Sample(x(2, 5), (1, 4, 0), 1)],
-    "split": [
-        Sample(x(5, 2), 2),
-        Sample(x(5, 2), [1, 4]),
-        Sample(x(2, 4), 2, dim=-1),
-        Sample(x(0, 2), 1),
-    ],
+    "split": [Sample(x(5, 2), 2), Sample(x(5, 2), [1, 4]), Sample(x(2, 4), 2, dim=-1), Sample(x(0, 2), 1)],
     "split_with_sizes": [Sample(x(5, 2), [2, 3]), Sample(x(2, 4), [1, 3], dim=1)],
     "chunk": [Sample(x(5, 2), 2), Sample(x(2, 5), 3, 1), Sample(x(2), 4)],
     "broadcast_to": [Sample(x(3), (2, 3)), Sample(x(2, 1), (2, 3)), Sample(scalar(), (2,))],
     "broadcast_tensors": [Sample(x(3), x(2, 1)), Sample(x(3), scalar())],
-    "movedim": [
-        Sample(x(2, 3, 4), 0, 2),
-        Sample(x(2, 3, 4), (0, 1), (-1, 0)),
-        Sample(x(2, 3, 4), -1, 0),
-    ],
-    "repeat_interleave": [
-        Sample(x(2, 3), 2),
-        Sample(x(2, 3), 2, dim=1),
-        Sample(x(2, 3), positions([1, 2]), dim=0),
-    ],
-    "tile": [
-        Sample(x(2, 3), (2,)),
-        Sample(x(3), (2, 2)),
-        Sample(x(2, 3), (1, 2)),
-        Sample(scalar(), (2,)),
-    ],
+    "movedim": [Sample(x(2, 3, 4), 0, 2), Sample(x(2, 3, 4), (0, 1), (-1, 0)), Sample(x(2, 3, 4), -1, 0)],
+    "repeat_interleave": [Sample(x(2, 3), 2), Sample(x(2, 3), 2, dim=1), Sample(x(2, 3), positions([1, 2]), dim=0)],
+    "tile": [Sample(x(2, 3), (2,)), Sample(x(3), (2, 2)), Sample(x(2, 3), (1, 2)), Sample(scalar(), (2,))],
     "roll": [
         Sample(x(2, 3), 1),
         Sample(x(2, 3), 1, 0),
@@ -320,10 +267,7 @@ HAND = {
         Sample(x(2, 3), -1, positions([1]), x(2, 1)),
         Sample(scalar(), 0, positions([0]), x(1)),
     ],
-    "index_fill": [
-        Sample(x(3, 2), 0, positions([2, 0]), 1.0),
-        Sample(x(2, 3), 1, positions([1]), scalar()),
-    ],
+    "index_fill": [Sample(x(3, 2), 0, positions([2, 0]), 1.0), Sample(x(2, 3), 1, positions([1]), scalar())],
     "index_put": [
         Sample(x(3, 2), (positions([2, 0]),), x(2, 2)),
         Sample(x(3, 2), (positions([0, 2]), positions([1, 1])), x(2)),
@@ -356,31 +300,17 @@ HAND = {
     "with_scaled_gradient": [Sample(x(3, 2), x(3, 1, values=[[1.0]] * 3, constant=True))],
     "scaled_once": [Sample(x(3, 2), x(3, 1, values=[[1.0]] * 3, constant=True))],
     "without_gradient": [Sample(x(3, 2), mask([[False, False]] * 3))],
-    "embedding_grad": [
-        Sample(x(3, 2), positions([0, 3, 3]), 4),
-        Sample(x(3, 2), positions([0, 3, 3]), 4, 3),
-    ],
+    "embedding_grad": [Sample(x(3, 2), positions([0, 3, 3]), 4), Sample(x(3, 2), positions([0, 3, 3]), 4, 3)],
     # recurrent layers: all steps of one length, or sequences of 3, 2 and 1
     "lstm_layer": [
         Sample([x(6, 8), x(2, 2), x(2, 2), x(8, 2)], None, False),
         Sample([x(2, 3, 8), x(3, 1), x(3, 2), x(8, 1), x(8), x(1, 2)], None, True),
         Sample([x(6, 4), x(3, 1), x(3, 1), x(4, 1)], (3, 2, 1), True),
     ],
-    # the ways back take what the layers saved: no slope of theirs can be found by moving an input
-    # alone
+    # the ways back take what the layers saved: no slope of theirs can be found by moving an input alone
     "lstm_back": [
         Sample(
-            [
-                x(2, 2, 4),
-                x(2, 1),
-                x(2, 1),
-                x(4, 1),
-                x(2, 2, 1),
-                x(5, 4, 1),
-                x(2, 2, 1),
-                x(2, 1),
-                x(2, 1),
-            ],
+            [x(2, 2, 4), x(2, 1), x(2, 1), x(4, 1), x(2, 2, 1), x(5, 4, 1), x(2, 2, 1), x(2, 1), x(2, 1)],
             None,
             False,
             smooth=False,
@@ -388,20 +318,11 @@ HAND = {
     ],
     "gru_back": [
         Sample(
-            [x(2, 2, 3), x(2, 1), x(3, 1), x(3), x(2, 2, 1), x(4, 4, 1), x(2, 2, 1), x(2, 1)],
-            None,
-            True,
-            smooth=False,
+            [x(2, 2, 3), x(2, 1), x(3, 1), x(3), x(2, 2, 1), x(4, 4, 1), x(2, 2, 1), x(2, 1)], None, True, smooth=False
         )
     ],
     "rnn_back": [
-        Sample(
-            [x(2, 2, 1), x(2, 1), x(1, 1), x(2, 2, 1), x(2, 2, 1), x(2, 1)],
-            True,
-            None,
-            False,
-            smooth=False,
-        )
+        Sample([x(2, 2, 1), x(2, 1), x(1, 1), x(2, 2, 1), x(2, 2, 1), x(2, 1)], True, None, False, smooth=False)
     ],
     "gru_layer": [
         Sample([x(6, 6), x(2, 2), x(6, 2), x(6)], None, False),
@@ -441,10 +362,7 @@ HAND = {
         Sample(scalar(), x(2, 3), x(3, 2), beta=0),
     ],
     "addmv": [Sample(x(2), x(2, 3), x(3)), Sample(scalar(), x(2, 3), x(3), beta=2, alpha=3)],
-    "baddbmm": [
-        Sample(x(2, 2, 2), x(2, 2, 3), x(2, 3, 2)),
-        Sample(x(2), x(2, 2, 3), x(2, 3, 2), beta=2, alpha=3),
-    ],
+    "baddbmm": [Sample(x(2, 2, 2), x(2, 2, 3), x(2, 3, 2)), Sample(x(2), x(2, 2, 3), x(2, 3, 2), beta=2, alpha=3)],
     "einsum": [
         Sample("ij,jk->ik", x(2, 3), x(3, 2)),
         Sample("ii->i", x(3, 3)),
@@ -534,11 +452,7 @@ HAND = {
         Sample(exactly([2, 1, 2, np.nan, 1]), stable=True, smooth=False),
         Sample(exactly([2, 1, 2, 1]), stable=True, descending=True, smooth=False),
     ],
-    "argsort": [
-        Sample(x(2, 4)),
-        Sample(x(4, 2), 0, True),
-        Sample(exactly([2, 1, 2, 1]), stable=True, smooth=False),
-    ],
+    "argsort": [Sample(x(2, 4)), Sample(x(4, 2), 0, True), Sample(exactly([2, 1, 2, 1]), stable=True, smooth=False)],
     "prod": [Sample(exactly([[0.5, 0, 2], [0, 3, 0]]), 1), Sample(exactly([1.5, 0, 2]))],
     "cumsum": [Sample(x(2, 3), 0), Sample(x(2, 3), -1), Sample(scalar(), 0), Sample(x(0, 3), 0)],
     "cumprod": [
@@ -580,25 +494,12 @@ HAND = {
         Sample(exactly([1, 2]), exactly([[1, 2]])),
     ],
     # networks
-    "layer_norm": [
-        Sample(x(2, 3), x(3), x(3), (-1,), 1e-5),
-        Sample(x(2, 3, 2), None, None, (1, 2), 1e-5),
-    ],
-    "batch_norm": [
-        Sample(x(4, 2), x(2), x(2), (0,), 1e-5),
-        Sample(x(3, 2, 2), None, None, (0, 2), 1e-5),
-    ],
-    "batch_dots": [
-        Sample(x(4, 2), x(4, 2), x(1, 2), (0,)),
-        Sample(x(3, 2, 2), x(3, 2, 2), x(1, 2, 1), (0, 2)),
-    ],
+    "layer_norm": [Sample(x(2, 3), x(3), x(3), (-1,), 1e-5), Sample(x(2, 3, 2), None, None, (1, 2), 1e-5)],
+    "batch_norm": [Sample(x(4, 2), x(2), x(2), (0,), 1e-5), Sample(x(3, 2, 2), None, None, (0, 2), 1e-5)],
+    "batch_dots": [Sample(x(4, 2), x(4, 2), x(1, 2), (0,)), Sample(x(3, 2, 2), x(3, 2, 2), x(1, 2, 1), (0, 2))],
     "group_norm": [Sample(x(3, 4, 2), x(4), x(4), 2, 1e-5), Sample(x(2, 6), None, None, 3, 1e-5)],
-    "frozen_batch_norm": [
-        Sample(x(4, 2), x(2), x(2), x(2, constant=True), x(2, constant=True, signed=False), 1e-5)
-    ],
-    "nll_loss": [
-        Sample(x(3, 4), positions([1, 0, 3]), None, reduction=r) for r in ("mean", "sum", "none")
-    ]
+    "frozen_batch_norm": [Sample(x(4, 2), x(2), x(2), x(2, constant=True), x(2, constant=True, signed=False), 1e-5)],
+    "nll_loss": [Sample(x(3, 4), positions([1, 0, 3]), None, reduction=r) for r in ("mean", "sum", "none")]
     + [
         Sample(x(3, 4), positions([1, -100, 3]), x(4, constant=True, **POSITIVE)),
         Sample(x(2, 3, 2), positions([[1, 0], [2, 2]]), None),
@@ -637,16 +538,9 @@ HAND = {
         Sample(x(2, 5), 1, ("nearest", 3, 5, 0.6, 0.0), True),
         Sample(x(2, 3, 2), 1, ("bicubic", 3, 2, 1.5, True)),
     ],
-    "constant_pad": [
-        Sample(x(2, 3), ((1, 0), (0, 2)), 1.5),
-        Sample(x(2, 3), ((0, -1), (1, -1)), 0),
-    ],
-    "bordered": [
-        Sample(x(2, 3), mode, ((1, 0), (1, 2))) for mode in ("reflect", "replicate", "circular")
-    ],
-    "unbordered": [
-        Sample(x(3, 6), mode, ((1, 0), (1, 2))) for mode in ("reflect", "replicate", "circular")
-    ],
+    "constant_pad": [Sample(x(2, 3), ((1, 0), (0, 2)), 1.5), Sample(x(2, 3), ((0, -1), (1, -1)), 0)],
+    "bordered": [Sample(x(2, 3), mode, ((1, 0), (1, 2))) for mode in ("reflect", "replicate", "circular")],
+    "unbordered": [Sample(x(3, 6), mode, ((1, 0), (1, 2))) for mode in ("reflect", "replicate", "circular")],
     "dropout_mask": [Sample(x(2, 3), 0.5), Sample(x(2, 3, 2), 0.5, True)],
     "moved": [Sample(x(3), x(1, 3, 1), 0.9, 0.2)],
     "im2col": [
@@ -665,11 +559,4 @@ LIKE = {
     "allclose": "isclose",
 }
 HAND |= {name: HAND[other] for name, other in LIKE.items()}
-ALSO_DERIVED = {
-    "add",
-    "sub",
-    "div",
-    "round",
-    "where",
-    "prod",
-}  # these on top of what the entry says
+ALSO_DERIVED = {"add", "sub", "div", "round", "where", "prod"}  # these on top of what the entry says

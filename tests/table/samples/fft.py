@@ -31,13 +31,7 @@ SEVERAL = [
     Sample(x(2, 3), (4, 3), (1, 0), "ortho"),
     Sample(x(2, 3), norm="forward"),
 ]
-SHIFTS = [
-    Sample(x(5)),
-    Sample(x(2, 3, 4)),
-    Sample(x(2, 5), 1),
-    Sample(x(2, 5), (0, 1)),
-    Sample(positions([1, 2, 3])),
-]
+SHIFTS = [Sample(x(5)), Sample(x(2, 3, 4)), Sample(x(2, 5), 1), Sample(x(2, 5), (0, 1)), Sample(positions([1, 2, 3]))]
 FREQUENCIES = [Sample(n, d) for n in (0, 1, 4, 5) for d in (1.0, 0.25)] + [Sample(4, dtype=None)]
 WINDOWS = [Sample(n, periodic) for n in (0, 1, 2, 5, 8) for periodic in (True, False)]
 SIGNAL, WINDOW = x(2, 12), Data(4, low=0.5, dtype="float64")
@@ -64,11 +58,7 @@ HAND = {
         Sample(x(1), 0, True, 1),
         Sample(x(2, 3), 0, True, 1),
     ],
-    "c2r": [
-        Sample(Data(2, 3, dtype="complex128"), 1, n, forward, 0.5)
-        for n in (4, 5)
-        for forward in (True, False)
-    ],
+    "c2r": [Sample(Data(2, 3, dtype="complex128"), 1, n, forward, 0.5) for n in (4, 5) for forward in (True, False)],
     "stft": [
         Sample(SIGNAL, 4, window=WINDOW, return_complex=True),
         Sample(SIGNAL, 4, 3, 3, x(3), return_complex=True),

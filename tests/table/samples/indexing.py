@@ -10,11 +10,7 @@ TWICE = [[0, 0, 1], [2, 0, 1]]
 ZEROS = exactly([[0.0, 2.0, 0.0], [3.0, 0.0, 0.5]])
 
 HAND = {
-    "gather": [
-        *CORE["gather"],
-        Sample(x(2, 3), 0, positions([[0]])),
-        Sample(x(3), 0, positions(1)),
-    ],
+    "gather": [*CORE["gather"], Sample(x(2, 3), 0, positions([[0]])), Sample(x(3), 0, positions(1))],
     "scatter": [
         *CORE["scatter"],
         Sample(x(2, 4), 1, positions([[1, 1]]), x(2, 4), reduce="multiply"),
@@ -28,15 +24,7 @@ HAND = {
         ],
         Sample(x(2, 4), 1, positions(PAIRS), x(2, 4), "mean"),
         Sample(x(3, 3), 0, positions(TWICE), ZEROS, "prod", smooth=False, slopes=True),
-        Sample(
-            exactly([1, 2]),
-            0,
-            positions([0, 0, 1]),
-            exactly([1, 1, 3]),
-            "amax",
-            smooth=False,
-            slopes=True,
-        ),
+        Sample(exactly([1, 2]), 0, positions([0, 0, 1]), exactly([1, 1, 3]), "amax", smooth=False, slopes=True),
         Sample(scalar(), 0, positions(0), scalar(), "sum"),
         Sample(x(2), 0, positions([]), x(0), "sum"),
     ],
@@ -63,14 +51,7 @@ HAND = {
         ],
         Sample(x(4), "sum", offsets=positions([1, 2, 4])),
         Sample(x(2, 3), "mean", lengths=positions([[1, 2], [2, 1]]), axis=1),
-        Sample(
-            exactly([1, 1, 2]),
-            "max",
-            lengths=positions([3]),
-            initial=1.0,
-            smooth=False,
-            slopes=True,
-        ),
+        Sample(exactly([1, 1, 2]), "max", lengths=positions([3]), initial=1.0, smooth=False, slopes=True),
         Sample(exactly([2, 2, 0]), "prod", lengths=positions([2, 1]), smooth=False, slopes=True),
     ],
     "index_fill": [
@@ -107,9 +88,6 @@ HAND = {
         Sample(exactly([0, 1]), size=3),
         Sample(exactly([0, 1]), size=2, fill_value=7),
     ],
-    "where": [
-        Sample(mask([True, False, True]), scalar(), x()),
-        Sample(mask([[True], [False]]), x(3), x(2, 1)),
-    ],
+    "where": [Sample(mask([True, False, True]), scalar(), x()), Sample(mask([[True], [False]]), x(3), x(2, 1))],
 }
 HAND["index_fill"] += CORE["index_fill"]

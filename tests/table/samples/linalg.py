@@ -13,23 +13,19 @@ A = exactly([[2.0, 0.3, -0.4], [0.5, 1.6, 0.2], [-0.7, 0.35, 1.2]])
 WIDE = exactly([[0.6, -1.3, 0.7], [1.1, 0.2, -1.6]])
 PAIR = exactly([[[2.0, 0.3], [0.5, 1.5]], [[1.0, -0.4], [0.6, 3.0]]])
 NONE = Data(0, 0, dtype="float64")
-EMPTY = [
-    Sample(Data(*shape, dtype="float64", constant=True)) for shape in ((0, 3), (3, 0), (0, 2, 2))
-]
+EMPTY = [Sample(Data(*shape, dtype="float64", constant=True)) for shape in ((0, 3), (3, 0), (0, 2, 2))]
 ANY = [Sample(x(3, 3)), Sample(x(2, 3, 2)), Sample(x(2, 3)), *EMPTY]
 SQUARE = [Sample(A), Sample(PAIR), Sample(exactly([[2.0]])), Sample(NONE), EMPTY[-1]]
 SINGULAR = exactly([[1.0, 2.0], [2.0, 4.0]])
 
 
 def fixed(*shape, **how):
-    """A matrix by which nothing is differentiated: where torch does not, or only what has no sign
-    or phase."""
+    """A matrix by which nothing is differentiated: where torch does not, or only what has no sign or phase."""
     return Data(*shape, constant=True, **how)
 
 
 def hermitian(sample):
-    """torch's gradient takes the matrix for Hermitian, and so is not the slope along a change that
-    is not."""
+    """torch's gradient takes the matrix for Hermitian, and so is not the slope along a change that is not."""
     return Sample(*sample.args, smooth=False, slopes=True, **sample.kwargs)
 
 
@@ -84,18 +80,9 @@ ONE = Data(values=1e-12, constant=True, dtype="float64")
 HAND = {
     # products
     "vdot": [Sample(x(3), x(3)), Sample(x(0), x(0))],
-    "linalg_vecdot": [
-        Sample(x(2, 3), x(2, 3)),
-        Sample(x(2, 3), x(3)),
-        Sample(x(2, 3), x(2, 3), dim=0),
-    ],
+    "linalg_vecdot": [Sample(x(2, 3), x(2, 3)), Sample(x(2, 3), x(3)), Sample(x(2, 3), x(2, 3), dim=0)],
     "linalg_matmul": [Sample(x(2, 3), x(3, 2)), Sample(x(3), x(3))],
-    "inner": [
-        Sample(x(3), x(3)),
-        Sample(x(2, 3), x(4, 3)),
-        Sample(x(2, 3), scalar()),
-        Sample(x(2, 0), x(3, 0)),
-    ],
+    "inner": [Sample(x(3), x(3)), Sample(x(2, 3), x(4, 3)), Sample(x(2, 3), scalar()), Sample(x(2, 0), x(3, 0))],
     "tensordot": [
         Sample(x(2, 3), x(3, 2), 1),
         Sample(x(2, 3, 4), x(3, 4, 2)),
@@ -103,22 +90,10 @@ HAND = {
         Sample(x(2, 3), x(4), 0),
         Sample(x(2, 1), x(3, 2), ([1], [0])),
     ],
-    "kron": [
-        Sample(x(2), x(3)),
-        Sample(x(2, 2), x(1, 3)),
-        Sample(x(2, 2), x(3)),
-        Sample(scalar(), x(2)),
-    ],
+    "kron": [Sample(x(2), x(3)), Sample(x(2, 2), x(1, 3)), Sample(x(2, 2), x(3)), Sample(scalar(), x(2))],
     "trace": [Sample(x(3, 3)), Sample(x(2, 3)), Sample(x(0, 3))],
-    "addbmm": [
-        Sample(x(2, 2), x(2, 2, 3), x(2, 3, 2)),
-        Sample(x(2), x(2, 2, 3), x(2, 3, 2), beta=2, alpha=3),
-    ],
-    "addr": [
-        Sample(x(2, 3), x(2), x(3)),
-        Sample(x(3), x(2), x(3), beta=2, alpha=3),
-        Sample(x(3), x(2), x(3), beta=0),
-    ],
+    "addbmm": [Sample(x(2, 2), x(2, 2, 3), x(2, 3, 2)), Sample(x(2), x(2, 2, 3), x(2, 3, 2), beta=2, alpha=3)],
+    "addr": [Sample(x(2, 3), x(2), x(3)), Sample(x(3), x(2), x(3), beta=2, alpha=3), Sample(x(3), x(2), x(3), beta=0)],
     "linalg_multi_dot": [
         Sample([x(2, 3), x(3, 4)]),
         Sample([x(2, 3), x(3, 4), x(4, 2)]),
@@ -134,21 +109,11 @@ HAND = {
     ],
     "crossed": [Sample(x(2, 3), x(2, 3), 0), Sample(x(3, 2), x(1, 3, 1), 1)],
     "cross": [Sample(x(3, 2), x(3, 2), 0), Sample(x(2, 3), x(2, 3), dim=-1)],
-    "matrix_power": [
-        Sample(x(2, 2), 0),
-        Sample(x(2, 2), 1),
-        Sample(x(2, 2, 2), 3),
-        Sample(A, 4),
-        Sample(A, -2),
-    ],
+    "matrix_power": [Sample(x(2, 2), 0), Sample(x(2, 2), 1), Sample(x(2, 2, 2), 3), Sample(A, 4), Sample(A, -2)],
     "linalg_vander": [Sample(x(3)), Sample(x(2, 3)), Sample(x(3), N=2), Sample(x(2, 2), N=4)],
     "vander": [Sample(x(3)), Sample(x(3), 2), Sample(x(3), increasing=True)],
     # norms and distances
-    "vector_norm": [
-        Sample(x(2, 3), 2.0, None),
-        Sample(x(2, 3), 3.0, (1,), True),
-        Sample(x(2, 3), 2.0, (0,)),
-    ],
+    "vector_norm": [Sample(x(2, 3), 2.0, None), Sample(x(2, 3), 3.0, (1,), True), Sample(x(2, 3), 2.0, (0,))],
     "nonzeros": [Sample(x(2, 3), None), Sample(x(2, 3), (1,), True)],
     "linalg_vector_norm": [
         Sample(x(2, 3)),
@@ -206,20 +171,14 @@ HAND = {
     "apart": [Sample(x(4, 2), Data(values=[1, 2, 3, 6, 7, 11], dtype="int64"))],
     "euclidean": [Sample(x(3, 2), x(4, 2)), Sample(x(2, 3, 2), x(1, 4, 2))],
     "farthest": [Sample(x(4, 3)), Sample(x(2, 2, 3))],
-    "renorm": [
-        Sample(x(2, 3), 2, 0, 1.0),
-        Sample(x(2, 3, 2), 1, -1, 0.5),
-        Sample(x(2, 3), 3, 1, 100.0),
-    ],
+    "renorm": [Sample(x(2, 3), 2, 0, 1.0), Sample(x(2, 3, 2), 1, -1, 0.5), Sample(x(2, 3), 3, 1, 100.0)],
     "cov": [
         Sample(x(2, 4)),
         Sample(x(4)),
         Sample(x(2, 4), correction=0),
         Sample(x(2, 4), aweights=x(4, signed=False)),
         Sample(x(2, 4), fweights=Data(values=[1, 2, 0, 3], dtype="int64")),
-        Sample(
-            x(2, 4), fweights=Data(values=[1, 2, 1, 3], dtype="int64"), aweights=x(4, signed=False)
-        ),
+        Sample(x(2, 4), fweights=Data(values=[1, 2, 1, 3], dtype="int64"), aweights=x(4, signed=False)),
     ],
     "corrcoef": [Sample(x(2, 4)), Sample(x(3, 5)), Sample(x(4), smooth=False)],
     # determinants, inverses, equations
@@ -241,10 +200,7 @@ HAND = {
         Sample(x(2, 1), PAIR, True, False, True),
     ],
     # the factor is fixed: torch's gradient is of both triangles, and the solver reads one
-    "cholesky_solve": [
-        Sample(x(3, 2), fixed(values=FACTOR.values)),
-        Sample(x(3, 2), fixed(values=A.values), True),
-    ],
+    "cholesky_solve": [Sample(x(3, 2), fixed(values=FACTOR.values)), Sample(x(3, 2), fixed(values=A.values), True)],
     "cholesky_solution": [
         Sample(x(3, 2), fixed(values=FACTOR.values), False),
         Sample(x(3, 2), fixed(values=A.values), True),
@@ -304,12 +260,7 @@ HAND = {
         Sample(x(3, 2), False, smooth=False),
         Sample(x(3, 2), compute_uv=False),
     ],
-    "linalg_qr": [
-        *ANY,
-        Sample(x(2, 3), "complete"),
-        Sample(fixed(3, 2), "complete"),
-        Sample(fixed(3, 2), "r"),
-    ],
+    "linalg_qr": [*ANY, Sample(x(2, 3), "complete"), Sample(fixed(3, 2), "complete"), Sample(fixed(3, 2), "r")],
     "qr": [Sample(x(3, 2)), Sample(x(2, 3)), Sample(x(2, 3), False)],
     "geqrf": [Sample(fixed(3, 2)), Sample(fixed(2, 2, 3))],
     "linalg_householder_product": [

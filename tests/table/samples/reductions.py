@@ -17,10 +17,7 @@ BY_PART = [
     Sample(x(2, 3, 2), PARTS, 1),
     Sample(x(2, 3), PARTS, None, True),
     Sample(LOST, 0.4, 1, smooth=False),
-    *[
-        Sample(x(2, 5), PARTS, -1, interpolation=how)
-        for how in ("lower", "higher", "nearest", "midpoint")
-    ],
+    *[Sample(x(2, 5), PARTS, -1, interpolation=how) for how in ("lower", "higher", "nearest", "midpoint")],
 ]
 EDGES = exactly([-1, 0, 0.5, 1.5])
 COUNTS = positions([0, 3, 1, 3])
@@ -72,19 +69,9 @@ HAND = {
     "hashed": [Sample(x(2, 4), (0,), True)],
     "quantile": BY_PART,
     "nanquantile": BY_PART,
-    "bincount": [
-        Sample(COUNTS),
-        Sample(COUNTS, x(4)),
-        Sample(COUNTS, minlength=6),
-        Sample(positions([]), minlength=2),
-    ],
+    "bincount": [Sample(COUNTS), Sample(COUNTS, x(4)), Sample(COUNTS, minlength=6), Sample(positions([]), minlength=2)],
     "counted": [Sample(COUNTS, x(4), 6), Sample(COUNTS, None, 0)],
-    "histc": [
-        Sample(x(9), 4),
-        Sample(x(2, 4), bins=3, min=-1, max=2),
-        Sample(exactly([1, 1]), 3),
-        Sample(x(0), 2),
-    ],
+    "histc": [Sample(x(9), 4), Sample(x(2, 4), bins=3, min=-1, max=2), Sample(exactly([1, 1]), 3), Sample(x(0), 2)],
     "histogram": [
         Sample(x(9), 4),
         Sample(x(2, 4), 3, range=(-1.0, 2.0)),
@@ -98,11 +85,7 @@ HAND = {
         Sample(x(2, 3, 2), 2, density=True),
         Sample(x(4, 2), [2, 2], range=[-1.0, 1.0, 0.0, 2.0], weight=x(4)),
     ],
-    "unravel_index": [
-        Sample(positions([5, 1]), (2, 3)),
-        Sample(positions([[3]]), 4),
-        Sample(positions(3), (2, 2)),
-    ],
+    "unravel_index": [Sample(positions([5, 1]), (2, 3)), Sample(positions([[3]]), 4), Sample(positions(3), (2, 2))],
     "diff": [
         Sample(x(2, 5)),
         Sample(x(2, 5), 2),
@@ -126,10 +109,5 @@ HAND = {
         Sample(x(3, 4), spacing=(exactly([0, 1, 3]), exactly([0, 1, 2, 4])), edge_order=2),
         Sample(x(4, 2), spacing=(exactly([0, 1, 3, 5]),), dim=0),
     ],
-    "sum_to_size": [
-        Sample(x(2, 3), 1, 3),
-        Sample(x(2, 3), (3,)),
-        Sample(x(2, 3), 2, 3),
-        Sample(scalar(), ()),
-    ],
+    "sum_to_size": [Sample(x(2, 3), 1, 3), Sample(x(2, 3), (3,)), Sample(x(2, 3), 2, 3), Sample(scalar(), ())],
 }

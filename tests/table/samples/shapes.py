@@ -18,19 +18,13 @@ HAND = {
         Sample(scalar(), (2,), (0,)),
         Sample(x(2, 3), (0, 2), (1, 1)),
     ],
-    "as_strided_scatter": [
-        Sample(x(6), x(2, 2), (2, 2), (1, 2)),
-        Sample(x(2, 3), x(3), (3,), (2,), 1),
-    ],
+    "as_strided_scatter": [Sample(x(6), x(2, 2), (2, 2), (1, 2)), Sample(x(2, 3), x(3), (3,), (2,), 1)],
     "lie": [Sample(x(6), (2, 2), (1, 2), 1, (1,)), Sample(x(4), (3, 2), (1, 1), 0, (1,))],
     "lie_again": [Sample(x(6), (2, 2), (1, 2), 1, (1,)), Sample(x(3), (3, 2), (1, 1), 0, (1,))],
     "draw": [Sample("uniform", ((2, 3), np.dtype("f4")), ())],
     "region": [Sample(x(2, 3), (2, 2), (1, 2), 1)],
     "with_region": [Sample(x(2, 3), x(2, 2), (2, 2), (1, 2), 1), Sample(x(4), x(), (2,), (2,), 1)],
-    "unlie": [
-        Sample(x(2, 2), (6,), (2, 2), (1, 2), 1, (1,)),
-        Sample(x(3, 2), (3,), (3, 2), (1, 1), 0, (1,)),
-    ],
+    "unlie": [Sample(x(2, 2), (6,), (2, 2), (1, 2), 1, (1,)), Sample(x(3, 2), (3,), (3, 2), (1, 1), 0, (1,))],
     "placed": [Sample(x(2, 3), (8, 32)), Sample(scalar(), ())],
     "laid_out": [Sample(x(*CUBE), (2, 0, 1)), Sample(scalar(), ())],
     "fill": [Sample(x(2, 3), 2), Sample(x(2, 3), scalar()), Sample(scalar(), 1.5)],
@@ -38,11 +32,7 @@ HAND = {
     # views
     "ravel": [Sample(x(2, 3)), Sample(scalar()), Sample(x(0, 3))],
     "adjoint": [Sample(x(2, 3)), Sample(x(*CUBE)), Sample(scalar())],
-    "linalg_diagonal": [
-        Sample(x(2, 3)),
-        Sample(x(*CUBE), offset=1),
-        Sample(x(*CUBE), offset=-1, dim1=0, dim2=1),
-    ],
+    "linalg_diagonal": [Sample(x(2, 3)), Sample(x(*CUBE), offset=1), Sample(x(*CUBE), offset=-1, dim1=0, dim2=1)],
     "squeeze": [Sample(x(2, 1, 3, 1), dim=(1, 3)), *CORE["squeeze"]],
     "narrow": [*CORE["narrow"], Sample(x(4, 3), 0, positions(1), 2)],
     "unflatten": [*CORE["unflatten"], Sample(x(2, 6), dim=1, sizes=(3, 2))],
@@ -53,36 +43,15 @@ HAND = {
     "fliplr": [Sample(x(2, 3)), Sample(x(*CUBE))],
     "flipud": [Sample(x(2, 3)), Sample(x(3))],
     "rot90": [Sample(x(2, 3), k) for k in (0, 1, 2, 3, -1)] + [Sample(x(*CUBE), 1, (2, 0))],
-    "constant_pad_nd": [
-        Sample(x(2, 3), (1, 2)),
-        Sample(x(2, 3), (1, -1, 0, 2), 1.5),
-        Sample(x(2, 3), ()),
-    ],
+    "constant_pad_nd": [Sample(x(2, 3), (1, 2)), Sample(x(2, 3), (1, -1, 0, 2), 1.5), Sample(x(2, 3), ())],
     # diagonals
-    "diag": [
-        Sample(x(3)),
-        Sample(x(3), -1),
-        Sample(x(2, 3)),
-        Sample(x(2, 3), 1),
-        Sample(x(3, 3), -1),
-    ],
-    "diag_embed": [
-        Sample(x(3)),
-        Sample(x(2, 3), 1),
-        Sample(x(2, 3), -1, 0, 2),
-        Sample(x(2, 3), dim1=2, dim2=0),
-    ],
+    "diag": [Sample(x(3)), Sample(x(3), -1), Sample(x(2, 3)), Sample(x(2, 3), 1), Sample(x(3, 3), -1)],
+    "diag_embed": [Sample(x(3)), Sample(x(2, 3), 1), Sample(x(2, 3), -1, 0, 2), Sample(x(2, 3), dim1=2, dim2=0)],
     "diagflat": [Sample(x(3)), Sample(x(2, 2), 1), Sample(scalar())],
     # joining
     "atleast_1d": [Sample(scalar()), Sample(x(2, 3)), Sample([scalar(), x(2)])],
     "atleast_2d": [Sample(scalar()), Sample(x(3)), Sample(x(2), scalar()), Sample(x(*CUBE))],
-    "atleast_3d": [
-        Sample(scalar()),
-        Sample(x(3)),
-        Sample(x(2, 3)),
-        Sample(x(0)),
-        Sample([scalar(), x(2)]),
-    ],
+    "atleast_3d": [Sample(scalar()), Sample(x(3)), Sample(x(2, 3)), Sample(x(0)), Sample([scalar(), x(2)])],
     "hstack": [Sample([x(2, 3), x(2, 1)]), Sample([x(2), x(3)]), Sample([scalar(), x(2)])],
     "row_stack": [Sample([x(2, 3), x(1, 3)]), Sample([x(3), x(3)])],
     "dstack": [
@@ -91,12 +60,7 @@ HAND = {
         Sample([x(*CUBE), x(2, 3)]),
         Sample([scalar(), scalar()]),
     ],
-    "column_stack": [
-        Sample([x(2), x(2)]),
-        Sample([x(2, 3), x(2)]),
-        Sample([scalar(), scalar()]),
-        Sample([x(0), x(0)]),
-    ],
+    "column_stack": [Sample([x(2), x(2)]), Sample([x(2, 3), x(2)]), Sample([scalar(), scalar()]), Sample([x(0), x(0)])],
     "block_diag": [
         Sample(x(2, 3), x(2), scalar()),
         Sample(x(2, 2)),
@@ -104,13 +68,7 @@ HAND = {
         Sample(x(2), mask([True])),
     ],
     "cartesian_prod": [Sample(x(2), x(3)), Sample(x(2)), Sample(x(2), x(1), x(2))],
-    "combinations": [
-        Sample(x(4)),
-        Sample(x(3), 3),
-        Sample(x(3), 2, True),
-        Sample(x(2), 0),
-        Sample(x(2), r=3),
-    ],
+    "combinations": [Sample(x(4)), Sample(x(3), 3), Sample(x(3), 2, True), Sample(x(2), 0), Sample(x(2), r=3)],
     # splitting
     "tensor_split": [
         Sample(x(5, 2), 3),
@@ -149,12 +107,7 @@ VIEWS = {
     "expand": [Sample(x(3), (2, 3)), Sample(x(2, 1), (-1, 3))],
     "view": [Sample(x(2, 3), (3, 2)), Sample(x(2, 3), (-1,))],
     "permute": [Sample(x(*CUBE), (2, 0, 1))],
-    "slice": [
-        Sample(x(4, 3)),
-        Sample(x(4, 3), 0, 1, 3),
-        Sample(x(2, 5), 1, 0, 5, 2),
-        Sample(x(4), 0, -3, None),
-    ],
+    "slice": [Sample(x(4, 3)), Sample(x(4, 3), 0, 1, 3), Sample(x(2, 5), 1, 0, 5, 2), Sample(x(4), 0, -3, None)],
     "split": [Sample(x(5, 2), 2), Sample(x(2, 4), 2, 1)],
     "split_with_sizes": [Sample(x(5, 2), (2, 3))],
     "view_as_real": [Sample(x(2, 2))],
@@ -164,14 +117,6 @@ VIEWS = {
 HAND |= {f"{name}_copy": samples for name, samples in VIEWS.items()}
 HAND |= {
     "select_scatter": [Sample(x(4, 3), x(3), 0, 1), Sample(x(4, 3), x(4), -1, -1)],
-    "slice_scatter": [
-        Sample(x(4, 3), x(2, 3), 0, 1, 3),
-        Sample(x(2, 5), x(2, 3), 1, 0, 5, 2),
-        Sample(x(3), x(3)),
-    ],
-    "diagonal_scatter": [
-        Sample(x(3, 3), x(3)),
-        Sample(x(2, 3), x(2), 1),
-        Sample(x(2, 3, 4), x(3, 2), 0, 0, 2),
-    ],
+    "slice_scatter": [Sample(x(4, 3), x(2, 3), 0, 1, 3), Sample(x(2, 5), x(2, 3), 1, 0, 5, 2), Sample(x(3), x(3))],
+    "diagonal_scatter": [Sample(x(3, 3), x(3)), Sample(x(2, 3), x(2), 1), Sample(x(2, 3, 4), x(3, 2), 0, 0, 2)],
 }

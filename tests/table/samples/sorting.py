@@ -10,11 +10,7 @@ APART = exactly([[3.5, 1.2, 2.4, -4.1, 5.3], [-2.2, 0.3, -5.1, 7.4, 1.4]])
 ALONG = [Sample(APART, 1), Sample(APART, 0, True), Sample(scalar(), 0), Sample(APART, -1)]
 TIES = exactly([[1, 3, 3, 1, 3], [2, 2, 1, 2, 1]])
 LOST = exactly([[1, np.nan, 3, np.nan, 3], [2, 2, 1, 2, 1]])
-MEDIAN = [
-    *ALONG,
-    Sample(exactly([4, np.nan, 1, np.nan]), 0, smooth=False),
-    Sample(x(0, 3), 1, smooth=False),
-]
+MEDIAN = [*ALONG, Sample(exactly([4, np.nan, 1, np.nan]), 0, smooth=False), Sample(x(0, 3), 1, smooth=False)]
 OF_ALL = [
     Sample(x(2, 4)),
     Sample(x(5)),
@@ -36,12 +32,7 @@ HAND = {
         Sample(x(2, 4), k=4, dim=1),
         Sample(exactly([1, np.nan, 3]), 3, 0, smooth=False),
     ],
-    "mode": [
-        Sample(x(2, 4)),
-        Sample(x(4, 2), 0, True),
-        Sample(scalar()),
-        Sample(TIES, smooth=False),
-    ],
+    "mode": [Sample(x(2, 4)), Sample(x(4, 2), 0, True), Sample(scalar()), Sample(TIES, smooth=False)],
     "median_dim": MEDIAN,
     "nanmedian_dim": MEDIAN,
     "median_all": OF_ALL,
@@ -58,11 +49,7 @@ HAND = {
         Sample(ORDERED, 3),
         Sample(exactly([3, 1, 2]), VALUES, sorter=positions([1, 2, 0])),
     ],
-    "bucketize": [
-        Sample(VALUES, ORDERED),
-        Sample(VALUES, ORDERED, right=True, out_int32=True),
-        Sample(4, ORDERED),
-    ],
+    "bucketize": [Sample(VALUES, ORDERED), Sample(VALUES, ORDERED, right=True, out_int32=True), Sample(4, ORDERED)],
     "among": [Sample(NUMBERS, VALUES, False)],
     "isin": [
         Sample(NUMBERS, VALUES),

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.table.samples.by_hand import (
-    INSIDE_ONE,
-    POSITIVE,
-    PROBABILITY,
-    Data,
-    Sample,
-    exactly,
-    positions,
-    scalar,
-    x,
-)
+from tests.table.samples.by_hand import INSIDE_ONE, POSITIVE, PROBABILITY, Data, Sample, exactly, positions, scalar, x
 
 
 def fixed(values):
@@ -61,23 +51,12 @@ INCOMPLETE = [
     Sample(Data(2, 1, **GAMMA), Data(3, **POSITIVE)),
     Sample(fixed([0.0, 1.0, 30.0, 2.0]), exactly([1.0, 0.0, 20.0, np.inf]), smooth=False),
 ]
-WHOLE = [
-    Sample(positions([12, -18, 0, 7]), positions([8, 12, 5, 0])),
-    Sample(positions([[4], [6]]), positions([6, 9])),
-]
+WHOLE = [Sample(positions([12, -18, 0, 7]), positions([8, 12, 5, 0])), Sample(positions([[4], [6]]), positions([6, 9]))]
 
 HAND = {
     **{f"special_{name}": POLYNOMIAL for name in POLYNOMIALS},
     **dict.fromkeys(
-        (
-            "i0",
-            "special_i1",
-            "special_i0e",
-            "special_i1e",
-            "special_airy_ai",
-            "special_bessel_j0",
-            "special_bessel_j1",
-        ),
+        ("i0", "special_i1", "special_i0e", "special_i1e", "special_airy_ai", "special_bessel_j0", "special_bessel_j1"),
         FINITE,
     ),
     **{
@@ -107,11 +86,7 @@ HAND = {
     "special_log_softmax": [Sample(x(2, 3), 1), Sample(x(2, 3), 0, dtype=None)],
     "gcd": WHOLE,
     "lcm": WHOLE,
-    "frexp": [
-        Sample(x(2, 3)),
-        Sample(exactly([0.0, 1.0, -3.0, np.inf, np.nan, 1e-40]), smooth=False),
-        Sample(x(0, 2)),
-    ],
+    "frexp": [Sample(x(2, 3)), Sample(exactly([0.0, 1.0, -3.0, np.inf, np.nan, 1e-40]), smooth=False), Sample(x(0, 2))],
     "polar": [Sample(x(2, 3, **POSITIVE), x(2, 3)), Sample(x(2, 1, **POSITIVE), x(3))],
     "polar_parts": [Sample(x(2, 3), x(2, 3))],
     "addcdiv": [
@@ -119,11 +94,7 @@ HAND = {
         Sample(x(2, 1), x(3), x(2, 3), value=0.5),
         Sample(x(2), x(2), scalar()),
     ],
-    "ldexp": [
-        Sample(x(2, 3), positions([3, 2, 0])),
-        Sample(x(2, 3), x(2, 3)),
-        Sample(positions([3]), positions([2])),
-    ],
+    "ldexp": [Sample(x(2, 3), positions([3, 2, 0])), Sample(x(2, 3), x(2, 3)), Sample(positions([3]), positions([2]))],
     "float_power": [Sample(x(2, 3, **POSITIVE), x(2, 3)), Sample(x(2, 3), 2), Sample(2.5, x(3))],
     "positive": [Sample(x(2, 3)), Sample(scalar())],
     "conj_physical": [Sample(x(2, 3)), Sample(Data(2, dtype="complex128"))],

@@ -1,5 +1,4 @@
-"""Data sets, samplers and the loader: torch's orders and random streams for the same seeds,
-collation, refusals."""
+"""Data sets, samplers and the loader: torch's orders and random streams for the same seeds, collation, refusals."""
 
 from __future__ import annotations
 
@@ -31,23 +30,14 @@ def plain(value):
 
 
 def seeded(torch):
-    """Seeds everything; gives the library's data module, its uniform numbers and a maker of
-    generators."""
+    """Seeds everything; gives the library's data module, its uniform numbers and a maker of generators."""
     random.seed(3)
     np.random.seed(4)
     if torch is rushlight:
         manual_seed(7)
-        return (
-            data,
-            lambda: float(default_generator.uniform(1)[0]),
-            lambda seed: Generator().manual_seed(seed),
-        )
+        return (data, lambda: float(default_generator.uniform(1)[0]), lambda seed: Generator().manual_seed(seed))
     torch.manual_seed(7)
-    return (
-        torch.utils.data,
-        lambda: torch.rand(1).item(),
-        lambda seed: torch.Generator().manual_seed(seed),
-    )
+    return (torch.utils.data, lambda: torch.rand(1).item(), lambda seed: torch.Generator().manual_seed(seed))
 
 
 def same(oracle, ask):
@@ -55,9 +45,7 @@ def same(oracle, ask):
 
     def asked(torch):
         d, uniform, generator = seeded(torch)
-        return plain(
-            [ask(torch, d, uniform, generator), uniform(), random.random(), np.random.rand()]
-        )
+        return plain([ask(torch, d, uniform, generator), uniform(), random.random(), np.random.rand()])
 
     assert asked(rushlight) == oracle(asked)
 
@@ -143,29 +131,16 @@ def test_random_split(oracle):
     same(oracle, ask)
 
 
-@given(
-    st.integers(1, 60),
-    st.integers(1, 20),
-    st.booleans(),
-    st.booleans(),
-    st.booleans(),
-    st.integers(1, 130),
-)
+@given(st.integers(1, 60), st.integers(1, 20), st.booleans(), st.booleans(), st.booleans(), st.integers(1, 130))
 def test_slices_of_an_order_are_its_batches(n, size, drop_last, replacement, seeded_by_hand, total):
-    """The quick way, slices of arrays, draws and gives what a BatchSampler over Python's integers
-    does."""
+    """The quick way, slices of arrays, draws and gives what a BatchSampler over Python's integers does."""
     found = []
-    for sampler_class in (
-        data.RandomSampler,
-        type("Own", (data.RandomSampler,), {}),
-    ):  # not of a subclass
+    for sampler_class in (data.RandomSampler, type("Own", (data.RandomSampler,), {})):  # not of a subclass
         manual_seed(n)
         generator = default_generator if seeded_by_hand else None
         tensors = data.TensorDataset(rushlight.arange(n))
         sampler = sampler_class(tensors, replacement, total, generator)
-        batches = plain(
-            list(data.DataLoader(tensors, batch_size=size, sampler=sampler, drop_last=drop_last))
-        )
+        batches = plain(list(data.DataLoader(tensors, batch_size=size, sampler=sampler, drop_last=drop_last)))
         found.append((batches, default_generator.uniform(1)[0]))
     assert found[0] == found[1]
     assert sum(len(b) for (b,) in found[0][0]) == (total // size * size if drop_last else total)
@@ -182,13 +157,7 @@ class Augmented:
 
     def __getitem__(self, i):
         info = self.d.get_worker_info()
-        return (
-            i,
-            self.uniform(),
-            random.random(),
-            np.random.rand(),
-            *((info.id, info.seed % 1000) if info else ()),
-        )
+        return (i, self.uniform(), random.random(), np.random.rand(), *((info.id, info.seed % 1000) if info else ()))
 
     def __len__(self):
         return 11
@@ -196,8 +165,7 @@ class Augmented:
 
 @pytest.mark.filterwarnings("ignore:This DataLoader will create")
 @pytest.mark.parametrize(
-    "settings",
-    [{}, {"num_workers": 1}, {"num_workers": 3}, {"num_workers": 2, "persistent_workers": True}],
+    "settings", [{}, {"num_workers": 1}, {"num_workers": 3}, {"num_workers": 2, "persistent_workers": True}]
 )
 def test_workers_draw_torchs_numbers(oracle, settings):
     def ask(torch, d, uniform, generator):
@@ -214,11 +182,7 @@ def test_streams_shared_out_by_workers(oracle, workers):
         class Stream(d.IterableDataset):
             def __iter__(self):
                 info = d.get_worker_info()
-                part = (
-                    (0, 11)
-                    if info is None
-                    else (info.id * 100, info.id * 100 + [3, 8, 1, 5][info.id])
-                )
+                part = (0, 11) if info is None else (info.id * 100, info.id * 100 + [3, 8, 1, 5][info.id])
                 return iter(range(*part))
 
         options = [{"batch_size": None}, {"batch_size": 2}, {"batch_size": 3, "drop_last": True}]
@@ -238,12 +202,7 @@ def test_worker_init_fn_seeds_only_its_worker():
     manual_seed(0)
     first, second = default_generator.uniform(2)
     manual_seed(7)
-    drawn = [
-        batch.item()
-        for batch in data.DataLoader(
-            Drawn(), num_workers=2, worker_init_fn=lambda i: manual_seed(i)
-        )
-    ]
+    drawn = [batch.item() for batch in data.DataLoader(Drawn(), num_workers=2, worker_init_fn=lambda i: manual_seed(i))]
     assert [drawn[0], drawn[2]] == [first, second]
     assert drawn[1] not in drawn[::2]
     outside = default_generator.uniform(1)
@@ -346,8 +305,7 @@ def test_loader(oracle):
 
 
 def test_a_batch_of_tensors_is_the_stack_of_its_samples():
-    """By one index operation or sample by sample: the same values, dtypes and gradients; memory is
-    the batch's own."""
+    """By one index operation or sample by sample: the same values, dtypes and gradients; memory is the batch's own."""
 
     class Apart(data.TensorDataset):
         pass
@@ -509,77 +467,29 @@ class Endless(data.IterableDataset):
 @pytest.mark.parametrize(
     ("error", "words", "make"),
     [
-        (
-            ValueError,
-            "num_workers option should be non-negative",
-            lambda: data.DataLoader(T, num_workers=-1),
-        ),
-        (
-            ValueError,
-            "timeout option should be non-negative",
-            lambda: data.DataLoader(T, timeout=-1),
-        ),
-        (
-            ValueError,
-            "prefetch_factor option could only",
-            lambda: data.DataLoader(T, prefetch_factor=2),
-        ),
+        (ValueError, "num_workers option should be non-negative", lambda: data.DataLoader(T, num_workers=-1)),
+        (ValueError, "timeout option should be non-negative", lambda: data.DataLoader(T, timeout=-1)),
+        (ValueError, "prefetch_factor option could only", lambda: data.DataLoader(T, prefetch_factor=2)),
         (ValueError, "needs num_workers > 0", lambda: data.DataLoader(T, persistent_workers=True)),
-        (
-            ValueError,
-            "mutually exclusive with shuffle",
-            lambda: data.DataLoader(T, sampler=[1], shuffle=True),
-        ),
-        (
-            ValueError,
-            "exclusive with batch_size",
-            lambda: data.DataLoader(T, batch_sampler=[[1]], batch_size=3),
-        ),
-        (
-            ValueError,
-            "disables auto-batching",
-            lambda: data.DataLoader(T, batch_size=None, drop_last=True),
-        ),
+        (ValueError, "mutually exclusive with shuffle", lambda: data.DataLoader(T, sampler=[1], shuffle=True)),
+        (ValueError, "exclusive with batch_size", lambda: data.DataLoader(T, batch_sampler=[[1]], batch_size=3)),
+        (ValueError, "disables auto-batching", lambda: data.DataLoader(T, batch_size=None, drop_last=True)),
         (ValueError, "got batch_size=0", lambda: data.DataLoader(T, batch_size=0)),
-        (
-            ValueError,
-            "unspecified shuffle option",
-            lambda: data.DataLoader(Endless(), shuffle=True),
-        ),
+        (ValueError, "unspecified shuffle option", lambda: data.DataLoader(Endless(), shuffle=True)),
         (ValueError, "unspecified sampler option", lambda: data.DataLoader(Endless(), sampler=[1])),
         (TypeError, "has no len", lambda: len(data.DataLoader(Endless()))),
-        (
-            ValueError,
-            "should not be set after DataLoader",
-            lambda: setattr(data.DataLoader(T), "batch_size", 3),
-        ),
-        (
-            AssertionError,
-            "Size mismatch",
-            lambda: data.TensorDataset(rushlight.ones(2), rushlight.ones(3)),
-        ),
+        (ValueError, "should not be set after DataLoader", lambda: setattr(data.DataLoader(T), "batch_size", 3)),
+        (AssertionError, "Size mismatch", lambda: data.TensorDataset(rushlight.ones(2), rushlight.ones(3))),
         (ValueError, "At least one dataset", lambda: data.StackDataset()),
         (ValueError, "Size mismatch", lambda: data.StackDataset(range(2), range(3))),
         (AssertionError, "empty iterable", lambda: data.ConcatDataset([])),
-        (
-            AssertionError,
-            "does not support IterableDataset",
-            lambda: data.ConcatDataset([Endless()]),
-        ),
+        (AssertionError, "does not support IterableDataset", lambda: data.ConcatDataset([Endless()])),
         (ValueError, "should not exceed dataset length", lambda: data.ConcatDataset([T])[-11]),
         (ValueError, "Sum of input lengths", lambda: data.random_split(T, [3, 3])),
         (ValueError, "Fraction at index 0", lambda: data.random_split(T, [-0.5, 1.5])),
         (ValueError, "got num_samples=0", lambda: data.RandomSampler([])),
-        (
-            TypeError,
-            "replacement should be a boolean",
-            lambda: data.RandomSampler(T, replacement=1),
-        ),
-        (
-            ValueError,
-            "weights should be a 1d sequence",
-            lambda: data.WeightedRandomSampler([[0.1]], 2),
-        ),
+        (TypeError, "replacement should be a boolean", lambda: data.RandomSampler(T, replacement=1)),
+        (ValueError, "weights should be a 1d sequence", lambda: data.WeightedRandomSampler([[0.1]], 2)),
         (ValueError, "drop_last should be a boolean", lambda: data.BatchSampler(T, 2, 1)),
         (ValueError, "Invalid rank 5", lambda: data.DistributedSampler(T, 3, 5)),
         (NotImplementedError, "__getitem__", lambda: data.Dataset()[0]),
@@ -607,9 +517,7 @@ def test_what_getitems_returns_goes_to_collate_fn_as_it_is():
 
     whole = data.DataLoader(Batches(), batch_size=2, collate_fn=lambda batch: batch)
     assert [b["x"].tolist() for b in whole] == [[0, 1], [2, 3], [4]]
-    part = data.DataLoader(
-        data.Subset(Batches(), [3, 1]), batch_size=2, collate_fn=lambda batch: batch
-    )
+    part = data.DataLoader(data.Subset(Batches(), [3, 1]), batch_size=2, collate_fn=lambda batch: batch)
     assert [b["x"].tolist() for b in part] == [[3, 1]]
 
 

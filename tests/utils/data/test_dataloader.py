@@ -1,5 +1,4 @@
-"""The attributes from which a loader's iterator is made: subclasses override them, and other
-objects have them."""
+"""The attributes from which a loader's iterator is made: subclasses override them, and other objects have them."""
 
 from __future__ import annotations
 

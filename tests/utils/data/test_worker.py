@@ -48,19 +48,13 @@ class Squares(data.Dataset):
 
 
 def children():
-    """The processes that have this one as their parent, also those that have ended and were not
-    waited for."""
-    return {
-        pid
-        for task in Path("/proc/self/task").iterdir()
-        for pid in (task / "children").read_text().split()
-    }
+    """The processes that have this one as their parent, also those that have ended and were not waited for."""
+    return {pid for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()}
 
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch):
-    """Who would wait in vain for a worker waits for longer than `SOON`, however slow the
-    machine."""
+    """Who would wait in vain for a worker waits for longer than `SOON`, however slow the machine."""
     monkeypatch.setattr(worker_pool, "SHUTDOWN_SECONDS", 2.0 * SOON)
 
 
@@ -106,27 +100,15 @@ def test_four_workers_give_each_item_once(no_one_stays, in_order):
     assert os.getpid() not in makers
     if in_order:
         alone = data.DataLoader(
-            Items(10_000),
-            batch_size=50,
-            shuffle=True,
-            generator=rushlight.Generator().manual_seed(3),
+            Items(10_000), batch_size=50, shuffle=True, generator=rushlight.Generator().manual_seed(3)
         )
         assert order == [i for numbers, _ in alone for i in numbers.tolist()]
 
 
 def test_large_batches_own_their_memory(no_one_stays):
-    """3 MB each way of sending: arrays out of band, a view, bfloat16; what comes may be written
-    to."""
+    """3 MB each way of sending: arrays out of band, a view, bfloat16; what comes may be written to."""
     wide = rushlight.arange(1_000_000.0)
-    samples = [
-        (
-            wide,
-            wide[::2],
-            rushlight.ones(1000, 1000, dtype=rushlight.bfloat16),
-            np.arange(5),
-            "text",
-        )
-    ]
+    samples = [(wide, wide[::2], rushlight.ones(1000, 1000, dtype=rushlight.bfloat16), np.arange(5), "text")]
     ((a, b, c, d, text),) = data.DataLoader(samples, batch_size=None, num_workers=1)
     assert a.equal(wide)
     assert b.equal(wide[::2])
@@ -156,9 +138,7 @@ def test_a_message_cut_off():
 
 
 def test_spawned_workers(no_one_stays):
-    loader = data.DataLoader(
-        Squares(), batch_size=2, num_workers=2, multiprocessing_context="spawn"
-    )
+    loader = data.DataLoader(Squares(), batch_size=2, num_workers=2, multiprocessing_context="spawn")
     found = [(x[:, 0].tolist(), ids.tolist()) for x, ids in loader]
     assert found == [([0, 1], [0, 0]), ([4, 9], [1, 1]), ([16, 25], [0, 0])]
 
@@ -190,9 +170,7 @@ def test_errors_tell_where_they_come_from(oracle):
                 found.append(next(iterator).item())
             except Exception as error:
                 lines = str(error).splitlines()
-                found.append(
-                    [type(error).__name__, lines[0], lines[1], lines[-1].rpartition(".")[2]]
-                )
+                found.append([type(error).__name__, lines[0], lines[1], lines[-1].rpartition(".")[2]])
         return found
 
     ours = ask(rushlight)
@@ -214,13 +192,9 @@ def test_what_cannot_be_sent_is_an_error(no_one_stays):
     def fail(i):
         raise Local("of a class that has no public name")
 
-    with pytest.raises(
-        RuntimeError, match="(?s)Caught Local in DataLoader worker process 0.*no public name"
-    ):
+    with pytest.raises(RuntimeError, match="(?s)Caught Local in DataLoader worker process 0.*no public name"):
         list(data.DataLoader(Items(2, fail), num_workers=2))
-    with pytest.raises(
-        (AttributeError, TypeError, Exception), match="(?s)worker process 0.*pickle"
-    ):
+    with pytest.raises((AttributeError, TypeError, Exception), match="(?s)worker process 0.*pickle"):
         list(data.DataLoader([lambda: 1], batch_size=None, num_workers=1))
 
 
@@ -228,9 +202,7 @@ def test_an_error_of_worker_init_fn():
     def fail(i):
         raise ValueError(f"not {i}")
 
-    with pytest.raises(
-        ValueError, match="(?s)Caught ValueError in DataLoader worker process 0.*not 0"
-    ):
+    with pytest.raises(ValueError, match="(?s)Caught ValueError in DataLoader worker process 0.*not 0"):
         list(data.DataLoader(range(4), num_workers=2, worker_init_fn=fail))
 
 
@@ -245,21 +217,9 @@ def test_timeout(no_one_stays):
 @pytest.mark.parametrize(
     ("error", "words", "options"),
     [
-        (
-            ValueError,
-            "only be used with multi-process loading",
-            {"multiprocessing_context": "spawn"},
-        ),
-        (
-            ValueError,
-            "should specify a valid start method in",
-            {"num_workers": 1, "multiprocessing_context": "forks"},
-        ),
-        (
-            TypeError,
-            "should be a valid context object",
-            {"num_workers": 1, "multiprocessing_context": 3},
-        ),
+        (ValueError, "only be used with multi-process loading", {"multiprocessing_context": "spawn"}),
+        (ValueError, "should specify a valid start method in", {"num_workers": 1, "multiprocessing_context": "forks"}),
+        (TypeError, "should be a valid context object", {"num_workers": 1, "multiprocessing_context": 3}),
     ],
 )
 def test_contexts_refused(error, words, options):
@@ -281,9 +241,7 @@ def test_a_worker_that_dies(no_one_stays, end):
 
     found, start = [], time.monotonic()
     loader = data.DataLoader(Items(100, die), num_workers=3)
-    with pytest.raises(
-        RuntimeError, match=r"DataLoader worker \(pid\(s\) \d+\) exited unexpectedly"
-    ):
+    with pytest.raises(RuntimeError, match=r"DataLoader worker \(pid\(s\) \d+\) exited unexpectedly"):
         found.extend(numbers.item() for numbers, _ in loader)
     assert time.monotonic() - start < SOON
     assert found == list(range(len(found)))
@@ -382,9 +340,7 @@ next(iterator)
 @pytest.mark.parametrize("end", ["", "sys.exit(3)", "raise ValueError", "os.kill(os.getpid(), 9)"])
 def test_a_program_that_ends_takes_its_workers_along(end):
     program = textwrap.dedent(PROGRAM.format(end=end, persistent=bool(end)))
-    ran = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=600
-    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600)
     pids = list(map(int, ran.stdout.split()))
     assert len(pids) == 4
     assert wait_for(lambda: not any(map(alive, pids)))
@@ -400,8 +356,7 @@ def test_many_numbers_in_one_task_do_not_block(no_one_stays):
 
 @linux
 def test_products_and_compiled_loops_after_a_fork(no_one_stays):
-    """The threads of BLAS and of compiled loops do not live in a fork; a worker gets on without
-    them."""
+    """The threads of BLAS and of compiled loops do not live in a fork; a worker gets on without them."""
     a = rushlight.ones(300, 300)
     assert (a @ a).sum() == 300.0**3
 

@@ -39,9 +39,7 @@ class Encoding:
         return out
 
     def decode(self, ids):
-        return "".join(
-            _EOT if int(i) == self.eot_token else _seen.get(int(i), f" <{int(i)}>") for i in ids
-        )
+        return "".join(_EOT if int(i) == self.eot_token else _seen.get(int(i), f" <{int(i)}>") for i in ids)
 
 
 def get_encoding(name):

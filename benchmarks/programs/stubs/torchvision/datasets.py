@@ -42,14 +42,10 @@ class _Synthetic(Dataset):
     n_classes = 10
     seed = 1989
 
-    def __init__(
-        self, root=None, train=True, transform=None, target_transform=None, download=False
-    ):
+    def __init__(self, root=None, train=True, transform=None, target_transform=None, download=False):
         self.root, self.train = root, train
         self.transform, self.target_transform = transform, target_transform
-        x, y = _blobs(
-            _count(train), self.height, self.width, self.channels, self.n_classes, train, self.seed
-        )
+        x, y = _blobs(_count(train), self.height, self.width, self.channels, self.n_classes, train, self.seed)
         self._x = x[..., 0] if self.channels == 1 else x
         self._y = y
         self.classes = [str(i) for i in range(self.n_classes)]
@@ -123,16 +119,8 @@ class FakeData(Dataset):
         target_transform=None,
         random_offset=0,
     ):
-        self.size, self.image_size, self.num_classes = (
-            min(size, _count(True)),
-            tuple(image_size),
-            num_classes,
-        )
-        self.transform, self.target_transform, self.random_offset = (
-            transform,
-            target_transform,
-            random_offset,
-        )
+        self.size, self.image_size, self.num_classes = min(size, _count(True)), tuple(image_size), num_classes
+        self.transform, self.target_transform, self.random_offset = transform, target_transform, random_offset
 
     def __len__(self):
         return self.size
@@ -152,10 +140,6 @@ class FakeData(Dataset):
 class ImageFolder(FakeData):
     def __init__(self, root=None, transform=None, target_transform=None):
         super().__init__(
-            size=64,
-            image_size=(3, 64, 64),
-            num_classes=4,
-            transform=transform,
-            target_transform=target_transform,
+            size=64, image_size=(3, 64, 64), num_classes=4, transform=transform, target_transform=target_transform
         )
         self.classes = ["a", "b", "c", "d"]

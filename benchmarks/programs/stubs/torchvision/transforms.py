@@ -62,9 +62,7 @@ def _bilinear(a, h, w):
     y0, x0 = np.floor(ys).astype(int), np.floor(xs).astype(int)
     y1, x1 = np.minimum(y0 + 1, H - 1), np.minimum(x0 + 1, W - 1)
     fy, fx = (ys - y0)[:, None, None], (xs - x0)[None, :, None]
-    out = (f[y0][:, x0] * (1 - fx) + f[y0][:, x1] * fx) * (1 - fy) + (
-        f[y1][:, x0] * (1 - fx) + f[y1][:, x1] * fx
-    ) * fy
+    out = (f[y0][:, x0] * (1 - fx) + f[y0][:, x1] * fx) * (1 - fy) + (f[y1][:, x0] * (1 - fx) + f[y1][:, x1] * fx) * fy
     out = np.rint(out).astype(a.dtype)
     return out[:, :, 0] if squeeze else out
 

@@ -30,6 +30,4 @@ def save_image(tensor, fp, nrow=8, padding=2, normalize=False, **kw):
     if isinstance(fp, (str, os.PathLike)):
         with open(fp, "wb") as f:
             np.save(f, a)
-        print(
-            f"save_image {os.path.basename(str(fp))}: shape {a.shape}, mean {float(a.mean()):.5f}"
-        )
+        print(f"save_image {os.path.basename(str(fp))}: shape {a.shape}, mean {float(a.mean()):.5f}")

@@ -1,5 +1,4 @@
-"""torch._C, as far as libraries in Python look into it: nothing is traced, no compiler of kernels
-is to be set."""
+"""torch._C, as far as libraries in Python look into it: nothing is traced, no compiler of kernels is to be set."""
 
 from __future__ import annotations
 
@@ -14,10 +13,7 @@ from rushlight.core.mode import mode as _mode
 from rushlight.core.tensor import Tensor
 from rushlight.ops.tensor.control_flow import _assert as _assert
 from rushlight.ops.tensor.tensor_copy_pickle import disabled as _disabled_torch_function_impl
-from rushlight.ops.tensor.torch_function import (
-    DisableTorchFunction,
-    DisableTorchFunctionSubclass,
-)
+from rushlight.ops.tensor.torch_function import DisableTorchFunction, DisableTorchFunctionSubclass
 from rushlight.random import Generator as Generator
 
 _TensorMeta = type(Tensor)
@@ -83,9 +79,7 @@ def _are_functorch_transforms_active() -> bool:
     return _mode().batch is not None
 
 
-def _assert_async(
-    input: Any, assert_msg: str = "Expected Tensor with single nonzero value, but got zero"
-) -> None:
+def _assert_async(input: Any, assert_msg: str = "Expected Tensor with single nonzero value, but got zero") -> None:
     """RuntimeError with the message unless the one element is not zero."""
     if not bool(input):
         raise RuntimeError(assert_msg)
@@ -96,16 +90,12 @@ def _switch(*args: Any) -> bool:
     return False
 
 
-_jit_set_profiling_executor = _jit_set_profiling_mode = _jit_set_texpr_fuser_enabled = (
-    _jit_set_nvfuser_enabled
-) = _switch
-_jit_set_nvfuser_guard_mode = _jit_override_can_fuse_on_cpu = _jit_override_can_fuse_on_gpu = (
+_jit_set_profiling_executor = _jit_set_profiling_mode = _jit_set_texpr_fuser_enabled = _jit_set_nvfuser_enabled = (
     _switch
 )
+_jit_set_nvfuser_guard_mode = _jit_override_can_fuse_on_cpu = _jit_override_can_fuse_on_gpu = _switch
 _jit_can_fuse_on_cpu = _jit_can_fuse_on_gpu = _jit_texpr_fuser_enabled = _switch
-_jit_set_autocast_mode = _set_graph_executor_optimize = _debug_set_autodiff_subgraph_inlining = (
-    _switch
-)
+_jit_set_autocast_mode = _set_graph_executor_optimize = _debug_set_autodiff_subgraph_inlining = _switch
 
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
@@ -123,9 +113,4 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
 
 _nn = SimpleNamespace(_parse_to=_parse_to)
 
-__all__ = [
-    "DisableTorchFunction",
-    "DisableTorchFunctionSubclass",
-    "_LinAlgError",
-    "_disabled_torch_function_impl",
-]
+__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "_LinAlgError", "_disabled_torch_function_impl"]

@@ -41,8 +41,7 @@ def _add_batch_dim(tensor: Tensor, dim: int, level: int) -> Tensor:
 
 
 def _remove_batch_dim(tensor: Tensor, level: int, batch_size: int, out_dim: int) -> Tensor:
-    """The tensor of all samples with the batch in dimension `out_dim`. A tensor that all samples
-    share is expanded."""
+    """The tensor of all samples with the batch in dimension `out_dim`. A tensor that all samples share is expanded."""
     return TENSORS["movedim"](Part(tensor, running(level)).whole(), 0, out_dim)
 
 

@@ -22,30 +22,17 @@ def _maybe_remove_batch_dim(
     if out_dim is None:
         if isinstance(batched_output, Tensor) and is_batchedtensor(batched_output):
             raise ValueError(
-                explain(
-                    f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is "
-                    "None"
-                )
+                explain(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
             )
         return batched_output
     if not isinstance(batched_output, Tensor):
         raise ValueError(
-            explain(
-                f"vmap({name}, ...): `{name}` must only return Tensors, got type "
-                f"{type(batched_output)}."
-            )
+            explain(f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(batched_output)}.")
         )
     return _remove_batch_dim(batched_output, vmap_level, batch_size, out_dim)
 
 
 __all__ = [
-    "Tensor",
-    "_add_batch_dim",
-    "_broadcast_to_and_flatten",
-    "_get_name",
-    "_maybe_remove_batch_dim",
-    "_remove_batch_dim",
-    "tree_flatten",
-    "tree_unflatten",
-    "vmap",
-]
+    "Tensor", "_add_batch_dim", "_broadcast_to_and_flatten", "_get_name", "_maybe_remove_batch_dim",
+    "_remove_batch_dim", "tree_flatten", "tree_unflatten", "vmap",
+]  # fmt: skip

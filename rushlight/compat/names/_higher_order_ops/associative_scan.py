@@ -12,11 +12,11 @@ from rushlight.ops.shape.view_functions import cat
 def associative_scan(
     combine_fn: Callable, xs: Any, dim: int, reverse: bool = False, combine_mode: str = "pointwise"
 ) -> Any:
-    """out_i = combine_fn(out_{i-1}, x_i), out_0 = x_0, along `dim`: prefixes, in log2(n) steps on
-    whole tensors. From the end if `reverse`.
+    """out_i = combine_fn(out_{i-1}, x_i), out_0 = x_0, along `dim`: prefixes, in log2(n) steps on whole tensors. From
+    the end if `reverse`.
 
-    `xs`: a tensor or a tree of tensors of one length along `dim`. `combine_fn(a, b)` takes and
-    returns such trees; it must be associative. ValueError for no tensors.
+    `xs`: a tensor or a tree of tensors of one length along `dim`. `combine_fn(a, b)` takes and returns such trees; it
+    must be associative. ValueError for no tensors.
 
     >>> from rushlight._higher_order_ops.associative_scan import associative_scan
     >>> associative_scan(lambda a, b: a * b, rushlight.tensor([1.0, 2.0, 3.0, 4.0]), 0)

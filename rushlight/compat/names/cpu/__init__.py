@@ -8,19 +8,9 @@ from typing import Any
 from rushlight.cpu import amp
 
 __all__ = [
-    "Event",
-    "Stream",
-    "StreamContext",
-    "amp",
-    "current_device",
-    "current_stream",
-    "device_count",
-    "is_available",
-    "is_initialized",
-    "set_device",
-    "stream",
-    "synchronize",
-]
+    "Event", "Stream", "StreamContext", "amp", "current_device", "current_stream", "device_count", "is_available",
+    "is_initialized", "set_device", "stream", "synchronize",
+]  # fmt: skip
 
 
 class Stream:

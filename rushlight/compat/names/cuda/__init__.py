@@ -1,5 +1,4 @@
-"""torch.cuda without a GPU: queries return that nothing is available, the rest raises torch's
-error."""
+"""torch.cuda without a GPU: queries return that nothing is available, the rest raises torch's error."""
 
 from __future__ import annotations
 
@@ -35,9 +34,7 @@ def memory_allocated(device: Any = None) -> int:
     return 0
 
 
-max_memory_allocated = memory_reserved = max_memory_reserved = memory_cached = max_memory_cached = (
-    memory_allocated
-)
+max_memory_allocated = memory_reserved = max_memory_reserved = memory_cached = max_memory_cached = memory_allocated
 
 
 def memory_stats(device: Any = None) -> dict[str, Any]:
@@ -64,9 +61,7 @@ def reset_peak_memory_stats(device: Any = None) -> None:
     """Nothing to reset."""
 
 
-reset_max_memory_allocated = reset_max_memory_cached = reset_accumulated_memory_stats = (
-    reset_peak_memory_stats
-)
+reset_max_memory_allocated = reset_max_memory_cached = reset_accumulated_memory_stats = reset_peak_memory_stats
 
 
 def get_arch_list() -> list[str]:
@@ -98,12 +93,7 @@ def set_sync_debug_mode(debug_mode: Any) -> None:
 
 def set_device(device: Any) -> None:
     """RuntimeError: there is only the CPU."""
-    raise NoCuda(
-        explain(
-            "Torch not compiled with CUDA enabled",
-            "use device='cpu', or check is_available() first",
-        )
-    )
+    raise NoCuda(explain("Torch not compiled with CUDA enabled", "use device='cpu', or check is_available() first"))
 
 
 def is_initialized() -> bool:
@@ -145,8 +135,7 @@ def absent(name: str, place: str = "cuda") -> Any:
         """AssertionError: there is only the CPU."""
         raise AssertionError(
             explain(
-                f"Torch not compiled with {place.upper()} enabled",
-                f"check torch.{place}.is_available() before {name}",
+                f"Torch not compiled with {place.upper()} enabled", f"check torch.{place}.is_available() before {name}"
             )
         )
 

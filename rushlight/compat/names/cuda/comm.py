@@ -4,21 +4,7 @@ from rushlight.cuda import absent
 
 broadcast, broadcast_coalesced, reduce_add, reduce_add_coalesced, scatter, gather = (
     absent(name)
-    for name in (
-        "broadcast",
-        "broadcast_coalesced",
-        "reduce_add",
-        "reduce_add_coalesced",
-        "scatter",
-        "gather",
-    )
+    for name in ("broadcast", "broadcast_coalesced", "reduce_add", "reduce_add_coalesced", "scatter", "gather")
 )
 
-__all__ = [
-    "broadcast",
-    "broadcast_coalesced",
-    "gather",
-    "reduce_add",
-    "reduce_add_coalesced",
-    "scatter",
-]
+__all__ = ["broadcast", "broadcast_coalesced", "gather", "reduce_add", "reduce_add_coalesced", "scatter"]

@@ -14,8 +14,7 @@ def mark(msg: str, *args: Any, **kwargs: Any) -> Any:
     raise RuntimeError(
         explain(
             "NVTX functions not installed. Are you sure you have a CUDA build?",
-            "use torch.profiler.record_function, which marks a part of a program for "
-            "torch.profiler",
+            "use torch.profiler.record_function, which marks a part of a program for torch.profiler",
         )
     )
 

@@ -1,8 +1,8 @@
-"""functorch, the predecessor of torch.func: the names that older programs import, each with a
-warning that gives the new name.
+"""functorch, the predecessor of torch.func: the names that older programs import, each with a warning that gives the
+new name.
 
-`make_functional` and so on return a module as a function and its tensors;
-`torch.func.functional_call` is the newer function.
+`make_functional` and so on return a module as a function and its tensors; `torch.func.functional_call` is the newer
+function.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ def renamed(name: str, now: str, function: Callable) -> Callable:
     @wraps(function)
     def deprecated(*args: Any, **kwargs: Any) -> Any:
         warn(
-            f"`functorch.{name}` is deprecated: functorch is a part of PyTorch, use `torch.{now}` "
-            "instead",
+            f"`functorch.{name}` is deprecated: functorch is a part of PyTorch, use `torch.{now}` instead",
             FutureWarning,
         )
         return function(*args, **kwargs)
@@ -53,24 +52,17 @@ vmap = renamed("vmap", "vmap", func.vmap)
 
 
 class FunctionalModuleWithBuffers(Module):
-    """A module as a function: `f(params, buffers, *args)`, with other tensors for its parameters
-    and buffers.
+    """A module as a function: `f(params, buffers, *args)`, with other tensors for its parameters and buffers.
 
-    forward writes buffers in place, to the given tensors. The function holds no tensors, but has
-    modes: `f.eval()`.
+    forward writes buffers in place, to the given tensors. The function holds no tensors, but has modes: `f.eval()`.
     """
 
     def __init__(self, model: Module, params: Names, buffers: Names):
         super().__init__()
         self.stateless_model, self.names_map = model, (params, buffers)
-        self.param_names, self.buffer_names = (
-            tuple(full[0] for full in params),
-            tuple(full[0] for full in buffers),
-        )
+        self.param_names, self.buffer_names = tuple(full[0] for full in params), tuple(full[0] for full in buffers)
 
-    def forward(
-        self, params: Sequence[Tensor], buffers: Sequence[Tensor], *args: Any, **kwargs: Any
-    ) -> Any:
+    def forward(self, params: Sequence[Tensor], buffers: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
         """The module's output with these parameters and buffers."""
         state = {
             full: t
@@ -101,11 +93,9 @@ def taken(model: Module, kind: str) -> tuple[tuple[Tensor, ...], Names]:
     return tuple(t for t, _ in found.values()), [names for _, names in found.values()]
 
 
-def parameters_of(
-    model: Module, disable_autograd_tracking: bool
-) -> tuple[tuple[Tensor, ...], Names]:
-    """Remove the parameters from a module: (parameters, names). With `disable_autograd_tracking`
-    the parameters do not require gradients.
+def parameters_of(model: Module, disable_autograd_tracking: bool) -> tuple[tuple[Tensor, ...], Names]:
+    """Remove the parameters from a module: (parameters, names). With `disable_autograd_tracking` the parameters do not
+    require gradients.
     """
     params, names = taken(model, "_parameters")
     if disable_autograd_tracking:
@@ -114,9 +104,7 @@ def parameters_of(
     return params, names
 
 
-def functional(
-    model: Module, disable_autograd_tracking: bool = False
-) -> tuple[FunctionalModule, tuple[Tensor, ...]]:
+def functional(model: Module, disable_autograd_tracking: bool = False) -> tuple[FunctionalModule, tuple[Tensor, ...]]:
     """(f, params): `f(params, *args)` is `model(*args)`, for modules without buffers.
 
     The parameters are copies; the model is unchanged.
@@ -127,9 +115,7 @@ def functional(
     """
     if [*model.buffers()]:
         raise RuntimeError(
-            "make_functional(model): `model` has buffers. Please use "
-            "make_functional_with_buffers(model) "
-            "instead."
+            "make_functional(model): `model` has buffers. Please use make_functional_with_buffers(model) instead."
         )
     model = deepcopy(model)
     params, names = parameters_of(model, disable_autograd_tracking)
@@ -139,33 +125,25 @@ def functional(
 def functional_with_buffers(
     model: Module, disable_autograd_tracking: bool = False
 ) -> tuple[FunctionalModuleWithBuffers, tuple[Tensor, ...], tuple[Tensor, ...]]:
-    """(f, params, buffers): `f(params, buffers, *args)` is `model(*args)`. The parameters and
-    buffers are copies."""
+    """(f, params, buffers): `f(params, buffers, *args)` is `model(*args)`. The parameters and buffers are copies."""
     model = deepcopy(model)
-    (params, names), (buffers, others) = (
-        parameters_of(model, disable_autograd_tracking),
-        taken(model, "_buffers"),
-    )
+    (params, names), (buffers, others) = parameters_of(model, disable_autograd_tracking), taken(model, "_buffers")
     return FunctionalModuleWithBuffers(model, names, others), params, buffers
 
 
 def ensemble_state(
     models: Sequence[Module],
 ) -> tuple[FunctionalModuleWithBuffers, tuple[Tensor, ...], tuple[Tensor, ...]]:
-    """(f, params, buffers) of several modules of one class, each tensor stacked and without
-    gradients: for `vmap(f, (0, 0, None))`.
+    """(f, params, buffers) of several modules of one class, each tensor stacked and without gradients: for `vmap(f, (0,
+    0, None))`.
 
     RuntimeError for no modules, for different classes, and if only some modules are in training."""
     if len(models) == 0:
         raise RuntimeError("combine_state_for_ensemble: Expected at least one model, got 0.")
     if len({m.training for m in models}) > 1:
-        raise RuntimeError(
-            "combine_state_for_ensemble: Expected all models to have the same training/eval mode."
-        )
+        raise RuntimeError("combine_state_for_ensemble: Expected all models to have the same training/eval mode.")
     if len({type(m) for m in models}) > 1:
-        raise RuntimeError(
-            "combine_state_for_ensemble: Expected all models to be of the same class."
-        )
+        raise RuntimeError("combine_state_for_ensemble: Expected all models to be of the same class.")
     one = deepcopy(models[0])
     (_, names), (_, others) = taken(one, "_parameters"), taken(one, "_buffers")
     params, buffers = stack_module_state(models)
@@ -177,26 +155,11 @@ def ensemble_state(
 
 
 make_functional = renamed("make_functional", "func.functional_call", functional)
-make_functional_with_buffers = renamed(
-    "make_functional_with_buffers", "func.functional_call", functional_with_buffers
-)
-combine_state_for_ensemble = renamed(
-    "combine_state_for_ensemble", "func.stack_module_state", ensemble_state
-)
+make_functional_with_buffers = renamed("make_functional_with_buffers", "func.functional_call", functional_with_buffers)
+combine_state_for_ensemble = renamed("combine_state_for_ensemble", "func.stack_module_state", ensemble_state)
 
 __all__ = [
-    "FunctionalModule",
-    "FunctionalModuleWithBuffers",
-    "combine_state_for_ensemble",
-    "functionalize",
-    "grad",
-    "grad_and_value",
-    "hessian",
-    "jacfwd",
-    "jacrev",
-    "jvp",
-    "make_functional",
-    "make_functional_with_buffers",
-    "vjp",
+    "FunctionalModule", "FunctionalModuleWithBuffers", "combine_state_for_ensemble", "functionalize", "grad",
+    "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "make_functional", "make_functional_with_buffers", "vjp",
     "vmap",
-]
+]  # fmt: skip

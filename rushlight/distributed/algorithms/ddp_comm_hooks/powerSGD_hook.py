@@ -1,8 +1,7 @@
 """PowerSGD: gradients as products of two thin matrices, M ~ P Q^T, of which P and Q are summed.
 
-T. Vogels, S. P. Karimireddy, M. Jaggi, *PowerSGD: practical low-rank gradient compression for
-distributed optimization*, 2019. What the product leaves out is added to the next gradient (error
-feedback)."""
+T. Vogels, S. P. Karimireddy, M. Jaggi, *PowerSGD: practical low-rank gradient compression for distributed
+optimization*, 2019. What the product leaves out is added to the next gradient (error feedback)."""
 
 from __future__ import annotations
 
@@ -35,9 +34,8 @@ class PowerSGDState:
     ):
         if start_powerSGD_iter <= 1 and (use_error_feedback or warm_start):
             raise ValueError(
-                "Expect `start_powerSGD_iter` > 1 if `use_error_feedback` or `warm_start` is "
-                "enabled, because PowerSGD can only be applied after the first two iterations in "
-                "DDP."
+                "Expect `start_powerSGD_iter` > 1 if `use_error_feedback` or `warm_start` is enabled, because "
+                "PowerSGD can only be applied after the first two iterations in DDP."
             )
         self.process_group, self.rank = process_group, matrix_approximation_rank
         self.start, self.rate = start_powerSGD_iter, min_compression_rate

@@ -16,11 +16,11 @@ F = TypeVar("F", bound=Callable)
 
 
 def record(fn: F, error_handler: Any = None) -> F:
-    """A decorator of a program's `main`: an error is written to the file that the environment
-    variable TORCHELASTIC_ERROR_FILE names, and raised again.
+    """A decorator of a program's `main`: an error is written to the file that the environment variable
+    TORCHELASTIC_ERROR_FILE names, and raised again.
 
-    The file is JSON, as torch's: message, traceback and time. `error_handler`: an object with
-    `initialize()` and `record_exception(error)` that writes the error in place of that.
+    The file is JSON, as torch's: message, traceback and time. `error_handler`: an object with `initialize()` and
+    `record_exception(error)` that writes the error in place of that.
 
     >>> from rushlight.distributed.elastic.multiprocessing.errors import record
     >>> @record
@@ -61,10 +61,7 @@ def write(error: BaseException) -> None:
         return
     told = {
         "message": f"{type(error).__name__}: {error}",
-        "extraInfo": {
-            "py_callstack": "".join(traceback.format_exception(error)),
-            "timestamp": str(int(time.time())),
-        },
+        "extraInfo": {"py_callstack": "".join(traceback.format_exception(error)), "timestamp": str(int(time.time()))},
     }
     with open(path, "w", encoding="utf-8") as file:
         json.dump({"message": told}, file)
